@@ -17,7 +17,7 @@ from benchmarks.estimates import PROFILES, TALKS, Writer
 from benchmarks.table import Row, Table
 from fabula.app.writing import rehearsed
 from fabula.base.errors import BudgetError, FabulaError, ModelTimeoutError, OverloadedError, UnreadableReplyError
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast

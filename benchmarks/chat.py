@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.table import Row, Table
 from fabula.base.errors import ModelUnavailableError
+from fabula.craft import PROMPTS
 from fabula.craft.conversation import Parties, open_conversation
-from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.schedule import SkippingLoop
 from benchmarks.table import Row, Table
 from benchmarks.theatre import SCHEMA, VOCABULARY, prose
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast

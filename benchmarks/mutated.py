@@ -23,7 +23,7 @@ from benchmarks.table import Row, Table
 from fabula.app.item_files import item_of
 from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import FabulaError, JournalMissError, ModelError
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 import pictures
 import yaml
 from choosing import choosing
+from plugin_page import plugin_page
 from run_page import run_page
 
 import fabula
@@ -643,6 +644,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "choosing.md": choosing,
     "papers.md": papers,
     "python.md": python,
+    "plugin.md": plugin_page,
     "run.md": run_page,
     "http-api.md": _http_api,
 }

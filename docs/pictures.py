@@ -29,6 +29,7 @@ PICTURES: Final = ROOT / "docs" / "pictures"
 SAMPLE: Final = ROOT / "examples" / "projects" / "sufficient-knowledge"
 VERDICTS: Final = ROOT / "benchmarks" / "replies" / "rooms" / "verdicts.jsonl"
 # What a room of the package holds, in a few words. A room that is missing here, or gone, stops the drawing.
+_PUBLIC: Final = ("errors", "events", "plugin")  # public names of what is below, and no rooms
 ROOMS: Final = {
     "testing": "rules that authors of systems, evaluators and providers can try",
     "cli": "one file a command: parses, calls app, prints",
@@ -82,7 +83,9 @@ def floors() -> list[list[str]]:
     found = [[room.strip() for room in layer.split("|")] for layer in layers]
     found = [
         floor
-        for floor in ([room for room in floor if room not in ("__main__", "errors", "events")] for floor in found)
+        for floor in (
+            [room for room in floor if room not in ("__main__", "errors", "events", "plugin")] for floor in found
+        )
         if floor
     ]
     if odd := {room for floor in found for room in floor} ^ set(ROOMS):

@@ -27,9 +27,8 @@ from pydantic import BaseModel
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Run, RunContext, side_by_side
-from fabula.models.base import Message
-from fabula.models.scripted import ScriptedModel
+from fabula.engine.run import RunContext
+from fabula.plugin import Message, Run, ScriptedModel, side_by_side
 
 Path("prompts").mkdir()
 Path("prompts/say.jinja").write_text(
@@ -42,7 +41,7 @@ run = Run(RunContext(journal, Prompts(Path("prompts")), Cast.of(model)))
 done = asyncio.run
 ```
 
-Independent work is done at the same time by `side_by_side(...)` and `branches()` of `fabula.engine.run`. What an
+Independent work is done at the same time by `side_by_side(...)` and `branches()` of `fabula.plugin`. What an
 estimate takes a reply to look like stands in the prompt's file: `{#- Reply: 12 words -#}`, or for a typed one
 `{#- Reply: scenes 5, title 3 -#}`, or a form such as `{#- Reply: Title: {4} -#}`. In place of a number may stand an
 expression of the prompt's fields, as in `{#- Reply: scenes {outline | length}, quote {text} -#}`: a text is quoted.

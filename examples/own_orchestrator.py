@@ -11,16 +11,23 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import fabula
 
 if TYPE_CHECKING:
-    from fabula.story.scratchpad import Scratchpad
-    from fabula.systems.agents_room.algorithm import Agent
+    from fabula.plugin import Scratchpad
 
 HERE = Path(__file__).parent
 ORDER = ("Central Conflict", "Character Descriptions", "Climax", "Exposition", "Resolution")
+
+
+class Agent(Protocol):
+    """What is looked at of an agent."""
+
+    @property
+    def label(self) -> str:
+        """What its texts are called."""
 
 
 def in_medias_res(scratchpad: Scratchpad, agents: tuple[Agent, ...]) -> str | None:

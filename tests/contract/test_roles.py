@@ -12,7 +12,7 @@ import pytest
 from fabula.base.errors import UnknownNameError
 from fabula.cli.asked import performers_of
 from fabula.cli.options import Choices
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Program

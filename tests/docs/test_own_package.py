@@ -17,7 +17,10 @@ from wheels import environment_with, ran, wheel_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = [ROOT / "docs/how-to" / f"own-{kind}.md" for kind in ("system", "evaluator", "provider")]
+PAGES = [
+    *(ROOT / "docs/how-to" / f"own-{kind}.md" for kind in ("system", "evaluator", "provider")),
+    ROOT / "docs/reference/plugin.md",
+]
 STORY = "The lamp was dark when Mara came home. She lit it, for a boat was late.\n"
 
 
@@ -59,6 +62,7 @@ def test_a_package_of_their_own_is_listed_run_and_tried(tmp_path: Path) -> None:
     inner.mkdir(parents=True)
     (inner / "__init__.py").write_text("", encoding="utf-8")
     (inner / "models.py").write_text(files_of(pages[2])["my_papers/models.py"], encoding="utf-8")
+    (inner / "extras.py").write_text(files_of(pages[3])["my_papers/extras.py"], encoding="utf-8")
     (package / "pyproject.toml").write_text(project_of(pages), encoding="utf-8")
     new_method(inner / "lantern")
     new_method(inner / "clarity", "evaluator")
@@ -85,6 +89,15 @@ def test_a_package_of_their_own_is_listed_run_and_tried(tmp_path: Path) -> None:
     assert story["words"] > 20
     report = said("fabula", "evaluate", "clarity", "story.md", "brief", "--model", "keeper:mara")
     assert report["evaluator"] == "clarity"
+    (here / "lamp.ini").write_text("[story]\ntitle = The Lamp\nabout = Mara keeps a light.\n", encoding="utf-8")
+    said("fabula", "new", "lamp", "--brief", "lamp.ini")
+    assert (here / "lamp" / "brief.md").read_text(encoding="utf-8") == "# The Lamp\n\nMara keeps a light.\n"
+    assert said("fabula", "export", "brief", "-f", "html", "-o", "lamp.html")["format"] == "html"
+    assert (here / "lamp.html").read_text(encoding="utf-8").startswith("<!doctype html><title>brief</title><section>")
+    assert ran(python, here, "fabula", "longest", "brief").stdout.startswith("Part ")
+    broken = ran(python, here, "fabula", "longest", "nowhere")
+    assert (broken.returncode, "That is a fault in it" in broken.stderr) == (2, False), "an error of fabula's is one"
+    assert "Of packages: longest (my-papers 1.0)." in ran(python, here, "fabula", "--help").stdout
     assert "This project uses code of packages that you have installed: the system lantern from my-papers 1.0" in (
         ran(python, here, "fabula", "update", "brief").stderr
     )

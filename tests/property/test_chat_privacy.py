@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.craft import PROMPTS
 from fabula.craft.conversation import Conversation, Parties, open_conversation
-from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast

@@ -25,6 +25,7 @@ from fabula.testing.__main__ import main as try_rules
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from fabula.models.base import Model
     from fabula.project.casting import Environment
     from fabula.project.settings import ModelTable
 
@@ -77,9 +78,11 @@ def stand_in(
     adapters: Mapping[str, Path] = MappingProxyType({}),
     *,
     small: bool = False,
-) -> ScriptedModel:
-    """What every model of the pages is played by: enough different sentences for any length asked."""
-    del table, world, adapters
+) -> Model:
+    """What every model of the pages is played by that they only name: enough different sentences for any length."""
+    del table, adapters
+    if spec in world.models:
+        return world.models[spec]
 
     def answer(request: Request) -> str:
         if request.choices:

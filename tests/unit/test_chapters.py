@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import UsageError
+from fabula.craft import PROMPTS
 from fabula.craft.chapters import Chapter, Part, Wanted, chapters_text, chapters_wanted, read_chapters
 from fabula.craft.length import WordRange, asked_range
-from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from fabula.base.errors import ModelError, ProjectError, UnknownNameError, UsageError
+from fabula.craft import PROMPTS
 from fabula.craft.conversation import ConversationFiles, Freedom, Parties, Step, open_conversation
 from fabula.craft.conversation.kept import conversations_in
 from fabula.craft.conversation.lines import Line, latest_lines, plan_text
 from fabula.craft.conversation.talk import next_step
 from fabula.craft.conversation.turns import Hearing, is_new
-from fabula.craft.planning import PROMPTS
 from fabula.engine.events import TextArrived
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts

@@ -16,9 +16,10 @@ from fabula.app.digressing import KINDS, Schedule, Simulation, digress_in, dry_r
 from fabula.app.digressing.schedule import WORDS
 from fabula.app.writing import Options
 from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
+from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation import Parties
 from fabula.craft.digressions import Utterance, dialogue_with_marks, utterances_of
-from fabula.craft.narratives import FILE, parties_of
+from fabula.craft.narratives import parties_of
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast
@@ -168,7 +169,7 @@ def project_of(folder: Path) -> Project:
     if (folder / "brief.md").exists():
         return Project.open(folder)
     project = Project.create(folder, Brief("Leave the story.", "lamp"))
-    project.write_given(FILE, STORY)
+    project.write_given(NARRATIVE_FILE, STORY)
     return project
 
 

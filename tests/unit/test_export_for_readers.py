@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from fabula.story import Story
-from fabula.story.export import FORMATS, Meta, without_comments
+from fabula.story.export import Meta, formats, without_comments
 from fabula.story.export.meta import title_for_readers
 from fabula.story.language import language_of
 from tongues import PARAGRAPHS
@@ -54,7 +54,7 @@ def test_other_languages_are_told_apart_and_what_shows_none_is_english(text: str
 )
 def test_what_says_only_which_part_of_the_work_it_is_is_no_title(label: str) -> None:
     assert not title_for_readers(label, "en")
-    book = shown("epub", FORMATS["epub"].render(Story("Mara").add(label, "It is cold."), meta(), headings=True))
+    book = shown("epub", formats()["epub"].render(Story("Mara").add(label, "It is cold."), meta(), headings=True))
     assert label not in book.replace("epub:type", "")[book.find("<nav") :] or label in {"7", "story"}
     assert f">{label}<" not in book
 
@@ -66,13 +66,13 @@ def test_titles_of_the_story_stay_and_chapters_have_numbers_in_other_languages()
     assert title_for_readers("Chapter 3", "de") == "3"
 
 
-@pytest.mark.parametrize("name", sorted(FORMATS))
+@pytest.mark.parametrize("name", sorted(formats()))
 def test_notes_in_comments_stay_out_of_every_format(name: str) -> None:
     story = Story("Mara").add(
         "The Letter",
         "It is cold.\n\n<!-- make her colder -->\n\nShe waits. <!-- why?\nfor whom? -->Nobody comes.\n\n<!-- open",
     )
-    text = shown(name, FORMATS[name].render(story, meta()))
+    text = shown(name, formats()[name].render(story, meta()))
     assert "colder" not in text
     assert "for whom" not in text
     assert "Nobody comes." in text
@@ -80,7 +80,7 @@ def test_notes_in_comments_stay_out_of_every_format(name: str) -> None:
 
 
 def test_a_book_says_its_language_and_heads_its_contents_in_it() -> None:
-    book = shown("epub", FORMATS["epub"].render(Story("Mara").add("Der Brief", "Es ist kalt."), meta("de")))
+    book = shown("epub", formats()["epub"].render(Story("Mara").add("Der Brief", "Es ist kalt."), meta("de")))
     assert "<dc:language>de</dc:language>" in book
     assert "<h1>Inhalt</h1>" in book
     assert ">Contents<" not in book

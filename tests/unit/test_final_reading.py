@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import PlanError, UnknownNameError
+from fabula.craft import PROMPTS
 from fabula.craft.drafts import Draft, keep_draft
 from fabula.craft.final_reading import (
     Edit,
@@ -22,7 +23,6 @@ from fabula.craft.final_reading import (
     write_refused,
 )
 from fabula.craft.length import WordRange
-from fabula.craft.planning import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from fabula.base.errors import PlanError
+from fabula.craft import PROMPTS
 from fabula.craft.personas import characters_of, given_personas, labelled
-from fabula.craft.planning import PROMPTS, PlanOptions, plan_for
+from fabula.craft.planning import PlanOptions, plan_for
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts

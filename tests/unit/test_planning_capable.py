@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.craft.planning import PROMPTS, PlanOptions, plan_for, plan_from_story
+from fabula.craft import PROMPTS
+from fabula.craft.planning import PlanOptions, plan_for, plan_from_story
 from fabula.craft.planning.from_brief import Telling, Told
 from fabula.engine.context import RunContext
 from fabula.engine.events import Noted

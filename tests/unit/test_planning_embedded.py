@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.craft.planning import PROMPTS, PlanOptions, make_plan, plan_from_story
+from fabula.craft import PROMPTS
+from fabula.craft.planning import PlanOptions, make_plan, plan_from_story
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import ModelError, PlanError, ReplyError, UsageError
-from fabula.craft.planning import PROMPTS, PlanOptions, given_plan, plan_for
+from fabula.craft import PROMPTS
+from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.planning.from_brief import arc_of
 from fabula.craft.planning.replies import CastReply, SceneReply, Sheet, scene_type
 from fabula.craft.planning.shared import CastList, events_in, free_name, without_repeats

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.base.errors import ModelError, ReplyError, UsageError
-from fabula.craft.planning import PROMPTS, plan_from_story
+from fabula.craft import PROMPTS
+from fabula.craft.planning import plan_from_story
 from fabula.craft.planning.from_story import importance, partition, read_story
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal

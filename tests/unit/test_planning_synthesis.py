@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import ReplyError, UsageError
-from fabula.craft.planning import PROMPTS, synthesised_plan
+from fabula.craft import PROMPTS
+from fabula.craft.planning import synthesised_plan
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts

@@ -5,24 +5,33 @@ from __future__ import annotations
 import py_compile
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.base.errors import ModelError, PluginError, UnknownNameError
+from fabula.base.plugins import plugins
+from fabula.cli.main import main
 from fabula.engine.folders import digest_of, is_path, package_of
 from fabula.engine.papers import problems_of
+from fabula.engine.roles import own_model
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
 from fabula.models.base import Message, Request
-from fabula.project.brought import brought_problems
+from fabula.project.brought import GROUP
 from fabula.project.casting import Environment, open_model
 from fabula.project.settings import ModelTable, Settings
 from fabula.project.trust import TrustError
+from fabula.story import Brief, Story
+from fabula.story.export import Meta
+from fabula.story.export import find as find_format
 from fabula.systems import CATALOGUE, find, system_of, systems
 from outside import PAPER, install, lay
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -244,7 +253,8 @@ async def test_a_package_brings_models_under_its_prefix() -> None:
     assert reply.text == "lamp: What is it?"
     assert reply.usage.reply > 0
     assert (await open_model("whole:x", ModelTable(), Environment()).ask(QUESTION)).text == "A lamp."
-    assert "brings models under scripted:, which is fabula's own prefix" in brought_problems({"scripted"})[0]
+    problems = plugins(GROUP, {"scripted"}, "kind of model").problems
+    assert "brings a kind of model 'scripted', which is" in problems["scripted"]
 
 
 @pytest.mark.usefixtures("_tiny")
@@ -259,3 +269,73 @@ async def test_a_broken_model_says_whose_fault_it_is() -> None:
         open_model("gone:x", ModelTable(), Environment())
     with pytest.raises(UnknownNameError, match="Did you mean 'tiny:'"):
         open_model("tinny:x", ModelTable(), Environment())
+
+
+META = Meta(title="Lamp", author="", created=datetime(2026, 11, 24, tzinfo=UTC), words=3)
+EXTRAS = """
+import typer
+
+def as_tale(story, meta):
+    return f"{meta.title}: {story.text}"
+
+def brief_of(path):
+    return path.read_text().removeprefix("ASKED ")
+
+def shout(word: str, code: int = 0) -> None:
+    if word == "break":
+        raise KeyError(word)
+    print(word.upper())
+    raise typer.Exit(code)
+"""
+
+
+@pytest.fixture
+def _extras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = {
+        "fabula.exporters": {"tale": "extras:as_tale", "epub": "extras:as_tale"},
+        "fabula.briefs": {"ask": "extras:brief_of"},
+        "fabula.commands": {"shout": "extras:shout", "write": "extras:shout"},
+    }
+    site = install(tmp_path, monkeypatch, groups)
+    (site / "extras.py").write_text(EXTRAS, encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "extras", raising=False)
+
+
+@pytest.mark.usefixtures("_extras")
+def test_a_package_brings_formats_and_loaders_of_briefs(tmp_path: Path) -> None:
+    made = find_format(".tale").render(Story("Lamp").add("story", "She lit it."), META)
+    assert made == b"Lamp: She lit it."
+    assert find_format("epub").suffix == ".epub"
+    (tmp_path / "lamp.ask").write_text("ASKED # Lamp\n\nMara keeps it.\n", encoding="utf-8")
+    assert Brief.read(tmp_path / "lamp.ask") == Brief("Mara keeps it.", "Lamp")
+
+
+@pytest.mark.usefixtures("_extras")
+def test_a_package_brings_commands_whose_errors_are_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["shout", "lamp", "--code", "3"]) == 3
+    assert capsys.readouterr().out == "LAMP\n"
+    assert main(["shout"]) == 2
+    assert "Missing argument" in capsys.readouterr().err
+    assert main(["shout", "break"]) == 2
+    assert "shout (from more-papers 1.2) failed: KeyError: 'break'" in capsys.readouterr().err
+    assert main(["--help"]) == 0
+    assert "Of packages: shout (more-papers 1.2)." in capsys.readouterr().out
+    assert main(["doctor"]) in {0, 1}
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "command shout from more-papers 1.2" in shown
+    assert "brings a command 'write', which is fabula's own name for another" in shown
+    assert "brings a format 'epub'" in shown
+
+
+async def test_a_program_that_wants_them_is_given_the_fields_of_the_prompt() -> None:
+    class Counts:
+        def reply(self, prompt: str, *, fields: Mapping[str, Any] | None = None) -> str:
+            return f"{len(prompt)} {sorted(fields or ())}"
+
+    class Alone:
+        def reply(self, prompt: str, temperature: float = 0.5) -> str:
+            return f"{prompt} {temperature}"
+
+    asked = replace(QUESTION, fields={"first": "A lamp.", "second": "A boat."})
+    assert (await own_model(Counts()).ask(asked)).text == "11 ['first', 'second']"
+    assert (await own_model(Alone()).ask(asked)).text == "What is it? 0.5"

@@ -88,7 +88,7 @@ def test_importing_the_package_imports_next_to_nothing() -> None:
         "import sys, fabula; print(sum(name.startswith('fabula') for name in sys.modules), 'pydantic' in sys.modules)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert shown.split() == ["3", "False"]
+    assert shown.split() == ["4", "False"]
 
 
 # write and read -------------------------------------------------------------------------------------------------------

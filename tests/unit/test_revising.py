@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.base.errors import ModelError, ReplyError, UsageError
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.craft.revising import Change, changes, passage_spans, reviser, rewrite_passage
 from fabula.engine.journal import Decision, Journal
 from fabula.engine.making import add_fits, announced_as, wanted_of

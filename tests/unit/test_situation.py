@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fabula.base.errors import UnknownNameError
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.prompts import Prompts
 from fabula.story.cards.mapping import card_of, character_of, persona_of
 from fabula.story.personas import Persona, Personas, parse_personas, write_personas

@@ -10,8 +10,8 @@ import pytest
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.spec import read_spec
 from fabula.base.errors import UsageError
+from fabula.craft import PROMPTS
 from fabula.craft.conversation import Parties
-from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast

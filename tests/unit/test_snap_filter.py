@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.craft import PROMPTS
 from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.bertscore.scoring import encoded, matched
 from fabula.craft.conversation.lines import Step
-from fabula.craft.planning import PROMPTS
 from fabula.engine.context import RunContext
 from fabula.engine.events import Kept, Noted
 from fabula.engine.journal import Journal

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.people import narrative_in, people_in, written_or_asked
 from fabula.app.writing import Prepared
 from fabula.base.errors import UsageError
+from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation import ConversationFiles, open_conversation
 from fabula.craft.conversation.cards import Cards, write_cards
 from fabula.craft.conversation.kept import parties_of_log
-from fabula.craft.narratives import FILE as NARRATIVE_FILE
 from fabula.craft.narratives import narrative_of, people_read
 from fabula.craft.revising import reviser
 from fabula.engine.methods import IMPROVED

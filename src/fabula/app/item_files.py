@@ -20,8 +20,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text, text_lines
 from fabula.base.plugins import plain_name
 from fabula.continuity.scenes import split
-from fabula.craft.conversation.kept import FOLDER as CONVERSATIONS
-from fabula.craft.narratives import FILE as NARRATIVE
+from fabula.craft import CONVERSATIONS, NARRATIVE_FILE
 from fabula.data.corpora import entries, prompt_id
 from fabula.data.sets import SETS
 from fabula.data.story_files import SUFFIXES, text_of
@@ -381,7 +380,7 @@ def _conversation(file: Path) -> Item:
 
 
 def _narrative(folder: Path) -> str:
-    file = folder / NARRATIVE
+    file = folder / NARRATIVE_FILE
     return read_text(file, MAX_STORY_BYTES).strip() if file.is_file() else ""
 
 

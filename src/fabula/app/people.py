@@ -15,8 +15,9 @@ from fabula.app.world import READ_FILE, WORLD_FILE, world_files, world_of
 from fabula.base.errors import FabulaError
 from fabula.base.files import read_text
 from fabula.base.kept import KEPT
+from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation.cards import Cards
-from fabula.craft.narratives import FILE, reading_of
+from fabula.craft.narratives import reading_of
 from fabula.project.folder import MAX_FILE, MAX_STORY, Project
 from fabula.story import Story
 from fabula.story.people import each_once, present_in
@@ -35,7 +36,7 @@ _PLAN: Final = "plan/plan.yaml"
 
 def narrative_in(project: Project) -> str:
     """What is talked through in a project: its narrative, else its story, else its brief."""
-    if (file := project.folder / FILE).is_file():
+    if (file := project.folder / NARRATIVE_FILE).is_file():
         return read_text(file, MAX_FILE)
     return written_or_asked(project)
 

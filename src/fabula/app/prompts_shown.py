@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.craft import PROMPTS
 from fabula.craft.continuing import continuer
 from fabula.craft.digressions import MARK
-from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser
 from fabula.engine.dry_run import DryRun, placeholder
 from fabula.engine.journal import Journal

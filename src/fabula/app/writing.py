@@ -26,10 +26,9 @@ from fabula.base.errors import (
     UsageError,
     WrittenBeforeError,
 )
-from fabula.craft.chapters import CHAPTERS
+from fabula.craft import CHAPTERS, PROMPTS
 from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
-from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser, rewrite_passage
 from fabula.engine.dry_run import DryRun
 from fabula.engine.event_log import heard_by

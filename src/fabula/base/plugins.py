@@ -8,7 +8,6 @@ import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +16,7 @@ from fabula.base.errors import PluginError
 from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 _NAME: Final = re.compile(r"\A[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 _SHOWN: Final = 300  # characters of another's error
@@ -50,22 +49,47 @@ class Plugin:
                 found = getattr(found, part)
         return found
 
+    def __call__(self, *given: Any) -> Any:  # noqa: ANN401 - it may be anything
+        """What the function that it points to gives.
+
+        Raises:
+            PluginError: it cannot be imported, or fails.
+        """
+        function = self.load()
+        with faults_of(f"{self.name} (from {self.source})"):
+            return function(*given)
+
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """The plugins of a group, and what is wrong with others, in sentences by name."""
+    """The plugins of a group by name, and what is wrong with others, in sentences by name."""
 
-    found: tuple[Plugin, ...]
+    found: dict[str, Plugin]
     problems: dict[str, str]
 
 
-def plugins(group: str) -> Plugins:
-    """The plugins that installed packages bring for `group`, by name; nothing of them is imported."""
-    return _plugins(group, tuple(sys.path))
+def plugins(group: str, own: Collection[str] = (), noun: str = "") -> Plugins:
+    """The plugins that installed packages bring for `group`; nothing of them is imported.
+
+    Args:
+        group: of entry points.
+        own: names that fabula has itself, which go before theirs.
+        noun: what one is called, in sentences.
+    """
+    brought = _plugins(group, tuple(sys.path))
+    found, problems = dict(brought.found), dict(brought.problems)
+    for name in found.keys() & set(own):
+        problems[name] = (
+            f"{found.pop(name).source} brings a {noun} {name!r}, which is fabula's own name for another; fabula's is "
+            "used. Its author should choose another name."
+        )
+    return Plugins(found, problems)
 
 
 @remembered(16)  # reading what is installed takes a while, and does not change while the path is the same
 def _plugins(group: str, path: tuple[str, ...]) -> Plugins:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - 0.03 s, which most commands need not pay
+
     del path
     found: dict[str, Plugin] = {}
     problems: dict[str, str] = {}
@@ -83,7 +107,7 @@ def _plugins(group: str, path: tuple[str, ...]) -> Plugins:
             found[name] = plugin
         elif other != plugin:
             problems[name] = f"{other.source} and {source} both bring {name!r}; that of {other.source} is used."
-    return Plugins(tuple(found.values()), problems)
+    return Plugins(found, problems)
 
 
 def plain_name(name: str) -> str:
@@ -97,8 +121,8 @@ def is_plain(name: str) -> bool:
 
 
 @contextmanager
-def faults_of(what: str) -> Iterator[None]:
-    """Say of an error that is none of fabula's in whose code it arose.
+def faults_of(what: str, *, but: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+    """Say of an error that is none of fabula's, nor one of `but`, in whose code it arose.
 
     Raises:
         PluginError: `what` failed; names the error and its place.
@@ -106,7 +130,7 @@ def faults_of(what: str) -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as error:
-        if _is_ours(error):
+        if _is_ours(error) or isinstance(error, but):
             raise
         raise PluginError(
             f"{what} failed: {in_one_line(error)}. That is a fault in it and not in fabula: tell its author, or "

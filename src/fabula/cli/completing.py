@@ -84,10 +84,10 @@ def presets(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
 @_quiet
 def formats(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The formats that stories are written in."""
-    from fabula.story.export import FORMATS  # noqa: PLC0415 - only where a shell asks
+    from fabula.story.export import formats  # noqa: PLC0415 - only where a shell asks
 
     del ctx, incomplete
-    yield from FORMATS
+    yield from formats()
 
 
 @_quiet

@@ -21,8 +21,8 @@ from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
+from fabula.craft import NARRATIVE_FILE
 from fabula.craft.digressions import digressions_in, utterances_of
-from fabula.craft.narratives import FILE
 from fabula.engine.events import RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of as method_settings
@@ -74,10 +74,12 @@ def _story_file(path: Path) -> Path:
     """The file that holds a path's narrative."""
     if not path.is_dir():
         return path
-    for file in (path / FILE, path / "story.md"):
+    for file in (path / NARRATIVE_FILE, path / "story.md"):
         if file.is_file():
             return file
-    raise UsageError(f"{path} has no {FILE} and no story.md yet. Give a project with a story, or a text file.")
+    raise UsageError(
+        f"{path} has no {NARRATIVE_FILE} and no story.md yet. Give a project with a story, or a text file."
+    )
 
 
 def settings_of(performers: Performers, systems: Sequence[str], environ: Mapping[str, str]) -> dict[str, Settings]:
@@ -232,7 +234,7 @@ class Digressing:
             return Project.open(folder)
         stored = self.settings[system].model_dump(mode="json", exclude_defaults=True)
         project = Project.create(folder, Brief("Leave the story, and see who leads back.", one.id), stored)
-        project.write_given(FILE, one.narrative)
+        project.write_given(NARRATIVE_FILE, one.narrative)
         return project
 
 

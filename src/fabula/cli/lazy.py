@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from fabula.base.errors import UnknownNameError
+from fabula.base.plugins import Plugin, Plugins, faults_of, plugins
 from fabula.cli.help import CONTEXT, Command, Group, listed
 
 STORY, GROUPS, SETTING_UP = "Commands", "Groups of commands", "Set up"
@@ -94,6 +95,17 @@ ALIASES: Final = {name.partition(" ")[2]: name for name in COMMANDS if " " in na
 _WITH: Final = {"estimate": ["--dry-run"]}
 """Options that stand for what an old name did."""
 
+_ENDS: Final = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[1])  # by which commands end, of typer's own
+
+
+def brought() -> Plugins:
+    """The commands that installed packages bring.
+
+    A package names its own as entry points of the group `fabula.commands`: `report = "my_papers:report"` is a function
+    whose annotations typer reads, or a `typer.Typer` with several.
+    """
+    return plugins("fabula.commands", {*COMMANDS, *ALIASES}, "command")
+
 
 def full_name(words: list[str]) -> str:
     """The command that the first words of a command line name, as it is called now; empty for an unknown one."""
@@ -138,6 +150,8 @@ class LazyGroup(Group):
             return (name.removeprefix(f"{self.inside} "), load(name), [*_WITH.get(args[0], ()), *args[1:]])
         if args[0].startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
+        if not self.inside and (plugin := brought().found.get(args[0])) is not None:
+            return plugin.name, _of_package(plugin), args[1:]
         raise UnknownNameError(f"command of `fabula {self.inside}`" if self.inside else "command", args[0], known)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
@@ -159,6 +173,8 @@ class LazyGroup(Group):
         names = ", ".join(name for name, one in COMMANDS.items() if one.panel == SETTING_UP)
         formatter.write_paragraph()
         formatter.write_text(f"{SETTING_UP}: {names}. Each has -h.")
+        if theirs := ", ".join(f"{name} ({plugin.source})" for name, plugin in brought().found.items()):
+            formatter.write_text(f"Of packages: {theirs}.")
 
 
 def load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private
@@ -168,11 +184,28 @@ def load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private
     if not entry.module:
         return LazyGroup(inside=name, name=own, help=entry.help, no_args_is_help=True, context_settings=dict(CONTEXT))
     module = import_module(f"fabula.cli.commands.{entry.module}")
-    function = getattr(module, entry.function or own)
+    return _made(own, getattr(module, entry.function or own))
+
+
+def _made(name: str, function: Any) -> Any:  # noqa: ANN401 - a function or a typer.Typer; typer's command type is private
+    """The command that a function is, or the group that a `typer.Typer` is."""
     if isinstance(function, typer.Typer):
         group = Group.of(typer.main.get_group(function))
-        group.name = own
+        group.name = name
         return group
     app = typer.Typer(add_completion=False)
-    app.command(own)(function)
+    app.command(name)(function)
     return Command.of(typer.main.get_command(app))
+
+
+def _of_package(plugin: Plugin) -> Any:  # noqa: ANN401 - typer's command type is private
+    """A package's command, whose errors are told as its own."""
+    made = _made(plugin.name, plugin.load())
+    invoke = made.invoke
+
+    def told_as_theirs(ctx: Any) -> Any:  # noqa: ANN401 - as above
+        with faults_of(f"{plugin.name} (from {plugin.source})", but=_ENDS):
+            return invoke(ctx)
+
+    made.invoke = told_as_theirs
+    return made

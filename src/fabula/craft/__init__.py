@@ -1,1 +1,15 @@
-"""Pure helpers that several systems share."""
+"""Pure helpers that several systems share. Names of files stand here, so that who needs no more imports no more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+PROMPTS: Final = Path(__file__).parent / "prompts"
+"""Where a prompt is looked for that a system does not have."""
+CHAPTERS: Final = "chapters"
+"""The artefact in which chapters are listed, `plan/chapters.md`."""
+NARRATIVE_FILE: Final = "plan/narrative.md"
+"""What a conversation goes on from."""
+CONVERSATIONS: Final = "chat"
+"""The folder of conversations."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
+from fabula.craft import CHAPTERS
 from fabula.craft.accounts import SHORT, Accounts, Earlier
 from fabula.craft.drafts import Draft, keep_draft
 from fabula.craft.final_reading import final_reading
@@ -49,8 +50,6 @@ _PROMPT: Final = 0.85  # for all of a chapter's prompt, and its text twice, as w
 _FRAME: Final = 800  # tokens of a chapter's prompt beside the texts in it
 _TOKENS_A_WORD: Final = 1.4
 _CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
-CHAPTERS: Final = "chapters"
-"""The artefact in which chapters are listed, `plan/chapters.md`."""
 _SHOWN: Final = "Shown here, since a later chapter needs it:"
 _HEADING: Final = re.compile(r"##\s*(?:(?P<number>\d{1,4})[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
 _WORDS: Final = re.compile(r"\(about (?P<words>\d{1,7}) words\)\s*\Z")

@@ -81,7 +81,7 @@ class Left:
 class EditReply(BaseModel):
     """One change."""
 
-    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True, defer_build=True)
     paragraph: int
     old: Annotated[str, Field(min_length=1)]
     new: str = ""
@@ -91,7 +91,7 @@ class EditReply(BaseModel):
 class EditsReply(BaseModel):
     """All changes; none where nothing is to be mended."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
     edits: list[EditReply]
 
 
@@ -321,7 +321,7 @@ _REFUSED_HEAD: Final = "# The edits of edits.yaml that are not to be made, by th
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
     part: str
     old: Annotated[str, Field(min_length=1)]
     new: str = ""
@@ -330,12 +330,12 @@ class _Entry(BaseModel):
 
 
 class _Edits(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
     edits: Annotated[list[_Entry], BeforeValidator(lambda value: value or [])] = []
 
 
 class _Refused(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
     refused: Annotated[list[str], BeforeValidator(lambda value: value or [])] = []
 
 

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation.lines import Parties
 from fabula.craft.length import asked_range
 from fabula.craft.planning.from_story import LEAST_WINDOW, Found, read_story
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from fabula.story import Brief
 
 NARRATIVE: Final = "narrative"
-FILE: Final = "plan/narrative.md"
 NOBODY: Final = (
     "It is not known who is in this story: it has no plan, no cards and no world, and nobody has read it for its "
     "people. Name who talks (player and npc, or --as and --with), as the story writes their names."
@@ -47,7 +47,7 @@ async def narrative_of(run: Run, brief: Brief) -> str:
     if given is None and words_of_task(brief) is not None:
         run.note(
             "The brief asks for a number of words, so it may be a writing task, and its sentences are taken for the "
-            f"story itself. Write the narrative that is to be talked through into {FILE}."
+            f"story itself. Write the narrative that is to be talked through into {NARRATIVE_FILE}."
         )
     return given or brief.text
 

@@ -360,15 +360,10 @@ class Catalogue(Generic[_M]):
         return self._all()[1]
 
     def _all(self) -> tuple[dict[str, _M], dict[str, str]]:
-        found, brought = self.own(), plugins(self.group)
+        found = self.own()
+        brought = plugins(self.group, found, self.noun)
         problems = dict(brought.problems)
-        for plugin in brought.found:
-            if plugin.name in found:
-                problems[plugin.name] = (
-                    f"{plugin.source} brings a {self.noun} {plugin.name!r}, which is fabula's own name for another; "
-                    "fabula's is used. Its author should choose another name."
-                )
-                continue
+        for plugin in brought.found.values():
             try:
                 found[plugin.name] = self._installed(plugin)
             except PluginError as problem:

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import ModuleType
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from fabula.models.base import OnText
 
+_FIELDS: Final = "fields"
 _AT_ONCE: Final = 8  # calls of a user's own model that does not block
 Answer: TypeAlias = Callable[[Request], Awaitable[str]]
 
@@ -158,7 +160,8 @@ class OwnModel(Protocol):
     """A model of a user's own: any object with this one method, which may also be a coroutine function.
 
     An attribute `name` is what it is called, else its class is; `identity` tells versions of it apart: what one has
-    said is not replayed for another.
+    said is not replayed for another. A `reply` with a parameter `fields` is given what the prompt's fields are filled
+    with, by name: a judge has the stories there, and need not read them off a prompt.
     """
 
     def reply(self, prompt: str, /) -> str | Awaitable[str]:
@@ -167,11 +170,13 @@ class OwnModel(Protocol):
 
 def own_model(own: OwnModel) -> Program:
     """A user's own model as a performer. A `reply` that blocks is called in a thread, one call at a time."""
-    reply = own.reply
+    reply: Callable[..., str | Awaitable[str]] = own.reply
     waits = not inspect.iscoroutinefunction(reply)
+    wants_fields = _FIELDS in inspect.signature(reply).parameters
 
     async def answer(request: Request) -> str:
-        said = await in_thread(reply, as_one_text(request)) if waits else reply(as_one_text(request))
+        asked = partial(reply, fields=request.fields) if wants_fields else reply
+        said = await in_thread(asked, as_one_text(request)) if waits else asked(as_one_text(request))
         return await said if inspect.isawaitable(said) else said
 
     name, version = (one_line(str(getattr(own, field, "") or "")) for field in ("name", "identity"))

@@ -703,6 +703,7 @@ class Run:
             path="/".join((*self._place.path, prompt)),
             words=_asked_words(fields.get("words")),
             has=fields.get("has", 0),
+            fields=fields,
         )
 
     def _sketch(self, prompt: str, fields: Mapping[str, Any], expect: int | str | None) -> Sketch:

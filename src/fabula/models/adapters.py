@@ -51,7 +51,7 @@ R = TypeVar("R", bound="_Record")
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True)
 
     version: int = VERSION
 

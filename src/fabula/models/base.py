@@ -68,7 +68,8 @@ class Request:
 
     `role` and `path` say who asks and where in the run, and `ordinal` how many identical requests there were before at
     that path; they are for logs, scripted models and people, and are never sent. Nor are `words`, the least and the
-    most that are asked for (0 where no number is), and `has`, those of a text that is to become shorter.
+    most that are asked for (0 where no number is), `has`, those of a text that is to become shorter, and `fields`, what
+    the prompt's fields are filled with, for programs that would rather have a story than a prompt with one in it.
     `schema` asks for JSON of that shape, `choices` for one of these strings, `adapter` for a named LoRA adapter
     (embedded engine) or served model (servers); `logprobs` for the top-n first-token log-probabilities.
     """
@@ -84,6 +85,7 @@ class Request:
     ordinal: int = 0
     words: tuple[int, int] = (0, 0)
     has: int = 0
+    fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def body(self) -> Json:
         """What can change the reply, as plain JSON data; the journal's key is made from it."""

@@ -15,29 +15,16 @@ from fabula.base.plugins import faults_of, plugins
 from fabula.engine.roles import own_model
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from fabula.base.plugins import Plugin
     from fabula.models.base import Capabilities, Model, OnText, Reply, Request
     from fabula.project.settings import ModelTable
 
-_GROUP: Final = "fabula.models"
+GROUP: Final = "fabula.models"
 
 
 def brought_kinds() -> dict[str, Plugin]:
     """The prefixes that installed packages bring, with where they come from."""
-    return {plugin.name: plugin for plugin in plugins(_GROUP).found}
-
-
-def brought_problems(own: Collection[str]) -> list[str]:
-    """What is wrong with what packages bring, in sentences; `own` are fabula's prefixes, which go before theirs."""
-    clashes = [
-        f"{plugin.source} brings models under {name}:, which is fabula's own prefix; fabula's are used. Its author "
-        "should choose another one."
-        for name, plugin in brought_kinds().items()
-        if name in own
-    ]
-    return [*plugins(_GROUP).problems.values(), *clashes]
+    return plugins(GROUP).found
 
 
 def brought_model(kind: str, name: str, table: ModelTable) -> Model:

@@ -11,15 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
+from fabula.base.lazily import Module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     Array: TypeAlias = NDArray[np.float64]
     Mask: TypeAlias = NDArray[np.bool_]
+else:
+    np = Module("numpy")
 
 WEAK_PRIOR: Final = 0.1
 _LEAST_PRIOR: Final = 1e-6  # below it the equations of a step are not solvable in double precision

@@ -10,21 +10,23 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-import numpy as np
-
 from fabula.base.extras import extra
+from fabula.base.lazily import Module
 from fabula.stats.estimate import Unscored
 from fabula.stats.intervals import coefficient_of, group_members, leaving_out, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from fabula.stats.estimate import Scored
 
     Array: TypeAlias = NDArray[np.float64]
     Numbers: TypeAlias = Sequence[float] | Array
+else:
+    np = Module("numpy")
 
 Definition: TypeAlias = Literal["symmetric", "legacy_fig3", "legacy_table1"]
 Coefficient: TypeAlias = Literal["pearson", "spearman", "kendall", "accuracy"]

@@ -12,15 +12,18 @@ from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
-
+from fabula.base.lazily import Module
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import LEVEL, Spread, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
+
     from fabula.stats.estimate import Scored
+else:
+    np = Module("numpy")
 
 MOST: Final = 20  # systems of which every two are compared
 _SAID: Final = 5  # differences in a sentence

@@ -17,21 +17,23 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import numpy as np
-
 from fabula.base.extras import extra
+from fabula.base.lazily import Module
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import poisson, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from fabula.stats.estimate import Scored
 
     Array: TypeAlias = NDArray[np.float64]
     Rows: TypeAlias = NDArray[np.int64]
+else:
+    np = Module("numpy")
 
 LEVEL: Final = 0.95
 FEWEST: Final = 3  # units behind the interval of a mean

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
-
 from fabula.base.errors import UnknownNameError
+from fabula.base.lazily import Module
 from fabula.stats.bradley_terry import (
     WEAK_PRIOR,
     Strengths,
@@ -36,11 +35,14 @@ from fabula.stats.intervals import FEWEST, Spread
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from fabula.stats.estimate import Scored
 
     Array: TypeAlias = NDArray[np.float64]
+else:
+    np = Module("numpy")
 
 __all__ = ["WEAK_PRIOR", "Comparison", "Ranking", "Strengths", "bradley_terry", "rank_systems"]
 

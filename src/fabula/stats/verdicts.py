@@ -6,12 +6,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
+from fabula.base.lazily import Module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TypeAlias
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from fabula.stats.estimate import Scored
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     Pair: TypeAlias = tuple[str, str]
     # The scores of a trivial baseline by story, or why it has none.
     Trivial: TypeAlias = Mapping[str, float] | str
+else:
+    np = Module("numpy")
 
 JUDGE: Final = "judge"
 PAIR: Final = 2

@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import BriefError, UsageError
+from fabula.base.plugins import plugins
 from fabula.story.words import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from fabula.base.plugins import Plugins
+
 MAX_BRIEF_BYTES = 200_000
 SLUG_LENGTH = 60
+_TEXTS = frozenset({"", "md", "markdown", "txt"})  # kinds of files, by their suffix, that hold a brief's own text
 _BREAK = "* * *"
 # A scene's mark; directly on the line before it stands the break that a reader sees, where the story has breaks.
 _MARK = re.compile(r"^(?:\* \* \*\n)?<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
@@ -94,9 +98,15 @@ class Brief:
     def read(cls, path: Path) -> Brief:
         """The brief in a text file; a first line `# Title` becomes its title.
 
+        Files of other kinds are read by what installed packages bring: entry points of the group `fabula.briefs`, such
+        as `opml = "my_papers:brief_of"`, a function of the path of a file `.opml` that gives the brief's text.
+
         Raises:
             BriefError: the file is missing, empty, not UTF-8 text, or larger than 200 kB.
         """
+        kind = path.suffix.casefold().removeprefix(".")
+        if kind not in _TEXTS and kind in (known := loaders().found):
+            return cls.parse(known[kind](path), name=str(path))
         try:
             with path.open("rb") as file:
                 data = file.read(MAX_BRIEF_BYTES + 1)
@@ -232,6 +242,11 @@ class Story:
         """The story in a text of a data set, which need not be Markdown: a heading is a title if a text follows it."""
         story = cls.parse(text)
         return story if story.scenes or not story.title else cls(scenes=(Scene("story", plain(text)),))
+
+
+def loaders() -> Plugins:
+    """What installed packages bring to read briefs in files of other kinds, by their suffix."""
+    return plugins("fabula.briefs", _TEXTS, "kind of brief")
 
 
 def _too_large(name: str) -> BriefError:

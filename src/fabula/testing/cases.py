@@ -11,7 +11,7 @@ from fabula.base.errors import ModelError, PluginError, UsageError
 from fabula.base.files import read_text
 from fabula.base.remembering import remembered
 from fabula.base.tomltext import parse
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.lines import with_code
 from fabula.engine.methods import Preset
 from fabula.engine.prompts import Prompts

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, JournalMissError, RefusalError, ReplyError
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.methods import IMPROVED, settings_of
 from fabula.engine.papers import PAPER, problems_of

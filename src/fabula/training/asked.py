@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.events import Removed
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts

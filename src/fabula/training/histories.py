@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rapidfuzz.distance import LCSseq
 
 from fabula.base.characters import readable
-from fabula.craft.conversation.kept import FOLDER as CONVERSATIONS
+from fabula.craft import CONVERSATIONS
 from fabula.craft.conversation.kept import ConversationFiles, kept_turns
 from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused
 from fabula.engine.journal import CallFilter, Decision, Version

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from fabula.base.errors import FabulaError
+from fabula.base.plugins import plugins
 from fabula.base.version import __version__
 from fabula.cli.asked import performing
+from fabula.cli.lazy import brought as commands
 from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.progress import counted
@@ -24,6 +26,8 @@ from fabula.models.finding import look
 from fabula.models.known import KNOWN, installed, models_home
 from fabula.models.providers import keys_set
 from fabula.project.folder import Project
+from fabula.story.export import brought as formats
+from fabula.story.story import loaders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,6 +68,7 @@ def doctor(common: Common, where: Where = "") -> None:
         _terminal(terminal),
         _editor(terminal.environ),
         _disk(folder),
+        *_packages(),
         *_project(folder, asked=bool(named)),
     ]
     terminal.say(f"fabula {__version__}")
@@ -133,6 +138,16 @@ def _terminal(terminal: Terminal) -> Check:
     if not terminal.interactive:
         return Check("terminal", "missing", "none: --play me reads stdin, --approve stops at the first text")
     return Check("terminal", "good", f"{terminal.environ.get('TERM') or 'unknown kind'}, {sys.stderr.encoding}")
+
+
+def _packages() -> Iterator[Check]:
+    """What installed packages bring beside systems, evaluators and models, which `systems` and the like list."""
+    kinds = {"format": formats(), "kind of brief": loaders(), "command": commands(), "panel": plugins("fabula.panels")}
+    for kind, brought in kinds.items():
+        for name, plugin in brought.found.items():
+            yield Check(f"{kind} {name}", "good", f"from {plugin.source}")
+        for name, problem in brought.problems.items():
+            yield Check(f"{kind} {name}", "missing", problem)
 
 
 def _editor(environ: Mapping[str, str]) -> Check:

@@ -14,6 +14,7 @@ import typer
 
 from fabula.app.bills import cost_of, usage_data
 from fabula.base.errors import ModelError
+from fabula.base.plugins import plugins
 from fabula.cli.asked import check_served, named_model
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled, refuse
@@ -27,7 +28,7 @@ from fabula.models.hub import PREFIX, fetched, pull_from_hub
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
 from fabula.models.providers import CHAT_KINDS, KINDS, OWN_KINDS, keys_set, served_at, usual_address
-from fabula.project.brought import brought_kinds, brought_problems
+from fabula.project.brought import GROUP, brought_kinds
 from fabula.project.casting import KINDS as PREFIXES
 from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
 from fabula.project.settings import Settings
@@ -82,7 +83,7 @@ def _list(common: Output, ctx: typer.Context) -> None:
     brought = [(f"{name}:NAME", f"from {plugin.source}") for name, plugin in brought_kinds().items()]
     kinds = [*_KINDS, *((form, what) for form, what in brought if form.partition(":")[0] not in PREFIXES)]
     terminal.say(table([(f"  {form}", what, _key(form, keys)) for form, what in kinds]))
-    problems = brought_problems(PREFIXES)
+    problems = list(plugins(GROUP, PREFIXES, "kind of model").problems.values())
     for problem in problems:
         terminal.message(problem)
     terminal.advise(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, append_synced, inside, plain_files, read_bytes, write_atomically, write_error
+from fabula.craft import CONVERSATIONS
 from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of, witnessed
 from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
 from fabula.craft.conversation.turns import Hearing
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from fabula.craft.conversation.talk import Talk
     from fabula.engine.context import RunContext
 
-FOLDER: Final = "chat"
 _LARGEST: Final = 200_000_000  # bytes of a log
 FORMAT: Final = 1
 _SHARED: Final = "_first-"  # no conversation has such a name
@@ -429,12 +429,12 @@ class Conversation:
         """Where a move makes its calls in a cell. What two moves ask alike is one call, and is paid for once."""
         listeners = (*self.context.listeners, hearing.hear) if hearing else self.context.listeners
         context = replace(self.context, ordinals=Counter(), listeners=listeners)
-        return Run(context, Place(take=take)).scope(FOLDER, self.name, f"cell-{cell}")
+        return Run(context, Place(take=take)).scope(CONVERSATIONS, self.name, f"cell-{cell}")
 
     def _shared(self) -> Run:
         """Where the first cell is made ready: nothing was said, so that it is the same for all of these people."""
         people = sha256("\n".join(self.parties.names).encode("utf-8", "replace")).hexdigest()[:8]
-        return Run(replace(self.context, ordinals=Counter())).scope(FOLDER, f"{_SHARED}{people}", "cell-1")
+        return Run(replace(self.context, ordinals=Counter())).scope(CONVERSATIONS, f"{_SHARED}{people}", "cell-1")
 
     def _write(self, record: dict[str, Any]) -> None:
         if self.files is not None:
@@ -542,7 +542,7 @@ class ConversationFiles:
             raise UsageError(
                 f"{name!r} cannot name a conversation. Use small letters, digits and hyphens: {slug(name)!r}."
             )
-        return cls(inside(project, f"{FOLDER}/{name}.jsonl"))
+        return cls(inside(project, f"{CONVERSATIONS}/{name}.jsonl"))
 
     @property
     def name(self) -> str:
@@ -639,7 +639,7 @@ def _check_record(record: dict[str, Any]) -> None:
 
 def conversations_in(project: Path) -> list[str]:
     """Names of a project's conversations, the one that was last talked in first."""
-    files = plain_files(project / FOLDER, "*.jsonl")
+    files = plain_files(project / CONVERSATIONS, "*.jsonl")
     return [file.stem for file in sorted(files, key=lambda file: (-file.stat().st_mtime_ns, file.stem))]
 
 

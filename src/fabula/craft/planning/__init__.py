@@ -1,12 +1,9 @@
 """Planning: a plan from a brief, from a story, or the author's own.
 
-Systems share it, and its prompts: a prompt that a system does not have is looked for in `PROMPTS`.
+Systems share it, and its prompts: a prompt that a system does not have is looked for in `fabula.craft.PROMPTS`.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import Final
 
 from fabula.craft.planning.from_brief import PlanOptions, begin_plan, given_plan, make_plan, plan_for
 from fabula.craft.planning.from_story import plan_from_story
@@ -14,7 +11,6 @@ from fabula.craft.planning.shared import ROLE, WHOLE, checked_personas
 from fabula.craft.planning.synthesis import synthesised_plan
 
 __all__ = [
-    "PROMPTS",
     "ROLE",
     "WHOLE",
     "PlanOptions",
@@ -26,5 +22,3 @@ __all__ = [
     "plan_from_story",
     "synthesised_plan",
 ]
-
-PROMPTS: Final = Path(__file__).parent.parent / "prompts"

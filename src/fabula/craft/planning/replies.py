@@ -98,7 +98,8 @@ def _all_required(schema: dict[str, Any]) -> None:
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, str_strip_whitespace=True, json_schema_extra=_all_required)
+    # Each is made ready when it is first asked for, since most runs ask for few of them.
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True, json_schema_extra=_all_required, defer_build=True)
 
 
 class PaperSheet(_Reply):

@@ -7,23 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from fabula.engine.replies.chatter import (
-    STAGE_NOTE,
-    Labels,
-    clearly_closes,
-    clearly_opens,
-    closes_chatter,
-    framed_lead,
-    is_framed,
-    is_heading,
-    is_marked_title,
-    is_rule,
-    is_scene_break,
-    is_title,
-    opens_chatter,
-    remarks_on_story,
-    says_the_end,
-)
+from fabula.base.lazily import Module
 from fabula.engine.replies.echoes import Echoes
 from fabula.engine.replies.loops import loop_start, read_sentences
 from fabula.story import plain
@@ -34,8 +18,12 @@ from fabula.story.speech import unclosed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.engine.replies import chatter
     from fabula.engine.replies.rules import RuleName
     from fabula.story.sentences import Span
+else:
+    chatter = Module("fabula.engine.replies.chatter")  # its patterns take 0.02 s
+
 
 TextKind: TypeAlias = Literal["prose", "notes"]
 
@@ -115,7 +103,7 @@ def clean_prose(
         kind: "notes" keeps bullets, foreign headings, remarks about the story and entries without a full stop.
         aids: whether the model gets help for small models (`Run.aids`).
     """
-    known, echoes, cut = Labels.of(tuple(labels)), Echoes(echo if aids else ()), finish == "length"
+    known, echoes, cut = chatter.Labels.of(tuple(labels)), Echoes(echo if aids else ()), finish == "length"
     draft = _Draft(text, kind, aids=aids, known=echo)
     for _ in range(_ROUNDS):  # what a rule leaves may be what another takes out: cleaned again, a text stays as it is
         draft.text = before = plain(draft.text).strip()
@@ -136,7 +124,7 @@ def clean_prose(
 def _bullet(line: str) -> int:
     """Length of an asterisk that makes a list item of a line of prose; a scene break is none."""
     mark = _ASTERISK.match(line)
-    return mark.end() if mark and not is_scene_break(line) else 0
+    return mark.end() if mark and not chatter.is_scene_break(line) else 0
 
 
 class _Draft:
@@ -158,7 +146,7 @@ class _Draft:
         parts = paragraph_spans(self.text)
         return [(start + a, start + b) for start, end in parts for a, b in self._inside(self.text[start:end])]
 
-    def with_aids(self, labels: Labels, echoes: Echoes, *, last: bool) -> None:
+    def with_aids(self, labels: chatter.Labels, echoes: Echoes, *, last: bool) -> None:
         """Take out of a small model's reply what is no text of the kind asked for."""
         self.template_marks(_STOP_MARK)
         self.markup()
@@ -174,7 +162,7 @@ class _Draft:
         self.opening()
         self.closing()
 
-    def without_aids(self, labels: Labels) -> None:
+    def without_aids(self, labels: chatter.Labels) -> None:
         """Take out only what stands around the text, line by line from both ends."""
         self.template_marks(_STOP_TOKEN)
         self.lines_after()
@@ -213,15 +201,15 @@ class _Draft:
             self._drop([(speaker.span(), "markup")])
         self._unwrap()
 
-    def lines_before(self, labels: Labels) -> None:
+    def lines_before(self, labels: chatter.Labels) -> None:
         """Lines before the text: chatter, a title, a label, and the scene break that ends them."""
         found: list[tuple[Span, RuleName]] = []
         at = 0
         for line in self.text.split("\n"):
             kind: RuleName | None = None
-            if clearly_opens(line) or (found and is_rule(line)):
+            if chatter.clearly_opens(line) or (found and chatter.is_rule(line)):
                 kind = "chatter"
-            elif labels.heads(line) or (not self.notes and is_marked_title(line)):
+            elif labels.heads(line) or (not self.notes and chatter.is_marked_title(line)):
                 kind = "label"
             if line.strip() and kind is None:
                 if length := labels.prefix(line):
@@ -237,10 +225,10 @@ class _Draft:
         start = end = len(self.text)
         for line in reversed(self.text.split("\n")):
             at = end - len(line)
-            whole = all(closes_chatter(said, notes=True) for said in sentences(line))
-            if clearly_closes(line) or (start < len(self.text) and is_rule(line)):
+            whole = all(chatter.closes_chatter(said, notes=True) for said in sentences(line))
+            if chatter.clearly_closes(line) or (start < len(self.text) and chatter.is_rule(line)):
                 start = at
-            elif line.strip() and not is_rule(line) and not whole:
+            elif line.strip() and not chatter.is_rule(line) and not whole:
                 break
             end = at - 1
         self._cut(start, "chatter")
@@ -264,9 +252,9 @@ class _Draft:
     def stage_notes(self) -> None:
         """Names of the pieces of a text within its prose."""
         if not self.notes:
-            self._drop([(m.span(), "label") for m in STAGE_NOTE.finditer(self.text)])
+            self._drop([(m.span(), "label") for m in chatter.STAGE_NOTE.finditer(self.text)])
 
-    def lines(self, labels: Labels) -> None:
+    def lines(self, labels: chatter.Labels) -> None:
         """Headings and labels, alone on a line or before a line's text."""
         found: list[tuple[Span, RuleName]] = []
         at, first = 0, True
@@ -279,28 +267,30 @@ class _Draft:
             at += len(line) + 1
         self._drop(found)
 
-    def _label(self, line: str, labels: Labels, *, first: bool, alone: bool) -> int:
+    def _label(self, line: str, labels: chatter.Labels, *, first: bool, alone: bool) -> int:
         """Length of the label or heading that a line begins with; all of it if the line is nothing else.
 
         Notes keep headings that give them order; only what stands first, or in the prompt's brackets, goes.
         """
         if not line.strip():
             return 0
-        if is_framed(line):
+        if chatter.is_framed(line):
             return len(line)
         if self.notes and not first and not line.startswith("["):
             return 0
-        foreign = not self.notes and (is_heading(line) or (first and alone and is_title(line)))
+        foreign = not self.notes and (chatter.is_heading(line) or (first and alone and chatter.is_title(line)))
         if foreign or labels.heads(line):
             return len(line)
-        return labels.prefix(line) or (framed_lead(line) if first else 0) or (0 if self.notes else _bullet(line))
+        return (
+            labels.prefix(line) or (chatter.framed_lead(line) if first else 0) or (0 if self.notes else _bullet(line))
+        )
 
     def opening(self) -> None:
         """Chatter at the start, sentence by sentence; a scene break that opens nothing."""
         found: list[tuple[Span, RuleName]] = []
         for start, end in self._edge(last=False):
             piece = self.text[start:end]
-            if is_scene_break(piece) or opens_chatter(piece, notes=self.notes):
+            if chatter.is_scene_break(piece) or chatter.opens_chatter(piece, notes=self.notes):
                 found.append(((start, end), "chatter"))
             else:
                 break
@@ -319,7 +309,11 @@ class _Draft:
         start = None
         for a, b in reversed(self._edge(last=True)):
             piece = self.text[a:b]
-            if is_scene_break(piece) or closes_chatter(piece, notes=self.notes) or says_the_end(piece):
+            if (
+                chatter.is_scene_break(piece)
+                or chatter.closes_chatter(piece, notes=self.notes)
+                or chatter.says_the_end(piece)
+            ):
                 start = a
             else:
                 break
@@ -331,7 +325,7 @@ class _Draft:
         found: list[tuple[Span, RuleName]] = []
         at = 0
         for line in self.text.split("\n"):
-            if says_the_end(line) and line.strip():
+            if chatter.says_the_end(line) and line.strip():
                 if last and self.text[:at].strip():
                     self._drop([*found, ((at, len(self.text)), "ending")])
                     return
@@ -340,7 +334,7 @@ class _Draft:
         self._drop(found)
         parts = spans(self.text[-200:])
         offset = max(len(self.text) - 200, 0)
-        if parts and says_the_end(self.text[offset + parts[-1][0] :]):
+        if parts and chatter.says_the_end(self.text[offset + parts[-1][0] :]):
             self._cut(offset + parts[-1][0], "ending")
 
     def remarks(self) -> None:
@@ -348,7 +342,9 @@ class _Draft:
         if self.notes:
             return
         found: list[tuple[Span, RuleName]] = [
-            ((start, end), "chatter") for start, end in self._sentences() if remarks_on_story(self.text[start:end])
+            ((start, end), "chatter")
+            for start, end in self._sentences()
+            if chatter.remarks_on_story(self.text[start:end])
         ]
         if len(found) >= _REMARKS:
             self._drop(found)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.lazily import Module
 from fabula.base.remembering import remembered
-from fabula.engine.replies.chatter import is_framed, is_heading
 from fabula.engine.replies.echoes import covered, grams, marks
 from fabula.engine.replies.loops import words_of
 from fabula.story import count_words
@@ -18,6 +18,11 @@ from fabula.story.sentences import ends_whole, spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from fabula.engine.replies import chatter
+else:
+    chatter = Module("fabula.engine.replies.chatter")  # its patterns take 0.02 s
+
 
 _SHARE: Final = 0.85  # of a reply's words that stand in the prompt in runs of five
 _RUN: Final = 3  # words of a prompt file that show that an instruction was copied
@@ -69,7 +74,10 @@ def without_instructions(text: str, instructions: Sequence[str]) -> str:
 
 def _is_heading(text: str) -> bool:
     lines = (line for line in text.splitlines() if words_of(line))
-    return all((is_heading(line) or is_framed(line) or _SLUG.match(line)) and not ends_whole(line) for line in lines)
+    return all(
+        (chatter.is_heading(line) or chatter.is_framed(line) or _SLUG.match(line)) and not ends_whole(line)
+        for line in lines
+    )
 
 
 def _copies(words: Sequence[str], prompt: str | Callable[[], str], instructions: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI read
 from fabula.server.api.wire import (
     Formats,
 )
-from fabula.story.export import FORMATS
+from fabula.story.export import formats as formats_known
 
 router = APIRouter(prefix="/projects/{project}", tags=["story"])
 
@@ -35,7 +35,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
 def formats(workspace: WorkspaceDep) -> Formats:
     """By name."""
     del workspace
-    return Formats(list(FORMATS))
+    return Formats(list(formats_known()))
 
 
 @router.get("/exports/{name}", summary="The story as a file", responses=_FILE, response_class=Response)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from fabula.base.errors import ProjectError
 from fabula.base.files import plain_files
 from fabula.base.remembering import remembered
+from fabula.craft import CONVERSATIONS
 from fabula.craft.conversation import ConversationFiles, Line, Parties
-from fabula.craft.conversation.kept import FOLDER, LONGEST, copy_log, kept_turns, parties_of_log
+from fabula.craft.conversation.kept import LONGEST, copy_log, kept_turns, parties_of_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,7 +134,7 @@ class Branches:
     def load(self) -> list[str]:
         """Learn the conversations that are on disk; gives the names of those whose logs cannot be read."""
         damaged = []
-        for file in plain_files(self.folder / FOLDER, f"{PREFIX}*.jsonl"):
+        for file in plain_files(self.folder / CONVERSATIONS, f"{PREFIX}*.jsonl"):
             try:
                 records = ConversationFiles.in_(self.folder, file.stem).read()
             except ProjectError:

@@ -21,6 +21,7 @@ from fabula.server.gate import SILENT, Bounds
 from fabula.server.shelf import Shelf
 from fabula.server.state import StudioState
 from fabula.server.studio import assets, pages, rendering
+from fabula.server.studio.pages import panels
 from fabula.server.studio.rendering import PAGES, page, templates
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def pages_and_api(state: StudioState) -> FastAPI:
     app = _new_app("fabula studio")
     found = pages.routers()
     app.state.pages = [(name, title) for name, title in PAGES if name in found]
+    app.state.pages += [(f"panels/{name}", panels.title_of(name)) for name in panels.brought()]
     for router in found.values():  # as they are: FastAPI would put each route that is included together once more
         app.router.routes += router.routes
 

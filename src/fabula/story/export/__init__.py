@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UnknownNameError
+from fabula.base.plugins import plugins
 from fabula.story.export import docx, epub, fountain, plain
 from fabula.story.export.meta import Meta
 from fabula.story.export.prose import without_comments
@@ -16,9 +17,10 @@ from fabula.story.export.prose import without_comments
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fabula.base.plugins import Plugins
     from fabula.story import Story
 
-__all__ = ["FORMATS", "Format", "Meta", "find", "without_comments"]
+__all__ = ["Format", "Meta", "find", "formats", "without_comments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,15 @@ class Format:
 
     name: str
     suffix: str
-    write: Callable[..., bytes]
+    write: Callable[..., bytes | str]
 
     def render(self, story: Story, meta: Meta, **options: Any) -> bytes:  # noqa: ANN401 - each format has its own
         """The whole file, without what stands in comments; equal input gives equal bytes."""
-        return self.write(without_comments(story), meta, **options)
+        made = self.write(without_comments(story), meta, **options)
+        return made.encode() if isinstance(made, str) else made
 
 
-FORMATS: Final = {
+_OWN: Final = {
     format_.name: format_
     for format_ in (
         Format("docx", ".docx", docx.render),
@@ -53,6 +56,20 @@ FORMATS: Final = {
 }
 
 
+def formats() -> dict[str, Format]:
+    """All formats by name: fabula's own, and those of installed packages.
+
+    A package names its own as entry points of the group `fabula.exporters`: `html = "my_papers:as_html"` is a function
+    of a story and its `Meta` that gives the text or the bytes of a file whose name ends in `.html`.
+    """
+    return _OWN | {name: Format(name, f".{name}", plugin) for name, plugin in brought().found.items()}
+
+
+def brought() -> Plugins:
+    """What installed packages bring for it."""
+    return plugins("fabula.exporters", [*_OWN, "md", "txt"], "format")
+
+
 def find(name: str) -> Format:
     """The format of that name or file suffix, in any case: "epub", ".EPUB", "md".
 
@@ -60,7 +77,7 @@ def find(name: str) -> Format:
         UnknownNameError: there is none.
     """
     wanted = name.lower().removeprefix(".")
-    for format_ in FORMATS.values():
+    for format_ in (found := formats()).values():
         if wanted in {format_.name, format_.suffix.removeprefix(".")}:
             return format_
-    raise UnknownNameError("format", name, FORMATS)
+    raise UnknownNameError("format", name, found)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import BudgetError, ConfigError, ReplyError, UnknownNameError, UsageError
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast, Program

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fabula.base.errors import PlanError, ReplyError, UnknownNameError
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import CallFilter, Journal
 from fabula.engine.prompts import Prompts

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import shortening
 from fabula.base.errors import ModelError, ReplyError, UsageError
+from fabula.craft import PROMPTS
 from fabula.craft.length import WordRange
-from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fabula.base.errors import ModelError, PlanError, ReplyError, UnknownNameError, UsageError
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import CallFilter, Journal
 from fabula.engine.prompts import Prompts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import pytest
 
 from fabula.base.errors import PlanError, ReplyError, UnknownNameError, UsageError
-from fabula.craft.planning import PROMPTS
+from fabula.craft import PROMPTS
 from fabula.engine.dry_run import placeholder, usual
 from fabula.engine.events import Kept, Noted
 from fabula.engine.journal import Journal

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fabula.base.errors import ReplyError, UsageError
+from fabula.craft import PROMPTS
 from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.conversation import Conversation, Parties, open_conversation
-from fabula.craft.planning import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import CallFilter, Journal
 from fabula.engine.prompts import Prompts

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.base.errors import ReplyError, UnknownNameError, UsageError
+from fabula.craft import PROMPTS
 from fabula.craft.conversation import Conversation, Parties, open_conversation
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.narratives import reading_of
-from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast

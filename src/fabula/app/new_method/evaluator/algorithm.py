@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.measuring import checked, measured_report
-from fabula.craft.raters import mark_for, rating_of
-from fabula.engine.methods import values_of
-from fabula.engine.replies import ReplyProblem, read_choice
-from fabula.engine.run import side_by_side
-from fabula.models.base import Sampling
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.plugin import (
+    Estimate,
+    ReplyProblem,
+    Sampling,
+    Unscored,
+    checked,
+    mark_for,
+    measured_report,
+    rating_of,
+    read_choice,
+    side_by_side,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.engine.run import Run
-    from fabula.measure.items import Item
-    from fabula.measure.ratings import Rating
-    from fabula.measure.report import Report
-    from fabula.stats.estimate import Scored
+    from fabula.plugin import Item, Rating, Report, Run, Scored
 
     from .config import Config
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fabula.engine.methods import Presets
+from fabula.plugin import Presets
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fabula.models.base import Sampling
-from fabula.story import Story
+from fabula.plugin import Sampling, Story
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.engine.run import Run
-    from fabula.story import Brief
+    from fabula.plugin import Brief, Run
 
     from .config import Config, Paper
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fabula.craft.length import WordRange, asked_range
-from fabula.craft.prose import Prose, write_prose
-from fabula.story import Story
+from fabula.plugin import Prose, Story, WordRange, asked_range, write_prose
 
 from .algorithm import USUAL_WORDS, outline_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.engine.run import Run
-    from fabula.story import Brief
+    from fabula.plugin import Brief, Run
 
     from .config import Config
 

@@ -18,7 +18,7 @@ from fabula.server.api.wire import Answer, Prompt
 from fabula.server.runs.record import Limits, Order, Run
 from fabula.server.studio.rendering import page
 from fabula.story import plain
-from fabula.story.export import FORMATS
+from fabula.story.export import formats
 
 if TYPE_CHECKING:
     from fastapi.responses import Response
@@ -96,7 +96,7 @@ async def write(
         branches = workspace.shown(marks=False)
         return {
             "tree": branches,
-            "formats": FORMATS,
+            "formats": formats(),
             "overview": workspace.overview(),
             "standing": standing(workspace, runs, project),
             **_text(workspace, text or _first(branches)),
@@ -121,7 +121,7 @@ def _text(workspace: Project, name: str) -> dict[str, Any]:
 async def tree(request: Request, workspace: WorkspaceDep, name: str = "") -> Response:
     """The texts by folder, with their states."""
     found = await asyncio.to_thread(workspace.shown, marks=False)
-    return page(request, "write_tree.html", tree=found, name=name, formats=FORMATS)
+    return page(request, "write_tree.html", tree=found, name=name, formats=formats())
 
 
 @router.get(PARTS + "/text", response_model=None)
