@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import MISSING, fields
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, create_model
 from pydantic_core import PydanticCustomError
 
 from fabula.base import yamltext
@@ -127,73 +128,74 @@ _Line: TypeAlias = Annotated[_Text, AfterValidator(one_line)]
 _Name: TypeAlias = Annotated[_Text, AfterValidator(_name)]
 
 
+_Names: TypeAlias = tuple[Annotated[_Name, AfterValidator(_some_name)], ...]
+
+
 class _Sheet(BaseModel):
     model_config = ConfigDict(extra="forbid")
-
-
-class _Character(_Sheet):
-    name: _Name = ""
-    role: _Text = ""
-    gender: _Text = ""
-    age: _Text = ""
-    setup: _Text = ""
-    personality: _Text = ""
-    speech: _Text = ""
-    goal: _Text = ""
-    secret: _Text = ""
-    knows: _Text = ""
-    truth: _Text = ""
-    group: Annotated[bool, BeforeValidator(_yes_or_no)] = False
 
 
 class _Event(_Sheet):
     event: _Text = ""
     time: _Line = ""
     place: _Text = ""
-    characters: Annotated[list[Annotated[_Name, AfterValidator(_some_name)]], _list("characters", one=True)] = []
-    there: Annotated[list[Annotated[_Name, AfterValidator(_some_name)]], _list("there", one=True)] = []
+    characters: Annotated[_Names, _list("characters", one=True)] = ()
+    there: Annotated[_Names, _list("there", one=True)] = ()
     notices: _Text = ""
 
 
-class _Scene(_Sheet):
-    name: _Name = ""
-    element: Annotated[str, BeforeValidator(_element)] = "rising action"
-    place: _Text = ""
-    importance: Annotated[int, BeforeValidator(_importance)] = 5
-    time: _Line = ""
-    date: _Line = ""
-    after: Annotated[list[Annotated[_Name, AfterValidator(_some_name)]], _list("after", one=True)] = []
-    characters: Annotated[list[Annotated[Any, AfterValidator(_presence)]], BeforeValidator(_presences)] = []
-    outline: Annotated[list[Annotated[_Event, BeforeValidator(_event)]], _list("outline", one=True)] = []
+def _event_of(sheet: _Event) -> Event:
+    return Event(sheet.event, sheet.time, sheet.characters, sheet.there, sheet.notices, sheet.place)
 
 
-def _entry(wanted: str) -> BeforeValidator:
-    return BeforeValidator(partial(_mapping, wanted=wanted))
+def _read_as(kind: type, wanted: str, **how: Any) -> Any:  # noqa: ANN401 - annotations
+    """What reads a mapping as a dataclass: each of its fields as a text, or as `how` says; all may be left out."""
+    read: dict[str, Any] = {
+        one.name: (how.get(one.name, _Text), _left_out(one.default, how.get(one.name))) for one in fields(kind)
+    }
+    sheet = create_model(kind.__name__, __base__=_Sheet, **read)
+    made = AfterValidator(lambda found: kind(**dict(found)))
+    return Annotated[sheet, BeforeValidator(partial(_mapping, wanted=wanted)), made]
 
 
-class _Plan(_Sheet):
-    title: _Line = ""
-    brief: _Text = ""
-    conflict: _Text = ""
-    setting: _Text = ""
-    person: _Line = ""
-    tense: _Line = ""
-    form: _Text = ""
-    demands: Annotated[list[_Line], _list("demands", one=True)] = []
-    payoffs: Annotated[list[_Line], _list("payoffs", one=True)] = []
-    characters: Annotated[list[Annotated[_Character, _entry(_SAY_CHARACTER)]], _list("characters")] = []
-    scenes: Annotated[list[Annotated[_Scene, _entry(_SAY_SCENE)]], _list("scenes")] = []
+def _left_out(default: object, how: object) -> object:
+    """What a field is that the file has not; it is `check_plan` that says what a plan needs."""
+    return default if default is not MISSING else "" if how is _Name else ()
 
 
-_TOP: Final = TypeAdapter(Annotated[_Plan, _entry(_SAY_PLAN)])
+_CHARACTER: Any = _read_as(Character, _SAY_CHARACTER, name=_Name, group=Annotated[bool, BeforeValidator(_yes_or_no)])
+_SCENE: Any = _read_as(
+    ScenePlan,
+    _SAY_SCENE,
+    name=_Name,
+    outline=Annotated[
+        tuple[Annotated[_Event, BeforeValidator(_event), AfterValidator(_event_of)], ...], _list("outline", one=True)
+    ],
+    element=Annotated[str, BeforeValidator(_element)],  # any text: `check_plan` says what is none
+    importance=Annotated[int, BeforeValidator(_importance)],
+    characters=Annotated[tuple[Annotated[Any, AfterValidator(_presence)], ...], BeforeValidator(_presences)],
+    time=_Line,
+    after=Annotated[_Names, _list("after", one=True)],
+    date=_Line,
+)
+_PLAN: Final = TypeAdapter(
+    _read_as(
+        Plan,
+        _SAY_PLAN,
+        scenes=Annotated[tuple[_SCENE, ...], _list("scenes")],
+        characters=Annotated[tuple[_CHARACTER, ...], _list("characters")],
+        **dict.fromkeys(("title", "person", "tense"), _Line),
+        **{key: Annotated[tuple[_Line, ...], _list(key, one=True)] for key in _LISTS},
+    )
+)
 
 
 def fields_at(place: Place) -> Collection[str]:
     """The keys that a plan may have at a place."""
-    if not place:
-        return _Plan.model_fields
-    inside: type[_Sheet] = _Character if place[0] == "characters" else _Event if "outline" in place else _Scene
-    return inside.model_fields
+    if "outline" in place:
+        return _Event.model_fields
+    inside = Plan if not place else Character if place[0] == "characters" else ScenePlan
+    return [one.name for one in fields(inside)]
 
 
 def plan_of(data: Any) -> Plan:  # noqa: ANN401 - data of any kind
@@ -202,33 +204,8 @@ def plan_of(data: Any) -> Plan:  # noqa: ANN401 - data of any kind
     Raises:
         ValidationError: it has another shape.
     """
-    sheet = _TOP.validate_python(data)
-    return Plan(
-        tuple(map(_scene_of, sheet.scenes)),
-        tuple(Character(**dict(character)) for character in sheet.characters),
-        **{name: getattr(sheet, name) for name in _HEAD},
-        demands=tuple(sheet.demands),
-        payoffs=tuple(sheet.payoffs),
-    )
-
-
-def _scene_of(sheet: _Scene) -> ScenePlan:
-    return ScenePlan(
-        sheet.name,
-        tuple(map(_event_of, sheet.outline)),
-        sheet.element,  # type: ignore[arg-type] # any text: `check_plan` says what is none
-        sheet.place,
-        sheet.importance,
-        tuple(sheet.characters),
-        sheet.time,
-        tuple(sheet.after),
-        sheet.date,
-    )
-
-
-def _event_of(sheet: _Event) -> Event:
-    present, there = tuple(sheet.characters), tuple(sheet.there)
-    return Event(sheet.event, sheet.time, present, there, sheet.notices, sheet.place)
+    plan: Plan = _PLAN.validate_python(data)
+    return plan
 
 
 # writing ------------------------------------------------------------------------------------------------------------
@@ -258,7 +235,7 @@ def _node(text: str) -> Text:
 
 
 def _sheet(character: Character) -> Pairs:
-    entries = [(key, getattr(character, key)) for key in _Character.model_fields if key != "group"]
+    entries = [(one.name, getattr(character, one.name)) for one in fields(Character) if one.name != "group"]
     return _pairs([*entries, ("group", "yes" if character.group else "")])
 
 
