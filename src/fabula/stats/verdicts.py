@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fabula.stats.estimate import Scored
 
     Array: TypeAlias = NDArray[np.float64]
     Pair: TypeAlias = tuple[str, str]
@@ -58,15 +57,6 @@ class Verdict:
     def of_pair(self) -> float:
         """The value from the side of the first story of `pair`."""
         return self.value if self.items == self.pair else 1 - self.value
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One number: of the judge, of people among themselves, or of a trivial baseline."""
-
-    of: str
-    what: str
-    scored: Scored
 
 
 def scores_of(verdicts: Sequence[Verdict]) -> dict[str, float]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 from pydantic_core import PydanticCustomError
 
 from fabula.base import yamltext
 from fabula.base.yamltext import Items, Pairs, Text
 from fabula.story import one_line, plain, readable, slug
 from fabula.story.plan import ARC, Character, Event, Plan, Presence, ScenePlan
+from fabula.story.sheets import read_as
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -131,11 +132,8 @@ _Name: TypeAlias = Annotated[_Text, AfterValidator(_name)]
 _Names: TypeAlias = tuple[Annotated[_Name, AfterValidator(_some_name)], ...]
 
 
-class _Sheet(BaseModel):
+class _Event(BaseModel):
     model_config = ConfigDict(extra="forbid")
-
-
-class _Event(_Sheet):
     event: _Text = ""
     time: _Line = ""
     place: _Text = ""
@@ -148,46 +146,43 @@ def _event_of(sheet: _Event) -> Event:
     return Event(sheet.event, sheet.time, sheet.characters, sheet.there, sheet.notices, sheet.place)
 
 
-def _read_as(kind: type, wanted: str, **how: Any) -> Any:  # noqa: ANN401 - annotations
-    """What reads a mapping as a dataclass: each of its fields as a text, or as `how` says; all may be left out."""
-    read: dict[str, Any] = {
-        one.name: (how.get(one.name, _Text), _left_out(one.default, how.get(one.name))) for one in fields(kind)
-    }
-    sheet = create_model(kind.__name__, __base__=_Sheet, **read)
-    made = AfterValidator(lambda found: kind(**dict(found)))
-    return Annotated[sheet, BeforeValidator(partial(_mapping, wanted=wanted)), made]
+def _entry(kind: Any, wanted: str) -> Any:  # noqa: ANN401 - annotations
+    return Annotated[kind, BeforeValidator(partial(_mapping, wanted=wanted))]
 
 
-def _left_out(default: object, how: object) -> object:
-    """What a field is that the file has not; it is `check_plan` that says what a plan needs."""
-    return default if default is not MISSING else "" if how is _Name else ()
-
-
-_CHARACTER: Any = _read_as(Character, _SAY_CHARACTER, name=_Name, group=Annotated[bool, BeforeValidator(_yes_or_no)])
-_SCENE: Any = _read_as(
-    ScenePlan,
+_CHARACTER: Any = _entry(
+    read_as(Character, _Text, name=(_Name, ""), group=Annotated[bool, BeforeValidator(_yes_or_no)]), _SAY_CHARACTER
+)
+_SCENE: Any = _entry(
+    read_as(
+        ScenePlan,
+        _Text,
+        name=(_Name, ""),
+        outline=(
+            Annotated[
+                tuple[Annotated[_Event, BeforeValidator(_event), AfterValidator(_event_of)], ...],
+                _list("outline", one=True),
+            ],
+            (),
+        ),
+        element=Annotated[str, BeforeValidator(_element)],  # any text: `check_plan` says what is none
+        importance=Annotated[int, BeforeValidator(_importance)],
+        characters=Annotated[tuple[Annotated[Any, AfterValidator(_presence)], ...], BeforeValidator(_presences)],
+        time=_Line,
+        after=Annotated[_Names, _list("after", one=True)],
+        date=_Line,
+    ),
     _SAY_SCENE,
-    name=_Name,
-    outline=Annotated[
-        tuple[Annotated[_Event, BeforeValidator(_event), AfterValidator(_event_of)], ...], _list("outline", one=True)
-    ],
-    element=Annotated[str, BeforeValidator(_element)],  # any text: `check_plan` says what is none
-    importance=Annotated[int, BeforeValidator(_importance)],
-    characters=Annotated[tuple[Annotated[Any, AfterValidator(_presence)], ...], BeforeValidator(_presences)],
-    time=_Line,
-    after=Annotated[_Names, _list("after", one=True)],
-    date=_Line,
 )
-_PLAN: Final = TypeAdapter(
-    _read_as(
-        Plan,
-        _SAY_PLAN,
-        scenes=Annotated[tuple[_SCENE, ...], _list("scenes")],
-        characters=Annotated[tuple[_CHARACTER, ...], _list("characters")],
-        **dict.fromkeys(("title", "person", "tense"), _Line),
-        **{key: Annotated[tuple[_Line, ...], _list(key, one=True)] for key in _LISTS},
-    )
+_PLAN: Any = read_as(
+    Plan,
+    _Text,
+    scenes=(Annotated[tuple[_SCENE, ...], _list("scenes")], ()),
+    characters=Annotated[tuple[_CHARACTER, ...], _list("characters")],
+    **dict.fromkeys(("title", "person", "tense"), _Line),
+    **{key: Annotated[tuple[_Line, ...], _list(key, one=True)] for key in _LISTS},
 )
+_TOP: Final = TypeAdapter[Plan](_entry(_PLAN, _SAY_PLAN))
 
 
 def fields_at(place: Place) -> Collection[str]:
@@ -204,8 +199,7 @@ def plan_of(data: Any) -> Plan:  # noqa: ANN401 - data of any kind
     Raises:
         ValidationError: it has another shape.
     """
-    plan: Plan = _PLAN.validate_python(data)
-    return plan
+    return _TOP.validate_python(data)
 
 
 # writing ------------------------------------------------------------------------------------------------------------
