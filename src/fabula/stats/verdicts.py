@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
     Array: TypeAlias = NDArray[np.float64]
     Pair: TypeAlias = tuple[str, str]
     # The scores of a trivial baseline by story, or why it has none.
