@@ -23,11 +23,11 @@ def test_sets_are_listed_with_licence_and_place(cli: Cli, here: Path, monkeypatc
     small_sets(here / "data")
     ran = cli("data", "list", "--data", "data", "--json")
     assert ran.code == 0, ran.err
-    sets = {one["name"]: one for one in json.loads(ran.out)["sets"]}
+    sets = {one["set"]["name"]: one for one in json.loads(ran.out)["sets"]}
     assert {name for name, one in sets.items() if one["here"]} == {
         "tell-me-a-story", "wikiplots", "writing-prompts", "dialogsum",
     }  # fmt: skip
-    assert sets["dialogsum"]["licence"] == "CC BY-NC-SA 4.0"
+    assert sets["dialogsum"]["set"]["licence"] == "CC BY-NC-SA 4.0"
     assert sets["dialogsum"]["used_by"] == ["eval measure", "eval rate", "train summariser"]
     assert sets["wikiplots"]["bytes"] == len("Lamp\nClock\nIt burns.\nIt dies.\n<EOS>\nIt ticks.\n<EOS>\n")
     assert (sets["hanna"]["here"], sets["hanna"]["bytes"]) == (False, None)

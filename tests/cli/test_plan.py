@@ -97,7 +97,7 @@ def test_a_sound_plan_as_json(cli: Cli, files: Path) -> None:
     data = cli("plan", "plan.yaml", "--json").json
     assert data["order"] == ["The letter", "The storm"]
     assert data["anachronies"] == 1
-    assert [scene["events"] for scene in data["scenes"]] == [2, 1]
+    assert [len(scene["outline"]) for scene in data["plan"]["scenes"]] == [2, 1]
     assert data["file"] == "plan.yaml"
     assert files.is_dir()
 
@@ -139,7 +139,7 @@ def test_a_plan_is_made_from_a_brief_and_then_written_from_at_no_second_cost(cli
 def test_a_plan_is_read_off_a_story_and_is_the_authors_from_then_on(cli: Cli, files: Path) -> None:
     ran = cli("plan", "--from-story", "story.md", *SCRIPT, "--json")
     assert ran.code == 0, ran.err
-    assert [scene["name"] for scene in ran.json["scenes"]] == ["The first", "Third"]
+    assert [scene["name"] for scene in ran.json["plan"]["scenes"]] == ["The first", "Third"]
     assert ran.json["asked"] == 2 + 2 + 1 + 1
     brief = (files / "story/brief.md").read_text(encoding="utf-8")
     assert brief.startswith("# The Lamp\n")
@@ -147,7 +147,7 @@ def test_a_plan_is_read_off_a_story_and_is_the_authors_from_then_on(cli: Cli, fi
     plan = files / "story/plan/plan.yaml"
     plan.write_text(plan.read_text(encoding="utf-8").replace("Third", "The end"), encoding="utf-8")
     again = cli("plan", "--from-story", "story.md", "--json").json
-    assert [scene["name"] for scene in again["scenes"]] == ["The first", "The end"]
+    assert [scene["name"] for scene in again["plan"]["scenes"]] == ["The first", "The end"]
     assert again["asked"] == 0
     with Project.open(files / "story").journal as journal:
         assert [(d.path, d.kind) for d in journal.decisions.find()] == [("plan", "edit"), ("plan", "edit")]

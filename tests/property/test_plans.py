@@ -41,7 +41,7 @@ def plans(draw: st.DrawFn) -> Plan:
     called = draw(st.lists(names, max_size=4, unique_by=slug))
     sheets = draw(
         st.lists(
-            st.builds(Character, texts, *[texts] * 6, st.booleans(), *[texts] * 4),
+            st.builds(Character, *[texts] * 11, st.booleans()),
             min_size=len(called),
             max_size=len(called),
         )

@@ -75,7 +75,7 @@ def test_a_persona_comes_back_from_its_card() -> None:
 
 
 def test_a_character_comes_back_from_its_card() -> None:
-    who = Character("Mara", "keeper", "f", "70", "Counts boats.", "Few words.", "to light it", group=True)
+    who = Character("Mara", "keeper", "f", "70", "Counts boats.", speech="Few words.", goal="to light it", group=True)
     assert character_of(parse_card(card_of(who).as_json())) == who
     assert persona_of(card_of(who)).goals == ("to light it",)
 

@@ -216,7 +216,7 @@ def test_a_plan_is_a_brief_where_it_has_none() -> None:
     one = Plan(
         (scene("A"),),
         (
-            Character("Mara", "hero", "woman", "58", "She keeps\nthe lamp", "Slow.", "rest"),
+            Character("Mara", "hero", "woman", "58", "She keeps\nthe lamp", speech="Slow.", goal="rest"),
             Character("They", group=True),
         ),
         "The lamp goes out.",

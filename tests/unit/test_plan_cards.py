@@ -55,10 +55,10 @@ def test_a_plan_of_scenes_gives_a_card_each_with_what_is_written_of_it() -> None
     assert (found.form, found.name, found.movable) == ("scenes", "plan", True)
     assert [card.title for card in found.cards] == ["The letter", "The wreck", "The night"]
     letter, wreck, night = found.cards
-    assert (letter.summary, letter.people, letter.place, letter.time) == (
-        "Mara opens the letter. She remembers.", ("Mara",), "the lamp room", "2")  # fmt: skip
-    assert (wreck.words, wreck.name, wreck.state) == (320, "the-wreck", ("stale",))
-    assert night.after == ("The wreck",)
+    assert (letter.outline, letter.scene.present, letter.scene.place, letter.scene.time) == (
+        ("Mara opens the letter.", "She remembers."), ("Mara",), "the lamp room", "2")  # fmt: skip
+    assert (wreck.part.words, wreck.name, wreck.part.state) == (320, "the-wreck", ("stale",))
+    assert night.scene.after == ("The wreck",)
 
 
 def test_moving_a_card_keeps_comments_and_the_other_scenes_as_they_are_written() -> None:
@@ -165,7 +165,7 @@ def test_plans_in_other_styles_are_written_anew_where_they_cannot_be_kept() -> N
 def test_chapters_are_moved_with_their_text_and_numbered_anew() -> None:
     found = plan_cards({"chapters": CHAPTERS, "conflict": "..."}, (Part("chapter-2", 900),))
     assert (found.form, [card.title for card in found.cards]) == ("chapters", ["Lamps", "Storm"])
-    assert [card.words for card in found.cards] == [0, 900]
+    assert [card.part.words for card in found.cards] == [0, 900]
     assert found.moved(2, 1) == (
         "# One\n\n## 1. Storm (about 900 words)\nIt comes.\n\n## 2. Lamps (about 900 words)\nMara lights them."
     )
@@ -177,13 +177,13 @@ def test_chapters_are_moved_with_their_text_and_numbered_anew() -> None:
 def test_the_name_of_a_chapters_text_moves_with_it_and_is_not_shown() -> None:
     text = "## 1. One (about 9 words) {#the-letter}\n\n## 2. Two {#two}\n\n## New\nThey row."
     found = plan_cards({"chapters": text}, (Part("chapter-1", 7), Part("the-letter", 9), Part("two", 8)))
-    assert [(card.title, card.words) for card in found.cards] == [("One", 9), ("Two", 8), ("New", 0)]
+    assert [(card.title, card.part.words) for card in found.cards] == [("One", 9), ("Two", 8), ("New", 0)]
     assert found.moved(2, 1).startswith("## 1. Two {#two}\n\n## 2. One (about 9 words) {#the-letter}")
 
 
 def test_a_list_of_scenes_is_moved_by_its_blocks() -> None:
     found = plan_cards({"scenes": LISTED, "characters": "..."}, ())
-    assert [(card.title, card.summary, card.element) for card in found.cards] == [
+    assert [(card.title, " ".join(card.outline), card.scene.element) for card in found.cards] == [
         ("The hall", "They meet.", "Setup"), ("The pier", "They part.", "Climax")]  # fmt: skip
     assert found.moved(1, 2).split("\n\n") == LISTED.split("\n\n")[::-1]
     assert "Place: The sea\nPlot element: \nBeat: They row." in found.added(2, "The sea", "They row.")
@@ -194,7 +194,7 @@ def test_where_nothing_can_be_moved_the_cards_are_the_storys_parts_and_it_says_w
     parts = (Part("exposition", 100), Part("rising-action", 200))
     room = plan_cards({"plot": plot, "conflict": "A lamp."}, parts)
     assert (room.form, room.movable) == ("parts", False)
-    assert [(card.title, card.summary) for card in room.cards] == [
+    assert [(card.title, " ".join(card.outline)) for card in room.cards] == [
         ("Exposition", ""),
         ("Rising action", "- They meet."),
     ]

@@ -73,7 +73,7 @@ PLAN = Plan(
         ScenePlan("The end", (Event("Day."),), characters=(Presence("Mara"),), after=("The wreck",)),
     ),
     (
-        Character("Mara", "hero", "woman", "58", "keeps the lamp", "slow", "rest"),
+        Character("Mara", "hero", "woman", "58", "keeps the lamp", speech="slow", goal="rest"),
         Character("Null", group=True),
     ),
     "The lamp goes out, and nobody is sure whether the boats that are still at sea will come home without it, or ever.",

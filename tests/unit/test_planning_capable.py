@@ -14,7 +14,7 @@ import pytest
 
 from fabula.craft import PROMPTS
 from fabula.craft.planning import PlanOptions, plan_for, plan_from_story
-from fabula.craft.planning.from_brief import Telling, Told
+from fabula.craft.planning.replies import SceneTold, TellingReply
 from fabula.engine.context import RunContext
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from fabula.story.plan import Plan
 
 PLANS = Path(__file__).parent.parent / "golden" / "plans"
+
+
+def told_at(*times: str) -> TellingReply:
+    """A telling of scenes at these times."""
+    return TellingReply(scenes=[SceneTold(time=time, element="climax", what="") for time in times])
 
 
 async def planned(
@@ -168,7 +173,7 @@ async def test_a_planner_says_who_is_there_without_seeing_and_what_they_notice_i
 
 
 def test_only_a_story_of_several_years_asks_for_who_people_were_then() -> None:
-    assert not Telling((Told("19:10", "climax"), Told("20:40", "climax"))).years
-    assert not Telling((Told("1921-05-03", "climax"), Told("1921-05-04 10:00", "climax"))).years
-    assert Telling((Told("1921-05-03", "climax"), Told("1919", "climax"))).years
-    assert Telling((Told("1", "climax"), Told("2", "climax"))).years, "what a number says of years is not known"
+    assert not told_at("19:10", "20:40").years
+    assert not told_at("1921-05-03", "1921-05-04 10:00").years
+    assert told_at("1921-05-03", "1919").years
+    assert told_at("1", "2").years, "what a number says of years is not known"

@@ -37,10 +37,10 @@ def test_a_finding_has_both_sentences_as_they_stand(sample: Project) -> None:
     assert (one.key, one.kind, one.sure, one.stale) == (KEY, "possession", "certain", False)
     x, y = one.places
     assert (x.scene, y.scene, x.paragraph) == (2, 3, 34)
-    assert x.now is not None
-    assert x.now.part.name == "rising-action"
-    assert x.now.sentence == x.sentence
-    assert x.now.pieces(0)["focus"].startswith("After the New Year it was the kettle")
+    assert x.quoted is not None
+    assert x.quoted.part.name == "rising-action"
+    assert x.quoted.sentence == x.sentence
+    assert x.quoted.pieces(0)["focus"].startswith("After the New Year it was the kettle")
 
 
 def test_mending_a_sentence_changes_it_alone_and_makes_the_finding_stale(sample: Project) -> None:
@@ -51,17 +51,17 @@ def test_mending_a_sentence_changes_it_alone_and_makes_the_finding_stale(sample:
     save(sample, new.name, new.new)
     (one,) = findings_of(sample).findings
     assert one.stale
-    assert one.place("y").now is None
-    assert one.place("x").now is not None
+    assert one.place("y").quoted is None
+    assert one.place("x").quoted is not None
     with pytest.raises(UsageError, match="does not stand in the story any more"):
         mended(findings_of(sample), KEY, "y", "Tea.")
 
 
 def test_a_sentence_that_moved_is_found_again(sample: Project) -> None:
-    before = findings_of(sample).find(KEY).place("y").now
+    before = findings_of(sample).find(KEY).place("y").quoted
     assert before is not None
     save(sample, "climax", f"It was late.\n\n{before.part.text}")
-    after = findings_of(sample).find(KEY).place("y").now
+    after = findings_of(sample).find(KEY).place("y").quoted
     assert after is not None
     assert after.start == before.start + len("It was late.\n\n")
     assert after.sentence == before.sentence
@@ -70,7 +70,7 @@ def test_a_sentence_that_moved_is_found_again(sample: Project) -> None:
 @pytest.mark.parametrize(("wording", "said"), [(" \n", "is empty"), (None, "is the old one")])
 def test_a_wording_has_to_be_a_new_one(sample: Project, wording: str | None, said: str) -> None:
     found = findings_of(sample)
-    now = found.find(KEY).place("x").now
+    now = found.find(KEY).place("x").quoted
     assert now is not None
     with pytest.raises(UsageError, match=said):
         mended(found, KEY, "x", now.sentence if wording is None else wording)

@@ -29,7 +29,7 @@ def cleaned(aids: Aids, text: str = TEXT) -> tuple[str, list[tuple[str, str]]]:
     with Journal() as journal:
         context = RunContext(journal, Prompts(Path()), Cast.of(ScriptedModel({})), aids=aids, listeners=[heard.append])
         said = clean_reply(Run(context).scope("part", 1), "writer", Reply(text), labels=())
-        recorded = [(one.rule, one.text) for one in journal.calls.removals("part")]
+        recorded: list[tuple[str, str]] = [(one.rule, one.text) for one in journal.calls.removals("part")]
         assert {one.path for one in journal.calls.removals()} <= {"part/1"}
     assert recorded == list(dict.fromkeys((event.rule, event.text) for event in heard if isinstance(event, Removed)))
     return said, recorded

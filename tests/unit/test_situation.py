@@ -25,8 +25,8 @@ AKSEL = Character(
     "man",
     "52",
     "A skipper about to sign away the boat.",
-    "Slow.",
-    "to be rid of her",
+    speech="Slow.",
+    goal="to be rid of her",
     secret="He was at the wheel.",
 )
 RUBEN = Character("Ruben", age="60", personality="Dry.", knows="Aksel was at the wheel.", secret="He drinks.")

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.app.past_calls import CallUsage
 from fabula.app.people import people_in, reading_in
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.kept import of_file
@@ -23,7 +22,7 @@ from fabula.craft.conversation.kept import (
     system_of_log,
 )
 from fabula.engine.journal import CallFilter
-from fabula.models.base import NOTHING_USED
+from fabula.models.base import NOTHING_USED, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -240,7 +239,7 @@ class ChatWhy:
     plan: list[ChatPoint]
     calls: list[int] = field(default_factory=list)
     model: str = ""
-    took: CallUsage | None = None
+    took: Usage | None = None
 
 
 def chats_in(project: Project) -> ChatList:
@@ -371,7 +370,7 @@ def why_of(
         plan,
         [call.id for call in reversed(own)],
         own[-1].performer if own else "",
-        CallUsage.of(sum((call.reply.usage for call in own), NOTHING_USED)) if own else None,
+        sum((call.reply.usage for call in own), NOTHING_USED) if own else None,
     )
 
 

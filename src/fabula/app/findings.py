@@ -7,7 +7,9 @@ sentence as an edit of the text that holds it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from fabula.app.checking import OUT, Checked, dismiss, reasons_in, stored_check, take_dismissal_back
 from fabula.app.facts_shown import Quoted, StoryPart, sentence_at, story_parts
@@ -31,25 +33,29 @@ SIDES: tuple[Side, ...] = ("x", "y")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One of a finding's two places.
+    """One of the two places of a finding.
 
     Attributes:
-        sentence: as it stood when the story was checked; `focus` has the words in question in it.
+        side: "x" for the earlier, "y" for the later one.
+        sentence: as it stood when the story was checked.
         says: what it says, as a clause.
-        now: where the sentence stands in the story as it is; `None` where it was changed since.
+        where: it stood then, in words: chapter, paragraph, line of the file.
+        artefact: the text in which it stands now; empty where it was changed since.
+        now: the sentence as it stands there.
         was_in: the part of the story that has the scene's number now; empty where none has.
-        where: it stood when the story was checked, in words.
+        quoted: where it stands now; `None` where it was changed since.
     """
 
     side: Side
     scene: int
     paragraph: int
     sentence: str
-    focus: tuple[int, int]
     says: str
-    now: Quoted | None
-    was_in: str = ""
-    where: str = ""
+    where: str
+    artefact: str
+    now: str
+    was_in: Annotated[str, Field(exclude=True)] = ""
+    quoted: Annotated[Quoted | None, Field(exclude=True)] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ class Finding:
         kind: what differs: "possession", "date" and the like.
         sure: how sure the verifier is; empty where nobody said.
         dismissed: why a person says that it is none; empty where nobody does.
+        stale: one of the two sentences was changed since the check.
     """
 
     key: str
@@ -68,16 +75,12 @@ class Finding:
     sure: str
     why: str
     dismissed: str
+    stale: bool
     places: tuple[Place, Place]
-
-    @property
-    def stale(self) -> bool:
-        """Whether one of the two sentences was changed since the check."""
-        return any(place.now is None for place in self.places)
 
     def touches(self, name: str) -> bool:
         """Whether one of its sentences stands in a part of the story, or stood there when it was checked."""
-        return any((place.now.part.name if place.now else place.was_in) == name for place in self.places)
+        return any((place.artefact if place.quoted else place.was_in) == name for place in self.places)
 
     def place(self, side: str) -> Place:
         """One of its places.
@@ -178,6 +181,7 @@ def _finding(
     ranges: Mapping[int, _Numbered],
     dismissed: Mapping[str, str],
 ) -> Finding:
+    places = _place(one, "x", parts, ranges), _place(one, "y", parts, ranges)
     told = dict.fromkeys(str(one[name]).replace("_", " ") for name in ("category", "attribute") if one[name])
     return Finding(
         str(one["key"]),
@@ -186,27 +190,27 @@ def _finding(
         str(one.get("sure") or ""),
         str(one["reason"]),
         dismissed.get(one["key"], ""),
-        (_place(one, "x", parts, ranges), _place(one, "y", parts, ranges)),
+        any(place.quoted is None for place in places),
+        places,
     )
 
 
 def _place(one: Mapping[str, Any], side: Side, parts: Sequence[StoryPart], ranges: Mapping[int, _Numbered]) -> Place:
     passage, says = one[f"passage_{side}"], one["fact" if side == "x" else "event"]
     sentence, (low, high) = str(passage["text"]), passage["focus"]
-    now = _now(sentence, int(passage["scene"]), int(passage["start"]), (int(low), int(high)), parts, ranges)
-    paragraph = int(one.get(f"paragraph_{side}") or 0)
+    quoted = _now(sentence, int(passage["scene"]), int(passage["start"]), (int(low), int(high)), parts, ranges)
     own = ranges.get(int(passage["scene"]))
-    was_in = own.part.name if own else ""
     return Place(
-        side,
-        int(passage["scene"]),
-        paragraph,
-        sentence,
-        (int(low), int(high)),
-        str(says),
-        now,
-        was_in,
-        place_of(one, side),
+        side=side,
+        scene=int(passage["scene"]),
+        paragraph=int(one.get(f"paragraph_{side}") or 0),
+        sentence=sentence,
+        says=str(says),
+        where=place_of(one, side),
+        artefact=quoted.part.name if quoted else "",
+        now=quoted.sentence if quoted else "",
+        was_in=own.part.name if own else "",
+        quoted=quoted,
     )
 
 
@@ -258,7 +262,7 @@ def mended(found: ProjectFindings, key: str, side: str, wording: str) -> Mended:
         UsageError: the sentence was changed since the check, or the wording is empty or the old one.
     """
     place = found.find(key).place(side)
-    if place.now is None:
+    if place.quoted is None:
         raise UsageError(
             "This sentence does not stand in the story any more, so there is nothing to mend here. Check the story "
             "anew, or change the text on the Edit page."
@@ -266,12 +270,12 @@ def mended(found: ProjectFindings, key: str, side: str, wording: str) -> Mended:
     wording = plain(wording).strip()
     if not wording:
         raise UsageError("The new wording is empty. Write the sentence as it should be.")
-    if wording == place.now.sentence.strip():
+    if wording == place.quoted.sentence.strip():
         raise UsageError("The new wording is the old one. Change it, or say that the finding is on purpose.")
-    part = place.now.part
+    part = place.quoted.part
     if not part.name:
         raise UsageError("This story stands in story.md alone. Change the sentence in that file.")
-    return Mended(part.name, part.text, part.text[: place.now.start] + wording + part.text[place.now.end :])
+    return Mended(part.name, part.text, part.text[: place.quoted.start] + wording + part.text[place.quoted.end :])
 
 
 def dismiss_finding(folder: Path, key: str, reason: str) -> None:

@@ -6,16 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.bills import usage_data
 from fabula.engine.journal import CallFilter
 from fabula.engine.journal.store import LAST
 from fabula.engine.replies.rules import why
+from fabula.models.base import Usage  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.engine.journal import Call, Journal
-    from fabula.models.base import Usage
 
 MOST: Final = 50  # calls of one page
 LONGEST: Final = 200  # characters that are sought
@@ -28,27 +27,8 @@ _AROUND: Final = 80  # characters on either side of what was sought
 
 
 @dataclass(frozen=True, slots=True)
-class CallUsage:
-    """What a call took. An unknown cost is null; `seconds` and `first` (to the first token) are of the model alone."""
-
-    prompt: int
-    cached: int
-    reply: int
-    reasoning: int
-    seconds: float
-    first: float | None
-    cost: float | None
-    estimated: int
-
-    @classmethod
-    def of(cls, usage: Usage) -> CallUsage:
-        """The same."""
-        return cls(**usage_data(usage), first=usage.first)
-
-
-@dataclass(frozen=True, slots=True)
-class CallLine:
-    """A call in a list. `found` is what stands around the text that was sought."""
+class CallHead:
+    """Which call it is, who answered (`model`), how it ended ("stop", "length" or "refusal") and what it took."""
 
     id: int
     path: str
@@ -56,17 +36,15 @@ class CallLine:
     model: str
     at: str
     finish: str
-    took: CallUsage
+    took: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class CallLine(CallHead):
+    """A call in a list. `found` is what stands around the text that was sought."""
+
     opening: str
     found: str
-
-    @classmethod
-    def of(cls, call: Call, sought: str) -> CallLine:
-        """The same; the calls that hold a text which is `sought` are found with their prompts."""
-        texts = (call.text, *(text for _, text in reversed(call.messages)))
-        found, took = _excerpt(texts, sought) if sought else "", CallUsage.of(call.reply.usage)
-        finish = call.reply.finish
-        return cls(call.id, call.path, call.role, call.performer, call.at, finish, took, _opening(call), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +116,11 @@ class CallTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeCall:
+class WholeCall(CallHead):
     """A call with its prompt, its reply as it came, and all that belongs to it.
 
     Attributes:
-        model: that answered.
         run: in which it was asked.
-        finish: "stop", "length" or "refusal".
         reasoning: what the model thought before it answered, where its server shows that.
         form: the JSON schema that the reply was to have.
         sampling: as it went out; `dropped` could not be sent.
@@ -156,20 +132,13 @@ class WholeCall:
         older: the call before it in the list, and `newer` the one behind it.
     """
 
-    id: int
-    path: str
-    role: str
-    model: str
-    at: str
     run: int
-    finish: str
     messages: list[PromptMessage]
     reply: str
     reasoning: str
     form: dict[str, Any] | None
     sampling: dict[str, Any]
     dropped: list[str]
-    took: CallUsage
     removed: list[RemovedText]
     beside: list[OtherCall]
     sources: list[Source]
@@ -185,7 +154,17 @@ def calls_of(journal: Journal, wanted: CallFilter, *, before: int | None = None,
     paid = Counter((one.role, one.performer) for one in journal.calls.payments() if one.key)
     askers = [CallRole(*asker, calls) for asker, calls in sorted(paid.items())]
     older = found[most - 1].id if len(found) > most else None
-    return CallList([CallLine.of(one, wanted.text) for one in found[:most]], len(journal.calls), askers, older)
+    return CallList([_line(one, wanted.text) for one in found[:most]], len(journal.calls), askers, older)
+
+
+def _head(call: Call) -> tuple[int, str, str, str, str, str, Usage]:
+    return call.id, call.path, call.role, call.performer, call.at, call.reply.finish, call.reply.usage
+
+
+def _line(call: Call, sought: str) -> CallLine:
+    """A call in a list; the calls that hold a text which is `sought` are found with their prompts."""
+    texts = (call.text, *(text for _, text in reversed(call.messages)))
+    return CallLine(*_head(call), _opening(call), _excerpt(texts, sought) if sought else "")
 
 
 def call_of(journal: Journal, number: int, among: CallFilter | None = None) -> WholeCall | None:
@@ -197,20 +176,14 @@ def call_of(journal: Journal, number: int, among: CallFilter | None = None) -> W
     older, newer = journal.calls.find(wanted, most=1, before=number), journal.calls.find(wanted, most=1, after=number)
     prompt = "\n\n".join(text for _, text in call.messages)
     return WholeCall(
-        call.id,
-        call.path,
-        call.role,
-        call.performer,
-        call.at,
+        *_head(call),
         call.run,
-        call.reply.finish,
         [PromptMessage(role, text) for role, text in call.messages],
         call.reply.text,
         call.reply.reasoning,
         dict(call.schema) if call.schema else None,
         dict(call.reply.sent),
         list(call.reply.dropped),
-        CallUsage.of(call.reply.usage),
         [
             RemovedText(one.rule, why(one.rule), one.text)
             for one in journal.calls.removals(call.path)

@@ -43,51 +43,50 @@ _NO_CARD: Final = "The plan has no card {number}: it has {count}. Load the page 
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the story, as far as cards show it; without a name where it is not written."""
+
+    name: str = ""
+    words: int = 0
+    state: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
-    """A scene of the plan.
+    """A scene of the plan; in plans that are blocks of text, as far as a block says what a scene is.
 
     Attributes:
         number: from 1, in the order of telling.
-        people: names of who is there.
-        words: of the story's part, where it is written; 0 otherwise.
-        name: the artefact of that part; empty where it is not written.
-        state: what holds for that part, in words.
+        part: of the story that is the scene.
         problems: what is wrong with the scene, each in a sentence.
         text: of the card's own block, in plans that are blocks of text.
-        outline: what happens, an entry an event.
-        after: names of scenes that happen earlier.
     """
 
     number: int
-    title: str
-    summary: str = ""
-    people: tuple[str, ...] = ()
-    place: str = ""
-    time: str = ""
-    date: str = ""
-    element: str = ""
-    importance: int = 0
-    outline: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    words: int = 0
-    name: str = ""
-    state: tuple[str, ...] = ()
+    scene: ScenePlan
+    part: Part = Part()
     problems: tuple[str, ...] = ()
     text: str = ""
 
     @property
+    def title(self) -> str:
+        """The scene's name."""
+        return self.scene.name
+
+    @property
+    def name(self) -> str:
+        """The artefact of the scene's part of the story; empty where it is not written."""
+        return self.part.name
+
+    @property
+    def outline(self) -> tuple[str, ...]:
+        """What happens, a line an event."""
+        return tuple(one_line(event.text) for event in self.scene.outline)
+
+    @property
     def given(self) -> bool:
         """Whether its part of the story is the author's own, as it was imported."""
-        return "imported" in self.state
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the story, as far as cards show it."""
-
-    name: str
-    words: int
-    state: tuple[str, ...] = ()
+        return "imported" in self.part.state
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class PlanCards:
     def of(self, name: str) -> tuple[Card, ...]:
         """The cards of a part of the story: its own, else those of the plot element that the part is written from."""
         own = tuple(card for card in self.cards if card.name == name)
-        return own or tuple(card for card in self.cards if not card.name and slug(card.element) == slug(name))
+        return own or tuple(card for card in self.cards if not card.name and slug(card.scene.element) == slug(name))
 
     @property
     def movable(self) -> bool:
@@ -268,10 +267,7 @@ def plan_cards(texts: Mapping[str, str], parts: Sequence[Part], takes_plan: str 
         return PlanCards("none", note=takes_plan or "There is neither a plan nor a story yet.")
     sections = _sections(texts.get(PLOT, ""))
     cards = tuple(
-        Card(
-            n, _spoken(part.name), sections.get(slug(part.name), ""), words=part.words, name=part.name, state=part.state
-        )
-        for n, part in enumerate(parts, 1)
+        Card(n, _scene(_spoken(part.name), sections.get(slug(part.name), "")), part) for n, part in enumerate(parts, 1)
     )
     if texts:
         note = "This system plans in texts of its own, not in scenes: change them, and the story's parts follow."
@@ -307,7 +303,10 @@ def _of_plan(text: str, parts: Sequence[Part]) -> PlanCards:
         else:
             whole.append(str(problem))
     named = _by_name(parts)
-    cards = tuple(_card(n, scene, named, found.get(n - 1, ())) for n, scene in enumerate(plan.scenes, 1))
+    cards = tuple(
+        Card(n, scene, _part_of(scene.name, n, named), tuple(found.get(n - 1, ())))
+        for n, scene in enumerate(plan.scenes, 1)
+    )
     return PlanCards("scenes", cards, PLAN, text, "", plan.title, tuple(whole), plan)
 
 
@@ -320,35 +319,14 @@ def _problems(text: str) -> tuple[Problem, ...]:
     return of_text("problems of a plan", text, lambda text: check_plan(_plan(text)))
 
 
-def _card(number: int, scene: ScenePlan, named: Mapping[str, Part], problems: Sequence[str]) -> Card:
-    part = _part_of(scene.name, number, named)
-    return Card(
-        number,
-        scene.name,
-        " ".join(one_line(event.text) for event in scene.outline),
-        scene.present,
-        one_line(scene.place),
-        scene.time,
-        scene.date,
-        scene.element,
-        scene.importance,
-        tuple(one_line(event.text) for event in scene.outline),
-        scene.after,
-        part.words if part else 0,
-        part.name if part else "",
-        part.state if part else (),
-        tuple(problems),
-    )
-
-
 def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
     return {slug(part.name): part for part in parts}
 
 
-def _part_of(title: str, number: int, named: Mapping[str, Part]) -> Part | None:
+def _part_of(title: str, number: int, named: Mapping[str, Part]) -> Part:
     """The part of the story that a card is written as: named like it, or by its number."""
     wanted = (slug(title), f"chapter-{number}", f"scene-{number}", f"dialogue-{number}")
-    return next((named[name] for name in wanted if name in named), None)
+    return next((named[name] for name in wanted if name in named), Part())
 
 
 def _blocks(text: str, form: Form, parts: Sequence[Part]) -> tuple[Card, ...]:
@@ -359,8 +337,8 @@ def _blocks(text: str, form: Form, parts: Sequence[Part]) -> tuple[Card, ...]:
         number = len(cards) + 1
         card = _listed(number, block) if form == "list" else _chapter(number, block)
         called = _CALLED.search(block.partition("\n")[0]) if form == "chapters" else None
-        part = named.get(called[1]) if called else _part_of(card.title, number, named)
-        cards.append(replace(card, words=part.words, name=part.name, state=part.state) if part else card)
+        part = named.get(called[1], Part()) if called else _part_of(card.title, number, named)
+        cards.append(replace(card, part=part))
     return tuple(cards)
 
 
@@ -385,25 +363,22 @@ def _listed(number: int, block: str) -> Card:
         label, colon, said = line.partition(":")
         if colon and label in _LABELS:
             fields[_LABELS[label]] = one_line(said)
-    summary = fields.get("summary", "")
-    return Card(
-        number,
-        fields.get("place", "") or f"Scene {number}",
-        summary,
-        _names(fields.get("people", "")),
-        fields.get("place", ""),
-        fields.get("time", ""),
-        element=fields.get("element", ""),
-        outline=(summary,) if summary else (),
-        text=block,
-    )
+    place = fields.get("place", "")
+    scene = _scene(place or f"Scene {number}", fields.get("summary", ""), fields.get("element", ""), place)
+    return Card(number, scene, text=block)
+
+
+def _scene(title: str, summary: str, element: str = "", place: str = "") -> ScenePlan:
+    """A scene of a plan that is no plan of scenes: its element is what its author calls it."""
+    outline = (Event(summary),) if summary else ()
+    return ScenePlan(title, outline, element, place)  # type: ignore[arg-type] # any text
 
 
 def _chapter(number: int, block: str) -> Card:
     """A block below a line "## 1. Title (about 2000 words)"."""
     head, _, body = block.partition("\n")
     title = next((one.title for one in read_chapters(head)), "")
-    return Card(number, title or f"Chapter {number}", one_line(body), text=block)
+    return Card(number, _scene(title or f"Chapter {number}", one_line(body)), text=block)
 
 
 def _numbered(block: str, number: int) -> str:

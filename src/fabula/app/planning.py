@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.writing import Prepared, in_the_project, recorded_run, settings_as_last_time
@@ -80,19 +80,10 @@ class Planned:
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:
-    """A plan as JSON data, in brief: its characters, its scenes, and the order in which they happen."""
+    """A plan as JSON data, and the order in which its scenes happen."""
     order = plan.chronology()
-    return {
-        "title": plan.title,
-        "characters": [person.name for person in plan.characters],
-        "scenes": [
-            {"name": s.name, "element": s.element, "importance": s.importance, "place": s.place, "time": s.time,
-             "characters": list(s.present), "events": len(s.outline)}
-            for s in plan.scenes
-        ],
-        "order": None if order is None else list(order),
-        "anachronies": None if order is None else plan.anachronies(order),
-    }  # fmt: skip
+    anachronies = None if order is None else plan.anachronies(order)
+    return {"plan": asdict(plan), "order": order, "anachronies": anachronies}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from typing import Any, Final, NotRequired
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
+from fabula.cli.commands.data_list import SetList
+from fabula.cli.commands.doctor import Health
+from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 from fabula.verbs.base import every
 
 # what several documents hold ------------------------------------------------------------------------------------------
@@ -224,25 +227,11 @@ class ToTry(TypedDict):
 Sample = TypedDict("Sample", {"project": str, "title": str, "words": int, "try": list[ToTry]})
 
 
-class PlannedScene(TypedDict):
-    """A scene of a plan."""
-
-    name: str
-    element: str
-    importance: int
-    place: str
-    time: str
-    characters: list[str]
-    events: int
-
-
 class CheckedPlan(TypedDict):
     """A plan that is valid; `order` is null where the order of time is open."""
 
     file: str
-    title: str
-    characters: list[str]
-    scenes: list[PlannedScene]
+    plan: Plan
     order: list[str] | None
     anachronies: int | None
 
@@ -725,30 +714,6 @@ class Answers(TypedDict):
 # training -------------------------------------------------------------------------------------------------------------
 
 
-class DataSet(TypedDict):
-    """A data set that fabula knows."""
-
-    name: str
-    title: str
-    holds: str
-    splits: list[str]
-    licence: str
-    source: str
-    note: str
-    fetched: bool
-    folder: str | None
-    here: bool | None
-    bytes: int | None
-    used_by: list[str]
-
-
-class DataSets(TypedDict):
-    """The data sets."""
-
-    folder: str | None
-    sets: list[DataSet]
-
-
 class Chosen(TypedDict):
     """Prompts that cover a set."""
 
@@ -936,23 +901,6 @@ class Adapters(TypedDict):
     serve: str
 
 
-class Checkpoint(TypedDict):
-    """One thing that was looked at."""
-
-    name: str
-    state: str
-    about: str
-
-
-class Doctor(TypedDict):
-    """What this machine has."""
-
-    version: str
-    healthy: bool
-    checks: list[Checkpoint]
-    keys: dict[str, bool]
-
-
 class Trusted(TypedDict):
     """What a settings file may do."""
 
@@ -1019,7 +967,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "lab snap fit": (Fitted,),
     "lab snap form": (Form,),
     "lab snap answers": (Answers,),
-    "data list": (DataSets,),
+    "data list": (SetList,),
     "data choose": (Chosen,),
     "data backtranslate": (BackTranslated, DryRun),
     "data preferences": (Preferences,),
@@ -1033,7 +981,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "models adapters": (Adapters,),
     "systems": (Systems, System, SystemPrompts),
     "new-system": (NewMethod,),
-    "doctor": (Doctor,),
+    "doctor": (Health,),
     "trust": (Trusted, TrustedAll, TrustForgotten),
 } | {one.command: (one.result,) for one in every().values() if one.command}
 """What each command prints: one of these, or that it `Failed` or is `Paused`."""

@@ -14,7 +14,7 @@ A part that is to be revised is made with `Run.draft`, so that who writes the ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -31,7 +31,7 @@ from fabula.engine.making import DRAFTS
 from fabula.engine.run import side_by_side
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words
-from fabula.story.sheets import read_sheet
+from fabula.story.sheets import read_as, read_sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,17 +57,18 @@ class Edit:
         old: words that stand in it.
         new: what stands there instead; may be empty.
         why: what was wrong.
+        id: six letters that name it; they follow from its part and both texts.
     """
 
     part: str
     old: str
     new: str
     why: str = ""
+    id: str = ""
 
-    @property
-    def id(self) -> str:
-        """Six letters that name it: fixed by its part and both texts."""
-        return sha256(f"{self.part}\0{self.old}\0{self.new}".encode("utf-8", "replace")).hexdigest()[:_ID]
+    def __post_init__(self) -> None:
+        said = f"{self.part}\0{self.old}\0{self.new}".encode("utf-8", "replace")
+        object.__setattr__(self, "id", sha256(said).hexdigest()[:_ID])
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,18 +321,12 @@ _HEAD: Final = (
 _REFUSED_HEAD: Final = "# The edits of edits.yaml that are not to be made, by their ids.\n"
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", defer_build=True)
-    part: str
-    old: Annotated[str, Field(min_length=1)]
-    new: str = ""
-    why: str = ""
-    id: str = ""  # for people; it follows from the rest
+_ENTRY: Any = read_as(Edit, str, old=Annotated[str, Field(min_length=1)], new=(str, ""))
 
 
 class _Edits(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
-    edits: Annotated[list[_Entry], BeforeValidator(lambda value: value or [])] = []
+    edits: Annotated[tuple[_ENTRY, ...], BeforeValidator(lambda value: value or [])] = ()
 
 
 class _Refused(BaseModel):
@@ -359,8 +354,7 @@ def read_edits(text: str, where: str = f"{DRAFTS}/{EDITS}.yaml") -> tuple[Edit, 
     Raises:
         PlanError: something is wrong in it; names all problems.
     """
-    found = read_sheet(text, where, "the edits", _Edits.model_validate, lambda _: [], _keys)
-    return tuple(Edit(one.part, one.old, one.new, one.why) for one in found.edits)
+    return read_sheet(text, where, "the edits", _Edits.model_validate, lambda _: [], _keys).edits
 
 
 def read_refused(text: str, where: str = f"{DRAFTS}/{REFUSED}.yaml") -> frozenset[str]:
@@ -383,7 +377,7 @@ def write_refused(ids: Iterable[str]) -> str:
 def _keys(place: tuple[str | int, ...]) -> tuple[str, ...]:
     if not place:
         return ("edits", "refused")
-    return tuple(_Entry.model_fields) if place[0] == EDITS else ()
+    return tuple(one.name for one in fields(Edit)) if place[0] == EDITS else ()
 
 
 def unknown_refusals(edits: Sequence[Edit], refused: Iterable[str]) -> list[str]:

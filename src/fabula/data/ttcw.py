@@ -23,33 +23,39 @@ _CALL: Final = re.compile(r"\Astory_(\d+)_(.+)_test(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class ExpertVerdict:
-    """One expert's answer to one test of one story.
+class _OfTest:
+    """What was said of one story in one test.
 
     Attributes:
         plot: number of the plot, from 0; each system wrote one story of it.
         system: who wrote the story: "GPT3.5", "GPT4", "Claude" or "NewYorker".
         test: number of the test, from 1 to 14.
-        expert: number of the expert.
-        passed: whether the story passes.
-        reason: what the expert wrote about it.
     """
 
     plot: int
     system: str
     test: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertVerdict(_OfTest):
+    """One expert's answer to one test of one story.
+
+    Attributes:
+        expert: number of the expert.
+        passed: whether the story passes.
+        reason: what the expert wrote about it.
+    """
+
     expert: int
     passed: bool
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ModelVerdict:
-    """One model's reply to one test of one story; fields as in `ExpertVerdict`."""
+class ModelVerdict(_OfTest):
+    """One model's reply to one test of one story."""
 
-    plot: int
-    system: str
-    test: int
     reply: str
 
     @property

@@ -11,6 +11,7 @@ from hashlib import shake_128
 from math import ceil, exp, log, sqrt
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from fabula.engine.events import CallPlace
 from fabula.models.base import Reply
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words
@@ -50,15 +51,12 @@ _NAMES: Final = frozenset({"name", "names", "who", "speaker", "key", "title"})
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedCall:
+class PlannedCall(CallPlace):
     """A call that a real run would pay for; tokens are estimates, `cost` in US dollars or `None` if unknown.
 
     `aids` says whether it is made with the help for small models.
     """
 
-    path: str
-    role: str
-    performer: str
     prompt: int
     reply: int
     cost: float | None

@@ -25,12 +25,18 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class CallStarted:
-    """A role is being asked; `priced` says whether it is known what its model costs, be that nothing."""
+class CallPlace:
+    """Where a call is asked, of which role, and who plays that."""
 
     path: str
     role: str
     performer: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted(CallPlace):
+    """A role is being asked; `priced` says whether it is known what its model costs, be that nothing."""
+
     max_tokens: int | None = None
     priced: bool = True
 
@@ -44,23 +50,17 @@ class TextArrived:
 
 
 @dataclass(frozen=True, slots=True)
-class CallFinished:
+class CallFinished(CallPlace):
     """A role has answered; `replayed` means from the journal, at no cost."""
 
-    path: str
-    role: str
-    performer: str
     usage: Usage
     replayed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class CallLost:
+class CallLost(CallPlace):
     """A call was paid for and came to nothing: its model declined, or failed after it was counted."""
 
-    path: str
-    role: str
-    performer: str
     usage: Usage
 
 

@@ -55,17 +55,15 @@ class HubUnreachableError(ModelUnavailableError):
 
 
 @dataclass(frozen=True, slots=True)
-class HubModel:
-    """A model that was fetched from a hub.
+class Weights:
+    """A model's weights.
 
     Attributes:
-        name: as it is typed: `hf:OWNER/REPO:QUANT`.
+        name: as it is typed.
         file: the GGUF file; of a model in several, the first.
         size: of all its files, in bytes.
         sha256: of the file.
-        licence: as the hub says.
-        revision: of the repository.
-        context: tokens that it was trained for, as its file says.
+        licence: as whoever gives them states it.
     """
 
     name: str
@@ -73,6 +71,17 @@ class HubModel:
     size: int
     sha256: str
     licence: str
+
+
+@dataclass(frozen=True, slots=True)
+class HubModel(Weights):
+    """A model that was fetched from a hub; its name is typed `hf:OWNER/REPO:QUANT`.
+
+    Attributes:
+        revision: of the repository.
+        context: tokens that it was trained for, as its file says.
+    """
+
     revision: str
     context: int | None = None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from fabula.base.errors import UnknownNameError
 from fabula.models.base import Sampling
-from fabula.models.hub import PREFIX, fetched_file
+from fabula.models.hub import PREFIX, Weights, fetched_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,19 +30,14 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownModel:
+class KnownModel(Weights):
     """A model with everything a user should know before fetching it.
 
-    `size` is in bytes, `context` in tokens; the pieces in `packages`, joined in order, are the GGUF `file`.
+    `context` is in tokens; the pieces in `packages`, joined in order, are the GGUF `file`.
     `sampling` holds values against loops, which models of this size fall into; a request's own values win. `caution`
     says what a person has to agree to before it is fetched.
     """
 
-    name: str
-    file: str
-    size: int
-    sha256: str
-    licence: str
     provenance: str
     packages: tuple[Package, ...]
     context: int

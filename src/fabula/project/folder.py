@@ -90,13 +90,10 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """A file, the artefact that it is of, and its text: whole, and as far as it counts."""
+class _Standing(Change):
+    """A file as it stands: its text as far as it counts, and whole."""
 
-    path: str
-    file: str
     whole: str
-    text: str
 
 
 class Project:
@@ -284,7 +281,7 @@ class Project:
         for name in self._files():
             path = known.get(name) or renamed.get(name) or self._written.artefact(name) or _path_of(Path(name))
             whole, text = self._read(name)
-            yield _Standing(path, name, whole, text)
+            yield _Standing(path, name, text, whole)
 
     def _read(self, name: str) -> tuple[str, str]:
         """A file's text, whole and plain; not read again while the file is the same, unless it was just written."""

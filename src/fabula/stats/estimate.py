@@ -80,6 +80,21 @@ class Unscored:
 Scored: TypeAlias = Estimate | Unscored
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number.
+
+    Attributes:
+        of: what was measured: a story's id, a system's or a rater's name, a trivial baseline, or "all".
+        what: the measure, for instance "words", "strength/overall".
+        scored: the number with its interval, or why there is none.
+    """
+
+    of: str
+    what: str
+    scored: Scored
+
+
 def between(one: Scored, other: Scored) -> Scored:
     """By how much `other` is above `one`, of two numbers that were estimated apart, from their intervals alone.
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from fabula.stats.agreement import Coefficient, agreement
 from fabula.stats.baselines import constant, length, random_scores, type_token_ratio
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Figure, Unscored
 from fabula.stats.meta_pairs import Pairs
 from fabula.stats.meta_stories import Stories
-from fabula.stats.verdicts import JUDGE, PAIR, Figure, by_rater
+from fabula.stats.verdicts import JUDGE, PAIR, by_rater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,9 +13,9 @@ import numpy as np
 
 from fabula.stats.agreement import agreement
 from fabula.stats.correlation import correlation, levelled
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Figure, Unscored
 from fabula.stats.intervals import mean_of, share_of
-from fabula.stats.verdicts import JUDGE, Figure, homes_of, preferences_of, preferred, units_of
+from fabula.stats.verdicts import JUDGE, homes_of, preferences_of, preferred, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,9 +18,9 @@ from fabula.stats.correlation import (
     pairwise_accuracy,
     without_each,
 )
-from fabula.stats.estimate import Unscored
+from fabula.stats.estimate import Figure, Unscored
 from fabula.stats.intervals import coefficient_of, leaving_out, mean_of, share_of
-from fabula.stats.verdicts import JUDGE, PAIR, Figure, grouped, homes_of, scores_of
+from fabula.stats.verdicts import JUDGE, PAIR, grouped, homes_of, scores_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from fabula.stats.estimate import Scored
-
     Array: TypeAlias = NDArray[np.float64]
     Pair: TypeAlias = tuple[str, str]
     # The scores of a trivial baseline by story, or why it has none.
@@ -61,15 +59,6 @@ class Verdict:
     def of_pair(self) -> float:
         """The value from the side of the first story of `pair`."""
         return self.value if self.items == self.pair else 1 - self.value
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One number: of the judge, of people among themselves, or of a trivial baseline."""
-
-    of: str
-    what: str
-    scored: Scored
 
 
 def scores_of(verdicts: Sequence[Verdict]) -> dict[str, float]:

@@ -51,10 +51,10 @@ from fabula.base.tomltext import parse
 from fabula.story import one_line, slug
 from fabula.story.plan import story_time
 from fabula.story.sentences import as_sentence
-from fabula.story.sheets import SheetProblem, checked_sheet, read_sheet
+from fabula.story.sheets import SheetProblem, checked_sheet, read_as, read_sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
     from pydantic import TypeAdapter
@@ -284,91 +284,43 @@ def scalar(text: object) -> Scalar:
     return line[:MAX_TEXT]
 
 
-def _persona(sheet: Any) -> Persona:  # noqa: ANN401 - a type made at run time
-    """The persona that a sheet of the file describes."""
-    return Persona(
-        one_line(sheet.name),
-        description=sheet.description,
-        role=one_line(sheet.role),
-        location=one_line(sheet.location),
-        appearance=sheet.appearance,
-        secret=sheet.secret,
-        knows=sheet.knows,
-        believes=sheet.believes,
-        relationships=tuple(sheet.relationships.items()),
-        state=_values(sheet.state),
-        **{field: tuple(getattr(sheet, field)) for field in _LISTS},
-    )
-
-
-def _values(found: Mapping[str, str]) -> tuple[tuple[str, Scalar], ...]:
-    """Variables by their names, with the values that their texts mean."""
-    return tuple((name, scalar(text)) for name, text in found.items())
-
-
 @cache
 def _reader() -> TypeAdapter[Personas]:
     """Checks plain data and makes a `Personas` of it."""
-    from pydantic import (  # noqa: PLC0415 - keeps `fabula --help` fast
-        AfterValidator,
-        BaseModel,
-        BeforeValidator,
-        ConfigDict,
-        Field,
-        TypeAdapter,
-    )
+    from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter  # noqa: PLC0415 - keeps `fabula --help` fast
 
     text = Annotated[str, Field(max_length=MAX_TEXT)]
-    listed = Annotated[list[text], BeforeValidator(lambda v: [v] if isinstance(v, str) and v else v or [])]
+    line = Annotated[text, AfterValidator(one_line)]
+    one_or_more = BeforeValidator(lambda v: [v] if isinstance(v, str) and v else v or [])
+    listed = Annotated[tuple[text, ...], one_or_more]
+    lines = Annotated[tuple[line, ...], one_or_more]
     key = Annotated[str, Field(pattern=f"^{KEY.pattern}$")]
-    none = BeforeValidator(lambda v: v or {})
-    values = Annotated[dict[key, text], none]
-    ties = Annotated[dict[str, text], none]
-
-    class Sheet(BaseModel):
-        model_config = ConfigDict(extra="forbid")
-        name: Annotated[str, Field(min_length=1, max_length=200)]
-        description: text = ""
-        role: text = ""
-        personality: listed = []
-        goals: listed = []
-        abilities: listed = []
-        relationships: ties = {}
-        location: text = ""
-        fears: listed = []
-        state: values = {}
-        aliases: listed = []
-        appearance: text = ""
-        secret: text = ""
-        knows: text = ""
-        believes: text = ""
-
-    class Top(BaseModel):
-        model_config = ConfigDict(extra="forbid")
-        goal: text = ""
-        setting: text = ""
-        public_setting: text = ""
-        opening: text = ""
-        begins: text = ""
-        present: listed = []
-        goal_hidden_from: listed = []
-        world_hidden_from: Annotated[dict[key, listed], none] = {}
-        world: values = {}
-        personas: Annotated[list[Sheet], Field(min_length=1, max_length=MAX_PERSONAS)]
-
-    def made(top: Top) -> Personas:
-        return Personas(
-            top.goal,
-            tuple(map(_persona, top.personas)),
-            _values(top.world),
-            top.setting,
-            one_line(top.opening),
-            tuple(map(one_line, top.goal_hidden_from)),
-            top.public_setting,
-            tuple(map(one_line, top.present)),
-            tuple((key, tuple(map(one_line, names))) for key, names in top.world_hidden_from.items()),
-            one_line(top.begins),
+    none, pairs = BeforeValidator(lambda v: v or {}), AfterValidator(lambda found: tuple(found.items()))
+    values = Annotated[dict[key, Annotated[text, AfterValidator(scalar)]], none, pairs]
+    persona: Any = read_as(
+        Persona,
+        text,
+        name=Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)],
+        role=line,
+        location=line,
+        relationships=Annotated[dict[str, text], none, pairs],
+        state=values,
+        **dict.fromkeys(_LISTS, listed),
+    )
+    return TypeAdapter(
+        read_as(
+            Personas,
+            text,
+            goal=(text, ""),
+            people=Annotated[
+                tuple[persona, ...],
+                Field(min_length=1, max_length=MAX_PERSONAS, validation_alias="personas"),
+            ],
+            world=values,
+            opening=line,
+            goal_hidden_from=lines,
+            present=lines,
+            world_hidden_from=Annotated[dict[key, lines], none, pairs],
+            begins=line,
         )
-
-    shape: Any = Annotated[Top, AfterValidator(made)]
-    return TypeAdapter(shape)
+    )

@@ -64,9 +64,9 @@ class Character:
     Attributes:
         role: in the narrative, for instance "protagonist"; for who knows all, and never for their own player.
         setup: who they are when the story begins.
+        personality: what they are like, as anybody notices who meets them.
         speech: how they speak.
         goal: what they want over the whole story.
-        personality: what they are like, as anybody notices who meets them.
         secret: what they hide from others when the story begins; for their own player and for who knows all.
         knows: what they know and believe of the others when the story begins, as they see it; for the same eyes.
         truth: where they are wrong, and how it is in truth; only for who knows all, and never for their own player.
@@ -77,13 +77,13 @@ class Character:
     gender: str = ""
     age: str = ""
     setup: str = ""
+    personality: str = ""
     speech: str = ""
     goal: str = ""
-    group: bool = False
-    personality: str = ""
     secret: str = ""
     knows: str = ""
     truth: str = ""
+    group: bool = False
 
     def at(self, presence: Presence) -> Character:
         """The character as of a scene: where that has another age or situation, what the sheet says of later goes.

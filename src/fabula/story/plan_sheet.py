@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias
 
@@ -13,6 +14,7 @@ from fabula.base import yamltext
 from fabula.base.yamltext import Items, Pairs, Text
 from fabula.story import one_line, plain, readable, slug
 from fabula.story.plan import ARC, Character, Event, Plan, Presence, ScenePlan
+from fabula.story.sheets import read_as
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -127,73 +129,68 @@ _Line: TypeAlias = Annotated[_Text, AfterValidator(one_line)]
 _Name: TypeAlias = Annotated[_Text, AfterValidator(_name)]
 
 
-class _Sheet(BaseModel):
+_Names: TypeAlias = tuple[Annotated[_Name, AfterValidator(_some_name)], ...]
+
+
+class _Event(BaseModel):
     model_config = ConfigDict(extra="forbid")
-
-
-class _Character(_Sheet):
-    name: _Name = ""
-    role: _Text = ""
-    gender: _Text = ""
-    age: _Text = ""
-    setup: _Text = ""
-    personality: _Text = ""
-    speech: _Text = ""
-    goal: _Text = ""
-    secret: _Text = ""
-    knows: _Text = ""
-    truth: _Text = ""
-    group: Annotated[bool, BeforeValidator(_yes_or_no)] = False
-
-
-class _Event(_Sheet):
     event: _Text = ""
     time: _Line = ""
     place: _Text = ""
-    characters: Annotated[list[Annotated[_Name, AfterValidator(_some_name)]], _list("characters", one=True)] = []
-    there: Annotated[list[Annotated[_Name, AfterValidator(_some_name)]], _list("there", one=True)] = []
+    characters: Annotated[_Names, _list("characters", one=True)] = ()
+    there: Annotated[_Names, _list("there", one=True)] = ()
     notices: _Text = ""
 
 
-class _Scene(_Sheet):
-    name: _Name = ""
-    element: Annotated[str, BeforeValidator(_element)] = "rising action"
-    place: _Text = ""
-    importance: Annotated[int, BeforeValidator(_importance)] = 5
-    time: _Line = ""
-    date: _Line = ""
-    after: Annotated[list[Annotated[_Name, AfterValidator(_some_name)]], _list("after", one=True)] = []
-    characters: Annotated[list[Annotated[Any, AfterValidator(_presence)]], BeforeValidator(_presences)] = []
-    outline: Annotated[list[Annotated[_Event, BeforeValidator(_event)]], _list("outline", one=True)] = []
+def _event_of(sheet: _Event) -> Event:
+    return Event(sheet.event, sheet.time, sheet.characters, sheet.there, sheet.notices, sheet.place)
 
 
-def _entry(wanted: str) -> BeforeValidator:
-    return BeforeValidator(partial(_mapping, wanted=wanted))
+def _entry(kind: Any, wanted: str) -> Any:  # noqa: ANN401 - annotations
+    return Annotated[kind, BeforeValidator(partial(_mapping, wanted=wanted))]
 
 
-class _Plan(_Sheet):
-    title: _Line = ""
-    brief: _Text = ""
-    conflict: _Text = ""
-    setting: _Text = ""
-    person: _Line = ""
-    tense: _Line = ""
-    form: _Text = ""
-    demands: Annotated[list[_Line], _list("demands", one=True)] = []
-    payoffs: Annotated[list[_Line], _list("payoffs", one=True)] = []
-    characters: Annotated[list[Annotated[_Character, _entry(_SAY_CHARACTER)]], _list("characters")] = []
-    scenes: Annotated[list[Annotated[_Scene, _entry(_SAY_SCENE)]], _list("scenes")] = []
-
-
-_TOP: Final = TypeAdapter(Annotated[_Plan, _entry(_SAY_PLAN)])
+_CHARACTER: Any = _entry(
+    read_as(Character, _Text, name=(_Name, ""), group=Annotated[bool, BeforeValidator(_yes_or_no)]), _SAY_CHARACTER
+)
+_SCENE: Any = _entry(
+    read_as(
+        ScenePlan,
+        _Text,
+        name=(_Name, ""),
+        outline=(
+            Annotated[
+                tuple[Annotated[_Event, BeforeValidator(_event), AfterValidator(_event_of)], ...],
+                _list("outline", one=True),
+            ],
+            (),
+        ),
+        element=Annotated[str, BeforeValidator(_element)],  # any text: `check_plan` says what is none
+        importance=Annotated[int, BeforeValidator(_importance)],
+        characters=Annotated[tuple[Annotated[Any, AfterValidator(_presence)], ...], BeforeValidator(_presences)],
+        time=_Line,
+        after=Annotated[_Names, _list("after", one=True)],
+        date=_Line,
+    ),
+    _SAY_SCENE,
+)
+_PLAN: Any = read_as(
+    Plan,
+    _Text,
+    scenes=(Annotated[tuple[_SCENE, ...], _list("scenes")], ()),
+    characters=Annotated[tuple[_CHARACTER, ...], _list("characters")],
+    **dict.fromkeys(("title", "person", "tense"), _Line),
+    **{key: Annotated[tuple[_Line, ...], _list(key, one=True)] for key in _LISTS},
+)
+_TOP: Final = TypeAdapter[Plan](_entry(_PLAN, _SAY_PLAN))
 
 
 def fields_at(place: Place) -> Collection[str]:
     """The keys that a plan may have at a place."""
-    if not place:
-        return _Plan.model_fields
-    inside: type[_Sheet] = _Character if place[0] == "characters" else _Event if "outline" in place else _Scene
-    return inside.model_fields
+    if "outline" in place:
+        return _Event.model_fields
+    inside = Plan if not place else Character if place[0] == "characters" else ScenePlan
+    return [one.name for one in fields(inside)]
 
 
 def plan_of(data: Any) -> Plan:  # noqa: ANN401 - data of any kind
@@ -202,33 +199,7 @@ def plan_of(data: Any) -> Plan:  # noqa: ANN401 - data of any kind
     Raises:
         ValidationError: it has another shape.
     """
-    sheet = _TOP.validate_python(data)
-    return Plan(
-        tuple(map(_scene_of, sheet.scenes)),
-        tuple(Character(**dict(character)) for character in sheet.characters),
-        **{name: getattr(sheet, name) for name in _HEAD},
-        demands=tuple(sheet.demands),
-        payoffs=tuple(sheet.payoffs),
-    )
-
-
-def _scene_of(sheet: _Scene) -> ScenePlan:
-    return ScenePlan(
-        sheet.name,
-        tuple(map(_event_of, sheet.outline)),
-        sheet.element,  # type: ignore[arg-type] # any text: `check_plan` says what is none
-        sheet.place,
-        sheet.importance,
-        tuple(sheet.characters),
-        sheet.time,
-        tuple(sheet.after),
-        sheet.date,
-    )
-
-
-def _event_of(sheet: _Event) -> Event:
-    present, there = tuple(sheet.characters), tuple(sheet.there)
-    return Event(sheet.event, sheet.time, present, there, sheet.notices, sheet.place)
+    return _TOP.validate_python(data)
 
 
 # writing ------------------------------------------------------------------------------------------------------------
@@ -258,7 +229,7 @@ def _node(text: str) -> Text:
 
 
 def _sheet(character: Character) -> Pairs:
-    entries = [(key, getattr(character, key)) for key in _Character.model_fields if key != "group"]
+    entries = [(one.name, getattr(character, one.name)) for one in fields(Character) if one.name != "group"]
     return _pairs([*entries, ("group", "yes" if character.group else "")])
 
 

@@ -6,9 +6,10 @@ the rest is validated again, so that one mistake hides no other.
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 from fabula.base.characters import readable
 from fabula.base.errors import PlanError
@@ -119,6 +120,22 @@ def nearest(name: str, known: Collection[str]) -> str:
         return f"Did you mean {found[0]!r}?"
     shown = ", ".join(repr(one) for one in islice(known, _LISTED))
     return f"There are {shown}." if len(known) <= _LISTED else f"There are {shown} and {len(known) - _LISTED} more."
+
+
+def read_as(kind: type[T], text: Any, **how: Any) -> Any:  # noqa: ANN401 - annotations
+    """The annotation of a mapping that is read as a dataclass: each of its fields as a `text`, or as `how` says.
+
+    All fields that `how` gives a default, or the class has one for, may be left out.
+    """
+    from pydantic import AfterValidator, ConfigDict, create_model  # noqa: PLC0415 - keeps `fabula --help` fast
+
+    shape: dict[str, Any] = {}
+    for one in fields(kind):  # type: ignore[arg-type] # a dataclass
+        read = how.get(one.name, text)
+        default = ... if one.default is MISSING else one.default
+        shape[one.name] = read if isinstance(read, tuple) else (read, default)
+    sheet = create_model(kind.__name__, __config__=ConfigDict(extra="forbid"), **shape)
+    return Annotated[sheet, AfterValidator(lambda found: kind(**dict(found)))]
 
 
 class _Sheet:

@@ -40,33 +40,38 @@ Kind: TypeAlias = Literal["examples", "pairs", "dialogues"]
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A prompt as a system asks it, and the reply it is to learn.
+class _Asked:
+    """A prompt as a system asks it.
 
     Attributes:
         id: one of its kind in the folder.
         agent: the role that is asked.
-        group: the story it is from.
+        group: what is kept together: the story, scene or artefact it is from.
         messages: the prompt, byte for byte as `Run` renders it.
-        completion: the reply.
     """
 
     id: str
     agent: str
     group: str
     messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Example(_Asked):
+    """A prompt, and the reply that is to be learnt.
+
+    Attributes:
+        completion: the reply.
+    """
+
     completion: str
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(_Asked):
     """Two replies to one prompt, one of which was preferred.
 
     Attributes:
-        id: one of its kind in the folder.
-        agent: the role that was asked.
-        group: what is kept together: the story, scene or artefact it is from.
-        messages: the prompt, byte for byte as it was asked.
         chosen: the reply that was preferred.
         rejected: the other.
         kind: what preferred it: "candidates" (a judge), "ratings", or what an author did: "edit", "rewrite" (of a
@@ -75,10 +80,6 @@ class Pair:
         source: where it comes from, for a reader: project, path, versions, judge, times.
     """
 
-    id: str
-    agent: str
-    group: str
-    messages: tuple[Message, ...]
     chosen: str
     rejected: str
     kind: str

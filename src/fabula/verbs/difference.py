@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.story.comparing import compare, word_pieces
+from fabula.story.comparing import Stretch, compare, word_pieces
 from fabula.verbs.base import LONGEST_NAME, verb
 
 Number: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1, description="Of a version.")]
@@ -23,15 +23,9 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedPlace:
-    """What stands at one place in the old text and in the new one.
+class ChangedPlace(Stretch):
+    """What stands at one place in the old text and in the new one, and its words, where these differ."""
 
-    `number` counts the places that differ, from 1; it is 0 where both are the same.
-    """
-
-    number: int
-    old: str
-    new: str
     words: list[Words]
 
 
@@ -65,6 +59,7 @@ async def difference(
     places = [
         ChangedPlace(
             one.number,
+            one.start,
             one.old,
             one.new,
             [Words(piece.kind, piece.text) for piece in word_pieces(one.old, one.new)] if one.number else [],

@@ -12,7 +12,7 @@ from fabula.app.deciding import FINAL_EDITS, REFUSED_EDITS
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
 from fabula.craft import final_reading
-from fabula.craft.final_reading import read_edits, read_refused, unknown_refusals, write_refused
+from fabula.craft.final_reading import Edit, read_edits, read_refused, unknown_refusals, write_refused
 from fabula.verbs.base import LONGEST_NAME, verb
 
 if TYPE_CHECKING:
@@ -27,25 +27,16 @@ EditNames: TypeAlias = Sequence[Annotated[str, Field(min_length=1, max_length=LO
 
 
 @dataclass(frozen=True, slots=True)
-class FinalEdit:
+class FinalEdit(Edit):
     """An edit of the final reading.
 
     Attributes:
-        part: the text that it is in.
-        old: words that stood there.
-        new: what stands there instead; may be empty.
-        why: what was wrong.
         refused: the author does not want it.
         own: its part is pinned or the author's own text, where nothing changes any more.
     """
 
-    id: str
-    part: str
-    old: str
-    new: str
-    why: str
-    refused: bool
-    own: bool
+    refused: bool = False
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +103,6 @@ def _standing(journal: Journal) -> FinalEdits:
     found = list(read_edits(text or ""))
     own = {one.part for one in found if journal.decisions.override(one.part) is not None}
     edits = [
-        FinalEdit(one.id, one.part, one.old, one.new, one.why, refused=one.id in refused, own=one.part in own)
-        for one in found
+        FinalEdit(one.part, one.old, one.new, one.why, refused=one.id in refused, own=one.part in own) for one in found
     ]
     return FinalEdits(text is not None, edits, unknown_refusals(found, refused))

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.app.world import moment_of, person_of, world_of
+from fabula.story.world import Entity  # noqa: TC001 - doors read it
 from fabula.verbs.base import verb
 
 if TYPE_CHECKING:
@@ -106,16 +107,6 @@ class ConflictView:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityView:
-    """Somebody or something that facts are about; `scene` is the first that names it."""
-
-    name: str
-    kind: str
-    aliases: list[str]
-    scene: int
-
-
-@dataclass(frozen=True, slots=True)
 class SceneTitle:
     """A scene's number and title."""
 
@@ -136,7 +127,7 @@ class WorldView:
     total: int
     after: int
     conflicts: list[ConflictView]
-    entities: list[EntityView]
+    entities: list[Entity]
     scenes: list[SceneTitle]
 
 
@@ -180,10 +171,6 @@ def _world(project: Workspace, at: str, of: str, after: int, most: int) -> World
             total=len(facts),
             after=after,
             conflicts=[ConflictView.of(one) for one in conflicts[:_MOST_CONFLICTS]],
-            entities=[
-                EntityView(one.name, one.kind, list(one.aliases), one.scene)
-                for one in state.entities()
-                if one.scene <= moment.scene
-            ],
+            entities=[one for one in state.entities() if one.scene <= moment.scene],
             scenes=[SceneTitle(row.no, row.title) for row in state.scenes()],
         )

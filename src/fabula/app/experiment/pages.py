@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.app.experiment.grid import Contender
-    from fabula.app.experiment.results import CallLine, Results, RunResult
+    from fabula.app.experiment.results import Results, RunResult
+    from fabula.engine.events import CallFinished
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report, Row
     from fabula.stats.estimate import Scored
@@ -208,7 +209,7 @@ def _run(run: RunResult) -> Html:
     return Html(f'<div id="{_run_anchor(name)}">{details(f"{name}: {_STATES[run.outcome.state]}", body)}</div>')
 
 
-def _calls(calls: Sequence[CallLine], where: str) -> Html:
+def _calls(calls: Sequence[CallFinished], where: str) -> Html:
     """The calls of a journal; the first of a path can be linked to."""
     if not calls:
         return Html("")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.app.item_files import MAX_STORY_BYTES, RUN_RECORD
 from fabula.base.files import read_text, write_atomically
+from fabula.engine.events import CallFinished
 from fabula.engine.journal import Journal
 from fabula.measure.items import Item
 from fabula.measure.report import Row
@@ -42,16 +43,6 @@ class Outcome:
     ended: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CallLine:
-    """One call behind the numbers: where it is in the journal, who answered, what it took."""
-
-    path: str
-    role: str
-    performer: str
-    usage: Usage
-
-
 @dataclass(frozen=True)
 class RunResult:
     """One run: its outcome, the story's length, and its calls.
@@ -65,7 +56,7 @@ class RunResult:
     folder: Path
     outcome: Outcome
     words: int = 0
-    calls: tuple[CallLine, ...] = ()
+    calls: tuple[CallFinished, ...] = ()
     changed: tuple[str, ...] = ()
 
     @property
@@ -95,7 +86,7 @@ class Results:
     runs: tuple[RunResult, ...]
     reports: Mapping[str, Report] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
-    judging: Mapping[str, tuple[CallLine, ...]] = field(default_factory=dict)
+    judging: Mapping[str, tuple[CallFinished, ...]] = field(default_factory=dict)
     stopped: str = ""
 
     def of_state(self, state: State) -> list[RunResult]:
@@ -228,12 +219,15 @@ def _run_result(experiment: Experiment, trial: Trial) -> RunResult:
     return RunResult(trial, folder, outcome, words, calls, changed)
 
 
-def _calls(file: Path) -> tuple[tuple[CallLine, ...], tuple[str, ...]]:
+def _calls(file: Path) -> tuple[tuple[CallFinished, ...], tuple[str, ...]]:
     """The calls of a journal, and the artefacts that a person decided about."""
     if not file.exists():
         return (), ()
     with Journal(file) as journal:
-        calls = tuple(CallLine(c.path, c.role, c.performer, c.reply.usage) for c in journal.calls.find(prompts=True))
+        calls = tuple(
+            CallFinished(c.path, c.role, c.performer, c.reply.usage, replayed=False)
+            for c in journal.calls.find(prompts=True)
+        )
         return calls, tuple(dict.fromkeys(one.path for one in journal.decisions.find() if one.kind != "pin-all"))
 
 

@@ -30,18 +30,23 @@ def _named(field: str) -> BeforeValidator:
     return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
 
 
-class SystemTable(_Table):
-    """A writing system: its name, or a table.
+class _MethodTable(_Table):
+    """A system or an evaluator: its name, or a table.
 
-    `label` distinguishes two entries of one system; `config` holds fields of the system's `Config`; `settings` any
-    other fields of `fabula.toml` (roles, sampling, prompts), on top of the experiment's.
+    `label` distinguishes two entries of one method; `config` holds fields of its `Config`; `settings` any other fields
+    of `fabula.toml` (roles, sampling, prompts), on top of the experiment's.
     """
 
-    system: str
     label: str = ""
-    preset: Literal["faithful", "improved"] | None = None
     config: dict[str, Any] = Field(default_factory=dict)
     settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class SystemTable(_MethodTable):
+    """A writing system."""
+
+    system: str
+    preset: Literal["faithful", "improved"] | None = None
 
 
 class PromptsTable(_Table):
@@ -66,15 +71,12 @@ class ModelEntry(_Table):
     label: str = ""
 
 
-class EvaluatorTable(_Table):
-    """An evaluator: its name, or a table with who judges and how."""
+class EvaluatorTable(_MethodTable):
+    """An evaluator, and who judges (`model`)."""
 
     evaluator: str
-    label: str = ""
     preset: Literal["faithful", "improved"] = "improved"
     model: str = ""
-    config: dict[str, Any] = Field(default_factory=dict)
-    settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class BudgetTable(_Table):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import DATA_FOLDER, Output, bundled
 from fabula.cli.terminal import table
-from fabula.data.sets import SETS
+from fabula.data.sets import SETS, DataSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fabula.data.sets import DataSet, Holds
+    from fabula.data.sets import Holds
 
 _STORIES: Final = ("eval measure", "eval rate", "eval review", "check", "eval ttcw", "eval rank", "data backtranslate")
 _USES: Final[Mapping[Holds, tuple[str, ...]]] = {
@@ -24,56 +25,59 @@ _USES: Final[Mapping[Holds, tuple[str, ...]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class SetHere:
+    """A data set that fabula knows, where it is (null: nobody said where to look), and which commands take it."""
+
+    set: DataSet
+    folder: str | None
+    here: bool | None
+    bytes: int | None
+    used_by: tuple[str, ...]
+
+    @classmethod
+    def of(cls, one: DataSet, folder: Path | None) -> Self:
+        """What there is of a set in the folder of all sets."""
+        uses = _USES[one.holds]
+        if folder is None:
+            return cls(one, None, None, None, uses)
+        where = one.folder(folder)
+        here = one.is_in(where)
+        size = sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) if here else None
+        return cls(one, str(where), here, size, uses)
+
+
+@dataclass(frozen=True, slots=True)
+class SetList:
+    """The data sets."""
+
+    folder: str | None
+    sets: list[SetHere]
+
+
 @bundled
 def list_sets(common: Output, data: Annotated[str, DATA_FOLDER] = "") -> None:
     """List the data sets that fabula knows: what they hold, under which licence, and whether they are here."""
     terminal = terminal_of(common)
     folder = Path(data) if data else None
     rows: list[tuple[str, ...]] = [("set", "what it holds", "licence", "here", "for")]
-    rows += [_row(one, folder) for one in SETS.values()]
+    sets = [SetHere.of(one, folder) for one in SETS.values()]
+    rows += [_row(one) for one in sets]
     terminal.say(table(rows))
     terminal.advise(
         "\nA set is named as tell-me-a-story, or tell-me-a-story:test for a split. `fabula lab reproduce --fetch SET` "
         "fetches those that can be fetched; others go into DIR/SET by hand."
         + ("" if folder else " Where the sets are, --data DIR or FABULA_DATA says.")
     )
-    terminal.document(
-        {"folder": str(folder) if folder else None, "sets": [_data(one, folder) for one in SETS.values()]}
-    )
+    terminal.document(asdict(SetList(str(folder) if folder else None, sets)))
 
 
-def _row(one: DataSet, folder: Path | None) -> tuple[str, ...]:
+def _row(found: SetHere) -> tuple[str, ...]:
+    one, size, uses = found.set, found.bytes, found.used_by
     splits = f" ({', '.join(one.splits)})" if one.splits else ""
-    size = _size(one, folder)
     fetched = "no, can be fetched" if one.files else "no"
-    here = f"{size / 1_000_000:,.1f} MB" if size is not None else fetched if folder else "not known"
-    uses = _USES[one.holds]
+    here = f"{size / 1_000_000:,.1f} MB" if size is not None else fetched if found.folder else "not known"
     shown = ", ".join(uses)
     if len(uses) >= len(_STORIES):
         shown = "stories: " + ", ".join(("eval measure ...", *uses[len(_STORIES) - 1 :]))
     return one.name, one.title + splits, one.licence, here, shown
-
-
-def _size(one: DataSet, folder: Path | None) -> int | None:
-    """How many bytes its files take; `None` where it is not there."""
-    if folder is None or not one.is_in(one.folder(folder)):
-        return None
-    return sum(path.stat().st_size for path in one.folder(folder).rglob("*") if path.is_file())
-
-
-def _data(one: DataSet, folder: Path | None) -> dict[str, Any]:
-    size = _size(one, folder)
-    return {
-        "name": one.name,
-        "title": one.title,
-        "holds": one.holds,
-        "splits": list(one.splits),
-        "licence": one.licence,
-        "source": one.source,
-        "note": one.note,
-        "fetched": bool(one.files),
-        "folder": str(one.folder(folder)) if folder else None,
-        "here": size is not None if folder else None,
-        "bytes": size,
-        "used_by": list(_USES[one.holds]),
-    }

@@ -6,7 +6,7 @@ import asyncio
 import platform
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -53,6 +53,16 @@ class Check:
     about: str
 
 
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What this machine has."""
+
+    version: str
+    healthy: bool
+    checks: list[Check]
+    keys: dict[str, bool]
+
+
 @bundled
 def doctor(common: Common, where: Where = "") -> None:
     """Say what this machine has and what is missing."""
@@ -76,9 +86,7 @@ def doctor(common: Common, where: Where = "") -> None:
     healthy = all(check.state != "bad" for check in checks)
     if not _can_write(checks):
         terminal.advise(_HOW)
-    shown = [{"name": check.name, "state": check.state, "about": check.about} for check in checks]
-    keys = keys_set(terminal.environ)
-    terminal.document({"version": __version__, "healthy": healthy, "checks": shown, "keys": keys})
+    terminal.document(asdict(Health(__version__, healthy, checks, keys_set(terminal.environ))))
     if not healthy:
         raise typer.Exit(1)
 

@@ -93,17 +93,8 @@ def _list(common: Output, ctx: typer.Context) -> None:
         {
             "folder": str(home),
             "known": [
-                {
-                    "name": k.name,
-                    "file": str(local_path(k.name, home)),
-                    "size": k.size,
-                    "licence": k.licence,
-                    "provenance": k.provenance,
-                    "sha256": k.sha256,
-                    "context": k.context,
-                    "installed": installed(k.name, home),
-                }
-                for k in KNOWN.values()
+                asdict(one) | {"file": str(local_path(name, home)), "installed": installed(name, home)}
+                for name, one in KNOWN.items()
             ],
             "fetched": [asdict(model) for model in hub],
             "servers": [_server_data(server) for server in servers],

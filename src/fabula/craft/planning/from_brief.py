@@ -17,7 +17,10 @@ from fabula.craft.length import LEAST_SCENES, WordRange, asked_range
 from fabula.craft.personas import characters_of, given_personas, setting_of
 from fabula.craft.planning.replies import (
     PlannedSceneReply,
+    SceneAsked,
     SceneReply,
+    SceneTold,
+    TellingReply,
     cast_type,
     scene_type,
     small_telling_type,
@@ -35,7 +38,7 @@ from fabula.craft.planning.shared import (
     typed,
 )
 from fabula.engine.run import side_by_side
-from fabula.story.plan import ARC, Character, Event, Plan, ScenePlan, story_time
+from fabula.story.plan import ARC, Event, Plan, ScenePlan
 from fabula.story.plan_file import parse_plan, write_plan
 
 if TYPE_CHECKING:
@@ -82,58 +85,18 @@ class PlanOptions:
 
 
 @dataclass(frozen=True)
-class Told:
-    """A scene at its place in the telling: when it happens, its element, what it is about, and its words."""
-
-    time: str
-    element: Element
-    what: str = ""
-    date: str = ""
-    importance: int = 5
-    words: WordRange | None = None
-
-
-@dataclass(frozen=True)
-class Telling:
-    """How a story is told: its scenes in the order of telling, and what holds for all of them."""
-
-    scenes: tuple[Told, ...]
-    person: str = ""
-    tense: str = ""
-    form: str = ""
-    demands: tuple[str, ...] = ()
-    payoffs: tuple[str, ...] = ()
-
-    @property
-    def years(self) -> bool:
-        """Whether its scenes may lie years apart: dates of one year and times of one day do not."""
-        times = [time for told in self.scenes if (time := story_time(told.time))]
-        return any(len(time) == 1 or time[0] != times[0][0] for time in times)
-
-    def position(self, number: int) -> str:
-        """The place of a scene in both orders (`Plan.position`)."""
-        scenes = (ScenePlan(str(n), (), time=told.time) for n, told in enumerate(self.scenes, 1))
-        return Plan(tuple(scenes)).position(str(number))
-
-
-@dataclass(frozen=True)
-class PlanSoFar:
+class PlanSoFar(Plan):
     """What a planning agent is shown: everything that was planned before it.
 
     Attributes:
+        scenes: those that are planned whole.
         telling: where the planner said what each scene is about.
         outlines: element and events of each scene, for small models.
-        scenes: those that are planned whole.
     """
 
-    brief: str
-    conflict: str = ""
-    setting: str = ""
-    characters: tuple[Character, ...] = ()
-    title: str = ""
-    telling: Telling | None = None
-    outlines: tuple[tuple[Element, Sequence[str]], ...] = ()
     scenes: tuple[ScenePlan, ...] = ()
+    telling: TellingReply | None = None
+    outlines: tuple[tuple[Element, Sequence[str]], ...] = ()
 
 
 async def given_plan(run: Run) -> Plan | None:
@@ -183,8 +146,8 @@ async def make_plan(run: Run, brief: Brief, options: PlanOptions, start: Persona
         telling.person,
         telling.tense,
         telling.form,
-        telling.demands,
-        telling.payoffs,
+        tuple(telling.demands),
+        tuple(telling.payoffs),
     )
     return checked(run, plan)
 
@@ -199,7 +162,7 @@ async def begin_plan(
     Raises:
         ReplyError: an agent's reply could not be read.
     """
-    so_far = PlanSoFar(brief.text, title=brief.title)
+    so_far = PlanSoFar(brief=brief.text, title=brief.title)
     conflict, setting = (start.goal, setting_of(start)) if start else ("", "")
     so_far = replace(so_far, conflict=conflict or await note(run, "plan_conflict", plan=so_far))
     so_far = replace(so_far, setting=setting or await note(run, "plan_setting", plan=so_far))
@@ -222,16 +185,13 @@ async def _cast(run: Run, so_far: PlanSoFar, options: PlanOptions) -> CastList:
 
 async def _scenes(
     run: Run, so_far: PlanSoFar, cast: CastList, options: PlanOptions, words: WordRange | None
-) -> tuple[Telling, tuple[ScenePlan, ...]]:
+) -> tuple[TellingReply, tuple[ScenePlan, ...]]:
     """How the story is told, and its scenes, one after the other, each shown those before it."""
     kind = telling_type(options.scenes)
     reply = await typed(run, kind, "plan_telling", plan=so_far, number=options.scenes, words=words)
     shares = words.shares([scene.importance for scene in reply.scenes]) if words else [None] * len(reply.scenes)
-    told = tuple(
-        Told(scene.time, scene.element, scene.what, scene.date, scene.importance, share)
-        for scene, share in zip(reply.scenes, shares, strict=True)
-    )
-    telling = Telling(told, reply.person, reply.tense, reply.form, _said(reply.demands), _said(reply.payoffs))
+    told = [SceneAsked(**dict(scene), words=share) for scene, share in zip(reply.scenes, shares, strict=True)]
+    telling = reply.model_copy(update={"scenes": told})
     scenes: list[ScenePlan] = []
     for number, scene in enumerate(told, 1):
         so_far = replace(so_far, telling=telling, characters=tuple(cast.characters), scenes=tuple(scenes))
@@ -242,11 +202,7 @@ async def _scenes(
     return telling, tuple(scenes)
 
 
-def _said(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(filter(None, lines))
-
-
-def _scene(planned: PlannedSceneReply, told: Told, names: Sequence[str], cast: CastList) -> ScenePlan:
+def _scene(planned: PlannedSceneReply, told: SceneTold, names: Sequence[str], cast: CastList) -> ScenePlan:
     """A scene as it was planned; its name differs from `names`."""
     there = cast.present(planned.characters, planned.newcomers)
     return ScenePlan(
@@ -266,7 +222,7 @@ def _scene(planned: PlannedSceneReply, told: Told, names: Sequence[str], cast: C
 
 async def _small_scenes(
     run: Run, so_far: PlanSoFar, cast: CastList, options: PlanOptions, words: WordRange | None
-) -> tuple[Telling, tuple[ScenePlan, ...]]:
+) -> tuple[TellingReply, tuple[ScenePlan, ...]]:
     """How the story is told, and its scenes: what happens one after the other, the rest side by side."""
     number = options.scenes or min(words.usual_scenes if words else LEAST_SCENES, _SMALL_SCENES)
     telling = await _small_telling(run, so_far, number)
@@ -301,13 +257,16 @@ async def _outlines(run: Run, so_far: PlanSoFar, elements: Sequence[Element]) ->
     return outlines
 
 
-async def _small_telling(run: Run, so_far: PlanSoFar, number: int) -> Telling:
+async def _small_telling(run: Run, so_far: PlanSoFar, number: int) -> TellingReply:
     """Person and tense, and an order of the scenes' numbers; what is none counts as told as it happens."""
     small = await typed(run, small_telling_type(number), "plan_telling_small", plan=so_far, number=number)
     straight = list(range(1, number + 1))
     order = small.order if sorted(small.order) == straight else straight
     times = [str(order.index(scene) + 1) for scene in straight]
-    return Telling(tuple(map(Told, times, arc_of(number))), small.person, small.tense)
+    scenes = [
+        SceneTold(time=time, element=element, what="") for time, element in zip(times, arc_of(number), strict=True)
+    ]
+    return TellingReply(scenes=scenes, person=small.person, tense=small.tense)
 
 
 def _small_plan(

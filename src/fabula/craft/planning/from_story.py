@@ -87,20 +87,6 @@ class _ReadScene:
     added: int = 0
 
 
-@dataclass(frozen=True)
-class _Whole:
-    """What is read of a story as a whole; `order` has the numbers of its scenes as they happen, where that is known."""
-
-    conflict: str
-    setting: str
-    demands: tuple[str, ...] = ()
-    person: str = ""
-    tense: str = ""
-    form: str = ""
-    payoffs: tuple[str, ...] = ()
-    order: tuple[int, ...] = ()
-
-
 async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None, window: int | None = None) -> Plan:
     """The plan that a story (a manuscript, or any text) could have been written from; its scenes part the story.
 
@@ -153,8 +139,8 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
         whole.person,
         whole.tense,
         whole.form,
-        whole.demands,
-        whole.payoffs,
+        tuple(whole.demands),
+        tuple(whole.payoffs),
     )
     return checked(run, plan)
 
@@ -356,7 +342,7 @@ def _time(said: str, text: Stretch) -> str:
     return said if known and year else ""
 
 
-async def _whole(run: Run, windows: Sequence[Stretch], scenes: Sequence[ScenePlan], found: Found) -> _Whole:
+async def _whole(run: Run, windows: Sequence[Stretch], scenes: Sequence[ScenePlan], found: Found) -> WholeStoryReply:
     """What holds for all of the story: from its text where that fits one prompt, else from its weightiest scenes."""
     shown = sorted(sorted(range(len(scenes)), key=lambda number: -scenes[number].importance)[:_SHOWN])
     outlines = (
@@ -366,12 +352,10 @@ async def _whole(run: Run, windows: Sequence[Stretch], scenes: Sequence[ScenePla
     if run.room(ROLE).aids:
         notes = (note(run, name, **fields) for name in ("read_conflict", "read_setting"))
         conflict, setting = await side_by_side(notes)
-        return _Whole(conflict, setting)
+        return WholeStoryReply(conflict=conflict, setting=setting)
     names = [scene.name for scene in scenes] if len(shown) == len(scenes) else []
     reply = await typed(run, WholeStoryReply, "read_whole", **fields, names=names)
-    demands, payoffs = (tuple(filter(None, lines)) for lines in (reply.demands, reply.payoffs))
-    order = tuple(reply.order) if names else ()
-    return _Whole(reply.conflict, reply.setting, demands, reply.person, reply.tense, reply.form, payoffs, order)
+    return reply if names else reply.model_copy(update={"order": []})
 
 
 # the story in numbered paragraphs -------------------------------------------------------------------------------------

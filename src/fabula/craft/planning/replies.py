@@ -20,9 +20,10 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 
 from fabula.base.remembering import remembered
+from fabula.craft.length import WordRange
 from fabula.engine.replies import short
 from fabula.story import one_line
-from fabula.story.plan import ARC, Element, story_time
+from fabula.story.plan import ARC, Element, Plan, ScenePlan, story_time
 from fabula.story.plan_check import MAX_DATE
 
 MOST_IMPORTANCE: Final = 10
@@ -82,6 +83,7 @@ Time: TypeAlias = Annotated[
 ]
 Date: TypeAlias = Annotated[_Said, AfterValidator(_date)]
 Line: TypeAlias = _Said
+Lines: TypeAlias = Annotated[list[Line], AfterValidator(lambda lines: [*filter(None, lines)])]
 Importance: TypeAlias = Annotated[int, Field(ge=1, le=MOST_IMPORTANCE)]
 ArcElement: TypeAlias = Annotated[Element, BeforeValidator(_element)]
 
@@ -151,15 +153,34 @@ class SceneTold(_Reply):
     what: Sentence
 
 
+class SceneAsked(SceneTold):
+    """The same, with the words that it is to have."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    words: WordRange | None = None
+
+
 class TellingReply(_Reply):
     """How a story is told: what the brief demands of it, person, tense and form, and which scene comes when."""
 
-    demands: list[Line] = []
+    demands: Lines = []
     person: Phrase = ""
     tense: Phrase = ""
     form: Line = ""
     scenes: Annotated[list[SceneTold], Field(min_length=1)]
-    payoffs: list[Line] = []
+    payoffs: Lines = []
+
+    @property
+    def years(self) -> bool:
+        """Whether its scenes may lie years apart: dates of one year and times of one day do not."""
+        times = [time for told in self.scenes if (time := story_time(told.time))]
+        return any(len(time) == 1 or time[0] != times[0][0] for time in times)
+
+    def position(self, number: int) -> str:
+        """The place of a scene in both orders (`Plan.position`)."""
+        scenes = (ScenePlan(str(n), (), time=told.time) for n, told in enumerate(self.scenes, 1))
+        return Plan(tuple(scenes)).position(str(number))
 
 
 class SmallTellingReply(_Reply):
@@ -283,11 +304,11 @@ class WholeStoryReply(_Reply):
 
     conflict: Annotated[Line, Field(min_length=1)]
     setting: Annotated[Line, Field(min_length=1)]
-    demands: list[Line] = []
+    demands: Lines = []
     person: Phrase = ""
     tense: Phrase = ""
     form: Line = ""
-    payoffs: list[Line] = []
+    payoffs: Lines = []
     order: list[int] = []
 
 

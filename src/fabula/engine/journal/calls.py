@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from fabula.engine.events import CallPlace, Removed
 from fabula.engine.journal.store import LAST, digest_of, storing
 from fabula.models.base import Reply, Usage
 
@@ -46,13 +47,11 @@ def call_key(request: Request, identity: str, ordinal: int, take: int = 0) -> st
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(CallPlace):
     """A finished call as recorded.
 
     Attributes:
         id: its number.
-        path: where it was asked.
-        role: that it was asked of, and who played it (`performer`).
         ordinal: how many there were before at that path with the same words.
         reply: what was answered.
         at: when.
@@ -63,9 +62,6 @@ class Call:
     """
 
     id: int
-    path: str
-    role: str
-    performer: str
     ordinal: int
     reply: Reply
     at: str
@@ -102,27 +98,21 @@ ALL: Final = CallFilter()
 
 
 @dataclass(frozen=True, slots=True)
-class Payment:
-    """What was paid for a call: its key, whose it was, what it took, and how many tokens were expected of its reply.
+class Payment(CallPlace):
+    """What was paid for a call: its key, what it took, and how many tokens were expected of its reply.
 
     One that came to nothing, or runs, has no key.
     """
 
     key: str
-    path: str
-    role: str
-    performer: str
     usage: Usage
     expected: int
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
-    """A piece that a rule took out of a reply: where it was asked for, by which rule, its text, and when."""
+class Removal(Removed):
+    """A piece that a rule took out of a reply, and when."""
 
-    path: str
-    rule: str
-    text: str
     at: str
 
 
@@ -185,7 +175,7 @@ class Calls:
             schema = asked.get("schema")
             free = schema is None and not asked.get("choices")
             messages = tuple((who, self._text(body)) for who, body in asked["messages"]) if prompt else ()
-        return Call(number, path, role, performer, ordinal, self._reply(row), at, run, schema, free, messages)
+        return Call(path, role, performer, number, ordinal, self._reply(row), at, run, schema, free, messages)
 
     def _reply(self, row: Sequence[Any]) -> Reply:
         """The reply as it was recorded.
@@ -282,7 +272,7 @@ class Calls:
             rows.sort(key=lambda row: place[row[0]])
         with self._store.reading("what the calls used"):
             return [
-                Payment(key, path, role, who, Usage(**json.loads(usage)), int(expected))
+                Payment(path, role, who, key, Usage(**json.loads(usage)), int(expected))
                 for key, path, role, who, usage, expected in rows
             ]
 

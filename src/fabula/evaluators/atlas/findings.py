@@ -58,18 +58,8 @@ _FRAME: Final = (" was established", " were established", " happens", " happen")
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """Two statements of two scenes that may not both be true (section 3.5); not judged yet.
-
-    Attributes:
-        x, y: numbers of the scenes.
-        fact, event: what the earlier and the later one say, as clauses.
-    """
-
-    x: int
-    y: int
-    fact: str
-    event: str
+class Proposal(matching.Finding):
+    """Two statements of two scenes that may not both be true (section 3.5); not judged yet."""
 
     @property
     def key(self) -> str:
@@ -78,13 +68,11 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A contradiction, or what is suspected to be one, with both passages.
+class Found(matching.Finding):
+    """A contradiction, or what is suspected to be one, with both passages; `x` and `y` are equal inside a scene.
 
     Attributes:
         key: what a dismissal names: `claim_key` of the two sentences and what is claimed of them.
-        x, y: numbers of the scenes; equal for one inside a scene.
-        fact, event: the clauses of the paper's sentence.
         attribute: what of the thing differs; of a suspicion that was not confirmed, the verifier's decision.
         category: one of `CATEGORIES`; empty in the paper's way, which has none.
         source: who named it: "proposer", "reader", "verifier"; "control" for one that was planted and is surely none.
@@ -99,10 +87,6 @@ class Found:
     """
 
     key: str
-    x: int
-    y: int
-    fact: str
-    event: str
     attribute: str
     category: str
     source: str

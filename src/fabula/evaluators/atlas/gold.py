@@ -34,25 +34,28 @@ _EMPTY_WORDS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A known error; quotations are empty where the file has none.
+class _Quoted:
+    """An error, with a quotation of each of its two places; empty where there is none."""
+
+    finding: Finding
+    quote_x: str = ""
+    quote_y: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known(_Quoted):
+    """A known error.
 
     `place` is where it stands in the story's file, for labels of `fabula lab inject`, which know no scenes.
     """
 
-    finding: Finding
-    quote_x: str = ""
-    quote_y: str = ""
     place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Detected:
+class Detected(_Quoted):
     """What a method found, as it is scored; the plain judge quotes nothing. `spans` are in the story's file."""
 
-    finding: Finding
-    quote_x: str = ""
-    quote_y: str = ""
     spans: tuple[tuple[int, int], ...] = ()
 
 

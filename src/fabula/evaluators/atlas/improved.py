@@ -329,7 +329,7 @@ def suspected(
     before, after = passages
     key = claim_key(before, after, category, *says)
     return Found(
-        key, before.scene, after.scene, *says, category, category, source, before, after, why,
+        before.scene, after.scene, *says, key, category, category, source, before, after, why,
         sure=sure, places=places, also=also,
     )  # fmt: skip
 

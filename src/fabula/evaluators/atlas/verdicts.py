@@ -83,11 +83,11 @@ def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Pa
     if not (fact and event):
         fact, event = proposal.fact, proposal.event
     return Found(
-        claim_key(before, after, verdict.attribute, fact, event),
         proposal.x,
         proposal.y,
         fact,
         event,
+        claim_key(before, after, verdict.attribute, fact, event),
         one_line(verdict.attribute),
         "",
         "proposer",

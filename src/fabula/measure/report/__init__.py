@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.extras import package
+from fabula.stats.estimate import Figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.measure.ratings import Rating
-    from fabula.stats.estimate import Scored
 
 FORMAT: Final = 1
 DIFFERENCE: Final = "difference/"
@@ -24,19 +24,13 @@ COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Figure):
     """One number of a report.
 
     Attributes:
-        of: what was measured: a story's id, a system's name, or "all".
-        what: the measure, for instance "words", "strength/overall".
-        scored: the number with its interval, or why there is none.
         baseline: it belongs to a trivial baseline (constant, length, type-token ratio, random, first position).
     """
 
-    of: str
-    what: str
-    scored: Scored
     baseline: bool = False
 
     @property

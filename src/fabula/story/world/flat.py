@@ -90,15 +90,10 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
-    """One key of W with its last write."""
+class Variable(Write):
+    """One key of W with its last write, and the step of that."""
 
-    key: str
-    value: Value
-    step: int
-    actor: str
-    about: tuple[str, ...] = ()
-    witnesses: tuple[str, ...] | None = None
+    step: int = 0
 
 
 def updates_of(updates: Mapping[str, object]) -> tuple[dict[str, Value], tuple[Refused, ...]]:
@@ -329,7 +324,7 @@ class _View:
         if fact.value is None:
             self.found.pop(fact.slot, None)
         else:
-            made = Variable(fact.slot, fact.value, self.written, fact.source, fact.about, fact.witnesses)
+            made = Variable(fact.slot, fact.value, fact.source, fact.about, fact.witnesses, self.written)
             if fact.slot not in self.found:
                 for word in _parts(fact.slot):
                     self.words.setdefault(word, set()).add(fact.slot)

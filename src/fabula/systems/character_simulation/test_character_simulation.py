@@ -47,9 +47,13 @@ BOTH = pytest.mark.parametrize("preset", ["faithful", "improved"])
 WORDS = ("keeper", "boy", "boat", "storm", "letter", "lamp", "sister", "gull", "reef", "quay", "road", "waited", "fell",
          "sang", "slept", "rose", "slowly", "below", "before", "until")  # fmt: skip
 SHEETS = (
-    Character("Mara", "protagonist", "female", "70", "Keeps the light.", "Few words.", "To see the boats home."),
-    Character("Tobias", "companion", "male", "10", "Brings the bread.", "Asks a lot.", "To have his father back."),
-    Character("Aud", "rival", "female", "40", "Sits in the office.", "Long words.", "To save money."),
+    Character(
+        "Mara", "protagonist", "female", "70", "Keeps the light.", speech="Few words.", goal="To see the boats home."
+    ),
+    Character(
+        "Tobias", "companion", "male", "10", "Brings the bread.", speech="Asks a lot.", goal="To have his father back."
+    ),
+    Character("Aud", "rival", "female", "40", "Sits in the office.", speech="Long words.", goal="To save money."),
 )
 
 

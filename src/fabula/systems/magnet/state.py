@@ -157,7 +157,7 @@ class WorldGraph:
     def _learn(self, write: Write) -> None:
         """Who sees a write knows it; who does not still knows what it saw last."""
         last = flat.variable(self._facts, write.key)
-        made = Variable(write.key, write.value, last.step if last else 0, write.actor, write.about, write.witnesses)
+        made = Variable(write.key, write.value, write.actor, write.about, write.witnesses, last.step if last else 0)
         for p in self.personas:
             if write.witnesses is None or p.name in write.witnesses:
                 own = self._known.setdefault(p.name, {})

@@ -135,7 +135,7 @@ def _facts_beside(workspace: Project, name: str, cards: Sequence[Card]) -> dict[
     here = next((part for part in world.parts if part.name and part.name == name), None)
     if here is None or not world.there:
         return nothing
-    facts = world.beside(here.number, [who for card in cards for who in card.people], _FACTS)
+    facts = world.beside(here.number, [who for card in cards for who in card.scene.present], _FACTS)
     return nothing | {"facts": facts, "here": here, "known": frozenset(world.people)}
 
 

@@ -179,13 +179,13 @@ def _passage(workspace: Project, key: str, side: str) -> tuple[str, tuple[int, i
     one = workspace.last_check().find(key)
     here = one.place(side)
     there = one.place("y" if side == "x" else "x")
-    if here.now is None:
+    if here.quoted is None:
         raise UsageError("This sentence does not stand in the story any more. Check the story anew.")
     note = (
         f"This passage says: {here.says}. Elsewhere the story says: {there.says} ({there.sentence!r}). Both cannot be "
         "true. Word this passage so that it agrees with the other, and change nothing else of what it tells."
     )
-    return here.now.part.name, (here.now.start, here.now.end), note
+    return here.quoted.part.name, (here.quoted.start, here.quoted.end), note
 
 
 @router.post("/findings/{key}/dismiss", response_model=None)
