@@ -1095,12 +1095,12 @@ async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[
     if fit is None or making.missed is None:
         return await _noted(own, wanted, ready, "made")
     place = own._placed(path=tuple(making.place(fit, making.missed).split("/")))  # noqa: SLF001 - a run of this module
-    past, later = wanted.split_at(fit)
-    ready = replace(ready, earlier=past.notes)
+    step = wanted.steps.index(fit)
+    ready, later = replace(ready, earlier=Wanted(wanted.wishes, wanted.steps[:step]).notes), wanted.steps[step + 1 :]
     text = await _revised(
         place, replace(ready, text=fit.text or "", before=making.before, after=making.missed.messages)
     )
-    return (await _noted(own, later, replace(ready, text=text), "made"))[0], "revised"
+    return (await _noted(own, Wanted((), later), replace(ready, text=text), "made"))[0], "revised"
 
 
 async def _noted(own: Run, wanted: Wanted, revision: Revision, source: str) -> tuple[str, str]:
