@@ -26,8 +26,8 @@ from fabula.craft.headings import has_number, next_heading
 from fabula.craft.length import ONE_REPLY, WordRange, asked_length
 from fabula.craft.packing import around, chosen, end_of, note_assumed_window, whole_at_end
 from fabula.craft.prose import Prose, write_prose
-from fabula.engine.authored import has_author_text
 from fabula.engine.room import USUAL_WINDOW
+from fabula.engine.run import has_author_text
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line, slug
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.accounts import Accounts, Earlier
-from fabula.craft.length import WordRange
+from fabula.craft.length import WordRange, words_to_follow
 from fabula.craft.packing import chosen, end_of, first_of, last_of, note_assumed_window, whole_at_end
 from fabula.craft.prose import Prose, write_prose
-from fabula.engine.authored import has_author_text
-from fabula.engine.lengths import words_to_follow
-from fabula.engine.run import Run
+from fabula.engine.run import Run, has_author_text
 from fabula.story.export.prose import title_of
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ async def keep_draft(run: Run, name: str, make: Make, *, folder: str = "story", 
     """
     context, path, drafts = run.context, run.scope(name).at, retaken(run, name).scope(DRAFTS)
     of_draft, journal = drafts.scope(name).at, context.journal
-    if context.is_continued(path):
-        base, _ = context.override(path) or ("", "")
+    base, source = context.override(path) or ("", "")
+    if source == "continued":
         text = await run.keep(name, make, folder=folder, more=more)
         made_before = any(version.text == base for version in journal.artefacts.versions(path) if version.made)
         return Draft(name, text, text, (journal.artefacts.newest(of_draft) if made_before else None) or base)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, overload
 
 from fabula.base.errors import NoRoomError, UsageError
 from fabula.craft.numbers import LARGEST, number
+from fabula.engine.lines import frame_now
 from fabula.engine.replies import left_out
 from fabula.story import count_words
 from fabula.story.sentences import sentences, spans, whole_sentences
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from fabula.craft.wording import Length, LengthsAsked
     from fabula.engine.replies.rules import RuleName
+    from fabula.engine.run import Run
     from fabula.story import Brief
 
 __all__ = [
@@ -37,8 +39,10 @@ __all__ = [
     "asked_range",
     "parse_range",
     "read_range",
+    "record_length",
     "revise_to_length",
     "trim",
+    "words_to_follow",
     "write_to_length",
 ]
 
@@ -57,6 +61,7 @@ _LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
 _CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but they are bounded too
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
 _SCENES: Final = 13  # 500 words have 3 scenes, 2,000 have 5, 20,000 have 18, 80,000 have 38
+_MORE, _LEAST_MORE, _MOST_MORE = 3, 150, 1000
 LEAST_SCENES: Final = 3
 """Scenes that planners give a story of which no length is known."""
 _OWN_WORDS: Final = 4  # shorter sentences may occur twice
@@ -519,3 +524,21 @@ def _joined(text: str, more: str) -> str:
     if more.startswith(OPENING) or last.startswith(OPENING) or count_words(last) >= _NEW_PARAGRAPH:
         return f"{text}\n\n{more}"
     return joined(text, more)
+
+
+def record_length(run: Run, low: int, high: int) -> None:
+    """Record how many words are asked of the text that is written here, also where it is asked for again."""
+    place = run.at.partition("/again/")[0]
+    run.context.lengths[place] = (low, high)
+    if (frame := frame_now()) is not None:
+        frame.lengths[place] = (low, high)
+
+
+def words_to_follow(run: Run, text: str) -> int:
+    """About how many words more the author wants after the text of the artefact that is made here.
+
+    Where they named no number, a third of what there is, 150 at least and 1,000 at most.
+    """
+    decisions = run.context.journal.decisions.find(run.at.partition("/more/")[0])
+    named = next((one.target for one in reversed(decisions) if one.kind == "continue"), None)
+    return named or min(max(count_words(text) // _MORE, _LEAST_MORE), _MOST_MORE)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.length import revise_to_length, write_to_length
+from fabula.craft.length import record_length, revise_to_length, write_to_length
 from fabula.craft.telling import is_list, told_in_sentences, without_copies
-from fabula.engine.lengths import record_length
 from fabula.engine.replies import clean_prose, fault_of, without_instructions
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling

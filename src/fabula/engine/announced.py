@@ -58,7 +58,13 @@ class Announced:
         if self._is_more(path, spent_usd):
             async with self._asking:
                 if self._is_more(path, spent_usd):  # not any more, where it was agreed to meanwhile
-                    await self._agreed(path, spent_usd)
+                    self._renewed = False
+                    if self.go_on is None or not await self.go_on(self):
+                        raise MoreThanAnnouncedError(
+                            f"Stopped before more is asked than was announced: {self.sentence} The next would be "
+                            f"{path}. Everything finished is kept; go on with {self.again}."
+                        )
+                    self._spent, self._lifted = spent_usd, not self._renewed
         self.made += 1
 
     def renew(self, expected: DryRun) -> None:
@@ -94,12 +100,3 @@ class Announced:
             return True
         cost = max(one.cost or 0.0 for one in (self.expected, *self.expected.others))
         return bool(cost) and spent_usd - self._spent > cost * _SLACK
-
-    async def _agreed(self, path: str, spent_usd: float) -> None:
-        self._renewed = False
-        if self.go_on is None or not await self.go_on(self):
-            raise MoreThanAnnouncedError(
-                f"Stopped before more is asked than was announced: {self.sentence} The next would be {path}. "
-                f"Everything finished is kept; go on with {self.again}."
-            )
-        self._spent, self._lifted = spent_usd, not self._renewed

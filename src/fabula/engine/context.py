@@ -17,7 +17,7 @@ from fabula.engine.making import DRAFTS, Wanted, open_fits, wanted_of
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 
     from fabula.engine.announced import Announced
     from fabula.engine.events import Event, Kept, Listener
@@ -87,17 +87,13 @@ class Rest:
         walk = context.walked(found)
         walk.listeners, walk.on_kept, walk.approve, walk.announced = (), None, None, None
         try:
-            await asyncio.create_task(_walked(context.rehearse, walk), context=Context())
+            await asyncio.create_task(context.rehearse(walk), context=Context())
         except FabulaError:  # the run itself will come to it, and say so
             return
         self.tokens, self.usd = found.walked, sum(call.cost or 0.0 for call in found.planned)
         self.spent, self.let_in = context.budget.spent_tokens, 0
         over = min(context.budget.share_left(_MARGIN * self.tokens, _MARGIN * self.usd), _AMPLE) - 1
         self._step = max(_STEP, over / 2) * self.tokens
-
-
-async def _walked(rehearse: Any, walk: RunContext) -> None:  # noqa: ANN401 - `RunContext.rehearse`
-    await rehearse(walk)
 
 
 @dataclass
@@ -147,7 +143,7 @@ class RunContext:
     dry_run: DryRun = field(default_factory=DryRun)
     inputs: str | None = None
     as_before: bool = True
-    rehearse: Callable[[RunContext], Awaitable[Any]] | None = None
+    rehearse: Callable[[RunContext], Coroutine[Any, Any, object]] | None = None
     told: dict[str, tuple[str, str]] = field(default_factory=dict)  # folder and text of what was kept so far, by path
     continued: dict[str, tuple[str, bool]] = field(default_factory=dict)  # and texts that went on, and whether known
     noted: dict[str, tuple[str, bool]] = field(default_factory=dict)  # revised texts, by path, and whether known
@@ -207,11 +203,6 @@ class RunContext:
         if self._newest is None:
             self._newest = {path: one.text for path, one in self.journal.artefacts.newest_versions().items()}
         return self._newest.get(path)
-
-    def is_continued(self, path: str) -> bool:
-        """Whether the author wants more after an artefact's text."""
-        override = self.override(path)
-        return override is not None and override[1] == "continued"
 
     def wanted(self, path: str, final: str = "") -> tuple[Wanted, Wanted]:
         """What is wanted of the text made at a path, and of the author's own in its place (`wanted_of`)."""

@@ -23,7 +23,6 @@ from fabula.base.errors import UsageError
 from fabula.base.files import PRIVATE
 from fabula.base.keys import keys_in, without_keys
 from fabula.base.locks import lock
-from fabula.base.remembering import remembered
 from fabula.engine.events import Kept, TextArrived
 from fabula.models.base import Usage
 from fabula.story import count_words
@@ -84,7 +83,7 @@ class EventLog:
             lock(self._handle)
         self._keys = keys_in(self.environ)
         if self._size and os.lseek(self._handle, -1, os.SEEK_END) >= 0 and os.read(self._handle, 1) != b"\n":
-            self._append(b"\n")  # ends what a killed command left half-written
+            self._write([b"\n"])  # ends what a killed command left half-written
 
     def hear(self, event: Event) -> None:
         """Log an event; texts that arrive wait a moment for more of them."""
@@ -92,7 +91,7 @@ class EventLog:
             self._pending[event.path] = self._pending.get(event.path, "") + event.text
             self._flush_soon()
         else:
-            self._write([*self._texts(), self._line(_type_of(type(event).__name__), _fields_of(event))])
+            self._write([*self._texts(), self._line(_WORD.sub("_", type(event).__name__).lower(), _fields_of(event))])
 
     def tell(self, type_: str, /, **fields: Any) -> None:  # noqa: ANN401 - JSON data
         """Log something that is no event of a run."""
@@ -142,25 +141,16 @@ class EventLog:
         return without_keys(text, self._keys).encode("utf-8", "replace") + b"\n"
 
     def _write(self, lines: Sequence[bytes]) -> None:
-        if lines:
-            self._append(b"".join(lines))
-
-    def _append(self, data: bytes) -> None:
         """Put whole lines at the end, or nothing: a run does not fail because its log does."""
-        if self._handle is None:
+        if self._handle is None or not lines:
             return
+        data = b"".join(lines)
         with suppress(OSError):
             written = os.write(self._handle, data)
             if written < len(data):  # the disk is full
                 os.ftruncate(self._handle, os.fstat(self._handle).st_size - written)
                 return
             self._size += written
-
-
-@remembered(64, 100)
-def _type_of(name: str) -> str:
-    """The type of an event in the log, by the name of its class: `text_arrived` for `TextArrived`."""
-    return _WORD.sub("_", name).lower()
 
 
 def _fields_of(event: Event) -> dict[str, Any]:

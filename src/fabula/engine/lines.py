@@ -111,18 +111,10 @@ class Branch(Generic[T]):
 
     def __await__(self) -> Generator[Any, Any, T]:
         result, line = yield from self._task.__await__()
-        _join(line)
+        if line is not None and line != _line.get():
+            mine = line_of(line.owner)
+            _line.set(Line(line.owner, digest(mine.state, line.state), mine.known and line.known))
         return result
-
-
-def _join(line: Line | None) -> None:
-    """The present line has read what another one of the same run has read."""
-    mine = _line.get()
-    if line is None or line == mine:
-        return
-    if mine is None or mine.owner is not line.owner:
-        mine = Line(line.owner)
-    _line.set(Line(line.owner, digest(mine.state, line.state), mine.known and line.known))
 
 
 @asynccontextmanager

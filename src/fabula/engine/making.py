@@ -55,11 +55,6 @@ class Wanted:
         """All wishes that hold, oldest first."""
         return (*self.wishes, *(step.text or "" for step in self.steps if step.kind == "revise"))
 
-    def split_at(self, step: Decision) -> tuple[Wanted, Wanted]:
-        """What was wanted before one of the steps, and what is wanted after it."""
-        at = self.steps.index(step)
-        return Wanted(self.wishes, self.steps[:at]), Wanted((), self.steps[at + 1 :])
-
     def after(self, decision: Decision) -> Wanted:
         """What is wanted after one more decision; a new draw turns the notes so far into wishes."""
         if decision.kind == "retake":
@@ -169,7 +164,7 @@ class Making:
             return None
         call = journal.calls.last(request.path, ordinal, self.fitting.target or LAST, prompt=True)
         if request is self.missed and call is not None:
-            self.before = tuple(_messages(call.messages))
+            self.before = tuple(Message(role, text) for role, text in call.messages)
         return None if call is None else call.reply
 
     def _fit_for(self, request: Request, journal: Journal) -> Decision | None:
@@ -202,11 +197,6 @@ class Making:
         for request, reply in self.heard:
             words[request.role] = words.get(request.role, 0) + count_words(reply.text)
         return self.main.role if self.main else max(words, key=words.__getitem__) if words else ""
-
-
-def _messages(said: Sequence[tuple[str, str]]) -> Iterator[Message]:
-    for role, text in said:
-        yield Message(role, text)  # type: ignore[arg-type] # a recorded role is one
 
 
 def announced_as(path: str) -> str:

@@ -57,6 +57,9 @@ class Prompts:
         self._known = [*self.own, *([common] if common else [])]
         self._folders = [*([overrides] if overrides else []), *self._known]
         self._overrides, self._common = overrides, common
+        self._usual: dict[str, Usual | None] = {}
+        self._expressions: dict[str, Callable[..., Any]] = {}
+        self._instructions: dict[str, tuple[str, ...]] = {}
 
     @cached_property
     def _environment(self) -> Bounded:
@@ -66,15 +69,23 @@ class Prompts:
         return Bounded(self._folders)
 
     def _check_overrides(self) -> None:
+        """Check that what somebody put in the place of prompts is there, and lies where it seems to."""
         if self._overrides is None:
             return
+        from jinja2.exceptions import SecurityError  # noqa: PLC0415 - keeps `fabula --help` fast
+
+        from fabula.engine.templates import check_own  # noqa: PLC0415 - as above
+
         if not self._overrides.is_dir():
             raise ConfigError(f"--prompts {self._overrides} is not a folder. Give a folder of {SUFFIX} files.")
         known = {path.stem for folder in self._known for path in folder.glob(f"*{SUFFIX}")}
         for path in sorted(self._overrides.glob(f"*{SUFFIX}")):
             if path.stem not in known:
                 raise UnknownNameError("prompt file", path.stem, known)
-            _check_own(self._overrides, path)
+            try:
+                check_own(self._overrides, path)
+            except SecurityError as error:
+                raise ConfigError(str(error)) from error
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,10 +124,6 @@ class Prompts:
             self._usual[name] = next((said for text in texts if (said := _usual(text)) is not None), None)
         return self._usual[name]
 
-    @cached_property
-    def _usual(self) -> dict[str, Usual | None]:
-        return {}
-
     def expected(self, name: str, fields: Mapping[str, Any]) -> Expected:
         """What a prompt's file says of the fields of the usual typed reply, for estimates.
 
@@ -148,14 +155,6 @@ class Prompts:
         if isinstance(value, list | tuple):
             return len(value)
         return value if isinstance(value, int | float | str) else None
-
-    @cached_property
-    def _expressions(self) -> dict[str, Callable[..., Any]]:
-        return {}
-
-    @cached_property
-    def _instructions(self) -> dict[str, tuple[str, ...]]:
-        return {}
 
     def _literals(self, file: str, seen: set[str]) -> Iterator[str]:
         from jinja2 import TemplateError  # noqa: PLC0415 - keeps `fabula --help` fast
@@ -244,18 +243,6 @@ def _parts(template: Template, fields: dict[str, Any]) -> dict[str, str]:
         role: context.environment.concat(blocks[0](context)) for role in _BLOCKS if (blocks := context.blocks[role])
     }
     return {role: _GAPS.sub("\n\n", text.strip()) for role, text in texts.items()}
-
-
-def _check_own(folder: Path, path: Path) -> None:
-    """Check that a file of somebody's prompts lies where it seems to."""
-    from jinja2.exceptions import SecurityError  # noqa: PLC0415 - keeps `fabula --help` fast
-
-    from fabula.engine.templates import check_own  # noqa: PLC0415 - keeps `fabula --help` fast
-
-    try:
-        check_own(folder, path)
-    except SecurityError as error:
-        raise ConfigError(str(error)) from error
 
 
 def _silent(context: Context) -> Iterator[str]:

@@ -146,11 +146,17 @@ class Program:
         except FabulaError:
             raise
         except (Exception, SystemExit) as error:
-            raise ModelError(_failed(error, self.name, request.role), model=self.identity) from error
+            raise ModelError(
+                f"{self.name}, which plays the role {request.role!r}, failed: {in_one_line(error)}. Correct it, or "
+                "cast the role anew; finished calls are kept.",
+                model=self.identity,
+            ) from error
         reply = _spoken(said, self.identity, request.role, on_text)
         if not self.counted:
             return reply
-        return replace(reply, usage=replace(_estimated(request, reply.text), seconds=monotonic() - begun))
+        prompt, given = estimate_tokens(as_one_text(request)), estimate_tokens(reply.text)
+        took = Usage(prompt=prompt, reply=given, estimated=prompt + given, seconds=monotonic() - begun)
+        return replace(reply, usage=took)
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -188,19 +194,6 @@ def as_one_text(request: Request) -> str:
     """A request as the one text that is all a model takes; what was answered before in it is said to be that."""
     said = (f"You answered:\n\n{m.content}" if m.role == "assistant" else m.content for m in request.messages)
     return "\n\n".join(said)
-
-
-def _estimated(request: Request, text: str) -> Usage:
-    prompt, reply = estimate_tokens(as_one_text(request)), estimate_tokens(text)
-    return Usage(prompt=prompt, reply=reply, estimated=prompt + reply)
-
-
-def _failed(error: BaseException, who: str, role: str) -> str:
-    """What is said of a program that raised an error: which, and in which line of it."""
-    return (
-        f"{who}, which plays the role {role!r}, failed: {in_one_line(error)}. Correct it, or cast the role anew; "
-        "finished calls are kept."
-    )
 
 
 def _spoken(text: object, who: str, role: str, on_text: OnText | None) -> Reply:

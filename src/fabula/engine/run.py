@@ -75,9 +75,11 @@ __all__ = [
     "RunContext",
     "apart",
     "branches",
+    "has_author_text",
     "may_stand_as_made",
     "retaken",
     "side_by_side",
+    "was_made",
 ]
 
 T = TypeVar("T")
@@ -553,7 +555,9 @@ class Run:
         request = self._request(role, prompt, sampling, fields, said=said, opening=True)
         last = request.messages[-1]
         opening = last.content if last.role == "assistant" else ""
-        return _with_opening(await self._answer(request, self._sketch(prompt, fields, expect)), opening)
+        reply = await self._answer(request, self._sketch(prompt, fields, expect))
+        # A model goes on from the opening; a person writes the whole text.
+        return replace(reply, text=f"{opening}{reply.text}") if opening and not is_person(reply.model) else reply
 
     def render(self, prompt: str, /, **fields: object) -> str:
         """The text of a prompt without its opening, to recognise echoes of it in a reply; nobody is asked."""
@@ -745,17 +749,15 @@ class Run:
         if (frame := frame_now()) is not None:
             frame.calls.append(key)
         recorded, making = self.context.journal.calls.reply(key), making_now()
-        if making is None or not making.wanted.steps:
-            return await self._recorded_or_asked(request, key, recorded, ordinal, sketch)
-        missing = recorded is None or not line_of(self.context).known
-        if missing and making.wanted.fits:
-            old = making.stand_in(request, ordinal, self.context.journal)
+        reply = None
+        if making is not None and making.wanted.fits and (recorded is None or not line_of(self.context).known):
+            reply = making.stand_in(request, ordinal, self.context.journal)
             if making.fitting is not None:
-                reply = old or self._made_up(request, prompt_tokens(request), sketch)
-                making.heard.append((request, reply))
-                return reply
-        reply = await self._recorded_or_asked(request, key, recorded, ordinal, sketch)
-        making.heard.append((request, reply))
+                reply = reply or self._made_up(request, prompt_tokens(request), sketch)
+        if reply is None:
+            reply = await self._recorded_or_asked(request, key, recorded, ordinal, sketch)
+        if making is not None and making.wanted.steps:
+            making.heard.append((request, reply))
         return reply
 
     def _key(self, request: Request, ordinal: int) -> str:
@@ -1013,6 +1015,22 @@ def may_stand_as_made(run: Run, name: str) -> bool:
     return run.context.unless_made_up(lambda: True, instead=not revised)
 
 
+def has_author_text(run: Run, name: str) -> bool:
+    """Whether the author gave the text of the artefact `name`, also one that is to go on: nobody makes it."""
+    path = run.scope(name).at
+    found = run.context.override(path) is not None
+    has_read(run.context, path, f"stands {found}")
+    return found
+
+
+def was_made(run: Run, name: str, text: str) -> bool:
+    """Whether `text` is one that was made for the artefact `name`, also where it is the author's by a pin."""
+    path = run.scope(name).at
+    found = any(version.made and version.text == text for version in run.context.journal.artefacts.versions(path))
+    has_read(run.context, path, f"was made {found}")
+    return found
+
+
 def _like(request: Request) -> str:
     """What identical requests at one path have in common, without the seed that sets them apart."""
     same = sha256(repr((request.sampling, request.choices, request.adapter, request.logprobs)).encode())
@@ -1028,11 +1046,6 @@ def _asked_words(words: object) -> tuple[int, int]:
         return words, words
     low, high = getattr(words, "low", 0), getattr(words, "high", 0)
     return (low, high) if isinstance(low, int) and isinstance(high, int) else (0, 0)
-
-
-def _with_opening(reply: Reply, opening: str) -> Reply:
-    """A reply with the first words that its model was given of it; a person writes the whole text."""
-    return replace(reply, text=f"{opening}{reply.text}") if opening and not is_person(reply.model) else reply
 
 
 def _with_remark(messages: Sequence[Message], remark: str) -> tuple[Message, ...]:
@@ -1057,7 +1070,11 @@ async def _continued(run: Run, base: str, more: More | None, folder: str) -> str
     if more is not None:
         follows = await more(place, base)
     elif folder == "story" and context.go_on is not None:
-        follows = await context.go_on(place, _continuation(run, base))
+        told = {one: text for one, (of, text) in context.told.items() if of == "story" and one != path}
+        plan = {one: text for one, (of, text) in context.told.items() if of == "plan"}
+        places = context.journal.artefacts.places()
+        last = all(places.get(path, "") >= file for file in places.values() if file.startswith("story/"))
+        follows = await context.go_on(place, Continuation(path, base, context.writer_of(path), told, plan, last))
     else:
         raise UsageError(
             f"This system cannot continue {path!r}. Take that back with `fabula undo`, and edit the text by hand."
@@ -1065,16 +1082,6 @@ async def _continued(run: Run, base: str, more: More | None, folder: str) -> str
     text = f"{base}\n\n{follows}" if follows else base
     context.continued[path] = text, line_of(context).known
     return text
-
-
-def _continuation(own: Run, base: str) -> Continuation:
-    """What is known where a part of the story is to go on."""
-    context, path = own.context, own.at
-    told = {one: text for one, (folder, text) in context.told.items() if folder == "story" and one != path}
-    plan = {one: text for one, (folder, text) in context.told.items() if folder == "plan"}
-    parts = [file for file in context.journal.artefacts.places().values() if file.startswith("story/")]
-    last = not parts or context.journal.artefacts.places().get(path) == max(parts)
-    return Continuation(path, base, context.writer_of(path), told, plan, last)
 
 
 async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[str, str]:
@@ -1089,12 +1096,12 @@ async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[
     if fit is None or making.missed is None:
         return await _noted(own, wanted, ready, "made")
     place = own._placed(path=tuple(making.place(fit, making.missed).split("/")))  # noqa: SLF001 - a run of this module
-    past, later = wanted.split_at(fit)
-    ready = replace(ready, earlier=past.notes)
+    step = wanted.steps.index(fit)
+    ready, later = replace(ready, earlier=Wanted(wanted.wishes, wanted.steps[:step]).notes), wanted.steps[step + 1 :]
     text = await _revised(
         place, replace(ready, text=fit.text or "", before=making.before, after=making.missed.messages)
     )
-    return (await _noted(own, later, replace(ready, text=text), "made"))[0], "revised"
+    return (await _noted(own, Wanted((), later), replace(ready, text=text), "made"))[0], "revised"
 
 
 async def _noted(own: Run, wanted: Wanted, revision: Revision, source: str) -> tuple[str, str]:

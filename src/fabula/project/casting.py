@@ -123,8 +123,12 @@ def open_model(
         model = _embedded(name, rest, table, env, adapters)
     elif kind in SERVERS:
         model = _server(kind, rest, table, env)
+    elif kind == "seq2seq":
+        from fabula.models.seq2seq import seq2seq_model  # noqa: PLC0415 - few need it
+
+        model = seq2seq_model(Path(rest), name)
     else:
-        model = _seq2seq(name, rest) if kind == "seq2seq" else brought_model(kind, rest, table)
+        model = brought_model(kind, rest, table)
     return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=env.on_retry)
 
 
@@ -181,12 +185,6 @@ def _threads(environ: Mapping[str, str]) -> int | None:
             "fabula measures how many threads are fastest."
         )
     return int(said)
-
-
-def _seq2seq(name: str, rest: str) -> Model:
-    from fabula.models.seq2seq import seq2seq_model  # noqa: PLC0415 - few need it
-
-    return seq2seq_model(Path(rest), name)
 
 
 def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
@@ -253,14 +251,20 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
     def assigned(role: RoleTable, key: str = "") -> Assignment:
         sampling = role.sampling.over(settings.sampling.sampling)
         if ":" in role.play:
-            return Assignment(_program(role.play), sampling)
+            function = load_function(role.play)
+            version = sha256(Path(role.play.rpartition(":")[0]).read_bytes()).hexdigest()[:12]
+            return Assignment(Program(role.play, function, version), sampling)
         spec = role.model or settings.model
         performer = opening(spec)
         if digest := adapters.digests.get(key):
             performer = Forgotten(performer, digest) if key in adapters.forgotten else Adapted(performer, digest)
         if role.play:
             check_player(role.play)
-            performer = _person(role.play, performer, env)
+            if env.person is None:
+                raise ConfigError(
+                    f"A role is to be played by {role.play!r}, but there is no terminal to ask at. Cast a model."
+                )
+            performer = Person(role.play, env.person, performer)
         return Assignment(performer, sampling, adapters.names.get(key), base_sampling(spec))
 
     cast = {name: assigned(role, name) for name, role in named.items()}
@@ -342,20 +346,3 @@ def check_player(play: str) -> None:
         raise ConfigError(
             f"{play!r} is a model, not a player. Give it with --model ROLE={play}, or write me for yourself."
         )
-
-
-def _version_of(play: str) -> str:
-    """The first digits of a SHA-256 over the program's file."""
-    return sha256(Path(play.rpartition(":")[0]).read_bytes()).hexdigest()[:12]
-
-
-def _program(play: str) -> Model:
-    """A program, "file.py:function"."""
-    return Program(play, load_function(play), _version_of(play))
-
-
-def _person(who: str, model: Model, env: Environment) -> Model:
-    """A person ("me" or any name) who stands in for `model`."""
-    if env.person is None:
-        raise ConfigError(f"A role is to be played by {who!r}, but there is no terminal to ask at. Cast a model.")
-    return Person(who, env.person, model)

@@ -488,12 +488,20 @@ class Project:
                 stand += [] if self._written.settled(stands.file, newest) else [stands]
             elif stands.text == newest and self._written.settled(stands.file, newest):
                 pass  # the author's line ends
-            elif newest is not None and (stands.text == newest or self._is_older(journal, stands)):
+            elif newest is not None and stands.text == newest:
                 self._write((stands.file, stands.path, newest + "\n"))
             elif self._written.ours(stands.file, stands.text):
-                lost.append(stands)
+                if newest is not None and _has(journal, stands):  # not the newest any more
+                    self._write((stands.file, stands.path, newest + "\n"))
+                else:
+                    lost.append(stands)
         self._written.wrote(*((one.file, one.path, one.text) for one in stand))
-        self._keep_lost(journal, lost)
+        places = journal.artefacts.places()
+        with journal.transaction():
+            for one in lost:
+                journal.artefacts.keep(one.path, one.text, "made")
+                if one.path not in places:
+                    journal.artefacts.place(one.path, one.file)
         self._written.compact()
         return [one.file for one in lost]
 
@@ -506,19 +514,6 @@ class Project:
             else:
                 self._rename(name, places[path], path)
             self._say(of_renamed(name, places[path], own=own))
-
-    def _is_older(self, journal: Journal, stands: _Standing) -> bool:
-        """Whether fabula wrote a text that is not the newest of its artefact any more."""
-        return self._written.ours(stands.file, stands.text) and _has(journal, stands)
-
-    def _keep_lost(self, journal: Journal, lost: list[_Standing]) -> None:
-        """Make versions of texts that the journal has lost."""
-        places = journal.artefacts.places()
-        with journal.transaction():
-            for one in lost:
-                journal.artefacts.keep(one.path, one.text, "made")
-                if one.path not in places:
-                    journal.artefacts.place(one.path, one.file)
 
     def take_over(
         self,

@@ -21,7 +21,7 @@ from fabula.craft.conversation.lines import (
     witnessed,
 )
 from fabula.craft.conversation.turns import EXCHANGES_A_POINT, Moment
-from fabula.engine.lengths import words_to_follow
+from fabula.craft.length import words_to_follow
 from fabula.story import count_words
 from fabula.story.people import mentioned
 

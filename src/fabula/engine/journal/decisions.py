@@ -107,13 +107,10 @@ class Decisions:
 
         "pinned" wins over "edited" and "rewritten"; "continued" says that a person wants more to follow that text.
         """
-        return self._overrides(path).get(path)
+        return self.overrides(path).get(path)
 
-    def overrides(self) -> dict[str, tuple[str, str]]:
-        """What `override` gives for every artefact for which it gives anything."""
-        return self._overrides("")
-
-    def _overrides(self, path: str) -> dict[str, tuple[str, str]]:
+    def overrides(self, path: str = "") -> dict[str, tuple[str, str]]:
+        """What `override` gives for every artefact for which it gives anything, or for one."""
         found: dict[str, tuple[str, str]] = {}
         for sources in (_EDITS, _PINS):
             rows = self._store.all(

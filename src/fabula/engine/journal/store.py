@@ -97,7 +97,8 @@ class Store:
     def open(self) -> None:
         """Open the file, making it where there is none; what it raises stands at `Journal.open`."""
         with self._guard():
-            if self.path is not None and _is_read_only(self.path):
+            writable = self.path is None or all(os.access(one, os.W_OK) for one in (self.path, self.path.parent))
+            if self.path is not None and self.path.is_file() and not writable:
                 self._db = self._opened_to_read(self.path)
                 self._check_format(self._db)
                 return
@@ -249,11 +250,6 @@ class Store:
             yield
         finally:
             self.connection.execute("PRAGMA synchronous = FULL")
-
-
-def _is_read_only(path: Path) -> bool:
-    """Whether a journal is there and cannot be written, by its own mode, its folder's, or that of the whole disk."""
-    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def _log_of(path: Path) -> Path:

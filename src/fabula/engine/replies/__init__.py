@@ -10,10 +10,9 @@ from fabula.engine.replies.choices import is_refusal, is_unchanged, read_choice,
 from fabula.engine.replies.files import read_files
 from fabula.engine.replies.jsontext import is_cut, read_json
 from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
-from fabula.engine.replies.left import left_out
 from fabula.engine.replies.problem import ReplyProblem, repair_instruction
-from fabula.engine.replies.prose import Cleaned, Dropped, TextKind, clean_prose
-from fabula.engine.replies.rules import RULES, RuleName
+from fabula.engine.replies.prose import Cleaned, TextKind, clean_prose
+from fabula.engine.replies.rules import left_out
 from fabula.engine.replies.schema import schema_of, short
 from fabula.engine.replies.splits import read_split
 from fabula.engine.replies.useless import fault_of, without_instructions
@@ -21,12 +20,9 @@ from fabula.engine.replies.verdicts import SIDES, read_chances, read_verdicts
 
 __all__ = [
     "LABELS",
-    "RULES",
     "SIDES",
     "Cleaned",
-    "Dropped",
     "ReplyProblem",
-    "RuleName",
     "TextKind",
     "clean_prose",
     "fault_of",

@@ -38,7 +38,6 @@ _ALONE: Final = re.compile(rf"{_YES}(?: thing)?[!.,:]*\Z", _I)
 _OPENING: Final = (
     re.compile(rf"(?:{_YES}[!.,]+ )?{_HERE}\b.{{0,60}}\b{_TASK}\b.{{0,200}}[:.!]\Z", _I | re.DOTALL),
     re.compile(rf"(?:{_YES}[!.,]+ )?{_OFFER}\b.{{0,80}}\b{_TASK}\b.{{0,200}}\Z", _I | re.DOTALL),
-    re.compile(rf"{_YES}[!,.]+ .{{0,120}}\b{_TASK}\b.{{0,120}}:\Z", _I | re.DOTALL),
     re.compile(
         rf"(?:as requested|as you (?:asked|requested)|based on (?:the|your) (?:\w+ ){{0,3}}{_TASK}|"
         rf"given (?:the|a) (?:\w+ ){{0,3}}{_TASK}|to (?:continue|write|begin) (?:the|this) {_TASK}|"

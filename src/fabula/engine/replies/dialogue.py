@@ -155,11 +155,29 @@ def first_sentences(text: str, most: int) -> str:
 def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match[str] | None, bool, bool]:
     """The inner text of the first turn of `name`, where the dialogue ends, and two answers.
 
-    They are whether the turn's own end is there, and whether the name stands before it.
+    The text is empty where only others speak. The answers are whether the turn's own end is there, and whether the name
+    stands before it.
     """
-    end = _EOD.search(text)
-    turn, closed, named = _own_turn(text[: end.start() if end else len(text)].strip(), name, others)
-    return turn, end, closed, named
+    eod = _EOD.search(text)
+    body = text[: eod.start() if eod else len(text)].strip()
+    own = _label((name, *(part for part in name.split() if len(part) > 2)))  # noqa: PLR2004 - no titles, no initials
+    foreign = _label([other for other in others if other.casefold() != name.casefold()])
+    named = True
+    if found := own.match(body):
+        body = body[found.end() :]
+    elif foreign.match(body):
+        later = re.compile(rf"\n\s*{own.pattern}", _I).search(body)
+        if later is None:
+            return "", eod, False, False
+        body = body[later.end() :]
+    else:
+        named = False
+        body = body.lstrip("[ \t\n")
+    speakers = re.compile(rf"\n(?:{own.pattern}|{foreign.pattern})", _I)
+    cuts = [cut.start() for cut in (_NEXT_TURN.search(body), speakers.search(body)) if cut]
+    body = body[: min(cuts, default=len(body))]
+    end = _closing_bracket(body)
+    return body[:end].strip(), eod, bool(cuts or end is not None), named
 
 
 def _parts(turn: str, name: str, *, named: bool) -> tuple[str, str]:
@@ -182,28 +200,6 @@ def with_names(text: str, speakers: Sequence[str]) -> str:
     A number beyond the speakers stays as it is.
     """
     return _SPEAKER.sub(lambda tag: speakers[n - 1] if 0 < (n := int(tag[1])) <= len(speakers) else tag[0], text)
-
-
-def _own_turn(body: str, name: str, others: Sequence[str]) -> tuple[str, bool, bool]:
-    """The inner text of the first turn of `name`, empty where only others speak; whether its end is there; its name."""
-    own = _label((name, *(part for part in name.split() if len(part) > 2)))  # noqa: PLR2004 - no titles, no initials
-    foreign = _label([other for other in others if other.casefold() != name.casefold()])
-    named = True
-    if found := own.match(body):
-        body = body[found.end() :]
-    elif foreign.match(body):
-        later = re.compile(rf"\n\s*{own.pattern}", _I).search(body)
-        if later is None:
-            return "", False, False
-        body = body[later.end() :]
-    else:
-        named = False
-        body = body.lstrip("[ \t\n")
-    speakers = re.compile(rf"\n(?:{own.pattern}|{foreign.pattern})", _I)
-    cuts = [cut.start() for cut in (_NEXT_TURN.search(body), speakers.search(body)) if cut]
-    body = body[: min(cuts, default=len(body))]
-    end = _closing_bracket(body)
-    return body[:end].strip(), bool(cuts or end is not None), named
 
 
 def _closing_bracket(body: str) -> int | None:
@@ -264,7 +260,7 @@ def read_plan(text: str) -> tuple[tuple[str, str], ...]:
     steps = [(title, " ".join(details)) for title, details in found] if found else [(one, "") for one in _loose(text)]
     points: dict[str, tuple[str, str]] = {}
     for headline, details in steps:
-        title, detail = (_without_form(part) for part in (headline, details))
+        title, detail = ("" if _FORM.fullmatch(part.strip(" .-")) else part for part in (headline, details))
         step = (title, detail) if title else (detail, "")
         if any(letter.isalnum() for letter in step[0]):
             points.setdefault(" ".join(step).casefold(), step)
@@ -273,10 +269,6 @@ def read_plan(text: str) -> tuple[tuple[str, str], ...]:
             "It holds no plan. Write numbered points: `#1.` and a headline, then a line `-` with details."
         )
     return tuple(points.values())
-
-
-def _without_form(part: str) -> str:
-    return "" if _FORM.fullmatch(part.strip(" .-")) else part
 
 
 def _loose(text: str) -> list[str]:

@@ -118,7 +118,8 @@ def _preferred(found: list[_Found], *, finished_first: bool) -> Iterator[Any]:
 def _values(text: str) -> tuple[list[_Found], str]:
     """All values in `text`, those in code fences if there are any, and what is wrong with the JSON that is not read."""
     try:
-        return [_Found(_strict(text.strip()), whole=True)], ""
+        value = json.loads(text.strip(), parse_constant=_refuse, parse_float=_finite)
+        return [_Found(value, whole=True)], ""
     except (ValueError, RecursionError):
         pass
     problem = ""
@@ -145,10 +146,6 @@ def _readable(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - JSON data of
     if isinstance(value, list):
         return [_readable(one, depth + 1) for one in value]
     return {readable(name): _readable(one, depth + 1) for name, one in value.items()}
-
-
-def _strict(text: str) -> Any:  # noqa: ANN401 - JSON data of any shape
-    return json.loads(text, parse_constant=_refuse, parse_float=_finite)
 
 
 def _refuse(name: str) -> NoReturn:

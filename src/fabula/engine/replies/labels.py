@@ -141,22 +141,14 @@ def read_yes_no(text: str, place: Place) -> bool:
         ReplyProblem: it says neither there.
     """
     text = text.strip()[-_SCANNED:] if place == "end" else text[:_SCANNED]
-    said = (_at_end(text) if place == "end" else None) or _at_start(text)
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [one for one in _FIRST.finditer(text) if not _LIST.match(text, one.start(1))]
+    if place == "end":
+        ended = [one for one in _SAID.finditer(text) if not _LIST.match(text, one.start(1))]
+        alone = _ALONE.fullmatch(lines[-1]) if lines else None
+        found = ended or ([alone] if alone else found)
+    said = found[-1][1] if found else None
     if said is None:
         wanted = "Begin with Yes or No." if place == "start" else "End with a line `Answer: Yes` or `Answer: No`."
         raise ReplyProblem(f"It says neither yes nor no there. {wanted}")
     return said.lower() == "yes"
-
-
-def _at_start(text: str) -> str | None:
-    found = _FIRST.match(text)
-    return found[1] if found and not _LIST.match(text, found.start(1)) else None
-
-
-def _at_end(text: str) -> str | None:
-    lines = [line for line in text.splitlines() if line.strip()]
-    said = [found[1] for found in _SAID.finditer(text) if not _LIST.match(text, found.start(1))]
-    if said:
-        return said[-1]
-    found = _ALONE.fullmatch(lines[-1]) if lines else None
-    return found[1] if found else None

@@ -153,16 +153,15 @@ def _begin(text: str, sentences: list[Sentence], marks: list[bool], window: int)
         if count > first:
             at = number
             break
-    if not _mostly_repeated(sentences[at]) and at + 1 < len(sentences) and ends_inside(text, sentences[at].span):
+    if (
+        not _mostly_repeated(sentences[at])
+        and at + 1 < len(sentences)
+        and not unclosed(text[slice(*sentences[at].span)])
+    ):
         at += 1
     while at and _mostly_repeated(sentences[at - 1]):
         at -= 1
     return sentences[at].span[0]
-
-
-def ends_inside(text: str, span: Span) -> bool:
-    """Whether the sentence leaves no quotation open."""
-    return not unclosed(text[slice(*span)])
 
 
 def _mostly_repeated(sentence: Sentence) -> bool:

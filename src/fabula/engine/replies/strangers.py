@@ -150,7 +150,8 @@ class _Use:
 def strangers(text: str, known: str) -> tuple[str, ...]:
     """Names of people in `text` that `known` has nobody of, in the order in which they come."""
     text = text[:_LONGEST]
-    heard, small = of_text("heard", known, _Heard.of), _small(text)  # several notes speak of one story
+    heard = of_text("heard", known, _Heard.of)  # several notes speak of one story
+    small = frozenset(word for match in _WORD.finditer(text) if (word := match[0]).islower())
     uses = list(_uses(text, lambda name: _is_known(name, heard, small)))
     counts = Counter(use.name for use in uses)
     found = dict.fromkeys(use.name for use in uses if _is_person(use, counts[use.name]))
@@ -181,11 +182,6 @@ class _Heard:
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - few commands need it
 
         return process.extractOne(word, self.capitals, scorer=fuzz.ratio, score_cutoff=_LIKE) is not None
-
-
-def _small(text: str) -> frozenset[str]:
-    """The words that a text has without a capital too."""
-    return frozenset(word for match in _WORD.finditer(text) if (word := match[0]).islower())
 
 
 def _uses(text: str, known: Callable[[str], bool]) -> Iterator[_Use]:

@@ -6,14 +6,12 @@ last write. So W at any earlier step is a question like any other, and every wri
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass, field, fields
-from hashlib import sha256
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.remembering import remembered
@@ -61,32 +59,6 @@ class Refused:
 
     key: str
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What one write did; `old` is `None` for an insert."""
-
-    key: str
-    old: Value
-    new: Value
-    actor: str
-    op: Literal["insert", "replace", "same", "retire"]
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """What a step did to W.
-
-    Attributes:
-        refused: writes to reserved or impossible keys.
-        conflicts: keys that the step wrote with different values; the last one won.
-    """
-
-    step: int
-    rows: tuple[Committed, ...]
-    refused: tuple[Refused, ...] = ()
-    conflicts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +121,11 @@ def commit(
     *,
     at: Moment | None = None,
     system: Mapping[str, Value] | None = None,
-    record: Mapping[str, Any] | None = None,
     time: str = "",
-) -> Commit:
+) -> None:
     """Write a step's updates into W, in order: a new key is inserted, an old one overwritten; all of it or nothing.
 
-    A step that is there already with the same writes is not written again, so that a run may go through its steps anew.
+    Writes to reserved and impossible keys are left out.
 
     Args:
         world: where it goes.
@@ -162,67 +133,18 @@ def commit(
         writes: of the chosen actions, in the narrator's order.
         at: where it is told; by default in the scene of the step's number.
         system: reserved keys that the system itself sets.
-        record: what else is to be kept with the step; JSON.
         time: the story time from which on it is so; empty where that is not known.
 
     Raises:
-        UsageError: the step is there with other writes, a later one is there, or one that is told later.
+        UsageError: the step, or a later one, is there, or one that is told later.
         ProjectError: the file cannot be written; the world is as it was.
     """
-    when = Moment(step) if at is None else at
-    own = [Write(key, value, "system") for key, value in (system or {}).items()]
-    digest = _digest([*writes, *own])
-    last = world.last_step
-    if (done := world.step(step)) is not None:
-        return _again(done, digest)
+    when, last = Moment(step) if at is None else at, world.last_step
     if last is not None and when < last.at:
         raise UsageError(f"Step {step} is told in scene {when.scene}, before step {last.no}. Give a later moment.")
+    own = [Write(key, value, "system") for key, value in (system or {}).items()]
     taken = [write for write in writes if not _why_not(write.key)]
-    view: dict[str, Value] = {variable.key: variable.value for variable in variables(world, at=when)}
-    rows = tuple(_apply(view, [*taken, *own]))
-    made = Commit(
-        step,
-        rows,
-        tuple(Refused(write.key[:80], why) for write in writes if (why := _why_not(write.key))),
-        conflicts_of(taken),
-    )
-    facts = [_fact(write, step, when, time) for write in [*taken, *own]]
-    kept = {"commit": made, "record": dict(record or {})}
-    body = json.dumps(kept, ensure_ascii=False, default=fields_of)
-    world.add_step(StepRow(step, when, digest, body), facts)
-    return made
-
-
-def _again(done: StepRow, digest: str) -> Commit:
-    """What a step did when it was committed.
-
-    Raises:
-        UsageError: it wrote other things.
-    """
-    if done.hash != digest:
-        raise UsageError(
-            f"Step {done.no} is committed with other writes. Take it back with forget_steps({done.no}) first."
-        )
-    made = json.loads(done.record)["commit"]
-    rows = (Committed(**row | {"old": from_json(row["old"]), "new": from_json(row["new"])}) for row in made["rows"])
-    refused = tuple(Refused(**one) for one in made["refused"])
-    return Commit(made["step"], tuple(rows), refused, tuple(made["conflicts"]))
-
-
-def _apply(view: dict[str, Value], writes: Iterable[Write]) -> Iterator[Committed]:
-    for write in writes:
-        old, there = view.get(write.key), write.key in view
-        if write.value is None:
-            view.pop(write.key, None)
-            yield Committed(write.key, old, None, write.actor, "retire")
-            continue
-        view[write.key] = write.value
-        op: Literal["same", "replace"] = "same" if there and _exact(old) == _exact(write.value) else "replace"
-        yield Committed(write.key, old, write.value, write.actor, op if there else "insert")
-
-
-def _exact(value: Value) -> str:
-    return json.dumps(value)
+    world.add_step(StepRow(step, when), [_fact(write, step, when, time) for write in [*taken, *own]])
 
 
 def conflicts_of(writes: Sequence[Write]) -> tuple[str, ...]:
@@ -381,13 +303,3 @@ def _counts(fact: Fact, step: int | None, at: Moment | None) -> bool:
 def flat(world: WorldState, *, step: int | None = None, at: Moment | None = None) -> dict[str, Value]:
     """The flat view of W, which agents see: value by key, in the order in which the keys were first written."""
     return {variable.key: variable.value for variable in variables(world, step=step, at=at)}
-
-
-def fields_of(made: object) -> dict[str, object]:
-    """What a dataclass holds, by field, as `json.dumps` takes it; `asdict` would copy all that is in it."""
-    return {one.name: getattr(made, one.name) for one in fields(made)}  # type: ignore[arg-type] # others raise TypeError
-
-
-def _digest(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=fields_of)
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -95,20 +95,10 @@ class WorldState:
         """
         last = self.last_step
         if last is not None and last.no >= step.no:
-            raise UsageError(f"Step {step.no} cannot follow step {last.no}, which is recorded. Forget that one first.")
+            raise UsageError(f"Step {step.no} cannot follow step {last.no}, which is recorded. Give a higher number.")
         new = self._numbered(facts)
         self._change(new, batch=Batch(steps=[step]))
         return tuple(self._index.facts[fact.id] for fact in new)
-
-    def forget_steps(self, first: int) -> int:
-        """Take a run back to before its step `first`: its facts are withdrawn; their number comes out.
-
-        Raises:
-            ProjectError: the file cannot be written.
-        """
-        gone = [f for f in self.facts() if f.step is not None and f.step >= first]
-        self._change([], gone, f"step {first} was taken back", Batch(steps_from=first))
-        return len(gone)
 
     def replace_origin(self, origin: str, facts: Iterable[Fact]) -> tuple[int, int, int]:
         """Make `facts` the ones that come from a file: those that are new are added, those that are gone withdrawn.
@@ -268,10 +258,6 @@ class WorldState:
         """The scenes, by number."""
         return tuple(SceneRow(*row) for row in self._store.rows("SELECT no, title, text, hash FROM scene ORDER BY no"))
 
-    def steps(self) -> tuple[StepRow, ...]:
-        """The steps of the run, in order."""
-        return self._steps("ORDER BY no")
-
     def step(self, no: int) -> StepRow | None:
         """A step of the run, where it is recorded."""
         return next(iter(self._steps("WHERE no = ?", no)), None)
@@ -282,8 +268,8 @@ class WorldState:
         return next(iter(self._steps("ORDER BY no DESC LIMIT 1")), None)
 
     def _steps(self, which: str, *values: object) -> tuple[StepRow, ...]:
-        rows = self._store.rows(f"SELECT no, scene, offset, hash, record FROM step {which}", *values)  # noqa: S608 - our own words
-        return tuple(StepRow(no, Moment(scene, offset), digest, record) for no, scene, offset, digest, record in rows)
+        rows = self._store.rows(f"SELECT no, scene, offset FROM step {which}", *values)  # noqa: S608 - our own words
+        return tuple(StepRow(no, Moment(scene, offset)) for no, scene, offset in rows)
 
     # asking ---------------------------------------------------------------------------------------------------------
 

@@ -52,8 +52,7 @@ CREATE TABLE alias (surface TEXT PRIMARY KEY, name TEXT NOT NULL, entity TEXT NO
   reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE learned (fact INTEGER NOT NULL, who TEXT NOT NULL, scene INTEGER NOT NULL, offset INTEGER NOT NULL);
 CREATE TABLE scene (no INTEGER PRIMARY KEY, title TEXT NOT NULL, text TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE TABLE step (no INTEGER PRIMARY KEY, scene INTEGER NOT NULL, offset INTEGER NOT NULL, hash TEXT NOT NULL,
-  record TEXT NOT NULL);
+CREATE TABLE step (no INTEGER PRIMARY KEY, scene INTEGER NOT NULL, offset INTEGER NOT NULL);
 """
 
 
@@ -69,12 +68,10 @@ class SceneRow:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A committed step of a run: where it is told, the hash of what it wrote, and its record as JSON."""
+    """A committed step of a run, and where it is told."""
 
     no: int
     at: Moment
-    hash: str
-    record: str
 
 
 @dataclass(slots=True)
@@ -85,7 +82,6 @@ class Batch:
         new: facts that are recorded for the first time.
         changed: facts whose state changed.
         apart: caseless names that mean nothing else any more.
-        steps_from: steps from this one on are forgotten.
     """
 
     new: list[Fact] = field(default_factory=list)
@@ -97,7 +93,6 @@ class Batch:
     learned: list[tuple[int, str, Moment]] = field(default_factory=list)
     scenes: list[SceneRow] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
-    steps_from: int | None = None
 
 
 class Store:
@@ -215,9 +210,7 @@ def _statements(batch: Batch, index: Index) -> Iterator[tuple[str, list[Sequence
     yield _INSERT, [_row(fact, index) for fact in batch.new]
     yield "INSERT INTO learned VALUES (?, ?, ?, ?)", [(fact, who, *at) for fact, who, at in batch.learned]
     yield "INSERT OR REPLACE INTO scene VALUES (?, ?, ?, ?)", [(s.no, s.title, s.text, s.hash) for s in batch.scenes]
-    if batch.steps_from is not None:
-        yield "DELETE FROM step WHERE no >= ?", [(batch.steps_from,)]
-    yield "INSERT INTO step VALUES (?, ?, ?, ?, ?)", [(s.no, *s.at, s.hash, s.record) for s in batch.steps]
+    yield "INSERT INTO step (no, scene, offset) VALUES (?, ?, ?)", [(s.no, *s.at) for s in batch.steps]
 
 
 def _closing(fact: Fact) -> tuple[object, ...]:

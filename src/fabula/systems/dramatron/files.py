@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
 
 from fabula.base.errors import UsageError
-from fabula.engine.authored import has_author_text
-from fabula.engine.run import side_by_side
+from fabula.engine.run import has_author_text, side_by_side
 from fabula.story import slug
 from fabula.systems.dramatron.hierarchy import END, without_end
 from fabula.systems.dramatron.parsing import E

@@ -9,13 +9,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.length import WordRange, asked_range, revise_to_length
+from fabula.craft.length import WordRange, asked_range, record_length, revise_to_length, words_to_follow
 from fabula.craft.packing import last_of, latest
 from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import NOT_AS_LONG, Prose, clean_reply, reply_fault, shorten, write_prose
 from fabula.craft.settings import warn_ignored
-from fabula.engine.lengths import record_length, words_to_follow
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
 from fabula.systems.dramatron.algorithm import CHARACTERS, SCENES, TRIES, scene_input, story_fields

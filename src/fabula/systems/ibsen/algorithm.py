@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import ReplyError
 from fabula.craft.personas import check_cast
 from fabula.craft.planning import PlanOptions
-from fabula.engine.authored import has_author_text
-from fabula.engine.run import retaken, side_by_side
+from fabula.engine.run import has_author_text, retaken, side_by_side
 from fabula.story import Story, slug
 from fabula.systems.ibsen.actor import Actor, Log, Moment, Play, Recorded, compact, views_of
 from fabula.systems.ibsen.config import PLAN_TRIES

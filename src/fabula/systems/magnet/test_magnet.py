@@ -246,9 +246,9 @@ async def test_a_story_that_is_there_makes_no_w_and_says_the_same(monkeypatch: p
     committed: list[int] = []
     commit = flat.commit
 
-    def watched(world: WorldState, step: int, *args: Any, **options: Any) -> flat.Commit:  # noqa: ANN401 - as they are
+    def watched(world: WorldState, step: int, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as they are
         committed.append(step)
-        return commit(world, step, *args, **options)
+        commit(world, step, *args, **options)
 
     def script(request: Request) -> str:
         if request.path.endswith("criticise"):

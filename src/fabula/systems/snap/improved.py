@@ -20,8 +20,7 @@ from fabula.craft.conversation.talk import Progress, next_step
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import NARRATIVE, narrative_of, words_of_task
 from fabula.craft.prose import clean_text
-from fabula.engine.authored import has_author_text, was_made
-from fabula.engine.run import Run, side_by_side
+from fabula.engine.run import Run, has_author_text, side_by_side, was_made
 from fabula.story.people import among, present_in
 from fabula.story.personas import Persona, Personas
 from fabula.story.sentences import sentences
