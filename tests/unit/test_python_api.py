@@ -91,6 +91,27 @@ def test_importing_the_package_imports_next_to_nothing() -> None:
     assert shown.split() == ["4", "False"]
 
 
+def test_a_first_verb_imports_what_it_needs_and_no_more() -> None:
+    heavy = (
+        "numpy",
+        "fastapi",
+        "pydantic_ai",
+        "httpx2",
+        "markdown_it",
+        "rich",
+        "typer",
+        "fabula.engine.replies.chatter",
+    )
+    mine = {
+        "write": ("fabula.app.chatting", "fabula.evaluators.pairwise", "fabula.craft.conversation"),
+        "read": ("fabula.app.chatting", "fabula.evaluators.pairwise", "fabula.craft.wording"),
+    }
+    for verb, others in mine.items():
+        code = f"import sys, fabula; fabula.{verb}; print(*(one for one in {(*heavy, *others)} if one in sys.modules))"
+        shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        assert shown.split() == [], verb
+
+
 # write and read -------------------------------------------------------------------------------------------------------
 
 

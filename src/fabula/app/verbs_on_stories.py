@@ -1,0 +1,202 @@
+"""The Python API: `check`, `judge`, `rank` and `measure`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from fabula.app.calling import Caller, table_in, waiting
+from fabula.app.checking import OUT, Checked, stories_to_check
+from fabula.app.evaluating import Task, evaluate_in
+from fabula.app.judging import Judged, two_stories
+from fabula.app.measuring import (
+    Measured,
+    chosen_measures,
+    measure_configs,
+    measured_in,
+    with_brief,
+    with_references,
+)
+from fabula.app.ranking import Ranked
+from fabula.app.sources import brief_of, items_of, project_in
+from fabula.evaluators import find
+from fabula.evaluators.pairwise.algorithm import pairs_of
+from fabula.project.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.app.calling import MethodSettings, OnEvent, Performers
+    from fabula.app.sources import BriefSource, StorySource
+    from fabula.app.writing import Options
+    from fabula.engine.methods import Preset
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
+    from fabula.project.folder import Project
+
+
+async def check_async(
+    *stories: StorySource,
+    folder: str | Path | None = None,
+    model: Performers | None = None,
+    on_event: OnEvent | None = None,
+    budget_tokens: int | None = None,
+    budget_usd: float | None = None,
+    environ: Mapping[str, str] | None = None,
+    **settings: Unpack[MethodSettings],
+) -> Checked:
+    """Where stories contradict themselves: findings, each with both passages quoted.
+
+    Args:
+        *stories: files, folders, projects, texts, or what `write` and `read` gave.
+        folder: of calls, report and page; by default `evaluation` in the project, for a single one, else here.
+        model: as of `write`; by default that of the project, for a single one.
+        on_event: as of `write`.
+        budget_tokens: as of `write`.
+        budget_usd: as of `write`.
+        environ: as of `write`.
+        **settings: how the evaluator works, for instance `config={"reading": "windows"}`.
+
+    Raises:
+        FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
+    """
+    caller = Caller.of(model, on_event, environ, settings)
+    project = project_in(stories[0]) if len(stories) == 1 else None
+    sources = stories if project is None else (project.folder,)
+    items = stories_to_check(sources, caller.selection)
+    where = Path(folder) if folder is not None else project.folder / OUT if project is not None else Path(OUT)
+    report = await _evaluated("atlas", items, where, caller, caller.options(budget_tokens, budget_usd), project)
+    return Checked.in_(where, report.as_data(), ["fabula", "check", *map(str, sources)], caller.bill)
+
+
+async def judge_async(
+    one: StorySource,
+    other: StorySource,
+    *,
+    folder: str | Path | None = OUT,
+    model: Performers | None = None,
+    on_event: OnEvent | None = None,
+    budget_tokens: int | None = None,
+    budget_usd: float | None = None,
+    environ: Mapping[str, str] | None = None,
+    **settings: Unpack[MethodSettings],
+) -> Judged:
+    """Which of two stories a judge prefers, question by question, in both orders.
+
+    Args:
+        one: a story: its file, project or text, or what `write` and `read` gave.
+        other: another one.
+        folder: of calls, verdicts and report; `None` keeps nothing.
+        model: as of `write`.
+        on_event: as of `write`.
+        budget_tokens: as of `write`.
+        budget_usd: as of `write`.
+        environ: as of `write`.
+        **settings: how the judge works, for instance `preset="faithful"` or `config={"samples": 3}`.
+
+    Raises:
+        FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
+    """
+    caller = Caller.of(model, on_event, environ, settings)
+    items = two_stories(one, other, caller.selection)
+    report = await _evaluated("pairwise", items, folder, caller, caller.options(budget_tokens, budget_usd))
+    return Judged(*items, report, caller.bill)
+
+
+async def rank_async(
+    *stories: StorySource,
+    folder: str | Path = OUT,
+    model: Performers | None = None,
+    on_event: OnEvent | None = None,
+    budget_tokens: int | None = None,
+    budget_usd: float | None = None,
+    environ: Mapping[str, str] | None = None,
+    **settings: Unpack[MethodSettings],
+) -> Ranked:
+    """Systems or stories in order of how often a judge prefers them, with intervals.
+
+    Args:
+        *stories: folders (`SYSTEM/PROMPT.md`), files, projects, texts, or what `write` and `read` gave.
+        folder: of calls, verdicts, report, page and pictures.
+        model: as of `write`.
+        on_event: as of `write`.
+        budget_tokens: as of `write`.
+        budget_usd: as of `write`.
+        environ: as of `write`.
+        **settings: as of `judge`.
+
+    Raises:
+        FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
+    """
+    caller = Caller.of(model, on_event, environ, settings)
+    items = items_of(stories, caller.selection)
+    pairs_of(items)  # what is wrong with the stories is said before anything is made
+    report = await _evaluated("pairwise", items, folder, caller, caller.options(budget_tokens, budget_usd))
+    return Ranked.in_(Path(folder), report.evaluator, report, caller.bill)
+
+
+async def measure_async(
+    *stories: StorySource,
+    reference: StorySource | None = None,
+    brief: BriefSource | None = None,
+    bertscore: bool = False,
+    preset: Preset = "improved",
+    config: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Measured:
+    """What can be counted in stories: words, openings, repetition, dialogue; ROUGE with a reference. Asks no model.
+
+    Args:
+        *stories: files, folders, projects, data sets, texts, or what `write` and `read` gave.
+        reference: a story that all are compared with, or a folder or file with one for each prompt.
+        brief: that all the stories answer.
+        bertscore: BERTScore too; it needs the extra `bertscore`.
+        preset: the papers' measures ("faithful"), or ours too.
+        config: settings, for instance `{"tokens": "words", "rouge.stemmer": True}`.
+        environ: variables that hold folders; by default those of the process.
+
+    Raises:
+        FabulaError: any of its kinds.
+    """
+    caller = Caller.of(None, None, environ, {})
+    items = items_of(stories, caller.selection)
+    if brief is not None:
+        items = with_brief(items, brief_of(brief), "`brief`")
+    if reference is not None:
+        items = with_references(items, items_of([reference], caller.selection), "`reference`")
+    configs = measure_configs(
+        preset,
+        table_in({} if config is None else {"config": config}, "config"),
+        chosen_measures(items, bertscore=bertscore),
+    )
+    return await measured_in(items, configs, caller.options())
+
+
+async def _evaluated(
+    name: str,
+    items: Sequence[Item],
+    folder: str | Path | None,
+    caller: Caller,
+    options: Options,
+    project: Project | None = None,
+) -> Report:
+    """An evaluator's report, with the caller's model, else that of the project, else the default one."""
+    evaluator = find(name)
+    own = project.settings if project is not None else Settings()
+    taken = "model" in own.model_fields_set and own.model not in own.models
+    changes, _ = caller.wanted(has_model=taken)
+    settings = Settings().with_({"model": own.model, **changes} if taken else changes, "the call")
+    where = None if folder is None else Path(folder)
+    if where is not None:
+        settings = settings.with_costs_of(where / "fabula.toml")
+    config = evaluator.config(settings.preset, settings.config)
+    settings = settings.model_copy(update={"config": {}})
+    found = await evaluate_in(Task(evaluator, items, config, where), settings, options)
+    caller.finished(settings)
+    return found.report
+
+
+check = waiting(check_async)
+judge = waiting(judge_async)
+rank = waiting(rank_async)
+measure = waiting(measure_async)

@@ -1,0 +1,120 @@
+"""The Python API: `chat`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from fabula.app.calling import Caller, waiting
+from fabula.app.chatting import Chat, conversation_for, parties_for, project_for_talk
+from fabula.app.conversing import PLAYER, card_project, is_card, settings_for
+from fabula.app.sources import path_of, project_in, story_of
+from fabula.app.verbs import first_words
+from fabula.craft.conversation import ConversationFiles
+from fabula.craft.conversation.kept import system_of_log
+from fabula.craft.narratives import check_people
+from fabula.project.settings import Settings
+from fabula.story import slug
+from fabula.story.cards import read_card
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.app.calling import OnEvent, Performers, SystemSettings
+    from fabula.app.sources import StorySource
+    from fabula.craft.conversation import Freedom
+    from fabula.project.folder import Project
+    from fabula.story.cards import Card
+
+
+async def chat_async(
+    story: StorySource,
+    character: str = "",
+    *,
+    player: str = "",
+    session: str = "",
+    new: bool = False,
+    freedom: Freedom | None = None,
+    folder: str | Path | None = None,
+    model: Performers | None = None,
+    on_event: OnEvent | None = None,
+    budget_tokens: int | None = None,
+    budget_usd: float | None = None,
+    environ: Mapping[str, str] | None = None,
+    **settings: Unpack[SystemSettings],
+) -> Chat:
+    """A conversation with a character of a story: `chat.say("...")` gives the answer. It is kept in the project.
+
+    Args:
+        story: a project, a story's file or text, a character card, or what `write` and `read` gave.
+        character: who answers; without one, those of the last conversation.
+        player: who you are; by default whom the story names most beside the character, else a stranger to it.
+        session: the name of the conversation; by default the one of these two, or a new one.
+        new: begin a new conversation.
+        freedom: how far you may lead away from the story: "rails", "guided" or "loose".
+        folder: of the project for a story that is in none; by default called after its file, title or first words.
+        model: as of `write`.
+        on_event: as of `write`.
+        budget_tokens: most tokens that this conversation may use.
+        budget_usd: most US dollars that it may cost.
+        environ: as of `write`.
+        **settings: as of `write`; the system is SNAP where the project's own cannot be talked to.
+
+    Raises:
+        FabulaError: any of its kinds.
+    """
+    caller = Caller.of(model, on_event, environ, settings)
+    path = path_of(story) if isinstance(story, str | Path) else None
+    if path is not None and is_card(path):
+        card = read_card(path)
+        character, player = character or card.name, player or PLAYER
+        project, in_force, why = _project_of_card(card, player, folder, caller)
+    else:
+        project, in_force, why = _talked_in(story, (character, player), folder, caller)
+    parties = parties_for(project, (character,) if character else (), player)
+    name, parties = conversation_for(project, session, parties, new=new)
+    made = system_of_log(ConversationFiles.in_(project.folder, name).read())
+    if made not in ("", in_force.system) and "system" not in settings:
+        in_force = settings_for(in_force, made)
+    chat = Chat(project, name, in_force, caller.options(budget_tokens, budget_usd), caller.bill, why)
+    await chat.open(parties, freedom)
+    return chat
+
+
+def _project_of_card(
+    card: Card, player: str, folder: str | Path | None, caller: Caller
+) -> tuple[Project, Settings, str]:
+    """The project in which one talks with a card's character, the settings in force, and why their model."""
+    where = Path(slug(card.name)) if folder is None else Path(folder)
+    changes, why = caller.wanted(has_model=(where / "brief.md").exists())
+    project = card_project(card, where, player, changes, {})
+    return project, _talking(project.settings, changes), why
+
+
+def _talked_in(
+    source: StorySource, names: Sequence[str], folder: str | Path | None, caller: Caller
+) -> tuple[Project, Settings, str]:
+    """The project that is talked in, made for a story where it is not there yet, its settings, and why their model."""
+    project = project_in(source)
+    if project is not None:
+        stored = project.settings
+        changes, why = caller.wanted(has_model="model" in stored.model_fields_set)
+        return project, _talking(stored, changes), why
+    story = story_of(source)
+    check_people([name for name in names if name], story.text)
+    path = path_of(source)
+    name = path.stem if path is not None else slug(story.title or first_words(story.text))
+    where = Path(name) if folder is None else Path(folder)
+    changes, why = caller.wanted(has_model=(where / "brief.md").exists())
+    system = settings_for(Settings(), str(changes.get("system", ""))).system
+    project = project_for_talk(where, story, name, {**changes, "system": system})
+    return project, _talking(project.settings, changes), why
+
+
+def _talking(stored: Settings, changes: Mapping[str, Any]) -> Settings:
+    """A project's settings as far as they fit a system that can be talked to, with `changes` on top."""
+    base = settings_for(stored, str(changes.get("system", "")))
+    return base.with_({**changes, "system": base.system}, "the call")
+
+
+chat = waiting(chat_async)
