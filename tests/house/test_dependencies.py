@@ -59,6 +59,7 @@ _FREE_TEXT: Final = {
 # Packages whose metadata name no licence; read from the licence file that they ship.
 READ_BY_HAND: Final[dict[str, str]] = {}
 IMPORTED_BY_OTHERS: Final = {"python-multipart"}  # FastAPI reads forms with it
+FOR_TYPES: Final = {"pandas"}  # what `to_frame` gives, where it is installed
 
 
 def project() -> dict[str, Any]:
@@ -148,7 +149,9 @@ def imported() -> dict[str, str]:
             if isinstance(node, ast.ImportFrom):
                 names = [] if node.level else [node.module or ""]  # a neighbour is no third party
             found |= {name.partition(".")[0]: module.name for name in names}
-    return {name: user for name, user in found.items() if name not in {"fabula", "", *sys.stdlib_module_names}}
+    return {
+        name: user for name, user in found.items() if name not in {"fabula", "", *FOR_TYPES, *sys.stdlib_module_names}
+    }
 
 
 _distributions = cache(packages_distributions)

@@ -12,9 +12,8 @@ import pytest
 from fabula.base.errors import UsageError
 from fabula.measure.ratings import Rating
 from fabula.measure.report import COLUMNS, Report, Row, csv_of
-from fabula.measure.report.page import estimate_cells
 from fabula.measure.report.pictures import intervals_svg
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Unscored, estimate_cells
 
 
 def test_an_estimate_tells_its_interval_and_n() -> None:

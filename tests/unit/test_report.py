@@ -11,21 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabula.base.html import Html, bullets, details, figure, html_table, joined, quotation, text
 from fabula.measure.ratings import Rating
 from fabula.measure.report import Report, Row
-from fabula.measure.report.page import (
-    Html,
-    Section,
-    bullets,
-    details,
-    figure,
-    html_table,
-    joined,
-    page,
-    quotation,
-    report_section,
-    text,
-)
+from fabula.measure.report.page import Section, page, report_section
 from fabula.measure.report.pictures import intervals_svg, matrix_svg
 from fabula.stats.estimate import Estimate, Scored, Unscored
 

@@ -18,12 +18,12 @@ from fabula.app.people import STRANGER, narrative_in, people_in
 from fabula.app.writing import Prepared, Supplied, first_error
 from fabula.base.errors import BriefError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, write_atomically
+from fabula.base.html import Html, joined, text
 from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation import ConversationFiles, Parties
 from fabula.craft.conversation.cards import Cards, write_cards
 from fabula.craft.conversation.kept import conversations_in, parties_of_log, state_of_log, transcript
 from fabula.craft.narratives import check_people, parties_of
-from fabula.measure.report.page import Html, joined, text
 from fabula.project.folder import Project
 from fabula.story import Brief, Story, count_words, plain, slug
 from fabula.story.cards import Card

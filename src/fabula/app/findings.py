@@ -15,6 +15,7 @@ from fabula.app.checking import OUT, Checked, dismiss, reasons_in, stored_check,
 from fabula.app.facts_shown import Quoted, StoryPart, sentence_at, story_parts
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import is_plain
+from fabula.base.html import Html, joined, paragraph, quotation
 from fabula.continuity import scenes_of, split
 from fabula.evaluators.atlas.page import all_findings, headline, place_of
 from fabula.project.folder import STORY
@@ -115,6 +116,15 @@ class ProjectFindings:
     def left(self) -> tuple[Finding, ...]:
         """Those that nobody has dismissed."""
         return tuple(one for one in self.findings if not one.dismissed)
+
+    def _repr_html_(self) -> Html:
+        shown = [
+            part
+            for one in self.left
+            for part in (paragraph(f"{one.head}: {one.why}"), *(quotation(place.sentence) for place in one.places))
+        ]
+        said = f"{len(self.findings)} found, {len(self.findings) - len(self.left)} dismissed."
+        return joined(paragraph(said if self.checked else "Nothing was checked yet.", faint=True), *shown)
 
     def of(self, name: str) -> ProjectFindings:
         """Those with a place in a part of the story; `story.md` is all of it."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UsageError
+from fabula.base.html import details, html_table, joined, paragraph, quotation
 from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices
 from fabula.measure.ratings import SAME
-from fabula.measure.report.page import details, html_table, joined, paragraph, quotation
 from fabula.stats.comparisons import TIE
 
 if TYPE_CHECKING:

@@ -30,14 +30,15 @@ from fabula.app.training_pairs import prepare_pairs, train_pairs
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
+from fabula.base.html import bullets, figure, html_table, joined, paragraph
 from fabula.engine.methods import with_values
-from fabula.measure.report.page import Section, bullets, estimate_cells, figure, html_table, joined, page, paragraph
+from fabula.measure.report.page import Section, page
 from fabula.measure.report.pictures import intervals_svg
 from fabula.models.adapters import GGUF, digest_of
 from fabula.models.known import KNOWN, find_weights, models_home
 from fabula.project.casting import full_name
 from fabula.project.learned import Learned, Place
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, estimate_cells
 from fabula.training.base import load, open_base
 from fabula.training.dpo import prepared_pairs
 from fabula.training.examples import LEAST, DataCard, Source, read_pairs, write_data

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.evaluating import Task, evaluate_in
 from fabula.app.item_files import sources_of
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.html import joined
 from fabula.engine.methods import settings_of
 from fabula.evaluators import find
 from fabula.measure.report import Report, Row, csv_of
-from fabula.measure.report.page import joined, report_section
+from fabula.measure.report.page import report_section
 from fabula.project.settings import Settings
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from pandas import DataFrame
 
     from fabula.app.writing import Options
     from fabula.engine.methods import Preset
@@ -154,7 +157,7 @@ class Measured:
         rows = tuple(Row("", "story", Unscored(problem)) for problem in self.left_out)
         return csv_of([*self.reports, *([Report("", rows=rows)] if rows else [])])
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+    def to_frame(self) -> DataFrame:
         """The numbers as a pandas data frame, one a line.
 
         Raises:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.writing import Prepared, in_the_project, recorded_run, settings_as_last_time
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import make_folder, read_text, write_atomically
+from fabula.base.html import figure, html_table, joined
 from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_story, synthesised_plan
 from fabula.engine.run import Run, retaken
-from fabula.measure.report.page import figure, html_table, joined
 from fabula.project.folder import MAX_FILE, Change, Project
 from fabula.story import Brief, one_line, plain
 from fabula.story.plan_file import parse_plan, write_plan

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fabula.base.files import make_folder, write_atomically
+from fabula.base.html import bullets, figure, html_table, joined
 from fabula.evaluators.pairwise.page import page_of, questions_of, rows_on, strengths_picture
 from fabula.evaluators.pairwise.report import ranked
 from fabula.measure.ratings import read_ratings
 from fabula.measure.report import csv_of
-from fabula.measure.report.page import bullets, estimate_cells, figure, html_table, joined
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, estimate_cells
 from fabula.story import slug
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from fabula.base.errors import (
     UsageError,
     WrittenBeforeError,
 )
+from fabula.base.html import html_table, joined, paragraph
 from fabula.craft import CHAPTERS, PROMPTS
 from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
@@ -40,7 +41,6 @@ from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Place, Run, RunContext
-from fabula.measure.report.page import html_table, joined, paragraph, story_html
 from fabula.models.base import NOTHING_USED
 from fabula.models.budget import Budget
 from fabula.models.prices import priced
@@ -761,7 +761,7 @@ class Written:
         return self.text
 
     def _repr_html_(self) -> str:
-        return joined(*story_html(self.story), paragraph(f"{self.words:,} words, {self.model}", faint=True))
+        return joined(self.story._repr_html_(), paragraph(f"{self.words:,} words, {self.model}", faint=True))
 
 
 @dataclass(frozen=True)

@@ -173,8 +173,11 @@ class LazyGroup(Group):
         names = ", ".join(name for name, one in COMMANDS.items() if one.panel == SETTING_UP)
         formatter.write_paragraph()
         formatter.write_text(f"{SETTING_UP}: {names}. Each has -h.")
-        if theirs := ", ".join(f"{name} ({plugin.source})" for name, plugin in brought().found.items()):
+        others = brought()
+        if theirs := ", ".join(f"{name} ({plugin.source})" for name, plugin in others.found.items()):
             formatter.write_text(f"Of packages: {theirs}.")
+        for problem in others.problems.values():
+            formatter.write_text(problem)
 
 
 def load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private

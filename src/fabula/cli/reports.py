@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.cli.terminal import table
 from fabula.cli.verdict_tables import differences_table
 from fabula.craft.measuring import MEAN
-from fabula.measure.report.page import estimate_cells
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, estimate_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

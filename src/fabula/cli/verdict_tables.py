@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.cli.terminal import table
 from fabula.evaluators.pairwise.page import questions_of, rows_on
-from fabula.measure.report.page import difference_cells, estimate_cells
+from fabula.measure.report.page import difference_cells
 from fabula.stats.differences import is_shown
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, estimate_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -91,7 +91,7 @@ class EventLog:
             self._pending[event.path] = self._pending.get(event.path, "") + event.text
             self._flush_soon()
         else:
-            self._write([*self._texts(), self._line(_WORD.sub("_", type(event).__name__).lower(), _fields_of(event))])
+            self._write([*self._texts(), self._line(type_of(type(event)), _fields_of(event))])
 
     def tell(self, type_: str, /, **fields: Any) -> None:  # noqa: ANN401 - JSON data
         """Log something that is no event of a run."""
@@ -151,6 +151,11 @@ class EventLog:
                 os.ftruncate(self._handle, os.fstat(self._handle).st_size - written)
                 return
             self._size += written
+
+
+def type_of(kind: type) -> str:
+    """What a class of events is called in logs and over HTTP: `TextArrived` is "text_arrived"."""
+    return _WORD.sub("_", kind.__name__).lower()
 
 
 def _fields_of(event: Event) -> dict[str, Any]:

@@ -112,3 +112,12 @@ def between(one: Scored, other: Scored) -> Scored:
     above = math.hypot(other.high - other.value, one.value - one.low)
     method = "difference of two estimates made apart; their intervals' squares added"
     return Estimate(value, n, value - below, value + above, method, one.level)
+
+
+def estimate_cells(scored: Scored) -> tuple[str, str, str]:
+    """Value, interval and n of a number as they stand in a table; the reason where there is no number."""
+    if not isinstance(scored, Estimate):
+        return "not scored", scored.reason, str(scored.n)
+    if scored.low is None or scored.high is None:
+        return figures(scored.value), "", str(scored.n)
+    return figures(scored.value), f"{figures(scored.low)} to {figures(scored.high)}", str(scored.n)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import BriefError, UsageError
+from fabula.base.html import Html, joined, paragraph
+from fabula.base.html import text as html_text
 from fabula.base.plugins import plugins
 from fabula.story.words import count_words
 
@@ -206,6 +208,12 @@ class Story:
     def words(self) -> int:
         """Number of words of `text`."""
         return sum(scene.words for scene in self.scenes)
+
+    def _repr_html_(self) -> Html:
+        rule, blocks = Html("<hr>" if self.breaks else ""), [scene.text.split("\n\n") for scene in self.scenes]
+        scenes = [joined(*(paragraph(block) for block in scene if block.strip())) for scene in blocks]
+        parts = [part for scene in scenes for part in (rule, scene)][1:]
+        return joined(Html(f"<h2>{html_text(self.title)}</h2>" if self.title else ""), *parts)
 
     def manuscript(self) -> str:
         """The story as Markdown: the title as heading; before each scene a comment line that names it, and its break.

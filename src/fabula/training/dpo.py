@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.measure.report.page import estimate_cells
 from fabula.measure.report.pictures import curve_svg
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, estimate_cells
 from fabula.training.examples import LEAST
 from fabula.training.libraries import library
 from fabula.training.report import escaped, table_of

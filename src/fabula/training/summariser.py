@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UsageError
 from fabula.craft.tokens import tokeniser as tokeniser_named
 from fabula.evaluators.rouge.scoring import scores
-from fabula.measure.report.page import estimate_cells
+from fabula.stats.estimate import estimate_cells
 from fabula.stats.intervals import mean_of
 from fabula.training.batches import batch_of
 from fabula.training.examples import LEAST

@@ -9,8 +9,9 @@ from typing import Any
 from fabula.app.planning import order_of_time, plan_of
 from fabula.app.saving import base_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.base.html import Html, figure
 from fabula.story.plan import Plan  # noqa: TC001 - doors read it
-from fabula.story.timeline import timeline_data
+from fabula.story.timeline import timeline_data, timeline_svg
 from fabula.verbs.base import verb
 
 
@@ -33,6 +34,9 @@ class PlanView:
     base: str
     changed: bool
     timeline: Mapping[str, Any]
+
+    def _repr_html_(self) -> Html:
+        return figure(timeline_svg(self.plan, self.order))
 
 
 @verb("GET", "/plan", "story")

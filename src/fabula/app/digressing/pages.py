@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.measure.report.page import estimate_cells
+from fabula.stats.estimate import estimate_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,23 +6,11 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from fabula.app.experiment.tables import complete
+from fabula.base.html import Html, bullets, details, figure, html_table, joined, paragraph, quotation, text
 from fabula.base.version import __version__
-from fabula.measure.report.page import (
-    Html,
-    Section,
-    bullets,
-    details,
-    estimate_cells,
-    figure,
-    html_table,
-    joined,
-    page,
-    paragraph,
-    quotation,
-    report_section,
-    text,
-)
+from fabula.measure.report.page import Section, page, report_section
 from fabula.measure.report.pictures import intervals_svg
+from fabula.stats.estimate import estimate_cells
 from fabula.story import slug
 
 if TYPE_CHECKING:

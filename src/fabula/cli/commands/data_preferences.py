@@ -17,7 +17,7 @@ from fabula.cli.options import Output, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.measure.report.page import estimate_cells
+from fabula.stats.estimate import estimate_cells
 from fabula.training.examples import LEAST
 from fabula.training.pairs import LESSONS
 

@@ -17,7 +17,6 @@ from fabula.base.errors import FabulaError
 from fabula.base.plugins import plugins
 from fabula.base.version import __version__
 from fabula.cli.asked import performing
-from fabula.cli.lazy import brought as commands
 from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.progress import counted
@@ -150,7 +149,8 @@ def _terminal(terminal: Terminal) -> Check:
 
 def _packages() -> Iterator[Check]:
     """What installed packages bring beside systems, evaluators and models, which `systems` and the like list."""
-    kinds = {"format": formats(), "kind of brief": loaders(), "command": commands(), "panel": plugins("fabula.panels")}
+    kinds = {"format": formats(), "kind of brief": loaders()}
+    kinds |= {kind: plugins(f"fabula.{kind}s") for kind in ("command", "panel")}
     for kind, brought in kinds.items():
         for name, plugin in brought.found.items():
             yield Check(f"{kind} {name}", "good", f"from {plugin.source}")

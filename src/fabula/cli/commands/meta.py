@@ -11,6 +11,7 @@ import typer
 from fabula.app.verdict_files import PASSED, common_questions, meta_report, side_of
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
+from fabula.base.html import bullets, figure, joined
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.session import near
@@ -19,7 +20,7 @@ from fabula.cli.terminal import table
 from fabula.evaluators.pairwise.config import MARGIN
 from fabula.measure.ratings import read_ratings
 from fabula.measure.report import csv_of
-from fabula.measure.report.page import Section, bullets, figure, joined, page, report_section
+from fabula.measure.report.page import Section, page, report_section
 from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import PEOPLE

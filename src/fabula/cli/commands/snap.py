@@ -19,8 +19,8 @@ from fabula.cli.terminal import table
 from fabula.craft.narratives import check_people
 from fabula.evaluators.snap_ratings.survey import Shown, survey_form, survey_ratings
 from fabula.measure.ratings import read_ratings, write_ratings
-from fabula.measure.report.page import estimate_cells
 from fabula.project.folder import MAX_FILE, Project
+from fabula.stats.estimate import estimate_cells
 from fabula.stats.intervals import mean_of
 from fabula.story import Story
 from fabula.systems.snap.config import PUBLISHED

@@ -42,11 +42,10 @@ from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
 from fabula.evaluators.pairwise.page import rows_on
 from fabula.measure.ratings import read_ratings
-from fabula.measure.report.page import estimate_cells
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Study
 from fabula.server.running import listening
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, estimate_cells
 from fabula.stats.meta import PEOPLE
 from fabula.stats.verdicts import JUDGE
 

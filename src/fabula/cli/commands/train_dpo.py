@@ -25,7 +25,7 @@ from fabula.cli.training import (
     stop_if_interrupted,
     work_data,
 )
-from fabula.measure.report.page import estimate_cells
+from fabula.stats.estimate import estimate_cells
 
 if TYPE_CHECKING:
     from fabula.app.training_pairs import TrainedPairs

@@ -5,18 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.measure.report.page import (
-    Html,
-    Section,
-    bullets,
-    details,
-    how_list,
-    html_table,
-    joined,
-    page,
-    paragraph,
-    text,
-)
+from fabula.base.html import Html, bullets, details, html_table, joined, paragraph, text
+from fabula.measure.report.page import Section, how_list, page
 from fabula.stats.estimate import figures
 from fabula.story import one_line, readable
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from fabula.base.html import Html, details, figure, html_table, joined, paragraph
 from fabula.evaluators.editorial.agreement import annotations_of, named
 from fabula.evaluators.editorial.report import ALL
-from fabula.measure.report.page import Html, Section, details, figure, html_table, joined, paragraph, report_section
+from fabula.measure.report.page import Section, report_section
 from fabula.measure.report.pictures import intervals_svg
 
 if TYPE_CHECKING:

@@ -5,29 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from fabula.measure.report.page import (
-    Section,
-    bullets,
-    details,
-    differences_table,
-    estimate_cells,
-    figure,
-    how_list,
-    html_table,
-    joined,
-    page,
-    paragraph,
-    quotation,
-)
+from fabula.base.html import bullets, details, figure, html_table, joined, paragraph, quotation
+from fabula.measure.report.page import Section, differences_table, how_list, page
 from fabula.measure.report.pictures import intervals_svg, matrix_svg
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, estimate_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.base.html import Html
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report, Row
-    from fabula.measure.report.page import Html
 
 
 def questions_of(report: Report) -> tuple[str, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fabula.base.html import Html, details, figure, html_table, joined
 from fabula.evaluators.rubric.report import OVERALL, question
-from fabula.measure.report.page import Html, Section, details, figure, html_table, joined, report_section
+from fabula.measure.report.page import Section, report_section
 from fabula.measure.report.pictures import intervals_svg
 
 if TYPE_CHECKING:

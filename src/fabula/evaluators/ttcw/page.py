@@ -5,18 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fabula.measure.report.page import (
-    Html,
-    Section,
-    details,
-    figure,
-    html_table,
-    joined,
-    page,
-    quotation,
-    report_section,
-    text,
-)
+from fabula.base.html import Html, details, figure, html_table, joined, quotation, text
+from fabula.measure.report.page import Section, page, report_section
 from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import Estimate
 

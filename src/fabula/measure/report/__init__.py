@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.extras import package
-from fabula.stats.estimate import Figure
+from fabula.base.html import bullets, html_table, joined
+from fabula.stats.estimate import Figure, estimate_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from pandas import DataFrame
 
     from fabula.measure.ratings import Rating
 
@@ -83,14 +86,18 @@ class Report:
         blank = dict.fromkeys(COLUMNS)
         return [{**blank, "evaluator": self.evaluator, "baseline": row.baseline, **row.as_data()} for row in self.rows]
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+    def to_frame(self) -> DataFrame:
         """The numbers as a pandas data frame, one a line.
 
         Raises:
             UsageError: pandas is not installed; `lines` and `csv_of` do without it.
         """
-        pandas = package("pandas", "A data frame")
-        return pandas.DataFrame(self.lines(), columns=list(COLUMNS))
+        frame: DataFrame = package("pandas", "A data frame").DataFrame(self.lines(), columns=list(COLUMNS))
+        return frame
+
+    def _repr_html_(self) -> str:
+        rows = [(row.of, row.what, *estimate_cells(row.scored)) for row in self.rows]
+        return joined(html_table(("of", "measure", "value", "interval", "n"), rows, (2, 4)), bullets(self.notes))
 
     def as_data(self) -> dict[str, Any]:
         """The report for JSON; the ratings have a file of their own and are only counted here."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.characters import readable
+from fabula.base.html import Html, bullets, details, html_table, joined, text
 from fabula.measure.report import DIFFERENCE
-from fabula.stats.estimate import Estimate, figures
+from fabula.stats.estimate import Estimate, estimate_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fabula.measure.report import Report, Row
-    from fabula.stats.estimate import Scored
-    from fabula.story import Story
 
 _LEAST_P: Final = 0.001
 # No script runs and nothing is fetched, whatever a later change lets through.
@@ -57,86 +54,12 @@ figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto 
 """
 
 
-class Html(str):  # noqa: SLOT000 - a text that is known to be safe markup; slots would add nothing to `str`
-    """Markup that may stand in a page as it is. Make it of foreign text with `text`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Section:
     """A part of a page."""
 
     heading: str
     body: Html
-
-
-def text(said: object) -> Html:
-    """Any text as markup that shows it: all that could be read as markup is escaped. Markup stays as it is."""
-    return said if isinstance(said, Html) else Html(html.escape(readable(str(said))))
-
-
-def joined(*parts: str) -> Html:
-    """Parts one after the other; those that are no `Html` are escaped."""
-    return Html("\n".join(text(part) for part in parts if part))
-
-
-def paragraph(said: str, *, faint: bool = False) -> Html:
-    """A paragraph; a faint one says what goes along with the rest."""
-    return Html(f'<p class="faint">{text(said)}</p>' if faint else f"<p>{text(said)}</p>")
-
-
-def quotation(said: str) -> Html:
-    """A text of somebody else, with its line ends, in a block of its own."""
-    return Html(f"<blockquote>{text(said)}</blockquote>")
-
-
-def story_html(story: Story) -> list[Html]:
-    """A story as a reader reads it: its title, its paragraphs, and a rule where it has breaks."""
-    parts = [Html(f"<h2>{text(story.title)}</h2>")] if story.title else []
-    for number, scene in enumerate(story.scenes):
-        parts += [Html("<hr>")] if number and story.breaks else []
-        parts += [paragraph(block) for block in scene.text.split("\n\n") if block.strip()]
-    return parts
-
-
-def bullets(entries: Iterable[str]) -> Html:
-    """A list with a dot before each entry; nothing if there is no entry."""
-    lines = "".join(f"<li>{text(entry)}</li>" for entry in entries)
-    return Html(f"<ul>{lines}</ul>" if lines else "")
-
-
-def details(summary: str, body: Html) -> Html:
-    """`body` behind `summary`, one click away; the browser opens and closes it without a script."""
-    return Html(f"<details><summary>{text(summary)}</summary>\n{body}\n</details>")
-
-
-def figure(svg: str) -> Html:
-    """A picture of `pictures` in a page."""
-    return Html(f"<figure>{svg}</figure>")
-
-
-def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Html:
-    """A table; `right` numbers the columns that hold figures. Cells that are no `Html` are escaped."""
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        marks = (' class="figure"' if number in right else "" for number in range(len(cells)))
-        scope = ' scope="col"' if tag == "th" else ""
-        return "".join(f"<{tag}{scope}{mark}>{text(cell)}</{tag}>" for cell, mark in zip(cells, marks, strict=True))
-
-    body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
-    # A region that scrolls has to be reachable by keyboard.
-    return Html(
-        f'<div class="wide" tabindex="0"><table><thead><tr>{line(head, "th")}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>"
-    )
-
-
-def estimate_cells(scored: Scored) -> tuple[str, str, str]:
-    """Value, interval and n of a number as they stand in a table; the reason where there is no number."""
-    if not isinstance(scored, Estimate):
-        return "not scored", scored.reason, str(scored.n)
-    if scored.low is None or scored.high is None:
-        return figures(scored.value), "", str(scored.n)
-    return figures(scored.value), f"{figures(scored.low)} to {figures(scored.high)}", str(scored.n)
 
 
 def report_section(report: Report) -> Section:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.measure.report.page import text
+from fabula.base.html import text
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
 from fabula.server.api.depends import RunsDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.api.event_schemas import NAME
 from fabula.server.runs.feed import BATCH
 
 if TYPE_CHECKING:
@@ -24,12 +25,15 @@ MOST: Final = 5_000
 _PAUSE: Final = 0.002  # seconds between two batches of a flood, so that a page has its turn between them
 _RETRY: Final = b"retry: 1000\n\n"
 _BEAT: Final = b": beat\n\n"
+_EVENT: Final = {
+    "type": "string",
+    "contentMediaType": "application/json",
+    "contentSchema": {"$ref": f"#/components/schemas/{NAME}"},
+}
 _EVENTS: Final[dict[str, Any]] = {
     "description": "Each event as JSON: its number `n`, its `project` and `run`, its `type`, and what belongs to it.",
     "content": {
-        "text/event-stream": {
-            "itemSchema": {"type": "object", "required": ["data"], "properties": {"data": {"type": "string"}}}
-        }
+        "text/event-stream": {"itemSchema": {"type": "object", "required": ["data"], "properties": {"data": _EVENT}}}
     },
 }
 _AFTER: Final = Query(ge=0, le=2**53, description="The number of the last event that is known.")

@@ -18,12 +18,12 @@ from fabula.app.reports import Sought, pairs_of, report_named, reports_in, too_l
 from fabula.base.errors import FabulaError, UsageError
 from fabula.measure.ratings import parse_ratings
 from fabula.measure.report.beside import compared
-from fabula.measure.report.page import difference_cells, estimate_cells
+from fabula.measure.report.page import difference_cells
 from fabula.measure.report.pictures import intervals_svg
 from fabula.server.api.depends import ShelfDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.pages.measuring import FormDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, estimate_cells
 from fabula.story import Story, readable
 
 if TYPE_CHECKING:

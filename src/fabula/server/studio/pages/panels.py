@@ -36,7 +36,11 @@ def title_of(name: str) -> str:
 
 @router.get("/{name}", response_model=None)
 async def panel(request: Request, workspace: WorkspaceDep, name: str) -> Response:
-    """What a panel shows of the project."""
+    """What a panel shows of the project.
+
+    Raises:
+        UnknownNameError: no package brings it.
+    """
     known = brought()
     if name not in known:
         raise UnknownNameError("panel", name, known)
