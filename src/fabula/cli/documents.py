@@ -14,6 +14,7 @@ from typing_extensions import TypedDict, is_typeddict
 from fabula.cli.commands.data_list import SetList
 from fabula.cli.commands.doctor import Health
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
+from fabula.story.world import Conflict, Fact, Known
 from fabula.verbs.base import every
 
 # what several documents hold ------------------------------------------------------------------------------------------
@@ -414,18 +415,6 @@ class Exported(TypedDict):
 
 # world and conversations ----------------------------------------------------------------------------------------------
 
-Fact = dict[str, Any]
-"""As `story/world/file.py` writes it; fields that say nothing are left out."""
-
-
-class Conflict(TypedDict):
-    """Two facts that cannot both hold."""
-
-    earlier: Fact
-    later: Fact
-    canon: bool
-    also_in: list[int]
-
 
 class World(TypedDict):
     """What stands at a moment."""
@@ -435,17 +424,17 @@ class World(TypedDict):
     conflicts: list[Conflict]
 
 
-class Known(TypedDict):
+class KnownBy(TypedDict):
     """What somebody takes for true."""
 
     who: str
     at: str | None
-    facts: list[Fact]
+    known: list[Known]
 
 
 WorldChanged = TypedDict(
     "WorldChanged",
-    {"from": str, "to": str, "opened": list[Fact], "closed": list[Fact], "changed": list[dict[str, Fact]]},
+    {"from": str, "to": str, "opened": list[Fact], "closed": list[Fact], "changed": list[tuple[Fact, Fact]]},
 )
 
 
@@ -939,7 +928,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "update": (Written, DryRun),
     "show": (StoryShown, ArtefactShown, CallsShown, RemovedShown, TimelineShown),
     "status": (Status,),
-    "world": (World, Known, WorldChanged, WorldExported, WorldImported),
+    "world": (World, KnownBy, WorldChanged, WorldExported, WorldImported),
     "export": (Exported,),
     "check": (Checked, DryRun),
     "evaluate": (Rated, Evaluators, System, DryRun),
