@@ -22,7 +22,7 @@ SETTINGS: Final = ("Config", "Paper", "Ours")
 # model; what comes of it is what was checked.
 REPLY: Final = "Reply"
 # Named pairs, by their reason.
-REASONS: Final = {
+REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "a table of fabula.toml, whose bounds a person is told of": {
         "RoleTable": ("Sampling",),
         "PriceTable": ("Price",),
