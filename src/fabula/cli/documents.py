@@ -11,8 +11,8 @@ from typing import Any, Final, NotRequired
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
-from fabula.cli.commands.data_list import SetList
-from fabula.cli.commands.doctor import Health
+from fabula.app.health import Health
+from fabula.data.sets import SetList
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 from fabula.story.world import Conflict, Fact, Known
 from fabula.verbs.base import every
