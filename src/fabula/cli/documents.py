@@ -12,7 +12,9 @@ from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
 from fabula.app.health import Health
+from fabula.app.past_calls import AskedCall, RemovedText  # noqa: TC001 - pydantic reads them
 from fabula.data.sets import SetList
+from fabula.engine.journal import Version  # noqa: TC001 - pydantic reads it
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 from fabula.story.world import Conflict, Fact, Known
 from fabula.verbs.base import every
@@ -309,51 +311,18 @@ class ArtefactShown(TypedDict):
     words: int
 
 
-class Message(TypedDict):
-    """A message of a prompt."""
-
-    role: str
-    content: str
-
-
-class Call(TypedDict):
-    """A call that was made."""
-
-    path: str
-    role: str
-    performer: str
-    at: str
-    messages: list[Message]
-    reply: str
-    finish: str
-    sampling: dict[str, Any]
-    usage: Usage
-
-
 class CallsShown(TypedDict):
     """What was asked to make an artefact, or the story."""
 
     artefact: str
-    calls: list[Call]
-
-
-class Removal(TypedDict):
-    """What a rule took out of a reply."""
-
-    path: str
-    artefact: str
-    rule: str
-    why: str
-    text: str
-    words: int
-    at: str
+    calls: list[AskedCall]
 
 
 class RemovedShown(TypedDict):
     """What rules took out."""
 
     artefact: str
-    removed: list[Removal]
+    removed: list[RemovedText]
 
 
 class TimelineShown(TypedDict):
@@ -366,16 +335,6 @@ class TimelineShown(TypedDict):
     present: list[dict[str, Any]]
     order_from: str
     file: str | None
-
-
-class Version(TypedDict):
-    """A version of an artefact."""
-
-    number: int
-    source: str
-    at: str
-    words: int
-    text: str
 
 
 class History(TypedDict):
