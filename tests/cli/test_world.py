@@ -76,8 +76,11 @@ def test_what_somebody_knows(cli: Cli, world: Path) -> None:
         "the keeper", "Mara"
     )
     data = cli("world", "lamp", "--who", "Tobias", "--at", "2", "--json").json
-    assert {(fact["slot"], fact["value"]) for fact in data["facts"]} >= {("state", "dark"), ("eyes", "grey")}
-    assert [fact["outdated"] for fact in data["facts"]] == [False] * len(data["facts"])
+    assert {(one["fact"]["slot"], one["fact"]["value"]) for one in data["known"]} >= {
+        ("state", "dark"),
+        ("eyes", "grey"),
+    }
+    assert [one["outdated"] for one in data["known"]] == [False] * len(data["known"])
     ran = cli("world", "lamp", "--who", "Tobais")
     assert (ran.code, "Did you mean 'Tobias'?" in ran.err) == (2, True)
 
@@ -89,7 +92,7 @@ def test_what_changed_between_two_scenes(cli: Cli, world: Path) -> None:
     ]
     assert "From scene 1 to 3: 2 new, 2 changed, 0 ended." in ran.out
     data = cli("world", "lamp", "--diff", "1", "2", "--json").json
-    assert [(pair["old"]["value"], pair["new"]["value"]) for pair in data["changed"]] == [("lit", "dark")]
+    assert [(old["value"], new["value"]) for old, new in data["changed"]] == [("lit", "dark")]
     assert cli("world", "lamp", "--diff", "2", "2").out.startswith("Nothing changed.")
 
 

@@ -67,7 +67,7 @@ def asserted(world: WorldState) -> list[Fact]:
             fact,
             id=0,
             restates=None if fact.restates is None else places[fact.restates],
-            closed=fact.closed and fact.closed._replace(by=places[fact.closed.by]),
+            closed=fact.closed and replace(fact.closed, by=places[fact.closed.by]),
         )
         for fact in found
     ]

@@ -228,7 +228,9 @@ async def test_plan_world_and_findings_are_looked_at_and_changed(tmp_path: Path)
         world = await api("GET", "/world?most=3")
         assert len(world["facts"]) == 3 < world["total"]
         assert (await api("GET", "/world?most=3&after=3"))["facts"][0]["id"] != world["facts"][0]["id"]
-        assert all("since" in one for one in (await api("GET", "/world?of=Wendy&at=1"))["facts"])
+        wendy = await api("GET", "/world?of=Wendy&at=1")
+        assert [one["fact"]["id"] for one in wendy["known"]] == [one["id"] for one in wendy["facts"]]
+        assert all("since" in one for one in wendy["known"])
         assert (await api.error("GET", "/world?of=Nobody", 404))[1].startswith("Unknown name 'Nobody'")
         assert (await api.error("GET", "/world?at=Elsewhere", 404))[0] == "not_found"
         listed = await api("GET", "/findings")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.story.world import Entity, Fact, Moment, WorldState
+from fabula.story.world import Closing, Entity, Fact, Moment, WorldState
 from fabula.story.world.facts import from_json
 from fabula.story.world.meaning import value_form
 from fabula.story.world.state import NOW
@@ -39,7 +39,7 @@ def held(world: WorldState, scene: int) -> list[tuple[str, object]]:
 
 def test_a_later_assertion_closes_an_earlier_one_and_both_are_kept(world: WorldState) -> None:
     red, blue = world.add([at(1, "coat", "red"), at(3, "coat", "blue", change="update")])
-    assert red.closed == (blue.id, Moment(3), "update")
+    assert red.closed == Closing(blue.id, Moment(3), "update")
     assert [held(world, scene) for scene in (0, 1, 2, 3)] == [
         [],
         [("coat", "red")],
@@ -150,7 +150,7 @@ def test_what_a_person_believes_is_one_by_whatever_name_the_person_is_called(wor
     )
     assert (one.closed, world.snapshot()) == (None, (one, other)), "two people say two things"
     world.same("The Keeper", "Mara")
-    assert world.fact(one.id).closed == (other.id, Moment(2), "unexplained")
+    assert world.fact(one.id).closed == Closing(other.id, Moment(2), "unexplained")
     assert world.snapshot() == (world.fact(other.id),)
     world.add([at(3, "lamp", "broken", modality="believed", source="Mara")])
     assert len(world.snapshot()) == 2, "to say something is not to believe it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.engine.journal import CallFilter
@@ -76,11 +76,14 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class RemovedText:
-    """A piece that a rule took out of a reply, and why there is such a rule."""
+    """A piece that a rule took out of a reply, why there is such a rule, and the artefact that was asked for."""
 
+    path: str
+    artefact: str
     rule: str
     why: str
     text: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +119,14 @@ class CallTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeCall(CallHead):
-    """A call with its prompt, its reply as it came, and all that belongs to it.
+class AskedCall(CallHead):
+    """A call with its prompt, and its reply as it came.
 
     Attributes:
         run: in which it was asked.
         reasoning: what the model thought before it answered, where its server shows that.
         form: the JSON schema that the reply was to have.
         sampling: as it went out; `dropped` could not be sent.
-        removed: what rules took out of the reply.
-        beside: other calls for the same text.
-        sources: artefacts whose texts stand in the prompt.
-        artefact: that it was asked for; empty where there is none.
-        chat: the turn that it was asked for.
-        older: the call before it in the list, and `newer` the one behind it.
     """
 
     run: int
@@ -139,6 +136,21 @@ class WholeCall(CallHead):
     form: dict[str, Any] | None
     sampling: dict[str, Any]
     dropped: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeCall(AskedCall):
+    """A call with all that belongs to it.
+
+    Attributes:
+        removed: what rules took out of the reply.
+        beside: other calls for the same text.
+        sources: artefacts whose texts stand in the prompt.
+        artefact: that it was asked for; empty where there is none.
+        chat: the turn that it was asked for.
+        older: the call before it in the list, and `newer` the one behind it.
+    """
+
     removed: list[RemovedText]
     beside: list[OtherCall]
     sources: list[Source]
@@ -167,15 +179,9 @@ def _line(call: Call, sought: str) -> CallLine:
     return CallLine(*_head(call), _opening(call), _excerpt(texts, sought) if sought else "")
 
 
-def call_of(journal: Journal, number: int, among: CallFilter | None = None) -> WholeCall | None:
-    """One call, with its neighbours `among` those that are wanted; `None` where there is none of this number."""
-    call = next(iter(journal.calls.find(CallFilter(number=number), prompts=True)), None)
-    if call is None:
-        return None
-    wanted = among or CallFilter()
-    older, newer = journal.calls.find(wanted, most=1, before=number), journal.calls.find(wanted, most=1, after=number)
-    prompt = "\n\n".join(text for _, text in call.messages)
-    return WholeCall(
+def asked_call(call: Call) -> AskedCall:
+    """A call that was found with its prompt."""
+    return AskedCall(
         *_head(call),
         call.run,
         [PromptMessage(role, text) for role, text in call.messages],
@@ -184,17 +190,36 @@ def call_of(journal: Journal, number: int, among: CallFilter | None = None) -> W
         dict(call.schema) if call.schema else None,
         dict(call.reply.sent),
         list(call.reply.dropped),
-        [
-            RemovedText(one.rule, why(one.rule), one.text)
-            for one in journal.calls.removals(call.path)
-            if one.path == call.path
-        ],
-        _beside(journal, call),
-        _sources(journal, prompt),
-        artefact_of(journal.artefacts.paths(), call.path),
-        spoken_at(call.path),
-        older[0].id if older else None,
-        newer[0].id if newer else None,
+    )
+
+
+def removed_texts(journal: Journal, under: str = "") -> list[RemovedText]:
+    """What rules took out of replies, of those at or below one path."""
+    artefacts = journal.artefacts.paths()
+    return [
+        RemovedText(one.path, artefact_of(artefacts, one.path), one.rule, why(one.rule), one.text, one.at)
+        for one in journal.calls.removals(under)
+    ]
+
+
+def call_of(journal: Journal, number: int, among: CallFilter | None = None) -> WholeCall | None:
+    """One call, with its neighbours `among` those that are wanted; `None` where there is none of this number."""
+    call = next(iter(journal.calls.find(CallFilter(number=number), prompts=True)), None)
+    if call is None:
+        return None
+    wanted = among or CallFilter()
+    older, newer = journal.calls.find(wanted, most=1, before=number), journal.calls.find(wanted, most=1, after=number)
+    prompt = "\n\n".join(text for _, text in call.messages)
+    asked = asked_call(call)
+    return WholeCall(
+        **{one.name: getattr(asked, one.name) for one in fields(asked)},
+        removed=[one for one in removed_texts(journal, call.path) if one.path == call.path],
+        beside=_beside(journal, call),
+        sources=_sources(journal, prompt),
+        artefact=artefact_of(journal.artefacts.paths(), call.path),
+        chat=spoken_at(call.path),
+        older=older[0].id if older else None,
+        newer=newer[0].id if newer else None,
     )
 
 

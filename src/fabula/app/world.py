@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,10 +20,12 @@ from fabula.story.world.meaning import name_key
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fabula.story.world import Conflict
     from fabula.story.world.file import WorldFile
 
 WORLD_FILE: Final = Path(".fabula") / "world.db"
 READ_FILE: Final = Path(OUT) / "facts.json"
+_MOST_ALSO: Final = 100  # places of a conflict that are told
 _FOLDER: Final = "world"  # of what runs write
 
 
@@ -78,6 +81,11 @@ def world_files(project: Project) -> list[Path]:
     files = sorted(plain_files(project.folder / _FOLDER, "*.json"), key=lambda file: (len(file.stem), file.stem))
     story = project.story_file
     return files[: len(Story.parse(read_text(story, MAX_STORY)).scenes)] if story.is_file() else files
+
+
+def conflicts_at(state: WorldState, at: Moment) -> list[Conflict]:
+    """What cannot both be true up to a moment, each with at most 100 of the places where it is told again."""
+    return [replace(one, also=one.also[:_MOST_ALSO]) for one in state.conflicts() if one.later.told <= at]
 
 
 def moment_of(state: WorldState, scene: str) -> Moment:

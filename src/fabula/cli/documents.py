@@ -11,9 +11,12 @@ from typing import Any, Final, NotRequired
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
-from fabula.cli.commands.data_list import SetList
-from fabula.cli.commands.doctor import Health
+from fabula.app.health import Health
+from fabula.app.past_calls import AskedCall, RemovedText  # noqa: TC001 - pydantic reads them
+from fabula.data.sets import SetList
+from fabula.engine.journal import Version  # noqa: TC001 - pydantic reads it
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
+from fabula.story.world import Conflict, Fact, Known
 from fabula.verbs.base import every
 
 # what several documents hold ------------------------------------------------------------------------------------------
@@ -308,51 +311,18 @@ class ArtefactShown(TypedDict):
     words: int
 
 
-class Message(TypedDict):
-    """A message of a prompt."""
-
-    role: str
-    content: str
-
-
-class Call(TypedDict):
-    """A call that was made."""
-
-    path: str
-    role: str
-    performer: str
-    at: str
-    messages: list[Message]
-    reply: str
-    finish: str
-    sampling: dict[str, Any]
-    usage: Usage
-
-
 class CallsShown(TypedDict):
     """What was asked to make an artefact, or the story."""
 
     artefact: str
-    calls: list[Call]
-
-
-class Removal(TypedDict):
-    """What a rule took out of a reply."""
-
-    path: str
-    artefact: str
-    rule: str
-    why: str
-    text: str
-    words: int
-    at: str
+    calls: list[AskedCall]
 
 
 class RemovedShown(TypedDict):
     """What rules took out."""
 
     artefact: str
-    removed: list[Removal]
+    removed: list[RemovedText]
 
 
 class TimelineShown(TypedDict):
@@ -365,16 +335,6 @@ class TimelineShown(TypedDict):
     present: list[dict[str, Any]]
     order_from: str
     file: str | None
-
-
-class Version(TypedDict):
-    """A version of an artefact."""
-
-    number: int
-    source: str
-    at: str
-    words: int
-    text: str
 
 
 class History(TypedDict):
@@ -414,18 +374,6 @@ class Exported(TypedDict):
 
 # world and conversations ----------------------------------------------------------------------------------------------
 
-Fact = dict[str, Any]
-"""As `story/world/file.py` writes it; fields that say nothing are left out."""
-
-
-class Conflict(TypedDict):
-    """Two facts that cannot both hold."""
-
-    earlier: Fact
-    later: Fact
-    canon: bool
-    also_in: list[int]
-
 
 class World(TypedDict):
     """What stands at a moment."""
@@ -435,17 +383,17 @@ class World(TypedDict):
     conflicts: list[Conflict]
 
 
-class Known(TypedDict):
+class KnownBy(TypedDict):
     """What somebody takes for true."""
 
     who: str
     at: str | None
-    facts: list[Fact]
+    known: list[Known]
 
 
 WorldChanged = TypedDict(
     "WorldChanged",
-    {"from": str, "to": str, "opened": list[Fact], "closed": list[Fact], "changed": list[dict[str, Fact]]},
+    {"from": str, "to": str, "opened": list[Fact], "closed": list[Fact], "changed": list[tuple[Fact, Fact]]},
 )
 
 
@@ -939,7 +887,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "update": (Written, DryRun),
     "show": (StoryShown, ArtefactShown, CallsShown, RemovedShown, TimelineShown),
     "status": (Status,),
-    "world": (World, Known, WorldChanged, WorldExported, WorldImported),
+    "world": (World, KnownBy, WorldChanged, WorldExported, WorldImported),
     "export": (Exported,),
     "check": (Checked, DryRun),
     "evaluate": (Rated, Evaluators, System, DryRun),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
 from fabula.base.errors import UnknownNameError
 
@@ -73,6 +73,35 @@ class DataSet:
         if not self.marks:
             return folder.is_dir() and any(folder.iterdir())
         return any(True for mark in self.marks for _ in folder.glob(mark))
+
+
+@dataclass(frozen=True, slots=True)
+class SetHere:
+    """A data set that fabula knows, where it is (null: nobody said where to look), and which commands take it."""
+
+    set: DataSet
+    folder: str | None
+    here: bool | None
+    bytes: int | None
+    used_by: tuple[str, ...]
+
+    @classmethod
+    def of(cls, one: DataSet, folder: Path | None, uses: tuple[str, ...]) -> Self:
+        """What there is of a set in the folder of all sets."""
+        if folder is None:
+            return cls(one, None, None, None, uses)
+        where = one.folder(folder)
+        here = one.is_in(where)
+        size = sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) if here else None
+        return cls(one, str(where), here, size, uses)
+
+
+@dataclass(frozen=True, slots=True)
+class SetList:
+    """The data sets."""
+
+    folder: str | None
+    sets: list[SetHere]
 
 
 _STORIES: Final = "https://storage.googleapis.com/tell-me-a-story/tell-me-a-story"

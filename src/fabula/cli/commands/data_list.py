@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final
 
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import DATA_FOLDER, Output, bundled
 from fabula.cli.terminal import table
-from fabula.data.sets import SETS, DataSet
+from fabula.data.sets import SETS, SetHere, SetList
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,43 +25,13 @@ _USES: Final[Mapping[Holds, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SetHere:
-    """A data set that fabula knows, where it is (null: nobody said where to look), and which commands take it."""
-
-    set: DataSet
-    folder: str | None
-    here: bool | None
-    bytes: int | None
-    used_by: tuple[str, ...]
-
-    @classmethod
-    def of(cls, one: DataSet, folder: Path | None) -> Self:
-        """What there is of a set in the folder of all sets."""
-        uses = _USES[one.holds]
-        if folder is None:
-            return cls(one, None, None, None, uses)
-        where = one.folder(folder)
-        here = one.is_in(where)
-        size = sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) if here else None
-        return cls(one, str(where), here, size, uses)
-
-
-@dataclass(frozen=True, slots=True)
-class SetList:
-    """The data sets."""
-
-    folder: str | None
-    sets: list[SetHere]
-
-
 @bundled
 def list_sets(common: Output, data: Annotated[str, DATA_FOLDER] = "") -> None:
     """List the data sets that fabula knows: what they hold, under which licence, and whether they are here."""
     terminal = terminal_of(common)
     folder = Path(data) if data else None
     rows: list[tuple[str, ...]] = [("set", "what it holds", "licence", "here", "for")]
-    sets = [SetHere.of(one, folder) for one in SETS.values()]
+    sets = [SetHere.of(one, folder, _USES[one.holds]) for one in SETS.values()]
     rows += [_row(one) for one in sets]
     terminal.say(table(rows))
     terminal.advise(

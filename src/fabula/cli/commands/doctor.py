@@ -6,13 +6,14 @@ import asyncio
 import platform
 import shutil
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import typer
 
+from fabula.app.health import Check, Health
 from fabula.base.errors import FabulaError
 from fabula.base.plugins import plugins
 from fabula.base.version import __version__
@@ -41,25 +42,6 @@ No model is here that could write yet. One of these brings one:
   pip install 'fabula[providers]'                               a server of yours, or a provider whose key is set
   fabula write brief.md --model paste                           your chat window, by copy and paste
 `fabula sample demo` has a finished story on which all else can be tried without one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing looked at: "good", "missing" (some things will not work) or "bad" (it must be corrected)."""
-
-    name: str
-    state: Literal["good", "missing", "bad"]
-    about: str
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """What this machine has."""
-
-    version: str
-    healthy: bool
-    checks: list[Check]
-    keys: dict[str, bool]
 
 
 @bundled

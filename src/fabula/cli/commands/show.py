@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from difflib import unified_diff
 from itertools import pairwise
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.bills import usage_data
-from fabula.app.past_calls import artefact_of
+from fabula.app.past_calls import asked_call, removed_texts
 from fabula.app.planning import PLAN_FILE, order_of_time, plan_of
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
@@ -22,7 +22,6 @@ from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.engine.journal import CallFilter
 from fabula.engine.making import notes_of
-from fabula.engine.replies.rules import why
 from fabula.project.folder import MAX_STORY
 from fabula.project.telling import imported_from
 from fabula.story import Story, count_words
@@ -32,8 +31,9 @@ from fabula.story.timeline import timeline_data, timeline_svg, timeline_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.app.past_calls import RemovedText
     from fabula.cli.terminal import Terminal
-    from fabula.engine.journal import Call, Removal, Version
+    from fabula.engine.journal import Call, Version
     from fabula.project.folder import Project
     from fabula.story.plan import Plan
 
@@ -75,12 +75,12 @@ def show(
     with project.journal as journal:
         path = project.artefact(journal, name) if name else ""
         if removed:
-            _removed(terminal, path, journal.calls.removals(path), journal.artefacts.paths())
+            _removed(terminal, path, removed_texts(journal, path))
             return
         if prompts:
             calls = journal.calls.find(CallFilter(under=path), prompts=True)
             terminal.say("\n\n".join(_call(call) for call in calls) or "Nothing was asked.")
-            terminal.document({"artefact": path, "calls": [_call_data(call) for call in calls]})
+            terminal.document({"artefact": path, "calls": [asdict(asked_call(call)) for call in calls]})
             return
         if path:
             text = journal.artefacts.newest(path) or ""
@@ -107,35 +107,22 @@ def _no_story(project: Project) -> str:
     return "There is no story yet. Write it with `fabula write`, or see `fabula status`."
 
 
-def _removed(terminal: Terminal, path: str, removals: Sequence[Removal], artefacts: Sequence[str]) -> None:
+def _removed(terminal: Terminal, path: str, removals: Sequence[RemovedText]) -> None:
     """Print what rules took out, the pieces of each rule under its reason."""
-    by_rule: dict[str, list[Removal]] = {}
+    by_rule: dict[str, list[RemovedText]] = {}
     for one in removals:
         by_rule.setdefault(one.rule, []).append(one)
-    parts = [f"{rule} ({len(found)}): {why(rule)}\n\n{_pieces(found, artefacts)}" for rule, found in by_rule.items()]
+    parts = [f"{rule} ({len(found)}): {found[0].why}\n\n{_pieces(found)}" for rule, found in by_rule.items()]
     terminal.say("\n\n".join(parts) or "No rule took anything out.")
     if removals:
         terminal.advise("`fabula show NAME --prompts` has the replies as they came; `fabula edit` puts a piece back.")
-    pieces = [
-        {
-            "path": one.path,
-            "artefact": artefact_of(artefacts, one.path),
-            "rule": one.rule,
-            "why": why(one.rule),
-            "text": one.text,
-            "words": count_words(one.text),
-            "at": one.at,
-        }
-        for one in removals
-    ]
-    terminal.document({"artefact": path, "removed": pieces})
+    terminal.document({"artefact": path, "removed": [asdict(one) for one in removals]})
 
 
-def _pieces(removals: Sequence[Removal], artefacts: Sequence[str]) -> str:
+def _pieces(removals: Sequence[RemovedText]) -> str:
     shown = []
     for one in removals:
-        artefact = artefact_of(artefacts, one.path)
-        place = one.path if artefact in ("", one.path) else f"{one.path} (of {artefact})"
+        place = one.path if one.artefact in ("", one.path) else f"{one.path} (of {one.artefact})"
         shown.append(f"  {place}\n{indent(one.text.strip(), '    ')}")
     return "\n\n".join(shown)
 
@@ -144,20 +131,6 @@ def _call(call: Call) -> str:
     head = f"=== {call.path}  role {call.role}, by {call.performer}, {call.at}"
     asked = "\n".join(f"--- {who}\n{text}" for who, text in call.messages)
     return f"{head}\n{asked}\n--- reply ({call.reply.finish})\n{call.reply.text}"
-
-
-def _call_data(call: Call) -> dict[str, Any]:
-    return {
-        "path": call.path,
-        "role": call.role,
-        "performer": call.performer,
-        "at": call.at,
-        "messages": [{"role": who, "content": text} for who, text in call.messages],
-        "reply": call.reply.text,
-        "finish": call.reply.finish,
-        "sampling": dict(call.reply.sent),
-        "usage": usage_data(call.reply.usage),
-    }
 
 
 # the timeline -------------------------------------------------------------------------------------------------------
@@ -224,16 +197,7 @@ def history(
                 "\nYour notes, which hold until you undo or edit:\n" + "\n".join(f"- {note}" for note in notes)
             )
         terminal.advise(f"`fabula edit {path} --to N` goes back to one of them.")
-    terminal.document(
-        {
-            "artefact": path,
-            "notes": list(notes),
-            "versions": [
-                {"number": v.number, "source": v.source, "at": v.at, "words": count_words(v.text), "text": v.text}
-                for v in versions
-            ],
-        }
-    )
+    terminal.document({"artefact": path, "notes": list(notes), "versions": [asdict(one) for one in versions]})
 
 
 def _diffs(versions: list[Version]) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from fabula.app.facts_shown import modality_shown, value_shown, witnesses_shown
-from fabula.app.world import WORLD_FILE, moment_of, person_of, world_of
+from fabula.app.world import WORLD_FILE, conflicts_at, moment_of, person_of, world_of
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import place_named, terminal_of
@@ -21,16 +21,17 @@ from fabula.cli.terminal import table
 from fabula.project.folder import Project
 from fabula.story import one_line
 from fabula.story.world import Entity, WorldState
-from fabula.story.world.file import fact_data, read_world, write_world
+from fabula.story.world.file import read_world, write_world
 from fabula.story.world.graph import graph_of, graphml, mermaid
+from fabula.verbs.base import as_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.story.world import Conflict, Diff, Fact, Known
+    from fabula.story.world import Conflict, Fact, Known
 
-_MOST_ROWS, _MOST_CONFLICTS, _MOST_ALSO, _WIDE = 200, 10, 100, 48
+_MOST_ROWS, _MOST_CONFLICTS, _WIDE = 200, 10, 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ def _export(terminal: Terminal, state: WorldState, views: Views, transfer: Trans
 def _show(terminal: Terminal, state: WorldState, views: Views) -> None:
     at = moment_of(state, views.at)
     facts = state.snapshot(at)
-    conflicts = [one for one in state.conflicts() if one.later.told <= at]
+    conflicts = conflicts_at(state, at)
     head = ("about", "what", "value", "scene", "known to")
     terminal.say(_rows(head, [(*_words(fact), _short(witnesses_shown(fact))) for fact in facts]) or "Nothing is known.")
     terminal.say(
@@ -169,8 +170,8 @@ def _show(terminal: Terminal, state: WorldState, views: Views) -> None:
     terminal.document(
         {
             "at": views.at or None,
-            "facts": [fact_data(fact) for fact in facts],
-            "conflicts": [_conflict_data(one) for one in conflicts],
+            "facts": [as_data(fact) for fact in facts],
+            "conflicts": [as_data(one) for one in conflicts],
         }
     )
 
@@ -184,12 +185,7 @@ def _show_known(terminal: Terminal, state: WorldState, views: Views) -> None:
     terminal.say(
         f"\n{who} takes {counted(len(known), 'fact')} for true; {outdated} of them changed without their knowing."
     )
-    facts = [
-        fact_data(one.fact)
-        | {"since": {"scene": one.since.scene, "offset": one.since.offset}, "outdated": one.outdated}
-        for one in known
-    ]
-    terminal.document({"who": who, "at": views.at or None, "facts": facts})
+    terminal.document({"who": who, "at": views.at or None, "known": [as_data(one) for one in known]})
 
 
 def _known_row(known: Known) -> tuple[str, ...]:
@@ -207,15 +203,7 @@ def _show_diff(terminal: Terminal, state: WorldState, scenes: tuple[str, str]) -
         f"\nFrom scene {scenes[0]} to {scenes[1]}: {len(found.opened)} new, {len(found.changed)} changed, "
         f"{len(found.closed)} ended."
     )
-    terminal.document({"from": scenes[0], "to": scenes[1], **_diff_data(found)})
-
-
-def _diff_data(found: Diff) -> dict[str, Any]:
-    return {
-        "opened": [fact_data(fact) for fact in found.opened],
-        "closed": [fact_data(fact) for fact in found.closed],
-        "changed": [{"old": fact_data(old), "new": fact_data(new)} for old, new in found.changed],
-    }
+    terminal.document({"from": scenes[0], "to": scenes[1], **as_data(found)})
 
 
 def _rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -250,12 +238,3 @@ def _conflict(one: Conflict) -> str:
         f"{one.later.subject}, {one.later.slot}: in scene {one.earlier.told.scene} {_value(one.earlier)!r} {kind}, "
         f"in scene {one.later.told.scene} it is {_value(one.later)!r}"
     )
-
-
-def _conflict_data(one: Conflict) -> dict[str, Any]:
-    return {
-        "earlier": fact_data(one.earlier),
-        "later": fact_data(one.later),
-        "canon": one.canon,
-        "also_in": [at.scene for at in one.also[:_MOST_ALSO]],
-    }

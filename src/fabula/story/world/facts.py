@@ -14,12 +14,12 @@ from fabula.base.errors import UsageError
 from fabula.base.remembering import remembered
 from fabula.story import one_line, readable
 from fabula.story.plan import story_time
-from fabula.story.world.meaning import slot_form, value_form
+from fabula.story.world.meaning import Value, slot_form, value_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fabula.story.world.meaning import Scalar, Value
+    from fabula.story.world.meaning import Scalar
 
 Modality: TypeAlias = Literal["asserted", "reported", "believed", "planned", "hypothetical", "dream", "author"]
 Durability: TypeAlias = Literal["permanent", "durable", "transient"]
@@ -54,7 +54,8 @@ class Moment(NamedTuple):
 START: Final = Moment(0)
 
 
-class Closing(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Closing:
     """What ended a fact: the fact `by` that replaced it, where that was told, and how it accounts for the change."""
 
     by: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads it
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from fabula.story.world.collisions import Tellings, earliest_collisions
 from fabula.story.world.facts import Fact, Moment, true_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from fabula.story.world.index import Index, Key
 

@@ -214,8 +214,9 @@ def _statements(batch: Batch, index: Index) -> Iterator[tuple[str, list[Sequence
 
 
 def _closing(fact: Fact) -> tuple[object, ...]:
-    by, at, reason = fact.closed or (None, (None, None), None)
-    return (fact.restates, by, *at, reason, fact.withdrawn)
+    ended = fact.closed
+    closing = (ended.by, *ended.at, ended.reason) if ended else (None, None, None, None)
+    return (fact.restates, *closing, fact.withdrawn)
 
 
 def _state(fact: Fact, index: Index) -> tuple[object, ...]:
