@@ -356,7 +356,7 @@ class _Draft:
     def loops(self) -> None:
         """Cut where a loop begins, and drop repeated sentences."""
         found = read_sentences(self.text, self._sentences())
-        start = loop_start(self.text, found, notes=self.notes)
+        start = loop_start(self.text, found)
         if start is not None:
             self._cut(start, "loop")
             found = read_sentences(self.text, self._sentences())
