@@ -43,7 +43,7 @@ def test_a_real_reply_is_cleaned_as_a_reader_would(name: str) -> None:
     assert " ".join(words[-6:]) == found["ends"]
     assert count_words(cleaned.text) == found["words"]
     assert list(dict.fromkeys(dropped.kind for dropped in cleaned.dropped)) == found["dropped"]
-    assert loop_start(cleaned.text, read_sentences(cleaned.text), notes=found["kind"] == "notes") is None
+    assert loop_start(cleaned.text, read_sentences(cleaned.text)) is None
     assert not words or found["kind"] == "notes" or ends_whole(cleaned.text)
     assert not any(line.strip(" []#*:") in LABELS for line in cleaned.text.splitlines())
     assert "<<" not in cleaned.text

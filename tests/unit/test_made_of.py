@@ -11,7 +11,7 @@ from fabula.engine.journal import Journal
 from fabula.engine.lines import apart, digest, side_by_side
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Run, RunContext
+from fabula.engine.run import Run, RunContext, has_author_text, retaken, was_made
 from fabula.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
@@ -148,6 +148,55 @@ async def test_a_dry_run_does_not_know_what_has_read_what_is_to_be_made(
     assert sorted(dry.context.dry_run.stale) == sorted(stale)
     assert await made(journal, steps) == retaken  # the same text came out, so what has read it is given again
     assert await made(journal, steps) == ""
+
+
+async def test_a_reply_outside_of_all_texts_is_read_too(journal: Journal) -> None:
+    def after(asked: str) -> Callable[[Work], Awaitable[None]]:
+        async def steps(work: Work) -> None:
+            await work.run.ask("writer", "part", name=asked)
+            await work.keep("a")
+
+        return steps
+
+    assert [await made(journal, after(asked)) for asked in ("one", "one", "two", "one")] == ["a", "", "a", ""]
+
+
+async def test_whether_a_text_is_the_authors_or_was_made_is_read_too(journal: Journal) -> None:
+    async def looks(work: Work) -> None:
+        has_author_text(work.run, "b")
+        await work.keep("a")
+
+    async def compares(work: Work) -> None:
+        was_made(work.run, "b", "The author's.")
+        await work.keep("c")
+
+    assert [await made(journal, looks), await made(journal, compares)] == ["a", "c"]
+    journal.decisions.add("b", "edit", "The author's.")
+    assert [await made(journal, looks), await made(journal, compares)] == ["a", ""]
+    journal.artefacts.keep("b", "The author's.", "made")
+    assert [await made(journal, looks), await made(journal, compares)] == ["", "c"]
+
+
+async def test_another_take_of_the_whole_is_another_take_of_its_parts(journal: Journal) -> None:
+    async def steps(work: Work) -> None:
+        work.run = retaken(work.run, "whole")
+        await work.keep("a")
+
+    assert [await made(journal, steps), await made(journal, steps)] == ["a", ""]
+    journal.decisions.add("whole", "retake")
+    assert [await made(journal, steps), await made(journal, steps)] == ["a", ""]
+
+
+async def test_what_other_texts_are_made_inside_of_is_made_each_time(journal: Journal) -> None:
+    async def steps(work: Work) -> None:
+        async def make(own: Run) -> str:
+            work.made.append("outer ")
+            work.run = own
+            return await work.keep("a")
+
+        await work.run.keep("whole", make, folder="story")
+
+    assert [await made(journal, steps), await made(journal, steps)] == ["outer whole/a", "outer "]
 
 
 async def test_an_approval_makes_nothing_anew(journal: Journal) -> None:

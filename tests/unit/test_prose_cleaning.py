@@ -166,7 +166,6 @@ def test_a_sentence_that_the_brief_asks_for_stays() -> None:
     assert cleaned.text == f"{wished}\n\n{STORY}"
 
 
-COLOURS = ("red", "blue", "grey", "pink", "teal", "gold", "lime", "dark", "pale", "warm")
 FRESH = (
     "Odile opened the oven before dawn, as her mother had done. The mayor was the first at the door, and he took the "
     "smallest loaf. By noon three couples had parted and one had met."
@@ -183,8 +182,6 @@ FRESH = (
         "No! " * 40,
         "".join(f"The old lamp in the tower shone {n} on the quiet water. " for n in ("red", "blue", "low") * 6),
         "".join(f"The day after that, the baker sold {n} loaves to the mayor.\n\n" for n in range(12)),
-        "".join(f"She has a bright {c} scarf from the {c} shop.\n" for c in COLOURS[:7]),
-        ", ".join(f"a {c} loaf" for c in COLOURS * 4) + ".",
     ],
 )
 def test_loops_are_cut_where_they_begin(loop: str) -> None:
@@ -293,11 +290,6 @@ def test_one_sentence_about_a_story_or_a_character_who_speaks_of_stories_stays()
     text = "Mara lit the lamp. The story ended there, and the boy slept."
     text += ' "The story ends badly," she said. "The next part is worse."'
     assert clean_prose(text, labels=(), last=False, aids=True).text == text
-
-
-def test_an_asterisk_before_a_line_of_prose_goes_and_a_scene_break_stays() -> None:
-    cleaned = clean_prose("* Mara lit the lamp.\n\n* * *\n\n* The boat was late.", labels=(), last=False, aids=True)
-    assert cleaned.text == "Mara lit the lamp.\n\n* * *\n\nThe boat was late."
 
 
 # replies of capable models --------------------------------------------------------------------------------------------
@@ -448,19 +440,6 @@ def test_names_of_the_brief_and_signs_in_another_script_stay(text: str) -> None:
 def test_a_capable_model_may_have_a_person_speak_in_another_script() -> None:
     text = '"Спасибо," she said. The wind rose over the cape.'
     assert clean_prose(text, labels=LABELS, last=True, echo=[BRIEF], aids=False) == Cleaned(text, ())
-
-
-@pytest.mark.parametrize(
-    "note",
-    ["**Next Sentence:**", "**Next Sentence**:", "__Final paragraph:__", "**Rest of the Story:**", "**Scene 2:**"],
-)
-def test_what_a_small_model_calls_the_pieces_of_its_text_goes(note: str) -> None:
-    cleaned = clean_for(f"The wind rose over the cape. {note} Tobias came up the stairs with bread.")
-    assert cleaned.text == "The wind rose over the cape. Tobias came up the stairs with bread."
-    assert kinds(cleaned) == ["label"]
-    assert clean_for("The wind rose over the cape.\n\nNext sentence: Tobias came up.").text == (
-        "The wind rose over the cape.\n\nTobias came up."
-    )
 
 
 def test_a_bold_name_before_speech_is_no_note_on_the_text() -> None:

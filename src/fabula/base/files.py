@@ -9,16 +9,17 @@ import os
 import re
 import secrets
 import stat
+import sys
 import zlib
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import DiskFullError, LockedError, ProjectError, UsageError
 from fabula.base.locks import lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 TEMP_PREFIX: Final = ".fabula-"
 BEGUN_BY: Final = "FABULA_BEGUN_BY"
@@ -26,6 +27,11 @@ BEGUN_BY: Final = "FABULA_BEGUN_BY"
 STUDIO: Final = "studio"
 PRIVATE: Final = 0o600
 """The mode of a file that nobody but its owner is to read: a journal, a chat."""
+_HOMES: Final = {  # below the user's own folder, and on a Mac below its `Library`
+    "CACHE": (".cache", "Caches"),
+    "DATA": (".local/share", "Application Support"),
+    "STATE": (".local/state", "Application Support"),
+}
 _TEMP: Final = re.compile(rf"{re.escape(TEMP_PREFIX)}[0-9a-f]{{16}}\.tmp")
 _DEVICES: Final = (("/", "dev"), ("/", "proc"))  # as in `/dev/stdin`, which a person types
 _MEMORY: Final = ("/", "dev", "shm")  # a disk like any other
@@ -409,3 +415,16 @@ def inside(folder: Path, name: str) -> Path:
     if not stays:
         raise UsageError(f"{path} is a link that leaves {folder}. Put the file itself there.")
     return path
+
+
+def user_folder(kind: Literal["CACHE", "DATA", "STATE"], environ: Mapping[str, str]) -> Path:
+    """`fabula` in the user's folder of a kind: what can be had again, what is the user's, what was settled on the way.
+
+    A relative `XDG_CACHE_HOME` (or `_DATA_`, `_STATE_`) is ignored, as the XDG base directory specification asks.
+    """
+    above = Path(environ.get(f"XDG_{kind}_HOME", ""))
+    if not above.is_absolute():
+        usual, on_mac = _HOMES[kind]
+        user = Path(environ.get("HOME") or Path.home())
+        above = user / "Library" / on_mac if sys.platform == "darwin" else user / usual
+    return above / "fabula"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from fabula.base.errors import UnknownNameError
+from fabula.base.files import user_folder
 from fabula.models.base import Sampling
 from fabula.models.hub import PREFIX, Weights, fetched_file
 
@@ -159,15 +159,8 @@ def models_home(environ: Mapping[str, str]) -> Path:
 
 
 def cache_home(environ: Mapping[str, str]) -> Path:
-    """The folder of what can be fetched or measured again: `fabula` in the user's cache folder.
-
-    A relative `XDG_CACHE_HOME` is ignored, as the XDG base directory specification asks.
-    """
-    cache = Path(environ.get("XDG_CACHE_HOME", ""))
-    if not cache.is_absolute():
-        user = Path(environ.get("HOME") or Path.home())
-        cache = user / "Library" / "Caches" if sys.platform == "darwin" else user / ".cache"
-    return cache / "fabula"
+    """The folder of what can be fetched or measured again: `fabula` in the user's cache folder."""
+    return user_folder("CACHE", environ)
 
 
 def local_path(name: str, home: Path) -> Path:

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ModelUnavailableError, ProjectError, UsageError
-from fabula.base.files import PRIVATE, held, inside, make_folder, read_text, write_atomically
+from fabula.base.files import PRIVATE, held, inside, make_folder, read_text, user_folder, write_atomically
 from fabula.engine.roles import role_key
 from fabula.models.adapters import GGUF, Adapted, digest_of, read_adapter
 from fabula.models.known import DIGITS, find_weights, models_home
@@ -197,15 +196,8 @@ class Place:
 
 
 def learned_home(environ: Mapping[str, str]) -> Path:
-    """The folder with what was learned, of all authors: `fabula/learned` in the user's data folder.
-
-    A relative `XDG_DATA_HOME` is ignored, as the XDG base directory specification asks.
-    """
-    data = Path(environ.get("XDG_DATA_HOME", ""))
-    if not data.is_absolute():
-        user = Path(environ.get("HOME") or Path.home())
-        data = user / "Library" / "Application Support" if sys.platform == "darwin" else user / ".local" / "share"
-    return data / "fabula" / "learned"
+    """The folder with what was learned, of all authors: `fabula/learned` in the user's data folder."""
+    return user_folder("DATA", environ) / "learned"
 
 
 def place_of(author: str, environ: Mapping[str, str]) -> Place:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import file_digest
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.addresses import is_loopback
 from fabula.base.errors import UsageError
-from fabula.base.files import make_folder, read_text, write_atomically
+from fabula.base.files import make_folder, read_text, user_folder, write_atomically
 from fabula.engine.folders import digest_of, is_path, whole_path
 
 if TYPE_CHECKING:
@@ -155,12 +154,8 @@ def _address(table: Mapping[str, Any], model: str) -> Iterator[Act]:
 
 
 def state_home() -> Path:
-    """`fabula` in the user's state folder; a relative `XDG_STATE_HOME` is ignored, as its standard asks."""
-    state = Path(os.environ.get("XDG_STATE_HOME", ""))
-    if not state.is_absolute():
-        user = Path.home()
-        state = user / "Library/Application Support" if sys.platform == "darwin" else user / ".local/state"
-    return state / "fabula"
+    """`fabula` in the user's state folder."""
+    return user_folder("STATE", os.environ)
 
 
 def _place() -> Path:

@@ -199,13 +199,6 @@ _NUMBERED: Final = re.compile(
     r"[^.!?\n]{0,60}\Z",
     _I,
 )
-_PIECE: Final = r"(?:sentence|paragraph|passage|scene|part|section|chapter|story|ending|continuation|text|note)s?"
-STAGE_NOTE: Final = re.compile(
-    rf"(?:\*\*|__)(?:[^*_\n]{{0,40}} )?{_PIECE}(?: [^*_\n]{{1,20}})?(?::(?:\*\*|__)|(?:\*\*|__):)[ \t]*|"
-    rf"^[ \t]*(?:next|previous|following|final|last|first) {_PIECE}:[ \t]*",
-    _I | re.MULTILINE,
-)
-"""What a small model writes of the pieces of its text into the text: "**Next Sentence:**"."""
 _TITLE: Final = re.compile(r"(?:\*\*|__)?(?:story )?title(?:\*\*|__)?:", _I)
 
 

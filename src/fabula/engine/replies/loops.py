@@ -1,8 +1,8 @@
 """Runaway repetition in prose: where it begins, and sentences that the text holds already.
 
 A word is *repeated* if it belongs to a run of four words that stood in the text before. Fluent prose has few of these
-(names, idioms); a loop has little else, also when each round changes a word or two. A second look catches lists that
-drift: sentence after sentence built alike with a new word in one place. Work is linear in the length of the text.
+(names, idioms); a loop has little else, also when each round changes a word or two. Work is linear in the length of the
+text.
 """
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
@@ -29,12 +29,9 @@ _WINDOW: Final = 32  # words looked at together
 _LOOP_SHARE: Final = 0.72  # of repeated words in a window
 _AHEAD: Final = 150  # words; a loop goes on, while a passage that stands twice is followed by new ones
 _AHEAD_SHARE: Final = 0.5
-_SMALL_LOOP: Final = 12  # words of one unit's immediate repeats
+_SMALL_LOOP: Final = 12  # words; fewer are none
 _REPEAT_WORDS: Final = 12  # a repeated sentence of this length is dropped by itself; shorter ones may be a refrain
 _REPEAT_SHARE: Final = 0.9
-_DRIFT_ALIKE: Final = 0.6
-_COMMAS: Final = 24
-_COMMA_WORDS: Final = 3.5
 _CHARACTERS: Final = re.compile(r"(\S{1,12}?)\1{11,}")
 _CHARACTER_LOOP: Final = 48
 
@@ -88,46 +85,18 @@ def _repeated_marks(sentences: list[tuple[str, ...]]) -> list[bool]:
     return marks
 
 
-def loop_start(text: str, sentences: list[Sentence], *, notes: bool = False) -> int | None:
-    """Where in `text` a loop begins (the start of a sentence), or `None`.
-
-    Args:
-        text: the text.
-        sentences: its sentences, from `read_sentences`.
-        notes: notes may have more entries built alike than prose.
-    """
-    starts = [
-        _character_loop(text, sentences),
-        _unit_loop(text, sentences),
-        _repeating_loop(text, sentences),
-        _drift(sentences, longest=10 if notes else 5),
-        _comma_drift(text, sentences),
-    ]
+def loop_start(text: str, sentences: list[Sentence]) -> int | None:
+    """Where in `text` with these `sentences` a loop begins (the start of a sentence), or `None`."""
+    starts = (_character_loop(text, sentences), _repeating_loop(text, sentences))
     return min((start for start in starts if start is not None), default=None)
-
-
-def _holding(sentences: list[Sentence], at: int) -> int:
-    """Start of the sentence that holds the character `at`."""
-    return next((s.span[0] for s in reversed(sentences) if s.span[0] <= at), at)
 
 
 def _character_loop(text: str, sentences: list[Sentence]) -> int | None:
     """A few characters over and over, without white space."""
     for found in _CHARACTERS.finditer(text):
         if len(found.group()) >= _CHARACTER_LOOP and any(c.isalnum() for c in found.group(1)):
-            return _holding(sentences, found.start())
-    return None
-
-
-def _unit_loop(text: str, sentences: list[Sentence]) -> int | None:
-    """One to three words over and over: "and on and on and on"."""
-    words = [(m.group().lower(), m.start()) for m in _WORD.finditer(text)]
-    for size in (1, 2, 3):
-        run = 0
-        for at in range(size, len(words)):
-            run = run + 1 if words[at][0] == words[at - size][0] else 0
-            if run >= _SMALL_LOOP - size:
-                return _holding(sentences, words[at - run + 1][1])
+            at = found.start()
+            return next((one.span[0] for one in reversed(sentences) if one.span[0] <= at), at)
     return None
 
 
@@ -166,29 +135,3 @@ def _begin(text: str, sentences: list[Sentence], marks: list[bool], window: int)
 
 def _mostly_repeated(sentence: Sentence) -> bool:
     return bool(sentence.words) and sentence.repeated >= _LOOP_SHARE * len(sentence.words)
-
-
-def _drift(sentences: list[Sentence], longest: int) -> int | None:
-    """A run of more than `longest` sentences that begin alike and share most words with the one before."""
-    run = 0
-    for at in range(1, len(sentences)):
-        run = run + 1 if _alike(sentences[at - 1].words, sentences[at].words) else 0
-        if run >= longest:
-            return sentences[at - run + 2].span[0]
-    return None
-
-
-def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    if min(len(one), len(other)) < 3 or one[:2] != other[:2]:  # noqa: PLR2004 - shorter ones always look alike
-        return False
-    shared = len(set(one) & set(other))
-    return 2 * shared >= _DRIFT_ALIKE * (len(set(one)) + len(set(other)))
-
-
-def _comma_drift(text: str, sentences: list[Sentence]) -> int | None:
-    """A sentence that is an endless list of short entries."""
-    for sentence in sentences:
-        commas = text.count(",", *sentence.span)
-        if commas >= _COMMAS and len(sentence.words) <= _COMMA_WORDS * commas:
-            return sentence.span[0]
-    return None

@@ -48,7 +48,6 @@ _FENCE: Final = re.compile(r"^[ \t]*```[^\n]*$\n?", re.MULTILINE)
 _SPEAKER: Final = re.compile(r"\A\s*(?:assistant|ai|model)\s*(?::|\n)\s*", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w")
 _BULLET: Final = re.compile(r"\A\s*(?:[-*•]|\d{1,3}[.)])\s")
-_ASTERISK: Final = re.compile(r"\A\s*[*•] +(?=\w)")
 _REMARKS: Final = 2
 _ROUNDS: Final = 12
 _PAIR: Final = 2
@@ -121,12 +120,6 @@ def clean_prose(
     return Cleaned(plain(draft.text).strip(), tuple(draft.dropped))
 
 
-def _bullet(line: str) -> int:
-    """Length of an asterisk that makes a list item of a line of prose; a scene break is none."""
-    mark = _ASTERISK.match(line)
-    return mark.end() if mark and not chatter.is_scene_break(line) else 0
-
-
 class _Draft:
     """A text being cleaned, and what was dropped from it."""
 
@@ -150,7 +143,6 @@ class _Draft:
         """Take out of a small model's reply what is no text of the kind asked for."""
         self.template_marks(_STOP_MARK)
         self.markup()
-        self.stage_notes()
         self.lines(labels)
         self.opening()
         self.the_end(last=last)
@@ -249,11 +241,6 @@ class _Draft:
                 self.text = inner.strip()
                 self.dropped.append(Dropped("markup", left + right))
 
-    def stage_notes(self) -> None:
-        """Names of the pieces of a text within its prose."""
-        if not self.notes:
-            self._drop([(m.span(), "label") for m in chatter.STAGE_NOTE.finditer(self.text)])
-
     def lines(self, labels: chatter.Labels) -> None:
         """Headings and labels, alone on a line or before a line's text."""
         found: list[tuple[Span, RuleName]] = []
@@ -281,9 +268,7 @@ class _Draft:
         foreign = not self.notes and (chatter.is_heading(line) or (first and alone and chatter.is_title(line)))
         if foreign or labels.heads(line):
             return len(line)
-        return (
-            labels.prefix(line) or (chatter.framed_lead(line) if first else 0) or (0 if self.notes else _bullet(line))
-        )
+        return labels.prefix(line) or (chatter.framed_lead(line) if first else 0)
 
     def opening(self) -> None:
         """Chatter at the start, sentence by sentence; a scene break that opens nothing."""
@@ -371,7 +356,7 @@ class _Draft:
     def loops(self) -> None:
         """Cut where a loop begins, and drop repeated sentences."""
         found = read_sentences(self.text, self._sentences())
-        start = loop_start(self.text, found, notes=self.notes)
+        start = loop_start(self.text, found)
         if start is not None:
             self._cut(start, "loop")
             found = read_sentences(self.text, self._sentences())
