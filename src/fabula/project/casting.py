@@ -30,7 +30,7 @@ from fabula.project.learned import Forgotten, check_learned, digest_of_forgotten
 from fabula.project.settings import ModelTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
 
     from fabula.engine.roles import Answer
     from fabula.models.answer_files import OnWait
@@ -200,14 +200,6 @@ def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
         timeout=table.timeout,
         context=table.context,
     )
-
-
-def load_servers(kinds: Collection[str]) -> None:
-    """Import now what models of servers need, for who cannot let others wait for it at the first call."""
-    for kind in sorted(set(kinds) & set(SERVERS)):
-        from fabula.models.provider_library import load  # noqa: PLC0415 - a second of imports
-
-        load(kind)
 
 
 def base_sampling(spec: str) -> Sampling:
