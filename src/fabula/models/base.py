@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from fabula.models.prices import Price
+
 Json: TypeAlias = "dict[str, Any]"
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high"]
 
@@ -168,6 +170,7 @@ class Capabilities:
     `instructed`: it does what a prompt says; one that is not does the one thing it was trained for, to any text.
     `small`: it is known to be so small that it needs the aids of `fabula.engine.room`.
     `thinks`: it is known to reason before it answers, and its replies get room for that.
+    `price`: what it costs, where it says so itself; the settings' price goes before it.
     """
 
     schema: bool = False
@@ -183,6 +186,7 @@ class Capabilities:
     instructed: bool = True
     small: bool = False
     thinks: bool = False
+    price: Price | None = None
 
 
 OnText: TypeAlias = "Callable[[str], None]"

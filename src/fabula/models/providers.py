@@ -310,7 +310,8 @@ class ProviderModel:
     `logprobs`, choices are asked for in words, so that the first token is the choice itself.
 
     What a server rejects in a request is left out of the next one, and of all later ones: sampling values that it
-    names, and the JSON schema, which is then asked for in words.
+    names, and the JSON schema, which is then asked for in words. One that answers to a schema with something else than
+    JSON is told the form in words from then on, beside the schema. A request's identity is the same all the while.
 
     Attributes:
         kind: a name in `KINDS`.
@@ -339,6 +340,7 @@ class ProviderModel:
     secrets: Mapping[str, str] = field(default_factory=dict)
     _thinks: bool = field(default=False, init=False)
     _left_out: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    _in_words: set[str] = field(default_factory=set, init=False)
     _open: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient] | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
@@ -394,6 +396,8 @@ class ProviderModel:
             outcome, more = await self._try(request, on_text, left_out)
             if isinstance(outcome, Reply):
                 self._left_out[name] = left_out
+                if request.schema is not None and outcome.finish == "stop" and not _holds_json(outcome.text):
+                    self._in_words.add(name)
                 return outcome
             if not more - left_out:
                 raise outcome
@@ -460,7 +464,7 @@ class ProviderModel:
         choosing = bool(request.choices) and not request.logprobs
         schema = request.schema if request.schema is not None else _choice_schema(request.choices) if choosing else None
         messages = request.messages
-        if schema is not None and not native:
+        if schema is not None and (not native or name in self._in_words):
             words = f"{messages[-1].content}\n\n{form_wanted(request)}"
             messages = (*messages[:-1], replace(messages[-1], content=words))
         asked = Asked(
@@ -597,6 +601,11 @@ class ProviderModel:
         for secret in (self.key if self.key != PLACEHOLDER_KEY else "", *self.secrets.values()):
             text = text.replace(secret, _HIDDEN) if secret else text
         return text
+
+
+def _holds_json(text: str) -> bool:
+    """Whether a reply may be what a schema asks for, or as much of it as there is."""
+    return text.lstrip().removeprefix("```json").lstrip().startswith(("{", "["))
 
 
 def _sent(asked: Asked) -> Mapping[str, Any]:
