@@ -101,7 +101,7 @@ MEANINGS: Final = {
         "this machine says is written here when a project is made."
     ),
     "ModelTable.json_schema": "Whether the server is asked to keep to JSON schemas; `false` has it asked in words.",
-    "ModelTable.headers": "Sent with every request; `${NAME}` stands for a variable of the environment, as keys have to.",
+    "ModelTable.headers": "Sent with every request; `${NAME}` is a variable of the environment, as keys have to be.",
     "ModelTable.query": "Appended to the address of every request, likewise.",
     "ModelTable.extra_body": "Joined to the body of every request, over what fabula says there.",
     "PriceTable.input": "Price of prompt tokens.",
