@@ -23,11 +23,11 @@ from fabula.models.base import Capabilities as Capabilities
 from fabula.models.base import Message as Message
 from fabula.models.base import Model as Model
 from fabula.models.base import OnText as OnText
+from fabula.models.base import Price as Price
 from fabula.models.base import Reply as Reply
 from fabula.models.base import Request as Request
 from fabula.models.base import Sampling as Sampling
 from fabula.models.base import Usage as Usage
-from fabula.models.prices import Price as Price
 from fabula.models.scripted import ScriptedModel as ScriptedModel
 from fabula.project.settings import ModelTable as ModelTable
 from fabula.stats.estimate import Estimate as Estimate

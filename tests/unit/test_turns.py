@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pytest
 
 from fabula.engine.roles import Cast, own_model
-from fabula.models.base import Capabilities, Message, Reply, Request
-from fabula.models.prices import Price, price_of
+from fabula.models.base import Capabilities, Message, Price, Reply, Request
+from fabula.models.prices import price_of
 from fabula.models.threads import Turns
 from fabula.project.casting import HandedIn
 

@@ -23,8 +23,7 @@ from fabula.story import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.models.base import OnText
-    from fabula.models.prices import Price
+    from fabula.models.base import OnText, Price
 
 _FIELDS: Final = "fields"
 _AT_ONCE: Final = 8  # calls of a user's own model that does not block

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fabula.models.prices import Price
-
 Json: TypeAlias = "dict[str, Any]"
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high"]
 
@@ -99,6 +97,20 @@ class Request:
             "adapter": self.adapter,
             "logprobs": self.logprobs,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens: of prompt, of reply, and of prompt served from a prefix cache.
+
+    `cached` is the price of `input` where it is `None`. `over` is (n, price): a prompt of more than n tokens pays
+    that price for all its tokens, as some providers charge for long contexts.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+    over: tuple[int, Price] | None = None
 
 
 @dataclass(frozen=True, slots=True)

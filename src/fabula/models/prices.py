@@ -7,12 +7,13 @@ is `None`, never a guess.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from fabula.base.addresses import is_loopback
 from fabula.base.remembering import remembered
+from fabula.models.base import Price
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,20 +33,6 @@ _PROVIDERS = {
 _OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand", "files", "paste"})
 _OWN_SERVERS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm"})
 _RENTED = "cloud"  # how names of Ollama's models end that it does not run itself
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars for a million tokens: of prompt, of reply, and of prompt served from a prefix cache.
-
-    `cached` is the price of `input` where it is `None`. `over` is (n, price): a prompt of more than n tokens pays
-    that price for all its tokens, as some providers charge for long contexts.
-    """
-
-    input: float
-    output: float
-    cached: float | None = None
-    over: tuple[int, Price] | None = None
 
 
 FREE = Price(0.0, 0.0, 0.0)

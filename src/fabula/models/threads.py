@@ -171,13 +171,19 @@ def _begin(turn: asyncio.Future[None]) -> None:
         turn.set_result(None)
 
 
-_TURNS: Final[dict[int, Turns]] = {}
+class _TurnsOf:
+    """The turns of objects, as long as these live; objects that are equal are not the same."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, Turns] = {}
+
+    def __call__(self, owner: object, most: int) -> Turns:
+        """The turns of an object: the same for all who ask it."""
+        with suppress(TypeError):  # an object to which nothing can refer weakly has turns for this caller alone
+            if id(owner) not in self._held:
+                finalize(owner, self._held.pop, id(owner), None)
+            return self._held.setdefault(id(owner), Turns(most))
+        return Turns(most)
 
 
-def turns_of(owner: object, most: int) -> Turns:
-    """The turns of an object: the same for all who ask it."""
-    with suppress(TypeError):  # an object to which nothing can refer weakly has turns for this caller alone
-        if id(owner) not in _TURNS:
-            finalize(owner, _TURNS.pop, id(owner), None)
-        return _TURNS.setdefault(id(owner), Turns(most))
-    return Turns(most)
+turns_of: Final = _TurnsOf()

@@ -16,8 +16,7 @@ from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_bytes
 from fabula.base.tomltext import parse
 from fabula.engine.folders import is_path, whole_path
-from fabula.models.base import Effort, Sampling
-from fabula.models.prices import Price
+from fabula.models.base import Effort, Price, Sampling
 from fabula.models.providers import VARIABLE, may_hold_key
 from fabula.project.trust import Act, Trust, acts_in, typed_acts
 
