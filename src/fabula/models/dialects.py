@@ -128,7 +128,7 @@ class Received:
         """
         of = self.counts.get
         prompt, cached, kept = of("prompt", 0) + of("fresh", 0), of("cached", 0), of("kept", 0)
-        prompt += cached + kept if of("fresh") else 0
+        prompt += cached + kept if "fresh" in self.counts else 0
         reply, reasoned = of("reply", 0), of("reasoned", 0)
         beside = reasoned and of("total") == prompt + reply + reasoned
         return prompt, cached, kept, reply + reasoned if beside else reply
@@ -409,14 +409,19 @@ def _parts(messages: Sequence[Message]) -> list[Json]:
     return [{"text": message.content} for message in messages]
 
 
-def _google(asked: Asked) -> Json:
+def _turns(asked: Asked, parts: str, answers: str) -> tuple[list[Json], list[Json]]:
+    """What the system says, and the turns of the others; those of one role that follow each other are one."""
     said = [message for message in asked.messages if message.role != "system"]
-    turns = [
-        {"role": "model" if role == "assistant" else role, "parts": _parts(list(group))}
+    turns: list[Json] = [
+        {"role": answers if role == "assistant" else role, parts: _parts(list(group))}
         for role, group in groupby(said, lambda message: message.role)
     ]
-    system = [message for message in asked.messages if message.role == "system"]
-    return {"contents": turns} | ({"systemInstruction": {"parts": _parts(system)}} if system else {})
+    return _parts([message for message in asked.messages if message.role == "system"]), turns
+
+
+def _google(asked: Asked) -> Json:
+    system, turns = _turns(asked, "parts", "model")
+    return {"contents": turns} | ({"systemInstruction": {"parts": system}} if system else {})
 
 
 def _google_schema(_: Asked, schema: Json) -> Json:
@@ -462,12 +467,8 @@ def _bedrock_path(model: str, stream: bool) -> str:  # noqa: FBT001 - as the oth
 
 
 def _bedrock(asked: Asked) -> Json:
-    said = [message for message in asked.messages if message.role != "system"]
-    turns = [
-        {"role": role, "content": _parts(list(group))} for role, group in groupby(said, lambda message: message.role)
-    ]
-    system = [message for message in asked.messages if message.role == "system"]
-    return {"messages": turns, "inferenceConfig": {}} | ({"system": _parts(system)} if system else {})
+    system, turns = _turns(asked, "content", "assistant")
+    return {"messages": turns, "inferenceConfig": {}} | ({"system": system} if system else {})
 
 
 def _bedrock_schema(_: Asked, schema: Json) -> Json:
