@@ -100,6 +100,10 @@ MEANINGS: Final = {
         "Tokens of context. Without it, the embedded engine takes what the file says, at most 8,192; what a server on "
         "this machine says is written here when a project is made."
     ),
+    "ModelTable.json_schema": "Whether the server is asked to keep to JSON schemas; `false` has it asked in words.",
+    "ModelTable.headers": "Sent with every request; `${NAME}` is a variable of the environment, as keys have to be.",
+    "ModelTable.query": "Appended to the address of every request, likewise.",
+    "ModelTable.extra_body": "Joined to the body of every request, over what fabula says there.",
     "PriceTable.input": "Price of prompt tokens.",
     "PriceTable.output": "Price of reply tokens.",
     "PriceTable.cached": "Price of prompt tokens from a prefix cache; without it, that of `input`.",

@@ -23,6 +23,7 @@ from fabula.models.base import Capabilities as Capabilities
 from fabula.models.base import Message as Message
 from fabula.models.base import Model as Model
 from fabula.models.base import OnText as OnText
+from fabula.models.base import Price as Price
 from fabula.models.base import Reply as Reply
 from fabula.models.base import Request as Request
 from fabula.models.base import Sampling as Sampling

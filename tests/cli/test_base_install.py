@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EXTRAS: Final = (
-    "anthropic", "cryptography", "docx", "fastapi", "genai_prices", "google.genai", "httpx2", "nh3", "openai",
-    "pydantic_ai", "python_multipart", "scipy", "uvicorn", "xllamacpp",
+    "botocore", "cryptography", "docx", "fastapi", "genai_prices", "httpx2", "nh3", "python_multipart", "scipy",
+    "uvicorn", "xllamacpp",
 )  # fmt: skip
 # In a process in which those are missing. What fails to load is tried again by the next command.
 _WITHOUT: Final = f"""
@@ -38,7 +38,7 @@ LACKING: Final = {
     "export --format docx": "A Word file needs the package docx, which is not installed",
     "serve": "The server needs fastapi, nh3, python-multipart and uvicorn",
     "check story.md --model openai:gpt-5 --out found": (
-        "The model openai:gpt-5 needs the package pydantic_ai, which is not installed"
+        "The model openai:gpt-5 needs the package httpx2, which is not installed"
     ),
     "check story.md --model embedded:none.gguf --out found": "No model file at none.gguf (No such file or directory)",
 }

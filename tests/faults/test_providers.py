@@ -16,7 +16,6 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic_ai.exceptions import ContentFilterError, UserError
 
 from fabula.base.errors import (
     ContextLengthError,
@@ -28,7 +27,7 @@ from fabula.base.errors import (
     UnreadableReplyError,
     UsageError,
 )
-from fabula.models import provider_library
+from fabula.models import wire
 from fabula.models.base import SAMPLING_FIELDS, Message, Reply, Request, Sampling
 from fabula.models.limits import PAYS, Limited
 from fabula.models.providers import KINDS, PLACEHOLDER_KEY, ProviderModel, provider_model
@@ -513,7 +512,7 @@ async def check_no_reply(script: Script, kind: str, name: str, *, stream: bool) 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_reply_without_end_is_broken_off(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001 -- parametrised
-    monkeypatch.setattr("fabula.models.provider_library.LARGEST", 2_000_000)
+    monkeypatch.setattr("fabula.models.wire.LARGEST", 2_000_000)
 
     def script(request: Recorded) -> Answer:
         if not request.stream:
@@ -552,7 +551,6 @@ async def test_a_reply_whose_content_is_null_is_none() -> None:
     assert error.tokens == (21, 9)
 
 
-@pytest.mark.filterwarnings("ignore")  # the library's own, of each count that it cannot read
 @pytest.mark.parametrize("count", [None, -5, 10**30, "many", 1.5, [1]], ids=str)
 @pytest.mark.parametrize("kind", ["openai", "openai-chat", "anthropic", "google"])
 @streaming
@@ -568,11 +566,7 @@ async def test_counts_that_cannot_be_are_no_counts(kind: str, stream: bool, coun
         counted = re.sub(r'("\w+(?:_tokens|TokenCount)": )\d+', rf"\g<1>{json.dumps(odd)}", body)
         return plain(counted.encode(), "text/event-stream" if stream or kind == "anthropic" else "application/json")
 
-    try:
-        reply, _, _ = await ask(script, kind, stream=stream)
-    except OverloadedError:  # the library checks the types of these before there is a reply
-        assert (kind, stream) in {("openai-chat", False), ("google", False), ("google", True)}
-        return
+    reply, _, _ = await ask(script, kind, stream=stream)
     assert (reply.text, reply.usage.prompt, reply.usage.reply, reply.usage.cost) == (TEXT, 0, 0, None)
 
 
@@ -605,7 +599,7 @@ async def test_a_retry_after_that_is_none_is_left_aside(value: str) -> None:
 async def test_what_cannot_be_sent_is_not_blamed_on_the_server() -> None:
     async with FakeProvider() as server:
         model = connect(server, "openai-chat")
-        with pytest.raises(ModelError, match=r"could not be asked: the client library failed\. It said: ") as caught:
+        with pytest.raises(ModelError, match=r"could not be asked\. It said: UnicodeEncodeError") as caught:
             await model.ask(Request((Message("user", "\ud800"),)))
         await model.close()
     assert not caught.value.retryable
@@ -637,21 +631,12 @@ async def test_a_status_without_a_class_of_its_own_is_read_too() -> None:
     assert "is busy or failed (408). It said: hurry" in str(error)
 
 
-def test_a_filter_that_the_library_raises_is_a_refusal() -> None:
-    assert provider_library.is_filtered(ContentFilterError("withheld"))
-    assert not provider_library.is_filtered(UserError("withheld"))
-
-
-def test_nothing_sent_is_nothing_recorded() -> None:
-    assert provider_library.sent(provider_library.Wire()) == {}
-
-
 @pytest.mark.parametrize(
     ("address", "proxied"),
     [("http://localhost:1/v1", False), ("https://localhost/v1", False), ("https://host.invalid/v1", True)],
 )
 async def test_only_servers_elsewhere_may_be_reached_through_a_proxy(address: str, proxied: bool) -> None:  # noqa: FBT001 -- parametrised
-    async with provider_library.http_client(address, 5.0, 8) as client:
+    async with wire.http_client(address, 5.0, 8) as client:
         assert client.trust_env is proxied
 
 
@@ -849,7 +834,7 @@ async def test_a_key_never_shows_in_errors_reprs_or_logs(
     assert len(shown) > 20
     assert "the key [key] is not welcome" in " ".join(shown)
     assert KEY not in " ".join(shown)
-    assert not any("pydantic_ai" in text for text in shown), "the library's error travels along"
+    assert not any("httpx2" in text for text in shown), "the library's error travels along"
     assert KEY not in caplog.text
 
 
@@ -911,7 +896,7 @@ def test_the_client_libraries_are_loaded_with_the_first_call_only(kind: str) -> 
     code = (
         "import sys; from fabula.models.providers import provider_model; "
         f"provider_model({kind!r}, 'm', environ={{}}).capabilities; "
-        "sys.exit(not {'pydantic_ai', 'openai', 'anthropic', 'google.genai', 'httpx2'}.isdisjoint(sys.modules))"
+        "sys.exit(not {'httpx2', 'genai_prices', 'botocore'}.isdisjoint(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
 

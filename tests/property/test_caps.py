@@ -19,10 +19,10 @@ from fabula.base.errors import BudgetError, ModelError, OverloadedError, UsageEr
 from fabula.engine.journal import Journal
 from fabula.engine.roles import Assignment, Cast, HandBackError, Person, Program
 from fabula.engine.run import Run, RunContext
-from fabula.models.base import Capabilities, Reply, Usage
+from fabula.models.base import Capabilities, Price, Reply, Usage
 from fabula.models.budget import Budget, estimate_tokens, prompt_tokens
 from fabula.models.limits import Limited
-from fabula.models.prices import Price, cost, priced
+from fabula.models.prices import cost, priced
 from harness import Case, cases, prompts_in
 
 if TYPE_CHECKING:

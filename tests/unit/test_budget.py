@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from fabula.base.errors import BudgetError, UsageError
-from fabula.models.base import Message, Reply, Request, Sampling, Usage
+from fabula.models.base import Message, Price, Reply, Request, Sampling, Usage
 from fabula.models.budget import Budget, counted, estimate_tokens
-from fabula.models.prices import FREE, Price, cost, price_of
+from fabula.models.prices import FREE, cost, price_of
 from fabula.models.scripted import ScriptedModel
 
 CHEAP = Price(input=2.0, output=10.0, cached=0.5)

@@ -12,10 +12,9 @@ from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
-from fabula.models.base import Capabilities, Reply, Request, Usage
+from fabula.models.base import Capabilities, Price, Reply, Request, Usage
 from fabula.models.budget import Budget
 from fabula.models.limits import Limited
-from fabula.models.prices import Price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -22,8 +22,7 @@ from fabula.base.files import held
 from fabula.engine.events import CallFinished
 from fabula.measure.report import Report, Row
 from fabula.models.adapters import Adapted
-from fabula.models.base import Usage
-from fabula.models.prices import Price
+from fabula.models.base import Price, Usage
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
 from fabula.project.settings import Settings

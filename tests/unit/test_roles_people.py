@@ -14,9 +14,8 @@ from fabula.engine.journal import Journal, spent_by_role
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast, HandBackError, Person, Program, is_person, role_key
 from fabula.engine.run import Run, RunContext
-from fabula.models.base import Capabilities, Message, Reply, Request, Usage
+from fabula.models.base import Capabilities, Message, Price, Reply, Request, Usage
 from fabula.models.budget import Budget
-from fabula.models.prices import Price
 from fabula.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from fabula.engine.journal import Journal, spent_by_role
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
-from fabula.models.base import Capabilities, Reply, Request, Sampling, Usage
+from fabula.models.base import Capabilities, Price, Reply, Request, Sampling, Usage
 from fabula.models.budget import Budget
-from fabula.models.prices import Price
 from fabula.models.scripted import ScriptedModel
 from fabula.story import count_words
 

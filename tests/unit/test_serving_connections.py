@@ -7,8 +7,6 @@ import contextlib
 import json
 import logging
 import socket
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import httpx
@@ -140,35 +138,3 @@ async def test_that_nothing_can_be_accepted_is_said_once(caplog: pytest.LogCaptu
     loop.call_exception_handler({"message": "something else"})
     assert len(caplog.records) == 2
     end()
-
-
-def test_a_server_has_loaded_what_reaches_models_before_it_listens(tmp_path: Path) -> None:
-    """Importing a provider's package at the first turn held up everybody for one to three seconds."""
-    program = tmp_path / "serving.py"
-    program.write_text(
-        "import asyncio, sys\n"
-        "from pathlib import Path\n"
-        "from fabula.app.writing import Options\n"
-        "from fabula.project.folder import Project\n"
-        "from fabula.server.chat.running import Offer, serve\n"
-        "from fabula.server.running import listening\n"
-        "from fabula.story import Brief\n"
-        "told = {'system': 'vanilla', 'model': 'openai-chat:m', 'config': {'player': 'Tobias', 'npc': 'Mara'},\n"
-        "        'models': {'openai-chat:m': {'base_url': 'http://127.0.0.1:9/v1'}}}\n"
-        "project = Project.create(Path(sys.argv[1]), Brief('Mara keeps a lamp. Tobias asks Mara for it.'), told)\n"
-        "async def main():\n"
-        "    ready = asyncio.Event()\n"
-        "    with listening('127.0.0.1', 0) as opened:\n"
-        "        offer = Offer([(project, project.settings)], Options(), ['a' * 32])\n"
-        "        task = asyncio.create_task(serve(offer, opened, lambda _: ready.set()))\n"
-        "        waiting = asyncio.create_task(ready.wait())\n"
-        "        await asyncio.wait({waiting, task}, return_when='FIRST_COMPLETED')\n"
-        "        print(ready.is_set(), 'openai' in sys.modules, 'pydantic_ai.models.openai' in sys.modules)\n"
-        "        task.cancel()\n"
-        "        await asyncio.wait({task})\n"
-        "asyncio.run(main())\n"
-    )
-    said = subprocess.run(
-        [sys.executable, str(program), str(tmp_path / "lamp")], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert said.stdout.split() == ["True"] * 3, said.stderr[-2000:]

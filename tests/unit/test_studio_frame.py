@@ -245,7 +245,7 @@ def test_a_studio_starts_without_the_packages_that_only_measuring_and_asking_nee
         "        for path in ('/', '/projects/sample/write', '/projects/sample/edit', '/api/v1/projects'):\n"
         "            print((await client.get('http://127.0.0.1' + path)).status_code)\n"
         "asyncio.run(main())\n"
-        "print({'numpy', 'scipy', 'pydantic_ai', 'openai', 'xllamacpp', 'docx'} & set(sys.modules))\n"
+        "print({'numpy', 'scipy', 'httpx2', 'genai_prices', 'xllamacpp', 'docx'} & set(sys.modules))\n"
     )
     said = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=120, check=False

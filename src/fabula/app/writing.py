@@ -178,7 +178,7 @@ class Prepared:
                 self.options.budget_usd,
                 project_budget(self.settings, journal, self.options.whole),
             ),
-            prices=self.settings.known_prices,
+            prices={**cast.prices, **self.settings.known_prices},
         )
 
     @property

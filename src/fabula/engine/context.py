@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from fabula.engine.making import Continuation, Revision
     from fabula.engine.prompts import Prompts
     from fabula.engine.roles import Cast
-    from fabula.models.base import Usage
-    from fabula.models.prices import Price
+    from fabula.models.base import Price, Usage
 
 T = TypeVar("T")
 Mode: TypeAlias = Literal["live", "frozen", "dry"]

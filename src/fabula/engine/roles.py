@@ -10,20 +10,20 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 from fabula.base.errors import ConfigError, FabulaError, ModelError, UnknownNameError
 from fabula.base.plugins import in_one_line
 from fabula.base.remembering import remembered
 from fabula.models.base import Capabilities, Model, Reply, Request, Sampling, Usage
 from fabula.models.budget import estimate_tokens
-from fabula.models.threads import in_thread
+from fabula.models.threads import in_thread, turns_of
 from fabula.story import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.models.base import OnText
+    from fabula.models.base import OnText, Price
 
 _FIELDS: Final = "fields"
 _AT_ONCE: Final = 8  # calls of a user's own model that does not block
@@ -166,8 +166,9 @@ class OwnModel(Protocol):
     """A model of a user's own: any object with this one method, which may also be a coroutine function.
 
     An attribute `name` is what it is called, else its class is; `identity` tells versions of it apart: what one has
-    said is not replayed for another. A `reply` with a parameter `fields` is given what the prompt's fields are filled
-    with, by name: a judge has the stories there, and need not read them off a prompt.
+    said is not replayed for another. `parallel` says how often it may be asked at once, by all runs that have it. A
+    `reply` with a parameter `fields` is given what the prompt's fields are filled with, by name: a judge has the
+    stories there, and need not read them off a prompt.
     """
 
     def reply(self, prompt: str, /) -> str | Awaitable[str]:
@@ -175,18 +176,37 @@ class OwnModel(Protocol):
 
 
 def own_model(own: OwnModel) -> Program:
-    """A user's own model as a performer. A `reply` that blocks is called in a thread, one call at a time."""
+    """A user's own model as a performer. A `reply` that blocks is called in a thread, one call at a time.
+
+    However many runs have the object, it is asked no more often at once than its `parallel` says.
+    """
     reply: Callable[..., str | Awaitable[str]] = own.reply
     waits = not inspect.iscoroutinefunction(reply)
     wants_fields = _FIELDS in inspect.signature(reply).parameters
+    said_most = getattr(own, "parallel", None)
+    most = said_most if type(said_most) is int and said_most > 0 else 1 if waits else _AT_ONCE
+    turns = turns_of(own, most)
 
     async def answer(request: Request) -> str:
         asked = partial(reply, fields=request.fields) if wants_fields else reply
-        said = await in_thread(asked, as_one_text(request)) if waits else asked(as_one_text(request))
-        return await said if inspect.isawaitable(said) else said
+
+        def in_turn(prompt: str) -> str | Awaitable[str]:
+            try:
+                return asked(prompt)
+            finally:
+                turns.give()  # the thread gives it when it ends, also where nobody waits for it any more
+
+        await turns.take()
+        if waits:
+            said = await in_thread(in_turn, as_one_text(request))
+            return await said if inspect.isawaitable(said) else said
+        try:
+            return await cast("Awaitable[str]", asked(as_one_text(request)))
+        finally:
+            turns.give()
 
     name, version = (one_line(str(getattr(own, field, "") or "")) for field in ("name", "identity"))
-    able = Capabilities(sampling=frozenset(), parallel=1 if waits else _AT_ONCE)
+    able = Capabilities(sampling=frozenset(), parallel=most)
     return Program(name or type(own).__name__, answer, version, able, counted=True)
 
 
@@ -259,6 +279,13 @@ class Cast:
         key = role_key(role)
         stand_in = self.roles.get(self.open_role, self.default) if key not in self.known else self.default
         return self.roles.get(key, stand_in)
+
+    @property
+    def prices(self) -> dict[str, Price]:
+        """What performers say themselves that they cost, by their names."""
+        performers = [assignment.performer for assignment in (self.default, *self.roles.values())]
+        said = {performer.name: performer.capabilities.price for performer in performers}
+        return {name: price for name, price in said.items() if price is not None}
 
     def check_cast(self, kind: str, names: Sequence[str]) -> None:
         """Check that who was cast by name, and is no role of the system, is among `names`.

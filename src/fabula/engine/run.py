@@ -62,8 +62,7 @@ if TYPE_CHECKING:
     from fabula.engine.dry_run import Words
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
-    from fabula.models.base import Model, OnText
-    from fabula.models.prices import Price
+    from fabula.models.base import Model, OnText, Price
 
 __all__ = [
     "Branch",

@@ -100,6 +100,20 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens: of prompt, of reply, and of prompt served from a prefix cache.
+
+    `cached` is the price of `input` where it is `None`. `over` is (n, price): a prompt of more than n tokens pays
+    that price for all its tokens, as some providers charge for long contexts.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+    over: tuple[int, Price] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What a call took: tokens in all, tokens served from a prefix cache, tokens written, seconds, US dollars.
 
@@ -168,6 +182,7 @@ class Capabilities:
     `instructed`: it does what a prompt says; one that is not does the one thing it was trained for, to any text.
     `small`: it is known to be so small that it needs the aids of `fabula.engine.room`.
     `thinks`: it is known to reason before it answers, and its replies get room for that.
+    `price`: what it costs, where it says so itself; the settings' price goes before it.
     """
 
     schema: bool = False
@@ -183,6 +198,7 @@ class Capabilities:
     instructed: bool = True
     small: bool = False
     thinks: bool = False
+    price: Price | None = None
 
 
 OnText: TypeAlias = "Callable[[str], None]"

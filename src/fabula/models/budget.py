@@ -19,8 +19,7 @@ from fabula.models.reasoning import room_for_reasoning
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fabula.models.base import Model, OnText, Reply, Request
-    from fabula.models.prices import Price
+    from fabula.models.base import Model, OnText, Price, Reply, Request
 
 _ASCII = bytes(range(128))
 _WORDS = (string.ascii_letters + " ").encode()

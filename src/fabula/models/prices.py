@@ -1,16 +1,19 @@
 """What models cost, in US dollars for a million tokens.
 
-Prices come from the user's settings, else from the data that ships with pydantic-ai (genai-prices). What neither knows
+Prices come from the user's settings, else from the data of genai-prices. What neither knows
 is `None`, never a guess.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from fabula.base.addresses import is_loopback
 from fabula.base.remembering import remembered
+from fabula.models.base import Price
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,20 +33,6 @@ _PROVIDERS = {
 _OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand", "files", "paste"})
 _OWN_SERVERS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm"})
 _RENTED = "cloud"  # how names of Ollama's models end that it does not run itself
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars for a million tokens: of prompt, of reply, and of prompt served from a prefix cache.
-
-    `cached` is the price of `input` where it is `None`. `over` is (n, price): a prompt of more than n tokens pays
-    that price for all its tokens, as some providers charge for long contexts.
-    """
-
-    input: float
-    output: float
-    cached: float | None = None
-    over: tuple[int, Price] | None = None
 
 
 FREE = Price(0.0, 0.0, 0.0)
@@ -113,6 +102,30 @@ def _listed(provider: str, model: str) -> Price | None:
     for start in reversed(starts):
         over = (start, _priced(values, start, over))
     return _priced(values, 0, over)
+
+
+def listed_cost(address: str, model: str, tokens: tuple[int, int, int, int]) -> float | None:
+    """US dollars for a call's tokens (`Received.tokens`), where the data know the address and the model."""
+    if not _is_listed(address, model):
+        return None
+    from genai_prices import Usage, calc_price  # noqa: PLC0415 - 0.1 s of import
+
+    prompt, cached, kept, reply = tokens
+    used = Usage(input_tokens=prompt, cache_read_tokens=cached, cache_write_tokens=kept, output_tokens=reply)
+    with suppress(ValueError):
+        return float(calc_price(used, model, provider_api_url=address).total_price)
+    return None
+
+
+@remembered(256, 500)
+def _is_listed(address: str, model: str) -> bool:
+    if is_loopback(address) or (snapshot := _snapshot()) is None:
+        return False
+    try:
+        snapshot.find_provider_model(model, None, None, address)
+    except LookupError:
+        return False
+    return True
 
 
 @remembered(256, 500)

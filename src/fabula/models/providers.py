@@ -1,27 +1,25 @@
-"""Hosted models and compatible servers, through pydantic-ai's `direct` layer.
+"""Hosted models and compatible servers, asked by clients of our own (`dialects`, `wire`).
 
 Kinds: `openai` (Responses API), `openai-chat` (chat completions: OpenAI's own or any server at an address),
 `anthropic`, `google`, `bedrock`; and names for servers that speak chat completions, with their usual addresses and
 keys: on this machine `ollama`, `lmstudio`, `llamacpp` and `vllm`, hosted `openrouter`, `mistral`, `groq`, `azure` and
-the others in `KINDS`. Retries are off in every client library here; `Limited` does them. The libraries are imported
-with the first call, not before.
+the others in `KINDS`. One call is one try; `Limited` does retries. The HTTP library is imported with the first call.
 
-What goes over the wire is read back from the request that left, so `Reply.sent` and `Reply.dropped` are facts and not
-intentions. A compatible server is also sent the sampling values that OpenAI does not have, under the names that vLLM,
-llama.cpp and OpenRouter use: `top_k`, `min_p`, `repetition_penalty` (vLLM, OpenRouter) together with `repeat_penalty`
-(llama.cpp), `repeat_last_n`, `dry_*` (llama.cpp). These servers and Ollama ignore names they do not know; the few that
-reject them say so in a 400, which names the field to leave out.
+A compatible server is also sent the sampling values that OpenAI does not have, under the names that vLLM, llama.cpp and
+OpenRouter use: `top_k`, `min_p`, `repetition_penalty` (vLLM, OpenRouter) together with `repeat_penalty` (llama.cpp),
+`repeat_last_n`, `dry_*` (llama.cpp). These servers and Ollama ignore names they do not know. Where one rejects them, or
+a JSON schema, it is asked again without; `Reply.sent` names what went out, and `Reply.dropped` what did not.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from fabula.base.errors import (
     FabulaError,
@@ -33,22 +31,42 @@ from fabula.base.errors import (
 )
 from fabula.base.extras import require
 from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Usage
+from fabula.models.budget import estimate_tokens
+from fabula.models.dialects import (
+    ANTHROPIC_VERSION,
+    CHAT,
+    DIALECTS,
+    Asked,
+    Received,
+    body_of,
+    keeps_to_schemas,
+    merged,
+    reasoning_part,
+    refused_values,
+    thinks,
+)
 from fabula.models.known import is_small
+from fabula.models.prices import listed_cost
+from fabula.models.prompt_text import form_wanted
 from fabula.models.reasoning import Apart, apart, room_for_reasoning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import httpx2
-    from pydantic_ai.messages import ModelResponse
-    from pydantic_ai.models import Model as LibraryModel
 
-    from fabula.models.base import OnText, Request
-    from fabula.models.provider_library import Wire
+    from fabula.models.base import Json, OnText, Request
+    from fabula.models.dialects import Dialect
+    from fabula.models.wire import Call
 
 PLACEHOLDER_KEY = "no-key-needed"
 DEFAULT_TIMEOUT = 600.0
 _HIDDEN = "[key]"
+VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}")
+"""How a setting names an environment variable."""
+_SCHEMA_WORDS: Final = re.compile(
+    r"response_?format|json_?schema|structured|output_config|grammar|textFormat|\bschema\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +204,7 @@ _ROOT = 2  # slashes of an address without a path
 _AZURE_VERSION = "OPENAI_API_VERSION"
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _REGION = re.compile(r"[a-z0-9-]{1,40}")
-_FINISHES: Mapping[str | None, Any] = {"length": "length", "content_filter": "refusal"}
+_GIVE_LOGPROBS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm", "openrouter", "deepseek", "xai", "azure"})
 
 
 def usual_address(kind: str, environ: Mapping[str, str]) -> str:
@@ -227,21 +245,37 @@ def _ollama_host(said: str) -> str:
     return f"{parts.scheme}://{host}:{port or usual}/v1"
 
 
-@dataclass
-class _Open:
-    """What is held while the model is in use: one HTTP client for one event loop, and a library model per name."""
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """What goes with every request beside what fabula says, for gateways and servers that want more.
 
-    loop: asyncio.AbstractEventLoop
-    http: httpx2.AsyncClient
-    models: dict[str, LibraryModel] = field(default_factory=dict)
+    In headers and in what is appended to addresses, `${NAME}` stands for an environment variable: keys are written so.
+
+    Attributes:
+        headers: beside those of the dialect, or instead of them.
+        query: appended to the address.
+        body: joined to the body, over what fabula says.
+        schema: whether the server is asked to keep to JSON schemas.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    schema: bool = True
+
+    def variables(self) -> tuple[str, ...]:
+        """The variables that it names."""
+        texts = (*self.headers.values(), *self.query.values())
+        return tuple(dict.fromkeys(name for text in texts for name in VARIABLE.findall(text)))
 
 
 @dataclass
 class _Listener:
-    """Hands pieces of a reply on; knows when the first one came, and the listener's own error if it had one."""
+    """Hands pieces of a reply on; knows when it began and its first one came, and the listener's own error if any."""
 
     on_text: OnText | None
     clock: Callable[[], float]
+    started: float
     first: float | None = None
     failure: Exception | None = None
     _apart: Apart = field(default_factory=Apart)
@@ -275,6 +309,10 @@ class ProviderModel:
     the time to the first text, else `None`. A reply to `choices` is heard at once, since it is JSON on the way. With
     `logprobs`, choices are asked for in words, so that the first token is the choice itself.
 
+    What a server rejects in a request is left out of the next one, and of all later ones: sampling values that it
+    names, and the JSON schema, which is then asked for in words. One that answers to a schema with something else than
+    JSON is told the form in words from then on, beside the schema. A request's identity is the same all the while.
+
     Attributes:
         kind: a name in `KINDS`.
         model_id: the model's name at the provider; a request's `adapter` takes its place for that request.
@@ -284,6 +322,8 @@ class ProviderModel:
         clock: seconds, for `Usage.seconds` and `Usage.first`.
         context: tokens of prompt and reply together, where that is known.
         version: of the interface, as Azure wants it at addresses that do not end in /v1.
+        gateway: what goes with every request.
+        secrets: values of the variables that `gateway` names, shown to nobody; a variable without one is missing.
     """
 
     kind: str
@@ -296,8 +336,12 @@ class ProviderModel:
     clock: Callable[[], float] = time.monotonic
     version: str = ""
     context: int | None = None
+    gateway: Gateway = Gateway()
+    secrets: Mapping[str, str] = field(default_factory=dict)
     _thinks: bool = field(default=False, init=False)
-    _open: _Open | None = field(default=None, init=False)
+    _left_out: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    _in_words: set[str] = field(default_factory=set, init=False)
+    _open: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient] | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
         return f"ProviderModel({self.name!r}, {_shown(self.address)!r})"
@@ -321,7 +365,7 @@ class ProviderModel:
     def capabilities(self) -> Capabilities:
         """What the provider takes. Single models may take less; a reply says in `dropped` what did not go out."""
         kind = KINDS[self.kind]
-        schema = _keeps_to_schemas(self.kind, self.model_id)
+        schema = self._keeps_to_schemas(self.model_id)
         return Capabilities(
             schema=schema,
             choices=schema,
@@ -344,137 +388,266 @@ class ProviderModel:
             ModelError: the server rejected the request; its words are in the message.
             UsageError: the extra `providers` is not installed.
         """
-        require("pydantic_ai", "providers", f"The model {self.name}")
-        kind = KINDS[self.kind]
-        if not (self.address or kind.signed):
-            raise ModelUnavailableError(
-                f"There is no address for {self.name}. Set {kind.address_variable} in the environment, or "
-                "give --base-url.",
-                model=self.name,
-            )
-        if not (self.key or kind.signed):
-            raise ModelUnavailableError(
-                f"There is no key for {self.name}. Set {' or '.join(self.key_names)} in the environment.",
-                model=self.name,
-            )
-        from fabula.models import provider_library as library  # noqa: PLC0415 - seconds of import
+        require("httpx2", "providers", f"The model {self.name}")
+        self._check_reachable()
+        name = request.adapter or self.model_id
+        left_out = self._left_out.get(name, frozenset())
+        while True:
+            outcome, more = await self._try(request, on_text, left_out)
+            if isinstance(outcome, Reply):
+                self._left_out[name] = left_out
+                if request.schema is not None and outcome.finish == "stop" and not _holds_json(outcome.text):
+                    self._in_words.add(name)
+                return outcome
+            if not more - left_out:
+                raise outcome
+            left_out |= more
 
-        wire, heard = library.Wire(), _Listener(on_text, self.clock)
-        mark = library.WIRE.set(wire)
+    def _check_reachable(self) -> None:
+        """Raise a `ModelUnavailableError` if there is no address, no key, or no value of a variable."""
+        kind = KINDS[self.kind]
+        lacks = ""
+        if not (self.address or kind.signed):
+            lacks = f"There is no address for {self.name}. Set {kind.address_variable} in the environment, or give "
+            lacks += "--base-url."
+        elif not (self.key or kind.signed):
+            lacks = f"There is no key for {self.name}. Set {' or '.join(self.key_names)} in the environment."
+        elif missing := [name for name in self.gateway.variables() if not self.secrets.get(name)]:
+            lacks = f"{self.name} is asked with the value of {' and '.join(missing)}. Set it in the environment."
+        if lacks:
+            raise ModelUnavailableError(lacks, model=self.name)
+
+    async def _try(
+        self, request: Request, on_text: OnText | None, left_out: frozenset[str]
+    ) -> tuple[Reply | ModelError, frozenset[str]]:
+        """The reply to one request; or the error, and what may be left out of the next one."""
+        from fabula.models import wire  # noqa: PLC0415 - 0.1 s of import
+
+        asked = self._asked(request, left_out, streamed=on_text is not None)
+        heard, got = _Listener(on_text, self.clock, self.clock()), Received()
+        choosing = asked.schema is not None and request.schema is None
         try:
-            return await self._reply(request, None if on_text is None else heard, wire)
-        except Exception as error:  # the libraries trip over what servers send in many ways
-            await wire.close()
+            call = await self._call(asked)
+            listens = None if on_text is None or choosing else heard
+            await wire.exchange(self._client(), call, self._dialect, got, listens)
+            heard.ends()
+            reply = self._reply(request, asked, got, heard)
+            if choosing:
+                heard.hear(reply.text)
+        except Exception as error:  # servers send anything, and whoever listens may raise anything
             if heard.failure is not None:
                 raise heard.failure from None
-            if isinstance(error, FabulaError):  # of ours, or of who counts what comes
+            if isinstance(error, FabulaError):
                 raise
-            if library.is_filtered(error):
-                taken = Usage(prompt=wire.tokens[0], reply=wire.tokens[1])
-                return Reply("", taken, "refusal", self.name, library.sent(wire))
-            wording = library.Wording(self.name, _shown(self.address), " or ".join(self.key_names), self._scrub)
-            wording.start, wording.fetch = _how(self.kind, self.model_id)
-            failure = library.ours(error, wording, wire)
-        finally:
-            library.WIRE.reset(mark)
-        raise failure  # outside the block above, so that the library's error does not travel along with it
+            if isinstance(error, wire.RefusedError) and wire.is_filtered(error):
+                return Reply("", self._usage(got, "", heard), "refusal", self.name, _sent(asked)), frozenset()
+            start, fetch = _how(self.kind, self.model_id)
+            keys = " or ".join((*self.key_names, *self.gateway.variables()))
+            wording = wire.Wording(self.name, _shown(self.address), keys, self._scrub, start, fetch)
+            failure = wire.failure_of(error, wording, got)
+            said = wire.words_of(error.said) if isinstance(error, wire.RefusedError) else ""
+        else:
+            return reply, frozenset()
+        return failure, _rejected(failure, said, asked)
 
     async def close(self) -> None:
         """Close the connections; the next call opens new ones."""
         held, self._open = self._open, None
-        if held is not None and held.loop is asyncio.get_running_loop():
-            await held.http.aclose()
+        if held is not None and held[0] is asyncio.get_running_loop():
+            await held[1].aclose()
 
-    async def _reply(self, request: Request, heard: _Listener | None, wire: Wire) -> Reply:
-        from fabula.models import provider_library as library  # noqa: PLC0415 - slow to load
+    def _asked(self, request: Request, left_out: frozenset[str], *, streamed: bool) -> Asked:
+        """The request for this model, without what it does not take."""
+        name = request.adapter or self.model_id
+        self._thinks = self._thinks or thinks(self.kind, name, compatible=self.compatible)
+        native = self._keeps_to_schemas(name) and "schema" not in left_out
+        choosing = bool(request.choices) and not request.logprobs
+        schema = request.schema if request.schema is not None else _choice_schema(request.choices) if choosing else None
+        messages = request.messages
+        if schema is not None and (not native or name in self._in_words):
+            words = f"{messages[-1].content}\n\n{form_wanted(request)}"
+            messages = (*messages[:-1], replace(messages[-1], content=words))
+        asked = Asked(
+            kind=self.kind,
+            model=name,
+            compatible=self.compatible,
+            messages=messages,
+            values={},
+            effort=None if "reasoning" in left_out else request.sampling.reasoning,
+            schema=schema if native else None,
+            stream=(streamed and (request.schema is not None or not (choosing and native))) or self._dialect.streams,
+        )
+        refused = refused_values(asked) | left_out | {"reasoning"}
+        taken = self.capabilities.sampling - refused
+        wanted = request.sampling.set_values().items()
+        values: Json = {name: list(value) if name == "stop" else value for name, value in wanted if name in taken}
+        if "max_tokens" in values:
+            values["max_tokens"] += room_for_reasoning(request.sampling, thinks=self._thinks)
+        able = self.kind.startswith("openai") or self.kind in _GIVE_LOGPROBS
+        likeliest = request.logprobs if able and "logprobs" not in left_out and "temperature" not in refused else 0
+        return replace(asked, values=values, logprobs=likeliest)
 
-        model, access = self._library_model(request.adapter)
-        wanted = request.schema
-        choosing = bool(request.choices) and not request.logprobs and library.can_schema(model)
-        if choosing:
-            wanted = library.choice_schema(request.choices)
-        asked = library.parameters(wanted if library.can_schema(model) else None)
-        self._thinks = self._thinks or library.thinks(model)
-        room = room_for_reasoning(request.sampling, thinks=self._thinks)
-        using = library.settings(request, model, access, self.capabilities.sampling, room)
-        turns = library.messages(request, access)
-        started = self.clock()
-        if heard is None or choosing:
-            response = await library.whole(model, turns, using, asked)
-        else:
-            response = await library.streamed(model, turns, using, asked, heard)
-            heard.ends()
-        said, thought = apart(library.text(response))
-        thought = "\n\n".join(filter(None, (library.reasoning(response), thought)))
+    @property
+    def _dialect(self) -> Dialect:
+        return DIALECTS.get(self.kind, CHAT)
+
+    async def _call(self, asked: Asked) -> Call:
+        """Where the request goes, with its headers and its body."""
+        from fabula.models.wire import Call  # noqa: PLC0415 - 0.1 s of import
+
+        body = merged(body_of(self._dialect, asked), self.gateway.body)
+        path, _, query = self._dialect.path(asked.model, asked.stream).partition("?")
+        queries = dict(parse_qsl(query))
+        headers = {"content-type": "application/json", "accept": "*/*"}
+        address = self.address
+        if self.kind == "google":
+            headers["x-goog-api-key"] = self.key
+        elif self.version:
+            headers["api-key"], queries["api-version"] = self.key, self.version
+            address += f"/openai/deployments/{quote(asked.model, safe='')}"
+        elif self.key:
+            headers["authorization"] = f"Bearer {self.key}"
+        if self.kind == "anthropic":
+            headers["anthropic-version"] = ANTHROPIC_VERSION
+        headers |= {name.lower(): self._filled(text) for name, text in self.gateway.headers.items()}
+        queries |= {name: self._filled(text) for name, text in self.gateway.query.items()}
+        call = Call(f"{address}{path}", queries, headers, body)
+        if self.kind == "bedrock" and not self.key:
+            from fabula.models.amazon import signed  # noqa: PLC0415 - needs the extra
+
+            return await asyncio.to_thread(signed, call, self.name)
+        return call
+
+    def _filled(self, text: str) -> str:
+        return VARIABLE.sub(lambda found: self.secrets.get(found[1], ""), text)
+
+    def _reply(self, request: Request, asked: Asked, got: Received, heard: _Listener) -> Reply:
+        """Our reply, with what was asked and could not be had."""
+        said, thought = apart("".join(got.text) or "".join(got.refusal))
+        thought = "\n\n".join(filter(None, ("".join(got.thought).strip(), thought)))
         if thought and not said.strip():
-            raise self._only_reasoned(response, room, wire.tokens)
+            raise self._only_reasoned(got, room=bool(room_for_reasoning(request.sampling, thinks=self._thinks)))
         self._thinks = self._thinks or bool(thought)
         said = said.lstrip() if thought else said
-        library.check_reply(response, wire)
-        said = library.chosen(said) if choosing else said
-        if heard is not None and choosing:
-            heard.hear(said)
-        first = None if heard is None or heard.first is None or choosing else heard.first - started
-        taken = library.usage(response, self.address, wire, thought)
-        taken = replace(taken, seconds=self.clock() - started, first=first)
-        return replace(self._read(request, response, said, taken, library.sent(wire)), reasoning=thought)
-
-    def _only_reasoned(self, response: ModelResponse, room: int, tokens: tuple[int, int]) -> ModelError:
-        """The error for a reply that is reasoning and nothing else; with more room another try may come to its end."""
-        cut, had_room = response.finish_reason == "length", bool(room)
-        self._thinks = True
-        happened = (
-            "used up its reply on reasoning, and said nothing" if cut else "gave only reasoning, and said nothing"
-        )
-        if cut and had_room:
-            advice = "Let it think less (--sampling reasoning=low, or none), or allow more (max_tokens)."
-            failure = ModelError(f"{self.name} {happened}. {advice}", model=self.name)
-        else:
-            advice = "" if cut else " Another --seed may help, or less of it (--sampling reasoning=low, or none)."
-            failure = OverloadedError(f"{self.name} {happened}.{advice}", model=self.name)
-        failure.tokens, failure.may_cost = tokens, True
-        return failure
-
-    def _read(
-        self, request: Request, response: ModelResponse, said: str, taken: Usage, sent: Mapping[str, Any]
-    ) -> Reply:
-        """Our reply, with what was asked and could not be had."""
-        from fabula.models import provider_library as library  # noqa: PLC0415 - slow to load
-
-        chances = library.first_token(response) if request.logprobs else None
-        native = library.can_schema(self._library_model(request.adapter)[0])
+        if asked.schema is not None and request.schema is None:
+            said = _chosen(said)
+        sent = _sent(asked)
         missing = {
-            "schema": request.schema is not None and not native,
-            "choices": bool(request.choices) and (not native or bool(request.logprobs)),
-            "logprobs": bool(request.logprobs) and chances is None,
+            "schema": request.schema is not None and asked.schema is None,
+            "choices": bool(request.choices) and asked.schema is None,
+            "logprobs": bool(request.logprobs) and got.first_token is None,
         }
         return Reply(
             text=said,
-            usage=taken,
-            finish=_FINISHES.get(response.finish_reason, "stop"),
+            usage=self._usage(got, thought, heard),
+            finish="refusal" if got.refused else "length" if got.cut else "stop",
             model=self.name,
             sent=sent,
-            dropped=(*library.dropped(request.sampling, sent), *(name for name, gone in missing.items() if gone)),
-            logprobs=chances,
+            dropped=(
+                *sorted(set(request.sampling.set_values()) - set(sent)),
+                *(name for name, gone in missing.items() if gone),
+            ),
+            logprobs=got.first_token if request.logprobs else None,
+            reasoning=thought,
         )
 
-    def _library_model(self, adapter: str | None) -> tuple[LibraryModel, Any]:
-        """The library's model of that name, and how it is reached; connections belong to the running loop."""
-        from fabula.models import provider_library as library  # noqa: PLC0415 - slow to load
+    def _only_reasoned(self, got: Received, *, room: bool) -> ModelError:
+        """The error for a reply that is reasoning and nothing else; with more room another try may come to its end."""
+        self._thinks = True
+        happened = (
+            "used up its reply on reasoning, and said nothing" if got.cut else "gave only reasoning, and said nothing"
+        )
+        if got.cut and room:
+            advice = "Let it think less (--sampling reasoning=low, or none), or allow more (max_tokens)."
+            failure = ModelError(f"{self.name} {happened}. {advice}", model=self.name)
+        else:
+            advice = "" if got.cut else " Another --seed may help, or less of it (--sampling reasoning=low, or none)."
+            failure = OverloadedError(f"{self.name} {happened}.{advice}", model=self.name)
+        prompt, _, _, reply = got.tokens
+        failure.tokens, failure.may_cost = (prompt, reply), True
+        return failure
+
+    def _usage(self, got: Received, thought: str, heard: _Listener) -> Usage:
+        """Tokens and cost; the cost is known only where the price data knows both the address and the model."""
+        prompt, cached, _, reply = got.tokens
+        dollars = None if got.odd or not (prompt or reply) else listed_cost(self.address, got.model, got.tokens)
+        reasoned = got.counts.get("reasoned", 0) or (estimate_tokens(thought) if thought else 0)
+        return Usage(
+            prompt,
+            cached,
+            reply,
+            self.clock() - heard.started,
+            None if heard.first is None else heard.first - heard.started,
+            dollars,
+            reasoning=min(reply, reasoned),
+        )
+
+    def _client(self) -> httpx2.AsyncClient:
+        """The connections, which belong to the running loop."""
+        from fabula.models.wire import http_client  # noqa: PLC0415 - 0.1 s of import
 
         loop = asyncio.get_running_loop()
-        if self._open is None or self._open.loop is not loop:
-            self._open = _Open(loop, library.http_client(self.address, self.timeout, self.parallel))
-        held = self._open
-        name = adapter or self.model_id
-        schema = _keeps_to_schemas(self.kind, name)
-        access = library.Access(self.kind, self.address, self.key, self.compatible, held.http, self.version, schema)
-        if name not in held.models:
-            held.models[name] = library.build(name, access)
-        return held.models[name], access
+        if self._open is None or self._open[0] is not loop:
+            self._open = loop, http_client(self.address, self.timeout, self.parallel)
+        return self._open[1]
+
+    def _keeps_to_schemas(self, name: str) -> bool:
+        """Whether a model keeps to a JSON schema natively."""
+        if self.kind in {"anthropic", "bedrock"}:
+            return self.gateway.schema and keeps_to_schemas(self.kind, name)
+        return self.gateway.schema and name.startswith(KINDS[self.kind].schemas)
 
     def _scrub(self, text: str) -> str:
-        return text.replace(self.key, _HIDDEN) if self.key not in ("", PLACEHOLDER_KEY) else text
+        for secret in (self.key if self.key != PLACEHOLDER_KEY else "", *self.secrets.values()):
+            text = text.replace(secret, _HIDDEN) if secret else text
+        return text
+
+
+def _holds_json(text: str) -> bool:
+    """Whether a reply may be what a schema asks for, or as much of it as there is."""
+    return text.lstrip().removeprefix("```json").lstrip().startswith(("{", "["))
+
+
+def _sent(asked: Asked) -> Mapping[str, Any]:
+    """The sampling values of a request, under our names."""
+    said = {"reasoning": asked.effort} if reasoning_part(asked) else {}
+    return dict(sorted({**asked.values, **said}.items()))
+
+
+def _rejected(failure: ModelError, said: str, asked: Asked) -> frozenset[str]:
+    """What may be left out after a server rejected a request: the values that it names, or else the schema."""
+    about_schema = asked.schema is not None and bool(_SCHEMA_WORDS.search(said))
+    if type(failure) is not ModelError:
+        return frozenset({"schema"} if about_schema and type(failure) is OverloadedError else ())
+    named = frozenset(name for name in _sent(asked) if name != "max_tokens" and _called(name).search(said))
+    named |= {"logprobs"} if asked.logprobs and "logprobs" in said else frozenset()
+    return named | ({"schema"} if about_schema or (asked.schema is not None and not named) else frozenset())
+
+
+def _called(name: str) -> re.Pattern[str]:
+    """A sampling value as any server may call it: "top_k" and "topK", "stop" and "stop_sequences"."""
+    if name == "reasoning":
+        return re.compile(r"reasoning|\bthinking|\beffort\b|enable_thinking|chat_template", re.IGNORECASE)
+    words = name.replace("repeat_penalty", "repe(?:at|tition)_penalty").replace("_", "_?")
+    return re.compile(rf"\b{words}(?:_?sequences)?\b", re.IGNORECASE)
+
+
+def _choice_schema(choices: Sequence[str]) -> Json:
+    """One of the choices, as an object: that is what all providers take."""
+    return {
+        "type": "object",
+        "properties": {"choice": {"type": "string", "enum": list(choices)}},
+        "required": ["choice"],
+        "additionalProperties": False,
+    }
+
+
+def _chosen(text: str) -> str:
+    """The choice in a reply to `_choice_schema`; the text as it is where it is no such object."""
+    try:
+        return str(json.loads(text)["choice"])
+    except (ValueError, TypeError, KeyError):
+        return text
 
 
 def provider_model(
@@ -487,6 +660,7 @@ def provider_model(
     parallel: int = 8,
     timeout: float = DEFAULT_TIMEOUT,
     context: int | None = None,
+    gateway: Gateway = Gateway(),
 ) -> ProviderModel:
     """A hosted model or a server's, ready to be asked; nothing is imported or opened before the first call.
 
@@ -504,6 +678,7 @@ def provider_model(
         parallel: calls at once.
         timeout: seconds without a byte from the server after which a call fails.
         context: tokens of prompt and reply together, where that is known.
+        gateway: what goes with every request; values of the variables that it names come from `environ`.
 
     Raises:
         UnknownNameError: no such kind.
@@ -529,8 +704,19 @@ def provider_model(
     if keyless and not key_env:
         key = key or PLACEHOLDER_KEY
     version = "" if kind != "azure" or address.endswith("/v1") else (environ or {}).get(_AZURE_VERSION, "").strip()
+    secrets = {name: (environ or {}).get(name, "").strip() for name in gateway.variables()}
     return ProviderModel(
-        kind, model_id.strip(), address, key, names, parallel, timeout, version=version, context=context
+        kind,
+        model_id.strip(),
+        address,
+        key,
+        names,
+        parallel,
+        timeout,
+        version=version,
+        context=context,
+        gateway=gateway,
+        secrets=secrets,
     )
 
 
@@ -544,13 +730,6 @@ def _how(kind: str, model_id: str) -> tuple[str, str]:
     """The commands that start a server of one's own, and that fetch a model there; empty for others."""
     known = KINDS[kind]
     return known.start.replace("NAME", model_id), known.fetch.replace("NAME", model_id)
-
-
-def _keeps_to_schemas(kind: str, model_id: str) -> bool:
-    """Whether a model keeps to a JSON schema natively."""
-    if kind == "bedrock":
-        return _bedrock_schema(model_id)
-    return _anthropic_schema(model_id) if kind == "anthropic" else model_id.startswith(KINDS[kind].schemas)
 
 
 def may_hold_key(address: str) -> bool:
@@ -584,24 +763,6 @@ def _shown(address: str) -> str:
         return "The given text"
     host = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=host, query="", fragment="").geturl()
-
-
-def _anthropic_schema(model_id: str) -> bool:
-    """Whether a model of Anthropic's keeps to schemas; older ones do not."""
-    if find_spec("pydantic_ai") is None:
-        return True  # nobody is asked then
-    from pydantic_ai.profiles.anthropic import anthropic_model_profile  # noqa: PLC0415 - half a second of import
-
-    return bool((anthropic_model_profile(model_id) or {}).get("supports_json_schema_output"))
-
-
-def _bedrock_schema(model_id: str) -> bool:
-    """Whether a model at Bedrock keeps to schemas, as far as that is known without its client library."""
-    try:
-        from pydantic_ai.providers.bedrock import BedrockProvider  # noqa: PLC0415 - needs the extra
-    except ImportError:
-        return False
-    return bool((BedrockProvider.model_profile(model_id) or {}).get("supports_json_schema_output"))
 
 
 def keys_set(environ: Mapping[str, str]) -> dict[str, bool]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+from weakref import finalize
 
 from fabula.base.errors import ModelUnavailableError
 
@@ -123,3 +125,65 @@ async def _ended(job: Future[R]) -> None:
             await asyncio.wait([waiter])
     if not waiter.cancelled():
         waiter.exception()
+
+
+class Turns:
+    """Calls at once of one object, whichever event loops and threads they come from; served in order of arrival."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
+
+    async def take(self) -> None:
+        """Wait for a turn; whoever has had it calls `give`."""
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            loop = asyncio.get_running_loop()
+            turn: asyncio.Future[None] = loop.create_future()
+            self._waiting.append((loop, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            with self._lock:
+                waits = (loop, turn) in self._waiting
+                if waits:
+                    self._waiting.remove((loop, turn))
+            if not waits:  # the turn has come in the meantime
+                self.give()
+            raise
+
+    def give(self) -> None:
+        """End a turn; the next one begins."""
+        with self._lock:
+            while self._waiting:
+                loop, turn = self._waiting.popleft()
+                with suppress(RuntimeError):  # the loop has ended: nobody waits
+                    loop.call_soon_threadsafe(_begin, turn)
+                    return
+            self._free += 1
+
+
+def _begin(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)
+
+
+class _TurnsOf:
+    """The turns of objects, as long as these live; objects that are equal are not the same."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, Turns] = {}
+
+    def __call__(self, owner: object, most: int) -> Turns:
+        """The turns of an object: the same for all who ask it."""
+        with suppress(TypeError):  # an object to which nothing can refer weakly has turns for this caller alone
+            if id(owner) not in self._held:
+                finalize(owner, self._held.pop, id(owner), None)
+            return self._held.setdefault(id(owner), Turns(most))
+        return Turns(most)
+
+
+turns_of: Final = _TurnsOf()

@@ -24,17 +24,19 @@ from fabula.models.limits import Limited
 from fabula.models.memory import USUAL_CONTEXT, context_of
 from fabula.models.outside import CLIENT, PASTE, OutsideModel
 from fabula.models.providers import KINDS as PROVIDERS
+from fabula.models.providers import Gateway, provider_model
 from fabula.models.scripted import ScriptedModel
+from fabula.models.threads import turns_of
 from fabula.project.brought import brought_kinds, brought_model
 from fabula.project.learned import Forgotten, check_learned, digest_of_forgotten
 from fabula.project.settings import ModelTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
 
     from fabula.engine.roles import Answer
     from fabula.models.answer_files import OnWait
-    from fabula.models.base import Model, Request
+    from fabula.models.base import Model, OnText, Reply, Request
     from fabula.project.settings import RoleTable, Settings
 
 SERVERS: Final = tuple(PROVIDERS)
@@ -68,9 +70,25 @@ class Environment:
 
 @dataclass(frozen=True)
 class HandedIn(Wrapper):
-    """A model that a program has handed in: as that, but closed by whoever opened it."""
+    """A model that a program has handed in: as that, but closed by whoever opened it.
+
+    However many runs have it, it is asked no more often at once than its `capabilities` say.
+    """
 
     model: Model
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The model's reply, in its turn.
+
+        Raises:
+            ModelError: as the model.
+        """
+        turns = turns_of(self.model, self.capabilities.parallel)
+        await turns.take()
+        try:
+            return await self.model.ask(request, on_text)
+        finally:
+            turns.give()
 
     async def close(self) -> None:
         """Nothing is closed."""
@@ -188,8 +206,6 @@ def _threads(environ: Mapping[str, str]) -> int | None:
 
 
 def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
-    from fabula.models.providers import provider_model  # noqa: PLC0415 - the client libraries are loaded on demand
-
     return provider_model(
         kind,
         rest,
@@ -199,15 +215,8 @@ def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
         parallel=table.parallel or 8,
         timeout=table.timeout,
         context=table.context,
+        gateway=Gateway(table.headers, table.query, table.extra_body, table.json_schema),
     )
-
-
-def load_servers(kinds: Collection[str]) -> None:
-    """Import now what models of servers need, for who cannot let others wait for it at the first call."""
-    for kind in sorted(set(kinds) & set(SERVERS)):
-        from fabula.models.provider_library import load  # noqa: PLC0415 - a second of imports
-
-        load(kind)
 
 
 def base_sampling(spec: str) -> Sampling:

@@ -16,9 +16,8 @@ from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_bytes
 from fabula.base.tomltext import parse
 from fabula.engine.folders import is_path, whole_path
-from fabula.models.base import Effort, Sampling
-from fabula.models.prices import Price
-from fabula.models.providers import may_hold_key
+from fabula.models.base import Effort, Price, Sampling
+from fabula.models.providers import VARIABLE, may_hold_key
 from fabula.project.trust import Act, Trust, acts_in, typed_acts
 
 DEFAULT_MODEL = "embedded:smollm2"
@@ -26,7 +25,10 @@ _LARGEST: Final = 2_000_000  # bytes of a file
 FILE_MODELS: Final = ("scripted", "replay", "embedded", "seq2seq")  # what comes after the colon may be a file
 FOLDER_MODEL: Final = "files"  # what comes after the colon is a folder
 _SHOWN: Final = 60  # characters of a value in an error
-_SECRET: Final = re.compile(r"key|token|secret|password|auth|base_url", re.IGNORECASE)  # whose values no error shows
+# whose values no error shows, and no settings file holds
+_SECRET: Final = re.compile(r"key|token|secret|password|auth|cookie|signature|base_url|headers|query", re.IGNORECASE)
+_SENT_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_NOT_SENT: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
 
 class _Table(BaseModel):
@@ -75,6 +77,23 @@ class ModelTable(_Table):
     slots: int = Field(default=1, gt=0)
     threads: int | None = Field(default=None, gt=0, le=512)
     context: int | None = Field(default=None, ge=256)
+    json_schema: bool = True
+    headers: dict[str, str] = Field(default_factory=dict)
+    query: dict[str, str] = Field(default_factory=dict)
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("headers", "query")
+    @classmethod
+    def _without_keys(cls, sent: dict[str, str]) -> dict[str, str]:
+        for name, value in sent.items():
+            if not _SENT_NAME.fullmatch(name) or name.lower() in _NOT_SENT or not value.isprintable():
+                raise ValueError(f"{name[:_SHOWN]!r} cannot be sent: it is no name, or one that the HTTP library sets")
+            if _SECRET.search(name) and not VARIABLE.search(value):
+                raise ValueError(
+                    f"{name!r} may hold a key: set that in the environment, and name its variable, as in "
+                    f'{name} = "${{GATEWAY_KEY}}"'
+                )
+        return sent
 
     @field_validator("base_url")
     @classmethod

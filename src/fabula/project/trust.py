@@ -2,12 +2,12 @@
 
 A `fabula.toml`, an experiment or a study may come from somebody else. Six things in it act outside the project: a
 program (`play = "file.py:function"`), which is run; a system or evaluator in a folder (`system = "./my_paper"`), whose
-code is run; an address with a variable (`base_url`, `key_env`), to which prompts and the value of the variable are
-sent; an adapter that lies elsewhere, which a user may have tuned on private texts; a folder elsewhere (`model =
-"files:DIR"`), into which prompts are written; and a project elsewhere, whose characters a study shows to its raters.
-What the person types is trusted; what a file says is trusted once the person has said so. That is remembered in the
-user's own state folder, never in the project: by the file's real path, and by what was trusted, a program with a digest
-of its text, a folder with one of all it holds. So what changes, and another address, are asked for again.
+code is run; an address with a variable (`base_url`, `key_env`, `headers`, `query`), to which prompts and the value of
+the variable are sent; an adapter that lies elsewhere, which a user may have tuned on private texts; a folder elsewhere
+(`model = "files:DIR"`), into which prompts are written; and a project elsewhere, whose characters a study shows to its
+raters. What the person types is trusted; what a file says is trusted once the person has said so. That is remembered
+in the user's own state folder, never in the project: by the file's real path, and by what was trusted, a program with a
+digest of its text, a folder with one of all it holds. So what changes, and another address, are asked for again.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def typed_acts(settings: Mapping[str, Any], base: Path) -> frozenset[Act]:
 def _acts(value: object, base: Path, name: str) -> Iterator[Act]:
     """The acts of a value; a table of a model is known by the fields that only such a table has."""
     if isinstance(value, dict):
-        if value.get("base_url") or value.get("key_env"):
+        if value.get("base_url") or value.get("key_env") or _variables(value):
             yield from _address(value, str(value.get("model") or name))
         if isinstance(adapters := value.get("adapters"), dict):
             yield from _adapters(adapters, base)
@@ -143,10 +143,20 @@ def _adapters(adapters: Mapping[str, Any], base: Path) -> Iterator[Act]:
                 yield Act("adapter", str(path))
 
 
+def _variables(table: Mapping[str, Any]) -> list[str]:
+    """The variables whose values a table of a model would send in headers or in what is appended to addresses."""
+    from fabula.models.providers import VARIABLE  # noqa: PLC0415 - `fabula --help` loads this module and not those
+
+    sent = [table.get(name) for name in ("headers", "query")]
+    texts = [text for given in sent if isinstance(given, dict) for text in given.values() if isinstance(text, str)]
+    return sorted({name for text in texts for name in VARIABLE.findall(text)})
+
+
 def _address(table: Mapping[str, Any], model: str) -> Iterator[Act]:
     from fabula.models.providers import OWN_KINDS  # noqa: PLC0415 - `fabula --help` loads this module and not those
 
-    url, variable = str(table.get("base_url") or ""), str(table.get("key_env") or "")
+    url = str(table.get("base_url") or "")
+    variable = ", ".join(filter(None, (str(table.get("key_env") or ""), *_variables(table))))
     open_kinds = ("openai-chat", *OWN_KINDS)  # servers of these kinds get no key that is meant for somebody else
     if model.partition(":")[0] in open_kinds and not variable and is_loopback(url):
         return

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from fabula.app.conversing import conversing
 from fabula.base.errors import UsageError
-from fabula.project.casting import load_servers
 from fabula.server.chat.projects import Catalogue, served
 from fabula.server.chat.turns import measure
 from fabula.server.gate import Bounds, Tokens
@@ -83,7 +82,6 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         for name, (project, settings) in zip(offer.names, offer.projects, strict=True):
             open_ = await stack.enter_async_context(conversing(project, settings, options))
             projects[name] = await served(name, open_, offer.player)
-        load_servers({name.partition(":")[0] for _, settings in offer.projects for name in settings.cast_models})
         catalogue = Catalogue(projects)
         means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
         if offer.api:

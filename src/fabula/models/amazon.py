@@ -1,0 +1,50 @@
+"""Requests for Amazon Bedrock, signed with what its users have configured for AWS."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from fabula.base.errors import ModelUnavailableError
+from fabula.base.extras import extra
+
+if TYPE_CHECKING:
+    from fabula.models.wire import Call
+
+_REGION: Final = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
+_HELP: Final = "Set AWS_BEARER_TOKEN_BEDROCK and AWS_REGION in the environment, or say `aws configure`."
+
+
+def _aws(module: str) -> Any:  # noqa: ANN401 - a module has no better type
+    return extra(f"botocore.{module}", "bedrock", "A model at Amazon Bedrock")
+
+
+def signed(call: Call, name: str) -> Call:
+    """The call with its signature, and with the address of the configured region where it has none.
+
+    It may wait for Amazon's own machines to say who they are, so it is called in a thread.
+
+    Raises:
+        ModelUnavailableError: there are no credentials, or no region.
+        UsageError: the extra `bedrock` is not installed.
+    """
+    session, problem, headers, url = _aws("session").Session(), "", dict(call.headers), call.url
+    try:
+        credentials = session.get_credentials()
+        named = _REGION.match(urlsplit(url).hostname or "")
+        # an address of one's own needs no region
+        region = named[1] if named else session.get_config_variable("region") or ("us-east-1" if "://" in url else "")
+        if credentials is None or not region:
+            problem = "no credentials are configured" if credentials is None else "no region is configured"
+        else:
+            url = url if "://" in url else f"https://bedrock-runtime.{region}.amazonaws.com{url}"
+            request = _aws("awsrequest").AWSRequest("POST", url, data=call.content, headers=headers)
+            _aws("auth").SigV4Auth(credentials.get_frozen_credentials(), "bedrock", region).add_auth(request)
+            headers = dict(request.headers.items())
+    except _aws("exceptions").BotoCoreError as error:
+        problem = str(error).rstrip(".")
+    if problem:
+        raise ModelUnavailableError(f"{name} cannot be asked: {problem}. {_HELP}", model=name)
+    return replace(call, url=url, headers=headers)
