@@ -65,7 +65,7 @@ def _commands(sizes: Sizes) -> list[Row]:
             begun = perf_counter()
             subprocess.run([*_COMMAND, str(file), "--quiet"], check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command line
             taken.append(perf_counter() - begun)
-    what = f"fabula eval measure, {sizes.stories:,} stories of {sizes.words:,} words: wall"
+    what = f"fabula measure, {sizes.stories:,} stories of {sizes.words:,} words: wall"
     return [Row(what, tuple(taken), "s", "start", most=_SECONDS)]
 
 

@@ -242,10 +242,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def commands() -> str:
     """Every command with its arguments and options."""
     lead = (
-        "`fabula COMMAND -h` shows the options used daily at the terminal, `--help-all` all of them. The names that "
-        "commands had before there were groups (`fabula eval judge`) still work. `--json` prints one "
-        "document, whose JSON "
-        "schema `--json-schema` prints; all of them lie in [schemas](schemas)."
+        "`fabula COMMAND -h` shows the options used daily at the terminal, `--help-all` all of them. `--json` prints "
+        "one document, whose JSON schema `--json-schema` prints; all of them lie in [schemas](schemas)."
     )
     parts = [f"# Commands\n\n{lead}\n"]
     for panel in dict.fromkeys(entry.panel for entry in COMMANDS.values()):

@@ -176,15 +176,15 @@ def _bars(values: Sequence[str], y: int) -> Iterator[str]:
 
 
 def ranking() -> str:
-    """The strengths that `fabula eval rank --ratings` draws from the verdicts of an experiment that is kept."""
+    """The strengths that `fabula evaluate pairwise --ratings` draws from the verdicts of an experiment that is kept."""
     with tempfile.TemporaryDirectory() as folder:
         ratings = Path(folder, "verdicts.jsonl")
         ratings.write_text("".join(_ratings()), encoding="utf-8")
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            code = fabula(["rank", "--ratings", str(ratings), "--out", f"{folder}/ranked", "--quiet"])
+            code = fabula(["evaluate", "pairwise", "--ratings", str(ratings), "--out", f"{folder}/ranked", "--quiet"])
         if code:
-            raise SystemExit(f"docs/pictures.py: fabula eval rank ended with {code}: {said.getvalue()}")
+            raise SystemExit(f"docs/pictures.py: fabula evaluate pairwise ended with {code}: {said.getvalue()}")
         return Path(folder, "ranked", "verdicts-overall.svg").read_text(encoding="utf-8").rstrip() + "\n"
 
 

@@ -105,7 +105,7 @@ def test_an_update_that_was_agreed_to_twice_goes_on_to_its_end(cli: Cli, edited:
 
 
 def test_an_estimate_says_what_it_is_worth(cli: Cli, terse: tuple[str, ...]) -> None:
-    ran = cli("estimate", "task.md", *terse)
+    ran = cli("write", "--dry-run", "task.md", *terse)
     assert ran.code == 0
     assert "In all about" in ran.err
     assert "most were within a quarter of what it took" in ran.err
@@ -114,8 +114,10 @@ def test_an_estimate_says_what_it_is_worth(cli: Cli, terse: tuple[str, ...]) -> 
 @pytest.mark.parametrize("asked", ["3,000,000 words", "300 chapters of 10,000 words each", "9000 pages long"])
 def test_more_words_than_a_story_can_have_are_refused_with_the_bound(cli: Cli, here: Path, asked: str) -> None:
     (here / "vast.md").write_text(f"Write a novel of {asked} about Mara, who keeps a lighthouse.")
-    ran = cli("estimate", "vast.md", "--system", "end-to-end", "--model", "scripted:script.toml")
+    ran = cli("write", "--dry-run", "vast.md", "--system", "end-to-end", "--model", "scripted:script.toml")
     assert ran.code == 2
     assert "words, and a story has 1,000,000 at most. Ask for fewer" in ran.err
-    said = cli("estimate", "vast.md", "--words", "500", "--system", "end-to-end", "--model", "scripted:script.toml")
+    said = cli(
+        "write", "--dry-run", "vast.md", "--words", "500", "--system", "end-to-end", "--model", "scripted:script.toml"
+    )
     assert said.code == 0

@@ -22,7 +22,7 @@ def with_seed(cli: Cli, project: Path) -> Path:
     return project
 
 
-@pytest.mark.parametrize("command", [("update", "--dry-run"), ("write",), ("estimate",), ("status",)])
+@pytest.mark.parametrize("command", [("update", "--dry-run"), ("write",), ("write", "--dry-run"), ("status",)])
 def test_the_next_command_keeps_the_options_of_the_last_run(
     cli: Cli, with_seed: Path, command: tuple[str, ...]
 ) -> None:
@@ -32,7 +32,7 @@ def test_the_next_command_keeps_the_options_of_the_last_run(
     assert data.get("to_ask", 0) == 0
 
 
-@pytest.mark.parametrize("command", [("update", "--dry-run"), ("write",), ("estimate",)])
+@pytest.mark.parametrize("command", [("update", "--dry-run"), ("write",), ("write", "--dry-run")])
 def test_it_is_said(cli: Cli, with_seed: Path, command: tuple[str, ...]) -> None:
     said = "As last time: --seed 9. --forget takes fabula.toml alone, --save writes it there.\n"
     assert said in cli(command[0], "lamp", *command[1:]).err
@@ -130,7 +130,7 @@ def test_a_model_that_is_named_for_a_role_plays_it_whoever_played_it_before(
 
 def test_of_another_system_only_what_it_has_is_kept(cli: Cli, project: Path) -> None:
     cli("write", "lamp", "--anew", "--seed", "9", "--set", "demands=2", "--sampling", "climax.temperature=1")
-    ran = cli("estimate", "lamp", "--system", "vanilla")
+    ran = cli("write", "--dry-run", "lamp", "--system", "vanilla")
     assert "As last time" not in ran.err or "--seed 9" in ran.err
 
 

@@ -31,7 +31,7 @@ for number, line in enumerate(sys.argv[1:]):
         file.write(str(code))
 """
 WORKING: Final = (
-    *("show", "show --timeline", "world", "status", "history climax", "update --dry-run", "export --format epub"),
+    *("show", "show --timeline", "world", "status", "text history climax", "update --dry-run", "export --format epub"),
     *("measure .", "models", "systems"),
 )
 LACKING: Final = {

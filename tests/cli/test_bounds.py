@@ -43,9 +43,11 @@ AIDED = ("--model", "scripted:script.toml", "--aids", "on")
         (("--play", "climax=smollm2"), "'smollm2' is a model, not a player. Give it with --model ROLE=smollm2, or"),
     ],
 )
-@pytest.mark.parametrize("command", ["estimate", "write"])
-def test_what_has_no_meaning_is_refused(cli: Cli, command: str, options: tuple[str, ...], said: str) -> None:
-    ran = cli(command, "brief.md", *options)
+@pytest.mark.parametrize("command", [("write", "--dry-run"), ("write",)], ids=" ".join)
+def test_what_has_no_meaning_is_refused(
+    cli: Cli, command: tuple[str, ...], options: tuple[str, ...], said: str
+) -> None:
+    ran = cli(*command, "brief.md", *options)
     assert ran.code == 2
     assert said in ran.err
     assert not (cli.folder / "brief").exists()
@@ -74,7 +76,7 @@ def test_a_length_without_quotes_and_several_numbers_are_read(cli: Cli, project:
     settings = project / "fabula.toml"
     settings.write_text(settings.read_text().replace("[config]", "[config]\nwords = 300"))
     assert cli("status", "lamp", "--json").json["words_asked"] == [270, 330]
-    assert cli("estimate", "brief.md", "--system", "snap", "--set", "weights=1,2,3").code == 0
+    assert cli("write", "--dry-run", "brief.md", "--system", "snap", "--set", "weights=1,2,3").code == 0
 
 
 def test_an_empty_setting_gives_the_length_back_to_the_brief(cli: Cli, project: Path) -> None:
@@ -88,9 +90,9 @@ def test_an_empty_setting_gives_the_length_back_to_the_brief(cli: Cli, project: 
 def test_a_length_that_no_story_can_have_is_said(cli: Cli, asked: str) -> None:
     (cli.folder / "brief.md").write_text(f"A girl lights a lighthouse. {asked}\n")
     said = "is no length that can be written, so none is asked for: give 1 to 1,000,000 words."
-    assert said in cli("estimate", "brief.md").err
+    assert said in cli("write", "--dry-run", "brief.md").err
     (cli.folder / "brief.md").write_text(f"A girl lights a lighthouse in 300 words. {asked}\n")
-    assert said not in cli("estimate", "brief.md").err
+    assert said not in cli("write", "--dry-run", "brief.md").err
 
 
 CHOSEN = ("--system", "agents-room", "--set", "final_reading=true")
@@ -98,9 +100,9 @@ CHOSEN = ("--system", "agents-room", "--set", "final_reading=true")
 
 def test_a_setting_that_a_small_model_does_not_get_is_named(cli: Cli) -> None:
     said = "The setting final_reading is not obeyed: finalizer is played by a small model, which gets other"
-    assert said in cli("estimate", "brief.md", *AIDED, *CHOSEN).err
-    assert "not obeyed" not in cli("estimate", "brief.md", *AIDED, *CHOSEN[:2]).err  # the preset's, which nobody chose
-    assert "not obeyed" not in cli("estimate", "brief.md", *AIDED[:2], "--aids", "off", *CHOSEN).err
+    assert said in cli("write", "--dry-run", "brief.md", *AIDED, *CHOSEN).err
+    assert "not obeyed" not in cli("write", "--dry-run", "brief.md", *AIDED, *CHOSEN[:2]).err  # the preset's
+    assert "not obeyed" not in cli("write", "--dry-run", "brief.md", *AIDED[:2], "--aids", "off", *CHOSEN).err
 
 
 def test_it_stands_at_the_end_of_write_and_in_status_too(cli: Cli) -> None:
@@ -111,7 +113,7 @@ def test_it_stands_at_the_end_of_write_and_in_status_too(cli: Cli) -> None:
 
 
 def test_a_draft_of_a_long_story_is_refused_and_what_to_take_is_said(cli: Cli) -> None:
-    ran = cli("estimate", "brief.md", *AIDED[:2], "--system", "reviewed-draft", "--words", "6000")
+    ran = cli("write", "--dry-run", "brief.md", *AIDED[:2], "--system", "reviewed-draft", "--words", "6000")
     assert ran.code == 2
     assert "A reviewed draft is one reply, of 5,000 words at most; about 6000 words, between 5400 and" in ran.err
     assert "--system agents-room" in ran.err

@@ -43,7 +43,7 @@ def card(here: Path) -> Path:
 
 
 def test_it_is_shown_as_plain_text(cli: Cli, card: Path) -> None:
-    ran = cli("card", str(card))
+    ran = cli("text", "card", str(card))
     assert ran.code == 0, ran.err
     assert "<img src=x onerror=alert(1)> [red]Keeper[/red] of the lamp." in ran.out
     assert "\x1b" not in ran.out
@@ -53,7 +53,7 @@ def test_it_is_shown_as_plain_text(cli: Cli, card: Path) -> None:
 
 
 def test_as_json_for_programs(cli: Cli, card: Path) -> None:
-    data = cli("card", str(card), "--json").json["cards"][0]
+    data = cli("text", "card", str(card), "--json").json["cards"][0]
     assert (data["name"], data["version"], data["greetings"], data["lorebook"]) == (
         "Mara",
         2,
@@ -65,13 +65,13 @@ def test_as_json_for_programs(cli: Cli, card: Path) -> None:
 def test_cards_become_personas_that_can_be_written_from(cli: Cli, card: Path, here: Path) -> None:
     other = here / "jon.json"
     other.write_text(json.dumps({"name": "Jon", "description": "A smith."}), encoding="utf-8")
-    ran = cli("card", str(card), str(other), "--to", "personas", "--out", "cast.yaml")
+    ran = cli("text", "card", str(card), str(other), "--to", "personas", "--out", "cast.yaml")
     assert ran.code == 0, ran.err
     assert "Left out: Mara: Orders to a model" in ran.err
     start = parse_personas((here / "cast.yaml").read_text(encoding="utf-8"))
     assert start.names == ("Mara", "Jon")
     assert start.people[0].personality == ("patient", "stubborn")
-    again = cli("card", str(card), "--to", "personas", "--out", "cast.yaml")
+    again = cli("text", "card", str(card), "--to", "personas", "--out", "cast.yaml")
     assert again.code == 2
     assert "cast.yaml is there already" in again.err
     assert parse_personas((here / "cast.yaml").read_text(encoding="utf-8")) == start
@@ -79,31 +79,31 @@ def test_cards_become_personas_that_can_be_written_from(cli: Cli, card: Path, he
 
 def test_a_card_goes_into_a_picture_and_comes_out_as_it_was(cli: Cli, card: Path, here: Path) -> None:
     (here / "face.png").write_bytes(png.plain_picture(3, 5))
-    assert cli("card", str(card), "--to", "png", "--picture", "face.png", "--out", "mara.png").code == 0
-    assert cli("card", "mara.png", "--to", "json", "--out", "again.json").code == 0
+    assert cli("text", "card", str(card), "--to", "png", "--picture", "face.png", "--out", "mara.png").code == 0
+    assert cli("text", "card", "mara.png", "--to", "json", "--out", "again.json").code == 0
     assert (here / "again.json").read_bytes() == card.read_bytes()
-    assert cli("card", "mara.png", "--to", "json").out.strip() == card.read_text(encoding="utf-8")
+    assert cli("text", "card", "mara.png", "--to", "json").out.strip() == card.read_text(encoding="utf-8")
 
 
 def test_a_persona_becomes_a_card(cli: Cli, card: Path, here: Path) -> None:
     (here / "cast.yaml").write_text(PERSONAS, encoding="utf-8")
-    assert cli("card", "--from", "cast.yaml", "tobias", "--to", "png", "-o", "tobias.png").code == 0
+    assert cli("text", "card", "--from", "cast.yaml", "tobias", "--to", "png", "-o", "tobias.png").code == 0
     made = read_card(here / "tobias.png")
     assert (made.name, made.version, made.extensions["fabula"]) == ("Tobias", 3, {"goals": ["to know"]})
-    over = cli("card", str(card), "--from", "cast.yaml", "Tobias", "--to", "json", "--json").json
+    over = cli("text", "card", str(card), "--from", "cast.yaml", "Tobias", "--to", "json", "--json").json
     assert json.loads(over["text"])["data"]["first_mes"] == "Ten boats."
-    wrong = cli("card", "--from", "cast.yaml", "Tobi", "--to", "json")
+    wrong = cli("text", "card", "--from", "cast.yaml", "Tobi", "--to", "json")
     assert wrong.code == 2
     assert "Did you mean 'Tobias'?" in wrong.err
 
 
 def test_what_the_lorebook_tells_can_be_tried(cli: Cli, card: Path, here: Path) -> None:
-    ran = cli("card", str(card), "--say", "Mind the reef!")
+    ran = cli("text", "card", str(card), "--say", "Mind the reef!")
     assert "The reef has a bell." in ran.out
-    assert cli("card", str(card), "--say", "x", "--json").json == {"shown": [], "left_out": 0, "tokens": 0}
-    assert "No entry is called." in cli("card", str(card), "--say", "x").out
+    assert cli("text", "card", str(card), "--say", "x", "--json").json == {"shown": [], "left_out": 0, "tokens": 0}
+    assert "No entry is called." in cli("text", "card", str(card), "--say", "x").out
     (here / "bare.json").write_text('{"name": "Jon", "description": ""}', encoding="utf-8")
-    assert "has no lorebook" in cli("card", "bare.json", "--say", "x").err
+    assert "has no lorebook" in cli("text", "card", "bare.json", "--say", "x").err
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_the_lorebook_tells_can_be_tried(cli: Cli, card: Path, here: Path) 
 def test_what_does_not_go_together_is_said(
     cli: Cli, card: Path, here: Path, arguments: tuple[str, ...], expected: str
 ) -> None:
-    ran = cli("card", *arguments)
+    ran = cli("text", "card", *arguments)
     assert ran.code == 2
     assert expected in ran.err
     assert "Traceback" not in ran.err

@@ -67,7 +67,7 @@ def scene(play: Path) -> str:
 
 def test_a_text_is_continued_by_the_next_update(cli: Cli, play: Path) -> None:
     before = scene(play)
-    ran = cli("continue", "scene-1", "-C", "play")
+    ran = cli("text", "continue", "scene-1", "-C", "play")
     assert (ran.code, ran.out) == (0, "More will be written after the text of scene-1: 1 call.\n")
     assert ran.err == "Next: `fabula update play`.\n"
     assert scene(play) == before
@@ -80,13 +80,13 @@ def test_a_text_is_continued_by_the_next_update(cli: Cli, play: Path) -> None:
 def test_a_text_is_continued_twice(cli: Cli, play: Path) -> None:
     before = scene(play)
     for _ in range(2):
-        assert cli("continue", "scene-1", "-C", "play").code == 0
+        assert cli("text", "continue", "scene-1", "-C", "play").code == 0
         cli("update", "play", "--yes")
     assert scene(play) == f"{before}\n\n{_bare(SECOND)}\n\n{_bare(THIRD)}"
 
 
 def test_what_stands_on_a_continued_text_is_asked_again(cli: Cli, play: Path) -> None:
-    data = cli("continue", "characters", "-C", "play", "--json").json
+    data = cli("text", "continue", "characters", "-C", "play", "--json").json
     assert data == {"artefact": "characters", "words": None, "calls": 7}
     paths = [call["path"] for call in cli("update", "play", "--dry-run", "--json").json["calls"]]
     assert paths[0].startswith("characters/more/")
@@ -98,7 +98,7 @@ def test_what_stands_on_a_continued_text_is_asked_again(cli: Cli, play: Path) ->
 
 def test_an_edited_text_is_continued_as_it_was_edited(cli: Cli, play: Path) -> None:
     cli("edit", "scene-1", "--text", "My own beginning.", "-C", "play")
-    cli("continue", "scene-1", "-C", "play")
+    cli("text", "continue", "scene-1", "-C", "play")
     cli("update", "play", "--yes")
     assert scene(play) == f"My own beginning.\n\n{_bare(FIRST)}"
     cli("undo", "play")
@@ -108,7 +108,7 @@ def test_an_edited_text_is_continued_as_it_was_edited(cli: Cli, play: Path) -> N
 def test_undo_brings_the_text_before_back(cli: Cli, play: Path) -> None:
     texts = [scene(play)]
     for _ in range(2):
-        cli("continue", "scene-1", "-C", "play")
+        cli("text", "continue", "scene-1", "-C", "play")
         cli("update", "play", "--yes")
         texts.append(scene(play))
     for before in reversed(texts[:2]):
@@ -120,7 +120,7 @@ def test_undo_brings_the_text_before_back(cli: Cli, play: Path) -> None:
 
 def test_undo_of_an_edit_brings_the_continued_text_back(cli: Cli, play: Path) -> None:
     before = scene(play)
-    cli("continue", "scene-1", "-C", "play")
+    cli("text", "continue", "scene-1", "-C", "play")
     cli("edit", "scene-1", "--text", "By hand.", "-C", "play")
     cli("undo", "play")
     assert scene(play) == before  # nothing was written after it yet
@@ -134,23 +134,23 @@ def test_undo_of_an_edit_brings_the_continued_text_back(cli: Cli, play: Path) ->
 
 
 def test_a_retake_forgets_the_continuation(cli: Cli, play: Path) -> None:
-    cli("continue", "scene-1", "-C", "play")
+    cli("text", "continue", "scene-1", "-C", "play")
     cli("update", "play", "--yes")
-    assert cli("retake", "scene-1", "-C", "play").code == 0
+    assert cli("text", "retake", "scene-1", "-C", "play").code == 0
     cli("update", "play", "--yes")
     assert scene(play).count("MARA") == 1
 
 
 def test_a_continued_text_can_be_approved(cli: Cli, play: Path) -> None:
-    cli("approve", "-C", "play")
-    cli("continue", "scene-1", "-C", "play")
+    cli("text", "approve", "-C", "play")
+    cli("text", "continue", "scene-1", "-C", "play")
     assert cli("write", "play", "--approve", "all", "--json").json["paused"]["artefact"] == "scene-1"
-    assert cli("approve", "-C", "play").out == "Approved: scene-1.\n"
+    assert cli("text", "approve", "-C", "play").out == "Approved: scene-1.\n"
     assert "words" in cli("write", "play", "--approve", "all", "--json").json
 
 
 def test_what_cannot_be_continued_is_told_and_stays_as_it_was(cli: Cli, play: Path) -> None:
-    ran = cli("continue", "title", "-C", "play")
+    ran = cli("text", "continue", "title", "-C", "play")
     assert ran.code == 2
     assert ran.err == (
         "fabula: title is no part of the story, and dramatron cannot continue it. Write on in its file, or say `fabula "
@@ -166,7 +166,7 @@ def test_the_story_goes_on_after_its_last_part_where_none_is_named(
 ) -> None:
     script = {"resolution:continue": "In spring a letter came. Nobody had thought of it."}
     write_script(**script)
-    ran = cli("continue", "-C", "lamp", "--words", "10")
+    ran = cli("text", "continue", "-C", "lamp", "--words", "10")
     assert ran.out.startswith("About 10 words more will be written after the text of resolution: ")
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 1
     assert script["resolution:continue"] in (project / "story.md").read_text(encoding="utf-8")
@@ -186,7 +186,7 @@ def test_a_part_in_the_middle_goes_on_without_ending_the_story(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:
     write_script(**{"climax:continue": "The wind dropped, and nobody spoke for an hour."})
-    assert cli("continue", "climax", "-C", "lamp", "--words", "10").code == 0
+    assert cli("text", "continue", "climax", "-C", "lamp", "--words", "10").code == 0
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 3  # and the two parts after it
     with Journal(project / ".fabula/journal.db") as journal:
         (call,) = journal.calls.find(CallFilter(under="climax/more"), prompts=True)
@@ -194,27 +194,27 @@ def test_a_part_in_the_middle_goes_on_without_ending_the_story(
 
 
 def test_what_is_planned_cannot_be_continued_in_most_systems(cli: Cli, project: Path) -> None:
-    ran = cli("continue", "plot", "-C", "lamp")
+    ran = cli("text", "continue", "plot", "-C", "lamp")
     said = "plot is no part of the story, and agents-room cannot continue it. Write on in its file, or say "
     assert (ran.code, ran.err) == (2, f"fabula: {said}`fabula text retake plot -C lamp`.\n")
 
 
 def test_a_pinned_or_unknown_text_and_one_that_waits_already_are_not_continued(cli: Cli, play: Path) -> None:
-    cli("pin", "scene-1", "-C", "play")
-    ran = cli("continue", "scene-1", "-C", "play")
+    cli("text", "pin", "scene-1", "-C", "play")
+    ran = cli("text", "continue", "scene-1", "-C", "play")
     assert (ran.code, ran.err) == (2, "fabula: scene-1 is pinned. Say `fabula text unpin scene-1 -C play` first.\n")
-    cli("unpin", "scene-1", "-C", "play")
-    assert cli("continue", "scene-1", "-C", "play").code == 0
-    again = cli("continue", "scene-1", "-C", "play")
+    cli("text", "unpin", "scene-1", "-C", "play")
+    assert cli("text", "continue", "scene-1", "-C", "play").code == 0
+    again = cli("text", "continue", "scene-1", "-C", "play")
     assert again.code == 2
     said = "scene-1 waits to be continued already. `fabula update -C play` does it, `fabula undo -C play` forgets it."
     assert said in again.err
-    assert "Unknown artefact 'scene1'" in cli("continue", "scene1", "-C", "play").err
+    assert "Unknown artefact 'scene1'" in cli("text", "continue", "scene1", "-C", "play").err
 
 
 def test_the_help_names_the_command(cli: Cli) -> None:
     assert "Have more written after an artefact's text." in cli("text", "-h").out
-    assert "fabula text continue" in cli("continue", "--help").out
+    assert "fabula text continue" in cli("text", "continue", "--help").out
 
 
 def test_only_a_run_that_went_over_the_whole_story_says_what_the_story_is_made_of() -> None:

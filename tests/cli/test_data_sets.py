@@ -28,7 +28,7 @@ def test_sets_are_listed_with_licence_and_place(cli: Cli, here: Path, monkeypatc
         "tell-me-a-story", "wikiplots", "writing-prompts", "dialogsum",
     }  # fmt: skip
     assert sets["dialogsum"]["set"]["licence"] == "CC BY-NC-SA 4.0"
-    assert sets["dialogsum"]["used_by"] == ["eval measure", "eval rate", "train summariser"]
+    assert sets["dialogsum"]["used_by"] == ["measure", "evaluate", "train summariser"]
     assert sets["wikiplots"]["bytes"] == len("Lamp\nClock\nIt burns.\nIt dies.\n<EOS>\nIt ticks.\n<EOS>\n")
     assert (sets["hanna"]["here"], sets["hanna"]["bytes"]) == (False, None)
     nowhere = cli("data", "list", "--json")  # is held against its schema
@@ -53,7 +53,7 @@ def test_chosen_prompts_are_a_file_that_an_experiment_takes(cli: Cli, here: Path
     (here / "exp.toml").write_text(
         'briefs = "few.jsonl"\nsystems = ["end-to-end"]\nmodels = ["scripted:script.toml"]\n', encoding="utf-8"
     )
-    estimate = cli("experiment", "exp.toml", "--estimate", "--json")
+    estimate = cli("lab", "experiment", "exp.toml", "--estimate", "--json")
     assert estimate.code == 0, estimate.err
     assert json.loads(estimate.out)["contenders"][0]["runs"] == 2
 

@@ -92,35 +92,35 @@ def test_edit_says_what_is_wrong(cli: Cli, project: Path, arguments: tuple[str, 
 
 
 def test_a_pin_holds_whatever_changes_above(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
-    assert "setting is pinned" in cli("pin", "setting", "-C", "lamp").out
+    assert "setting is pinned" in cli("text", "pin", "setting", "-C", "lamp").out
     cli("edit", "characters", "--text", "Mara, ten.", "-C", "lamp")
     calls = [call["path"] for call in cli("update", "lamp", "--dry-run", "--json").json["calls"]]
     assert "setting/setting" not in calls
     assert "plot/plot" in calls
-    data = cli("unpin", "setting", "-C", "lamp", "--json").json
+    data = cli("text", "unpin", "setting", "-C", "lamp", "--json").json
     assert data == {"artefacts": ["setting"]}
     assert "setting/setting" in [c["path"] for c in cli("update", "lamp", "--dry-run", "--json").json["calls"]]
-    assert cli("unpin", "setting", "-C", "lamp").err.startswith("fabula: setting is not pinned.")
+    assert cli("text", "unpin", "setting", "-C", "lamp").err.startswith("fabula: setting is not pinned.")
 
 
 def test_a_retake_asks_again_and_keeps_the_old_text(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
-    assert cli("retake", "resolution", "-C", "lamp").code == 0
+    assert cli("text", "retake", "resolution", "-C", "lamp").code == 0
     data = cli("update", "lamp", "--yes", "--json").json
     assert set(data["bill"]) == {"resolution"}
 
 
 def test_a_retake_of_an_edited_text_drops_the_edit(cli: Cli, project: Path) -> None:
     cli("edit", "resolution", "--text", "My own ending.", "-C", "lamp")
-    cli("retake", "resolution", "-C", "lamp")
+    cli("text", "retake", "resolution", "-C", "lamp")
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 1
     assert "Jonas carried the coal" in (project / "story/05-resolution.md").read_text()
-    sources = [v["source"] for v in cli("history", "resolution", "-C", "lamp", "--json").json["versions"]]
+    sources = [v["source"] for v in cli("text", "history", "resolution", "-C", "lamp", "--json").json["versions"]]
     assert sources == ["made", "edited", "made"]
 
 
 def test_a_pinned_text_is_not_taken_again(cli: Cli, project: Path) -> None:
-    cli("pin", "resolution", "-C", "lamp")
-    ran = cli("retake", "resolution", "-C", "lamp")
+    cli("text", "pin", "resolution", "-C", "lamp")
+    ran = cli("text", "retake", "resolution", "-C", "lamp")
     assert (ran.code, ran.err) == (
         2,
         "fabula: resolution is pinned. Say `fabula text unpin resolution -C lamp` first.\n",
@@ -152,43 +152,45 @@ def test_undo_of_an_edit_in_a_file_loses_nothing(cli: Cli, project: Path) -> Non
     (project / "plan/characters.md").write_text("In my editor.\n")
     cli("undo", "lamp")
     assert characters(project) == OLD
-    texts = [version["text"] for version in cli("history", "characters", "-C", "lamp", "--json").json["versions"]]
+    texts = [
+        version["text"] for version in cli("text", "history", "characters", "-C", "lamp", "--json").json["versions"]
+    ]
     assert texts == [OLD, "In my editor.", OLD]
 
 
 def test_undo_of_a_retake_brings_the_old_text_back_from_the_journal(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:
-    cli("retake", "resolution", "-C", "lamp")
+    cli("text", "retake", "resolution", "-C", "lamp")
     cli("update", "lamp", "--yes")
     cli("undo", "lamp")
     assert cli("update", "lamp", "--json").json["asked"] == 0
 
 
 def test_undo_of_a_pin(cli: Cli, project: Path) -> None:
-    cli("pin", "setting", "-C", "lamp")
+    cli("text", "pin", "setting", "-C", "lamp")
     assert "Taken back: pin of Setting" in cli("undo", "lamp").out
     states = {a["path"]: a["state"] for a in cli("status", "lamp", "--json").json["artefacts"]}
     assert states["setting"] == ""
 
 
 def test_approve_one_or_all(cli: Cli, project: Path) -> None:
-    assert cli("approve", "setting", "-C", "lamp").out == "Approved: setting.\n"
-    approved = cli("approve", "-C", "lamp", "--json").json["artefacts"]
+    assert cli("text", "approve", "setting", "-C", "lamp").out == "Approved: setting.\n"
+    approved = cli("text", "approve", "-C", "lamp", "--json").json["artefacts"]
     assert len(approved) == 8
     assert "setting" not in approved
-    assert cli("approve", "-C", "lamp").out == "Nothing waits for approval.\n"
+    assert cli("text", "approve", "-C", "lamp").out == "Nothing waits for approval.\n"
 
 
 def test_an_unknown_artefact_is_named_with_the_nearest(cli: Cli, project: Path) -> None:
-    for command in ("pin", "retake", "approve", "history", "show"):
-        ran = cli(command, "charcters", "-C", "lamp")
+    for command in ("text pin", "text retake", "text approve", "text history", "show"):
+        ran = cli(*command.split(), "charcters", "-C", "lamp")
         assert (ran.code, ran.err) == (2, "fabula: Unknown artefact 'charcters'. Did you mean 'characters'?\n")
 
 
 def test_decisions_wait_for_the_lock(cli: Cli, project: Path) -> None:
     with Project(project).lock():
-        ran = cli("pin", "setting", "-C", "lamp")
+        ran = cli("text", "pin", "setting", "-C", "lamp")
         assert ran.code == 1
         assert "is in use by process" in ran.err
         assert cli("write", "lamp", "--quiet").code == 1
@@ -198,22 +200,22 @@ def test_decisions_wait_for_the_lock(cli: Cli, project: Path) -> None:
 def test_all_texts_can_be_pinned_at_once(cli: Cli, project: Path) -> None:
     (project / "brief.md").write_text("Write about something else altogether.\n")
     assert cli("update", "lamp", "--dry-run", "--json").json["calls"]
-    pinned = cli("pin", "--all", "-C", "lamp", "--json").json["artefacts"]
+    pinned = cli("text", "pin", "--all", "-C", "lamp", "--json").json["artefacts"]
     assert {"characters", "resolution"} <= set(pinned)
     assert not cli("update", "lamp", "--dry-run", "--json").json["calls"]
-    assert cli("pin", "--all", "-C", "lamp").out == "Everything is pinned already.\n"
+    assert cli("text", "pin", "--all", "-C", "lamp").out == "Everything is pinned already.\n"
 
 
 @pytest.mark.parametrize("said", [["--all", "characters"], []])
 def test_pin_wants_one_artefact_or_all(cli: Cli, project: Path, said: list[str]) -> None:
-    ran = cli("pin", *said, "-C", str(project))
+    ran = cli("text", "pin", *said, "-C", str(project))
     assert ran.code == 2
     assert "Name an artefact, or say `fabula text pin --all -C lamp`" in ran.err
 
 
 def test_an_edit_after_pinning_all_is_taken_back_alone(cli: Cli, project: Path) -> None:
-    cli("pin", "--all", "-C", "lamp")
-    cli("unpin", "climax", "-C", "lamp")
+    cli("text", "pin", "--all", "-C", "lamp")
+    cli("text", "unpin", "climax", "-C", "lamp")
     assert cli("undo", "lamp").out.startswith("Taken back: unpin of Climax (")
     assert cli("undo", "lamp").out.startswith("Taken back: pin --all (")
     assert not cli("update", "lamp", "--dry-run", "--json").json["calls"]

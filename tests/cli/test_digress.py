@@ -42,7 +42,7 @@ def ready(here: Path) -> None:
 
 def digress(cli: Cli, *more: str) -> Ran:
     plans = () if "vanilla" in more else ("--set", "candidates=1")
-    return cli("digress", "lamp.md", *MODEL, *FEW, *plans, *more)
+    return cli("lab", "digress", "lamp.md", *MODEL, *FEW, *plans, *more)
 
 
 def test_systems_stand_beside_each_other_with_every_digression_to_be_read(cli: Cli) -> None:
@@ -75,10 +75,16 @@ def test_what_was_said_is_not_said_again_and_a_judge_can_come_later(cli: Cli) ->
     assert again.json["bill"].keys() == {"judge"}
     assert any(row["what"] == "back within 2" and row["of"] == "snap" for row in again.json["rows"])
     rated = cli(
-        "rate", "digressions/dialogues.jsonl", "--evaluator", "linearity", "--set", "within=2", *MODEL, "--json"
+        "evaluate",
+        "linearity",
+        "digressions/dialogues.jsonl",
+        "--set",
+        "within=2",
+        *MODEL,
+        "--json",
     )
     assert rated.code == 0, rated.err
-    values = {(row["of"], row["what"]): row.get("value") for row in rated.json["rows"]}
+    values = {(row["of"], row["what"]): row.get("value") for row in rated.json["reports"]["linearity"]["rows"]}
     assert values["snap", "back within 2"] == 1.0
 
 
@@ -130,10 +136,10 @@ def test_stories_that_cannot_be_used_are_named(cli: Cli) -> None:
         (("other",), "other has no plan/narrative.md and no story.md yet"),
         (("lamp.md", "other/lamp.md"), "Two stories would both be called 'lamp'"),
     ):
-        ran = cli("digress", *stories, *MODEL)
+        ran = cli("lab", "digress", *stories, *MODEL)
         assert ran.code == 2
         assert message in ran.err
-    ran = cli("digress", "lamp.md", "--as", "Tobias", *MODEL)
+    ran = cli("lab", "digress", "lamp.md", "--as", "Tobias", *MODEL)
     assert "Say both who the player is (--as NAME) and who answers (--with NAME), or neither." in ran.err
 
 
@@ -150,7 +156,7 @@ def test_numbers_of_other_settings_are_not_mixed(cli: Cli) -> None:
 def test_a_project_is_digressed_in_by_its_narrative(cli: Cli) -> None:
     talked = cli("chat", "lamp.md", "--as", "Tobias", "--with", "Mara", *MODEL, stdin="/quit\n")
     assert talked.code == 0, talked.err
-    ran = cli("digress", "lamp", "--system", "vanilla", *MODEL, *FEW, "--json")
+    ran = cli("lab", "digress", "lamp", "--system", "vanilla", *MODEL, *FEW, "--json")
     assert ran.code == 0, ran.err
     assert ran.json["details"]["digressions"]
 
@@ -174,7 +180,7 @@ def test_a_cap_stops_the_talk_and_the_same_command_goes_on(cli: Cli) -> None:
 
 def test_an_address_is_for_the_models_that_are_served(cli: Cli) -> None:
     ran = cli(
-        "digress", "lamp.md", *FEW, "--system", "vanilla", "--model", "openai-chat:llama",
+        "lab", "digress", "lamp.md", *FEW, "--system", "vanilla", "--model", "openai-chat:llama",
         "--base-url", "http://127.0.0.1:9/v1", "--judge", "qwen2.5-coder-1.5b", "--estimate",
     )  # fmt: skip
     assert ran.code == 0, ran.err

@@ -28,11 +28,10 @@ ASKING = (
     ("text", "rewrite", "lamp", "climax", "--passage", "The storm ... hands."),
     ("check", "a.md", *SCRIPT),
     ("check", "lamp", *SCRIPT),
-    ("eval", "judge", "a.md", "b.md", *SCRIPT),
-    ("eval", "rank", "a.md", "b.md", *SCRIPT),
-    ("eval", "rate", "a.md", "--narrative", "b.md", *SCRIPT),
-    ("eval", "review", "a.md", "b.md", *SCRIPT),
-    ("eval", "ttcw", "a.md", *SCRIPT),
+    ("evaluate", "pairwise", "a.md", "b.md", *SCRIPT),
+    ("evaluate", "snap-ratings", "a.md", "--narrative", "b.md", *SCRIPT),
+    ("evaluate", "editorial,rubric", "a.md", "b.md", *SCRIPT),
+    ("evaluate", "ttcw", "a.md", *SCRIPT),
     ("lab", "inject", "a.md", "--out", "made", "--n", "1", *SCRIPT),
     ("lab", "digress", "a.md", "--as", "Mara", "--with", "Tobias", *SCRIPT),
     ("data", "backtranslate", "a.md", "--brief", "brief.md", "--out", "made", *SCRIPT),
@@ -78,11 +77,11 @@ def test_an_experiment_is_estimated_with_the_same_option(cli: Cli, stories: Path
     )
     new = cli("lab", "experiment", "grid.toml", "--dry-run", "--json")
     assert new.code == 0, new.err
-    assert new.json == cli("experiment", "grid.toml", "--estimate", "--json").json
+    assert new.json == cli("lab", "experiment", "grid.toml", "--estimate", "--json").json
 
 
 def test_estimate_is_the_old_name_of_a_dry_run(cli: Cli, stories: Path) -> None:
-    old, new = cli("estimate", "lamp", "--seed", "3"), cli("write", "lamp", "--seed", "3", "--dry-run")
+    old, new = cli("write", "--dry-run", "lamp", "--seed", "3"), cli("write", "lamp", "--seed", "3", "--dry-run")
     assert (old.code, old.out) == (0, new.out)
 
 
@@ -91,7 +90,7 @@ def test_a_dry_run_takes_nothing_that_would_change_something(cli: Cli, stories: 
     ran = cli("write", "lamp", "--plan", "plan.yaml", "--system", "character-simulation", "--dry-run")
     assert (ran.code, "--dry-run changes nothing" in ran.err) == (2, True)
     (stories / "verdicts.jsonl").write_text(json.dumps({}), encoding="utf-8")
-    assert "--dry-run would do nothing" in cli("eval", "rank", "--ratings", "verdicts.jsonl", "--dry-run").err
+    assert "--dry-run would do nothing" in cli("evaluate", "pairwise", "--ratings", "verdicts.jsonl", "--dry-run").err
 
 
 def test_every_command_that_may_spend_has_a_dry_run() -> None:

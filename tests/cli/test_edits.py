@@ -34,18 +34,18 @@ def story(project: Path) -> str:
 
 
 def test_an_edit_is_listed_refused_and_made_again(cli: Cli, read: Path) -> None:
-    (edit,) = cli("edits", "lamp", "--json").json["edits"]
+    (edit,) = cli("text", "edits", "lamp", "--json").json["edits"]
     assert (edit["part"], edit["new"], edit["refused"]) == ("exposition", "The lantern", False)
     assert "The lantern" in story(read)
-    assert "`fabula text edits --refuse ID` takes one back." in cli("edits", "lamp").err
+    assert "`fabula text edits --refuse ID` takes one back." in cli("text", "edits", "lamp").err
 
-    ran = cli("edits", "lamp", "--refuse", edit["id"])
+    ran = cli("text", "edits", "lamp", "--refuse", edit["id"])
     assert f"{edit['id']}  exposition  (refused)" in ran.out
     assert "it asks nobody for this" in ran.err
     assert cli("update", "lamp", "--json").json["asked"] == 0
     assert "The lantern" not in story(read)
 
-    cli("edits", "lamp", "--accept", edit["id"])
+    cli("text", "edits", "lamp", "--accept", edit["id"])
     assert cli("update", "lamp", "--json").json["asked"] == 0
     assert "The lantern" in story(read)
 
@@ -64,29 +64,29 @@ def test_no_file_gets_another_number_for_an_edit(cli: Cli, read: Path) -> None:
 
 
 def test_a_refusal_is_undone(cli: Cli, read: Path) -> None:
-    (edit,) = cli("edits", "lamp", "--json").json["edits"]
-    cli("edits", "lamp", "--refuse", edit["id"])
+    (edit,) = cli("text", "edits", "lamp", "--json").json["edits"]
+    cli("text", "edits", "lamp", "--refuse", edit["id"])
     assert "Taken back: what you refused of the final reading" in cli("undo", "lamp").out
-    assert not cli("edits", "lamp", "--json").json["edits"][0]["refused"]
+    assert not cli("text", "edits", "lamp", "--json").json["edits"][0]["refused"]
     assert cli("update", "lamp", "--json").json["asked"] == 0
     assert "The lantern" in story(read)
 
 
 def test_an_unknown_edit_and_a_project_without_a_reading(cli: Cli, read: Path) -> None:
-    ran = cli("edits", "lamp", "--refuse", "nothing")
+    ran = cli("text", "edits", "lamp", "--refuse", "nothing")
     assert ran.code == 2
     assert "Unknown edit 'nothing'." in ran.err
     cli("write", "brief.md", "--out", "plain", "--model", "scripted:script.toml", *BY_PARTS)
-    ran = cli("edits", "plain")
+    ran = cli("text", "edits", "plain")
     assert ran.code == 2
     assert "There is no final reading in this project." in ran.err
 
 
 def test_a_pinned_part_stays_as_it_is_and_the_list_says_so(cli: Cli, read: Path) -> None:
-    cli("pin", "exposition", "-C", "lamp")
-    ran = cli("edits", "lamp", "--json")
+    cli("text", "pin", "exposition", "-C", "lamp")
+    ran = cli("text", "edits", "lamp", "--json")
     assert ran.json["edits"][0]["own"]
-    assert "(that text is pinned or yours: it stays as it is)" in cli("edits", "lamp").out
+    assert "(that text is pinned or yours: it stays as it is)" in cli("text", "edits", "lamp").out
 
 
 def test_a_broken_list_of_edits_is_refused_before_it_is_recorded(cli: Cli, read: Path) -> None:
@@ -101,19 +101,19 @@ def test_a_broken_list_of_edits_is_refused_before_it_is_recorded(cli: Cli, read:
 
 
 def test_what_is_refused_is_nobodys_to_write_anew(cli: Cli, read: Path) -> None:
-    (edit,) = cli("edits", "lamp", "--json").json["edits"]
-    cli("edits", "lamp", "--refuse", edit["id"])
-    ran = cli("retake", "refused", "-C", "lamp")
+    (edit,) = cli("text", "edits", "lamp", "--json").json["edits"]
+    cli("text", "edits", "lamp", "--refuse", edit["id"])
+    ran = cli("text", "retake", "refused", "-C", "lamp")
     assert ran.code == 2
     assert "drafts/refused.yaml is your own list of edits that are not made" in ran.err
-    assert cli("edits", "lamp", "--json").json["edits"][0]["refused"]
+    assert cli("text", "edits", "lamp", "--json").json["edits"][0]["refused"]
 
 
 def test_an_unknown_id_among_the_refused_is_named(cli: Cli, read: Path) -> None:
     (read / "drafts/refused.yaml").write_text("refused: [zzzzzz]\n", encoding="utf-8")
     cli("update", "lamp", "--yes")
-    ran = cli("edits", "lamp")
+    ran = cli("text", "edits", "lamp")
     assert "drafts/refused.yaml names zzzzzz, and no edit here has that id" in ran.err
-    assert cli("edits", "lamp", "--json").json["unknown"] == ["zzzzzz"]
-    cli("edits", "lamp", "--accept", "zzzzzz")
-    assert cli("edits", "lamp", "--json").json["unknown"] == []
+    assert cli("text", "edits", "lamp", "--json").json["unknown"] == ["zzzzzz"]
+    cli("text", "edits", "lamp", "--accept", "zzzzzz")
+    assert cli("text", "edits", "lamp", "--json").json["unknown"] == []

@@ -91,7 +91,7 @@ def test_errors_as_json(cli: Cli) -> None:
 
 def test_errors_as_json_have_names_that_stand_in_the_tree(cli: Cli, here: Path) -> None:
     (here / "one.md").write_text("# A title, and no story\n", encoding="utf-8")
-    assert cli("eval", "judge", "one.md", "one.md", "--json").json["error"]["kind"] == "UsageError"
+    assert cli("evaluate", "pairwise", "one.md", "one.md", "--json").json["error"]["kind"] == "UsageError"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,11 @@ def test_errors_as_json_have_names_that_stand_in_the_tree(cli: Cli, here: Path) 
 )
 def test_briefs_that_are_none(cli: Cli, content: bytes, message: str) -> None:
     (cli.folder / "bad.md").write_bytes(content)
-    for command in (("write", "bad.md", *SCRIPT), ("new", "x", "--brief", "bad.md"), ("estimate", "bad.md", *SCRIPT)):
+    for command in (
+        ("write", "bad.md", *SCRIPT),
+        ("new", "x", "--brief", "bad.md"),
+        ("write", "--dry-run", "bad.md", *SCRIPT),
+    ):
         ran = cli(*command)
         assert (ran.code, ran.out) == (2, "")
         assert message in ran.err

@@ -40,7 +40,7 @@ def exp(here: Path) -> Path:
 
 
 def test_the_estimate_asks_nobody_and_says_what_comes(cli: Cli, exp: Path) -> None:
-    ran = cli("experiment", "exp.toml", "--estimate")
+    ran = cli("lab", "experiment", "exp.toml", "--estimate")
     assert ran.code == 0
     rows = {line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line.strip()}
     assert rows["agents-room-faithful-script"][:2] == ["2", "18"]
@@ -48,13 +48,13 @@ def test_the_estimate_asks_nobody_and_says_what_comes(cli: Cli, exp: Path) -> No
     assert rows["surface"][:2] == ["4", "0"]
     assert "Nothing was asked. Next: `fabula lab experiment exp.toml`." in ran.err
     assert not (exp.parent / "exp").exists()
-    data = cli("experiment", "exp.toml", "--estimate", "--json").json
+    data = cli("lab", "experiment", "exp.toml", "--estimate", "--json").json
     assert [line["calls"] for line in data["contenders"]] == [18, 2]
     assert data["cost"] == 0
 
 
 def test_runs_are_told_one_by_one_and_the_reports_lie_in_the_folder(cli: Cli, exp: Path) -> None:
-    ran = cli("experiment", "exp.toml")
+    ran = cli("lab", "experiment", "exp.toml")
     assert ran.code == 0
     assert "Two rooms, in exp: 4 runs of 4 to do, about 20 calls" in ran.err
     assert "[4/4] second/end-to-end-faithful-script-1  1 call" in ran.err
@@ -68,13 +68,13 @@ def test_runs_are_told_one_by_one_and_the_reports_lie_in_the_folder(cli: Cli, ex
     assert [run["state"] for run in data["runs"]] == ["done"] * 4
     assert [c["baseline"] for c in data["contenders"]] == [False, True]
     assert (folder / "experiment.toml").read_text(encoding="utf-8") == EXPERIMENT
-    again = cli("experiment", "exp.toml")
+    again = cli("lab", "experiment", "exp.toml")
     assert "Two rooms, in exp: nothing to ask" in again.err
     assert json.loads((folder / "report.json").read_text(encoding="utf-8")) == data
 
 
 def test_json_holds_the_results_and_their_files(cli: Cli, exp: Path) -> None:
-    ran = cli("experiment", "exp.toml", "--json", "--out", "elsewhere", "--workers", "3")
+    ran = cli("lab", "experiment", "exp.toml", "--json", "--out", "elsewhere", "--workers", "3")
     assert ran.code == 0
     assert ran.json["asked"] == 20
     assert ran.json["files"]["html"] == "elsewhere/report.html"
@@ -83,15 +83,15 @@ def test_json_holds_the_results_and_their_files(cli: Cli, exp: Path) -> None:
 
 def test_a_failed_run_ends_with_1_and_is_tried_again_when_asked(cli: Cli, exp: Path) -> None:
     (exp.parent / "script.toml").write_text(script_of({"writer": STORY}), encoding="utf-8")
-    ran = cli("experiment", "exp.toml")
+    ran = cli("lab", "experiment", "exp.toml")
     assert ran.code == 1
     assert "failed: The script has no reply for the role 'conflict'" in ran.err
     assert "Failed (--retry tries runs again):" in ran.out
     assert (exp.parent / "exp" / "report.html").is_file()
-    again = cli("experiment", "exp.toml")
+    again = cli("lab", "experiment", "exp.toml")
     assert again.code == 1
     assert "nothing to ask" in again.err
-    assert "2 runs of 4 to do" in cli("experiment", "exp.toml", "--retry").err
+    assert "2 runs of 4 to do" in cli("lab", "experiment", "exp.toml", "--retry").err
 
 
 def test_the_stories_of_an_experiment_are_ranked_without_its_failed_runs(cli: Cli, exp: Path) -> None:
@@ -100,7 +100,7 @@ def test_the_stories_of_an_experiment_are_ranked_without_its_failed_runs(cli: Cl
     cli("lab", "experiment", "exp.toml")
     lost = exp.parent / "exp/runs/second/agents-room-faithful-script-1/story.md"
     lost.unlink()
-    ran = cli("eval", "rank", "exp", "--model", "scripted:script.toml", "--preset", "faithful", "--json")
+    ran = cli("evaluate", "pairwise", "exp", "--model", "scripted:script.toml", "--preset", "faithful", "--json")
     assert ran.code == 0
     assert "Left out: 1 run of an experiment without a story." in ran.err
     assert '"agents-room-faithful-script"' in ran.out
@@ -117,26 +117,26 @@ def test_verdicts_on_the_whole_story_stand_first(cli: Cli, exp: Path) -> None:
 
 
 def test_the_end_of_the_budget_is_told_after_the_reports(cli: Cli, exp: Path) -> None:
-    ran = cli("experiment", "exp.toml", "--budget-tokens", "2000")
+    ran = cli("lab", "experiment", "exp.toml", "--budget-tokens", "2000")
     assert ran.code == 1
     assert "fabula: Stopped before the budget of 2,000 tokens is passed" in ran.err
     data = json.loads((exp.parent / "exp" / "report.json").read_text(encoding="utf-8"))
     assert data["complete"] is False
     assert data["stopped"]
-    assert cli("experiment", "exp.toml").code == 0
+    assert cli("lab", "experiment", "exp.toml").code == 0
 
 
 def test_a_run_that_waits_for_a_person_is_told(cli: Cli, exp: Path) -> None:
     exp.write_text(EXPERIMENT + '[settings.roles.plot]\nplay = "me"\n', encoding="utf-8")
     exp.write_text(exp.read_text(encoding="utf-8") + "[settings.roles.plot.x]\n", encoding="utf-8")
-    assert "exp.toml: settings: roles.plot.x: " in cli("experiment", "exp.toml").err
+    assert "exp.toml: settings: roles.plot.x: " in cli("lab", "experiment", "exp.toml").err
     mine = '{ system = "agents-room", settings = { roles = { plot = { play = "me" } } } }'
     exp.write_text(EXPERIMENT.replace('"agents-room"', mine), encoding="utf-8")
-    ran = cli("experiment", "exp.toml")
+    ran = cli("lab", "experiment", "exp.toml")
     assert ran.code == 0
     assert "You play plot" in ran.err
     assert "Not finished; the same command goes on, and measures when no run is left: brief/agents-room" in ran.out
-    again = cli("experiment", "exp.toml", "--json", stdin="A storm.\n.\nAnother storm.\n.\n")
+    again = cli("lab", "experiment", "exp.toml", "--json", stdin="A storm.\n.\nAnother storm.\n.\n")
     assert again.json["complete"] is True
 
 
@@ -161,9 +161,9 @@ def test_what_is_at_work_is_shown_live(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 def test_a_wrong_file_ends_with_2(cli: Cli, exp: Path) -> None:
     exp.write_text(EXPERIMENT.replace("agents-room", "agents-rom"), encoding="utf-8")
-    ran = cli("experiment", "exp.toml")
+    ran = cli("lab", "experiment", "exp.toml")
     assert (ran.code, ran.err) == (
         2, "fabula: exp.toml: systems[1]: Unknown system 'agents-rom'. Did you mean 'agents-room'?\n",
     )  # fmt: skip
-    assert cli("experiment", "none.toml").code == 2
-    assert cli("experiment").code == 2
+    assert cli("lab", "experiment", "none.toml").code == 2
+    assert cli("lab", "experiment").code == 2

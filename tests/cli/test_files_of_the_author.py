@@ -118,8 +118,8 @@ def test_nobody_else_writes_an_own_text(cli: Cli, project: Path, command: str) -
     (project / "story/06-epilogue.md").write_text(EPILOGUE)
     update(cli)
     said = "epilogue is a text of your own, which nobody else writes. Change its file, or delete it."
-    assert said in cli(command, "epilogue", "-C", "lamp").err
-    assert said not in cli(command, "climax", "-C", "lamp").err
+    assert said in cli("text", command, "epilogue", "-C", "lamp").err
+    assert said not in cli("text", command, "climax", "-C", "lamp").err
 
 
 def test_a_new_scene_in_story_md_is_an_own_text_and_a_split_one_two(cli: Cli, project: Path) -> None:

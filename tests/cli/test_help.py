@@ -1,4 +1,4 @@
-"""Help at the terminal, the groups of commands, and the names that commands had before them."""
+"""Help at the terminal, and the groups of commands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.cli.lazy import ALIASES, COMMANDS, LazyGroup, full_name, load
+from fabula.cli.lazy import COMMANDS, LazyGroup, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,23 +53,15 @@ def test_the_commands_fit_on_a_small_terminal(cli: Cli, monkeypatch: pytest.Monk
 
 
 def test_a_group_by_itself_lists_its_commands(cli: Cli) -> None:
-    ran = cli("eval")
+    ran = cli("lab")
     assert ran.code == 0
-    assert "judge" in ran.out
+    assert "experiment" in ran.out
     assert "Options: -h." in ran.out
     assert cli("data").out.startswith("Usage: fabula data")
 
 
-@pytest.mark.parametrize("old", ALIASES)
-def test_an_old_name_is_found_and_has_the_help_of_its_new_place(old: str, cli: Cli) -> None:
-    new = ALIASES[old]
-    assert cli(old, "-h").out == cli(*new.split(), "-h").out
-    assert full_name([old]) == new
-    assert f"Usage: fabula {new}" in cli(old, "-h").out
-
-
 def test_a_misspelt_command_is_named_with_its_group(cli: Cli) -> None:
-    assert "Did you mean 'judge'?" in cli("jugde").err
+    assert "Did you mean 'evaluate'?" in cli("evalaute").err
     assert "command of `fabula text` 'retkae'. Did you mean 'retake'?" in cli("text", "retkae").err
     assert cli("text", "retkae").code == 2
 

@@ -29,7 +29,7 @@ def story(here: Path) -> Path:
 
 
 def test_a_model_puts_errors_in_and_check_scores_against_them(cli: Cli, story: Path) -> None:
-    asked = ("inject", "door.md", "--n", "1", "--out", "made", "--model", "scripted:edit.toml")
+    asked = ("lab", "inject", "door.md", "--n", "1", "--out", "made", "--model", "scripted:edit.toml")
     ran = cli(*asked)
     assert ran.code == 0, ran.err
     assert "door-1" in ran.out
@@ -47,11 +47,11 @@ def test_a_model_puts_errors_in_and_check_scores_against_them(cli: Cli, story: P
 
 
 def test_without_a_model_it_is_for_plumbing_and_says_so(cli: Cli, story: Path) -> None:
-    ran = cli("inject", "door.md", "--no-model", "--n", "3", "--out", "made", "--json")
+    ran = cli("lab", "inject", "door.md", "--no-model", "--n", "3", "--out", "made", "--json")
     assert ran.code == 0, ran.err
     assert len(ran.json["story"]["errors"]) == 3
     assert not (story / "made" / ".fabula").exists()
-    shown = cli("inject", "--help-all").out
+    shown = cli("lab", "inject", "--help-all").out
     assert "never to measure" in " ".join(shown.replace("│", " ").split())
 
 
@@ -67,7 +67,7 @@ def test_without_a_model_it_is_for_plumbing_and_says_so(cli: Cli, story: Path) -
     ],
 )
 def test_wrong_questions_are_refused(cli: Cli, story: Path, words: tuple[str, ...], said: str) -> None:
-    ran = cli("inject", *words)
+    ran = cli("lab", "inject", *words)
     assert ran.code == 2, ran.err
     assert said in ran.err
     assert not (story / "x" / "planted.json").exists()
@@ -80,7 +80,9 @@ def test_screenplays_are_written_in_the_papers_files(cli: Cli, story: Path) -> N
     files = {f"{name}/script.json": scenes, f"{name}/annotations.json": [line]}
     reply = "\n".join(f"{file}\n```json\n{json.dumps(data)}\n```" for file, data in files.items())
     (story / "write.toml").write_text(script_of({"writer": reply}), encoding="utf-8")
-    ran = cli("inject", "--screenplays", "1", "--preset", "faithful", "--out", "s", "--model", "scripted:write.toml")
+    ran = cli(
+        "lab", "inject", "--screenplays", "1", "--preset", "faithful", "--out", "s", "--model", "scripted:write.toml"
+    )
     assert ran.code == 0, ran.err
     assert "2 scenes, 1 error" in ran.out
     assert "1 annotations, not 15 to 30" in ran.err

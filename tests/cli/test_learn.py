@@ -351,7 +351,7 @@ def test_a_project_replays_after_forgetting_and_says_what_to_do(cli: Cli, learne
     assert cli("learn", "--forget", "--yes").code == 0
     assert not learned.exists()
     assert cli("write", "new", "--json").json["asked"] == 0
-    assert cli("retake", "climax", "-C", "new").code == 0
+    assert cli("text", "retake", "climax", "-C", "new").code == 0
     refused = cli("update", "new", "--yes")
     assert refused.code != 0
     assert "This project writes with what fabula had learned from you, which was forgotten." in refused.err

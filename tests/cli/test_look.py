@@ -93,13 +93,13 @@ def test_show_lists_what_rules_took_out_with_the_reason(cli: Cli, write_script: 
 
 def test_history_lists_versions_and_differences(cli: Cli, project: Path) -> None:
     cli("edit", "plot", "--text", "Another plot.", "-C", "lamp")
-    listed = cli("history", "plot", "-C", "lamp").out.splitlines()
+    listed = cli("text", "history", "plot", "-C", "lamp").out.splitlines()
     assert listed[1].split()[:3] == ["1", "16", "made"]
     assert listed[2].split()[:3] == ["2", "2", "edited"]
-    diff = cli("history", "plot", "--diff", "-C", "lamp").out
+    diff = cli("text", "history", "plot", "--diff", "-C", "lamp").out
     assert "--- version 1 (made)" in diff
     assert "+Another plot." in diff
-    assert cli("history", "setting", "--diff", "-C", "lamp").out == "setting has one version.\n"
+    assert cli("text", "history", "setting", "--diff", "-C", "lamp").out == "setting has one version.\n"
 
 
 @pytest.mark.parametrize("name", ["md", "txt", "epub", "docx", "json"])

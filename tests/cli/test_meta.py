@@ -1,4 +1,4 @@
-"""`fabula eval meta`: a judge beside people and trivial baselines, and files that cannot be compared."""
+"""`fabula lab meta`: a judge beside people and trivial baselines, and files that cannot be compared."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def numbers(found: dict[str, Any], of: str, what: str) -> dict[str, Any]:
 
 
 def test_a_judge_that_agrees_beats_the_baselines_and_is_said_so(cli: Cli, files: Path) -> None:
-    data = cli("meta", "sound.jsonl", "people.jsonl", "--stories", "even.jsonl", "--json").json
+    data = cli("lab", "meta", "sound.jsonl", "people.jsonl", "--stories", "even.jsonl", "--json").json
     assert numbers(data, "judge", "plot: stories: spearman")["value"] == pytest.approx(1, abs=1e-12)
     assert numbers(data, "judge", "plot: stories: accuracy")["value"] == 1
     assert numbers(data, "judge", "plot: systems: kendall")["value"] == pytest.approx(1, abs=1e-12)
@@ -75,14 +75,14 @@ def test_a_judge_that_agrees_beats_the_baselines_and_is_said_so(cli: Cli, files:
 
 
 def test_a_judge_that_loves_length_does_not_and_is_said_so(cli: Cli, files: Path) -> None:
-    ran = cli("meta", "long.jsonl", "people.jsonl", "--stories", "stories.jsonl")
+    ran = cli("lab", "meta", "long.jsonl", "people.jsonl", "--stories", "stories.jsonl")
     assert ran.code == 0
     assert "The judge does not beat the trivial baseline 'type-token ratio': accuracy 0.000 against 1.000." in ran.out
     assert "people: Fleiss' kappa" in ran.out
 
 
 def test_without_the_stories_two_baselines_are_missing_and_it_is_said(cli: Cli, files: Path) -> None:
-    ran = cli("meta", "sound.jsonl", "people.jsonl", "--html", "meta.html")
+    ran = cli("lab", "meta", "sound.jsonl", "people.jsonl", "--html", "meta.html")
     assert ran.code == 0
     assert "Not compared: length, type-token ratio." in ran.out
     page = (files / "meta.html").read_text(encoding="utf-8")
@@ -98,14 +98,14 @@ def test_choices_are_compared_pair_by_pair(cli: Cli, files: Path) -> None:
     lines(files / "hp.jsonl", people)
     lines(files / "jp.jsonl", judge)
     lines(files / "first.jsonl", first)
-    data = cli("meta", "jp.jsonl", "hp.jsonl", "--stories", "stories.jsonl", "--json").json
+    data = cli("lab", "meta", "jp.jsonl", "hp.jsonl", "--stories", "stories.jsonl", "--json").json
     accuracy = numbers(data, "judge", "overall: pairs: accuracy")
     assert (accuracy["value"], accuracy["n"]) == (1, 24)
     assert numbers(data, "length", "overall: pairs: accuracy")["value"] == 0
     assert numbers(data, "first position", "overall: pairs: accuracy")["value"] == 0.5
     assert numbers(data, "judge", "overall: systems: spearman")["value"] == pytest.approx(1, abs=1e-12)
     assert numbers(data, "people", "overall: Krippendorff's alpha, nominal")["n"]
-    ran = cli("meta", "first.jsonl", "hp.jsonl")
+    ran = cli("lab", "meta", "first.jsonl", "hp.jsonl")
     assert "The judge does not beat the trivial baseline" in ran.out
 
 
@@ -113,13 +113,14 @@ def test_several_questions_are_also_taken_together(cli: Cli, files: Path) -> Non
     both = [score(r, s, p, n, q) for r in "ab" for n, s in enumerate(SYSTEMS) for p in PROMPTS for q in ("x", "y")]
     lines(files / "two.jsonl", both)
     lines(files / "judge.jsonl", [rating | {"rater": "m"} for rating in both if rating["rater"] == "a"])
-    ran = cli("meta", "judge.jsonl", "two.jsonl")
+    ran = cli("lab", "meta", "judge.jsonl", "two.jsonl")
     assert [line for line in ran.out.splitlines() if line in {"x", "y", "all questions"}] == ["x", "y", "all questions"]
     assert "all questions: each story's mean over the questions" in ran.out
-    one = cli("meta", "judge.jsonl", "two.jsonl", "--question", "y", "--json").json
+    one = cli("lab", "meta", "judge.jsonl", "two.jsonl", "--question", "y", "--json").json
     assert list(one["questions"]) == ["y"]
     assert (
-        "Unknown common question 'yy'. Known: x, y." in cli("meta", "judge.jsonl", "two.jsonl", "--question", "yy").err
+        "Unknown common question 'yy'. Known: x, y."
+        in cli("lab", "meta", "judge.jsonl", "two.jsonl", "--question", "yy").err
     )
 
 
@@ -129,7 +130,7 @@ def test_what_has_no_answer_is_counted_never_dropped_in_silence(cli: Cli, files:
     odd = {**known, "rater": "o", "answer": "lovely"}
     with (files / "sound.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(missing) + "\n" + json.dumps(odd) + "\n")
-    data = cli("meta", "sound.jsonl", "people.jsonl", "--json").json
+    data = cli("lab", "meta", "sound.jsonl", "people.jsonl", "--json").json
     assert "sound.jsonl: 1 ratings have no answer and are left out." in data["notes"]
     assert "sound.jsonl: answers that are no score and no choice are left out: 'lovely' (1)." in data["notes"]
 
@@ -142,7 +143,7 @@ def test_yes_and_no_are_scores_and_a_reference_is_not_a_story(cli: Cli, files: P
     ]  # fmt: skip
     lines(files / "yes.jsonl", people)
     lines(files / "beside.jsonl", beside)
-    data = cli("meta", "beside.jsonl", "yes.jsonl", "--json").json
+    data = cli("lab", "meta", "beside.jsonl", "yes.jsonl", "--json").json
     row = numbers(data, "judge", "plot: stories: accuracy")
     assert (row["value"], row["n"]) == (pytest.approx(5 / 6), 8)
     assert numbers(data, "people", "plot: agreement")["unscored"] == "there is one rater"
@@ -159,17 +160,17 @@ def test_yes_and_no_are_scores_and_a_reference_is_not_a_story(cli: Cli, files: P
 )  # fmt: skip
 def test_files_that_cannot_be_compared_are_named_errors(cli: Cli, files: Path, line: str, expected: str) -> None:
     (files / "other.jsonl").write_text(line + "\n", encoding="utf-8")
-    ran = cli("meta", "sound.jsonl", "other.jsonl")
+    ran = cli("lab", "meta", "sound.jsonl", "other.jsonl")
     assert ran.code == 2
     assert expected in ran.err
 
 
 def test_a_rater_or_evaluator_that_is_not_there_is_named(cli: Cli, files: Path) -> None:
-    ran = cli("meta", "sound.jsonl", "people.jsonl", "--rater", "x")
+    ran = cli("lab", "meta", "sound.jsonl", "people.jsonl", "--rater", "x")
     assert (ran.code, ran.err) == (
         2, "fabula: sound.jsonl has no rating that is asked for; it has those of m (no evaluator).\n",
     )  # fmt: skip
-    averaged = cli("meta", "people.jsonl", "people.jsonl", "--json").json
+    averaged = cli("lab", "meta", "people.jsonl", "people.jsonl", "--json").json
     assert "people.jsonl: 2 raters are averaged (a, b); --rater takes one." in averaged["notes"]
 
 
@@ -200,9 +201,11 @@ def leaning(here: Path) -> Path:
 @pytest.mark.usefixtures("leaning")
 def test_meta_and_rank_count_the_same_verdicts(cli: Cli) -> None:
     """The judge's corrected choice is the long story: length agrees with it in all pairs, and so do people."""
-    ranked = cli("rank", "stories.jsonl", "--ratings", "judge.jsonl", "--json").json["report"]
+    ranked = cli("evaluate", "pairwise", "stories.jsonl", "--ratings", "judge.jsonl", "--json").json["reports"][
+        "pairwise"
+    ]
     assert numbers(ranked, "length", "agreement/overall")["value"] == 1
-    data = cli("meta", "judge.jsonl", "people.jsonl", "--stories", "stories.jsonl", "--json").json
+    data = cli("lab", "meta", "judge.jsonl", "people.jsonl", "--stories", "stories.jsonl", "--json").json
     for of in ("judge", "length"):
         assert numbers(data, of, "overall: pairs: accuracy")["value"] == 1
     assert numbers(data, "judge", "overall: stories: accuracy")["value"] == 1
@@ -211,10 +214,12 @@ def test_meta_and_rank_count_the_same_verdicts(cli: Cli) -> None:
     assert data["how"]["choices of people"] == "as they were given"
     wins = numbers(ranked, "long", "wins/overall")
     assert (wins["value"], wins["n"]) == (1, len(PROMPTS))
-    wide = cli("meta", "judge.jsonl", "people.jsonl", "--margin", "0.9", "--json").json
+    wide = cli("lab", "meta", "judge.jsonl", "people.jsonl", "--margin", "0.9", "--json").json
     assert numbers(wide, "judge", "overall: pairs: accuracy")["value"] == 0.5
     strict = ("--set", "margin=0.9", "--json")
-    ranked = cli("rank", "stories.jsonl", "--ratings", "judge.jsonl", *strict).json["report"]
+    ranked = cli("evaluate", "pairwise", "stories.jsonl", "--ratings", "judge.jsonl", *strict).json["reports"][
+        "pairwise"
+    ]
     assert numbers(ranked, "length", "agreement/overall")["value"] == 0.5
 
 
@@ -224,8 +229,10 @@ def test_a_tie_counts_the_same_in_meta_and_rank(cli: Cli, leaning: Path) -> None
     for rating in said[:3]:
         rating["answer"] = "same"
     lines(leaning / "people.jsonl", said)
-    ranked = cli("rank", "stories.jsonl", "--ratings", "people.jsonl", "--json").json["report"]
-    data = cli("meta", "judge.jsonl", "people.jsonl", "--stories", "stories.jsonl", "--json").json
+    ranked = cli("evaluate", "pairwise", "stories.jsonl", "--ratings", "people.jsonl", "--json").json["reports"][
+        "pairwise"
+    ]
+    data = cli("lab", "meta", "judge.jsonl", "people.jsonl", "--stories", "stories.jsonl", "--json").json
     one, other = numbers(ranked, "length", "agreement/overall"), numbers(data, "length", "overall: pairs: accuracy")
     assert (one["value"], one["n"]) == (other["value"], other["n"])
     assert one["value"] < 1
@@ -238,7 +245,7 @@ def test_a_pair_judged_in_one_order_only_is_not_settled(cli: Cli, leaning: Path)
     kept[4] |= {"shown": "A"}
     del kept[5]
     lines(leaning / "judge.jsonl", kept)
-    data = cli("meta", "judge.jsonl", "people.jsonl", "--json").json
+    data = cli("lab", "meta", "judge.jsonl", "people.jsonl", "--json").json
     assert numbers(data, "judge", "overall: pairs: accuracy")["n"] == len(PROMPTS) - 2
     assert "judge.jsonl: 1 ratings have no answer and are left out." in data["notes"]
     assert any(
@@ -248,7 +255,7 @@ def test_a_pair_judged_in_one_order_only_is_not_settled(cli: Cli, leaning: Path)
 
 def test_renaming_a_system_changes_nothing(cli: Cli, leaning: Path) -> None:
     def found() -> list[tuple[Any, ...]]:
-        rows = cli("meta", "judge.jsonl", "people.jsonl", "--stories", "stories.jsonl", "--json").json["rows"]
+        rows = cli("lab", "meta", "judge.jsonl", "people.jsonl", "--stories", "stories.jsonl", "--json").json["rows"]
         return [(r["of"], r["what"], r["value"], r.get("low"), r.get("high"), r["n"]) for r in rows]
 
     before = found()
@@ -295,16 +302,16 @@ def tested(here: Path) -> Path:
 
 @pytest.mark.usefixtures("tested")
 def test_creativity_tests_are_compared_by_how_many_are_passed(cli: Cli) -> None:
-    data = cli("meta", "labels.jsonl", "experts.jsonl", "--json").json
+    data = cli("lab", "meta", "labels.jsonl", "experts.jsonl", "--json").json
     assert numbers(data, "judge", "tests passed: stories: spearman")["value"] == pytest.approx(1)
     assert list(data["questions"])[:3] == ["tests passed", "tests passed: fluency", "tests passed: originality"]
     assert numbers(data, "people", "tests passed: Krippendorff's alpha, ordinal")["method"].startswith("Kripp")
-    ran = cli("meta", "labels.jsonl", "experts.jsonl")
+    ran = cli("lab", "meta", "labels.jsonl", "experts.jsonl")
     heads = [line for line in ran.out.splitlines() if line.startswith(("tests passed", "fluency/"))]
     assert heads[:2] == ["tests passed", "tests passed: fluency"]
     assert not any(head in TESTS for head in heads)
     assert "Each of the 3 tests alone: --question NAME" in ran.out
-    one = cli("meta", "labels.jsonl", "experts.jsonl", "--question", TESTS[0], "--json").json
+    one = cli("lab", "meta", "labels.jsonl", "experts.jsonl", "--question", TESTS[0], "--json").json
     assert list(one["questions"]) == [TESTS[0]]
 
 
@@ -314,7 +321,7 @@ def test_a_test_with_an_unreadable_order_has_no_outcome_here_either(cli: Cli, te
         if rating["items"][0] == "good/p0" and rating["question"] == TESTS[0]:
             rating |= {"answer": None, "unscored": "no label"}
     lines(tested / "labels.jsonl", ratings)
-    data = cli("meta", "labels.jsonl", "experts.jsonl", "--json").json
+    data = cli("lab", "meta", "labels.jsonl", "experts.jsonl", "--json").json
     note = "labels.jsonl: 1 of 27 tests have no outcome, since an order could not be read."
     assert any(said.startswith(note) for said in data["notes"])
     assert numbers(data, "judge", f"{TESTS[0]}: stories: kappa")["n"] == 8
@@ -323,7 +330,7 @@ def test_a_test_with_an_unreadable_order_has_no_outcome_here_either(cli: Cli, te
 
 
 def test_the_page_has_a_figure_for_each_question(cli: Cli, files: Path) -> None:
-    assert cli("meta", "sound.jsonl", "people.jsonl", "--stories", "even.jsonl", "--html", "meta.html").code == 0
+    assert cli("lab", "meta", "sound.jsonl", "people.jsonl", "--stories", "even.jsonl", "--html", "meta.html").code == 0
     page = (files / "meta.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 1
     assert "plot: stories, accuracy, with 95 % intervals; 0.5 is chance" in page

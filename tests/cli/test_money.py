@@ -22,7 +22,7 @@ def priced(project: Path, more: str = "") -> None:
 
 def test_the_bill_says_who_was_paid_and_what_the_project_has_spent(cli: Cli, project: Path) -> None:
     priced(project, "\n[budget]\nusd = 50.0\ntokens = 100000\n")
-    cli("retake", "climax", "-C", "lamp")
+    cli("text", "retake", "climax", "-C", "lamp")
     ran = cli("update", "lamp", "--yes", *("--json",))
     paid = ran.json["paid"]
     assert list(paid) == [f"scripted@{next(iter(paid)).partition('@')[2]}"]
@@ -37,7 +37,7 @@ def test_the_bill_says_who_was_paid_and_what_the_project_has_spent(cli: Cli, pro
 
 def test_a_run_that_costs_ends_with_the_names_of_those_who_are_paid(cli: Cli, project: Path) -> None:
     priced(project)
-    cli("retake", "climax", "-C", "lamp")
+    cli("text", "retake", "climax", "-C", "lamp")
     ran = cli("update", "lamp", "--yes")
     assert "\nPaid to scripted@" in ran.out
     assert "The project has taken " in ran.out
@@ -49,7 +49,7 @@ def test_the_budget_of_a_project_holds_over_all_its_runs(cli: Cli, project: Path
     tokens = spent["prompt"] + spent["reply"]
     file = project / "fabula.toml"
     file.write_text(f"{file.read_text()}\n[budget]\ntokens = {tokens + 10}\n", encoding="utf-8")
-    cli("retake", "climax", "-C", "lamp")
+    cli("text", "retake", "climax", "-C", "lamp")
     ran = cli("update", "lamp", "--yes")
     assert ran.code == 1
     assert (

@@ -48,12 +48,12 @@ def test_a_new_evaluator_keeps_the_rules_and_makes_a_report(cli: Cli, capsys: py
     ran = cli(
         "evaluate", "./my_grades", "one.md", "--model", "scripted:my_grades/script.toml", "--set", "temperature=0.5"
     )
-    assert "one  2 (n 1)" in ran.out
+    assert "one  readable      2 " in ran.out
     report = json.loads((cli.folder / "evaluation" / "my-grades.json").read_text(encoding="utf-8"))
     assert report["how"]["temperature"] == 0.5
     assert (cli.folder / "evaluation" / "my-grades.html").is_file()
     again = cli("evaluate", "./my_grades", "one.md", "--model", "scripted:my_grades/script.toml", "--json").json
-    assert (again["evaluator"], again["asked"], again["replayed"]) == ("my-grades", 1, 0)  # another preset's prompt
+    assert ([*again["reports"]], again["asked"], again["replayed"]) == (["my-grades"], 1, 0)  # another preset's prompt
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,10 @@ def test_a_project_of_somebody_else_runs_no_folder_unasked(cli: Cli) -> None:
         )
     (home / "brief.md").write_text("Mara keeps a lamp.\n", encoding="utf-8")
     (home / "fabula.toml").write_text('system = "./my_paper"\n', encoding="utf-8")
-    for command in ("write", "update", "estimate", "status", "show", "chat", "plan"):
-        said = cli(command, "theirs") if command not in {"chat", "plan"} else cli(command, "-C", "theirs")
+    for command in ("write", "update", "write --dry-run", "status", "show", "chat", "plan"):
+        said = cli(*command.split(), "theirs") if command not in {"chat", "plan"} else cli(command, "-C", "theirs")
         assert not ran.exists(), command
-        if command in {"write", "update", "estimate"}:
+        if command in {"write", "update", "write --dry-run"}:
             assert "would run the code in" in said.err, command
     script = cli.folder / "s.toml"
     script.write_text('[replies]\nwriter = "The lamp was dark, and Mara lit it again."\n', encoding="utf-8")
@@ -136,10 +136,10 @@ def test_an_experiment_takes_folders_with_trust(cli: Cli) -> None:
         '[[evaluators]]\nevaluator = "./my_grades"\nmodel = "scripted:my_grades/script.toml"\n',
         encoding="utf-8",
     )
-    refused = cli("experiment", "exp.toml")
+    refused = cli("lab", "experiment", "exp.toml")
     assert refused.err.count("run the code in") == 2
     assert cli("trust", "exp.toml").code == 0
-    ran = cli("experiment", "exp.toml")
+    ran = cli("lab", "experiment", "exp.toml")
     assert ran.code == 0, ran.err
     assert list((cli.folder / "exp" / "evaluation" / "my-grades").glob("*.json"))
 

@@ -86,7 +86,7 @@ def test_approved_texts_let_the_run_go_on(cli: Cli) -> None:
     waits = []
     for _ in range(4):
         waits.append(cli(*command).json["paused"]["artefact"])
-        assert cli("approve", "-C", "brief").code == 0
+        assert cli("text", "approve", "-C", "brief").code == 0
     assert waits == ["conflict", "characters", "setting", "plot"]
     assert cli(*command).json["words"] == 69
 
@@ -99,8 +99,8 @@ def test_an_edited_file_counts_as_approved(cli: Cli) -> None:
 
 
 def test_approve_all_stops_at_scenes_too(cli: Cli, project: Path) -> None:
-    cli("approve", "-C", "lamp")
-    cli("retake", "climax", "-C", "lamp")
+    cli("text", "approve", "-C", "lamp")
+    cli("text", "retake", "climax", "-C", "lamp")
     (cli.folder / "script.toml").write_text(
         (cli.folder / "script.toml").read_text().replace("The storm broke the window.", "The storm broke the door.")
     )
@@ -121,7 +121,9 @@ def test_at_a_terminal_one_accepts_edits_retakes_and_stops(cli: Cli, monkeypatch
     assert ran.err.count("[a]ccept, [e]dit, [t]ype another, [r]etake or [s]top?") == 5
     assert "brief/plan/setting.md waits for your approval." in ran.err
     assert (cli.folder / "brief/plan/characters.md").read_text() == "Mara, by hand.\n"
-    kinds = [version["source"] for version in cli("history", "characters", "-C", "brief", "--json").json["versions"]]
+    kinds = [
+        version["source"] for version in cli("text", "history", "characters", "-C", "brief", "--json").json["versions"]
+    ]
     assert kinds == ["made", "edited"]
     data = cli("write", "brief", "--json").json
     assert data["words"] == 69
@@ -226,7 +228,7 @@ def test_a_person_who_takes_over_is_asked_only_for_what_is_new(cli: Cli, playhou
     cli(*WRITE, *playhouse)
     ran = cli("write", "lamp", "--play", "Mara=me", "--json")
     assert ran.json["asked"] == 0
-    cli("retake", "role-play/the-letter", "-C", "lamp")
+    cli("text", "retake", "role-play/the-letter", "-C", "lamp")
     ran = cli("write", "lamp", "--play", "Mara=me", stdin=f"{TURN}\n.\n")
     assert ran.code == 0, ran.err
     assert ran.err.count("You play Mara (") == 1

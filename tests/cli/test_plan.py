@@ -132,7 +132,7 @@ def test_a_plan_is_made_from_a_brief_and_then_written_from_at_no_second_cost(cli
     assert "Next: edit lamp/plan/plan.yaml, then `fabula write lamp`." in ran.err
     again = cli("plan", "--from-brief", "brief.md", "--out", "lamp", "--json").json
     assert (again["asked"], again["replayed"]) == (0, 7)
-    estimated = cli("estimate", "lamp", "--json").json
+    estimated = cli("write", "--dry-run", "lamp", "--json").json
     assert not [call for call in estimated["calls"] if call["role"] == "planner"]
 
 

@@ -55,7 +55,7 @@ def edited(cli: Cli, path: str, text: str) -> None:
 
 def retaken(cli: Cli, write_script: Callable[..., None], *note: str, **replies: str) -> None:
     write_script(**replies)
-    assert cli("retake", "climax", *note, "-C", "lamp").code == 0
+    assert cli("text", "retake", "climax", *note, "-C", "lamp").code == 0
     assert cli("update", "lamp", "--yes").code == 0
 
 
@@ -119,7 +119,7 @@ def test_an_approved_take_is_accepted_against_the_rejected_one(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:
     retaken(cli, write_script, climax=OTHER)
-    cli("approve", "climax", "-C", "lamp")
+    cli("text", "approve", "climax", "-C", "lamp")
     assert told(pairs_of(cli)) == [("approval", OTHER, CLIMAX)]
 
 
@@ -157,7 +157,7 @@ def test_a_wish_that_was_taken_back_does_not_ask_for_what_meets_another(
 
 
 def test_an_edit_before_a_wish_was_met_is_an_edit(cli: Cli, project: Path) -> None:
-    assert cli("retake", "climax", "--note", "darker", "-C", "lamp").code == 0
+    assert cli("text", "retake", "climax", "--note", "darker", "-C", "lamp").code == 0
     edited(cli, "climax", MINE)
     (pair,) = pairs_of(cli)
     assert told([pair]) == [("edit", MINE, CLIMAX)]
@@ -217,7 +217,7 @@ def test_a_passage_that_was_taken_is_preferred_to_those_that_were_declined(cli: 
         f'{settings}\n[roles.climax]\nplay = "{here / "player.py"}:say"\n', encoding="utf-8"
     )
     cli.at_terminal()
-    ran = cli("rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp", stdin="y\na\na\ny\n")
+    ran = cli("text", "rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp", stdin="y\na\na\ny\n")
     assert ran.code == 0, ran.err
     text = (project / "story/03-climax.md").read_text(encoding="utf-8").strip()
     pairs = [pair for pair in pairs_of(cli) if "piece" in pair.source]
@@ -245,8 +245,8 @@ def read(cli: Cli) -> Path:
 
 
 def test_an_edit_of_the_final_reading_that_was_refused_is_a_pair_of_its_reader(cli: Cli, read: Path) -> None:
-    first, _ = cli("edits", "lamp", "--json").json["edits"]
-    cli("edits", "lamp", "--refuse", first["id"])
+    first, _ = cli("text", "edits", "lamp", "--json").json["edits"]
+    cli("text", "edits", "lamp", "--refuse", first["id"])
     cli("update", "lamp", "--yes")
     (pair,) = pairs_of(cli)
     kept = [[edit["new"] for edit in json.loads(text)["edits"]] for text in (pair.chosen, pair.rejected)]
@@ -255,13 +255,13 @@ def test_an_edit_of_the_final_reading_that_was_refused_is_a_pair_of_its_reader(c
 
 
 def test_what_was_refused_before_the_story_was_read_anew_is_still_a_pair(cli: Cli, read: Path) -> None:
-    first, _ = cli("edits", "lamp", "--json").json["edits"]
-    cli("edits", "lamp", "--refuse", first["id"])
+    first, _ = cli("text", "edits", "lamp", "--json").json["edits"]
+    cli("text", "edits", "lamp", "--refuse", first["id"])
     cli("update", "lamp", "--yes")
     before = told(pairs_of(cli))
     script = cli.folder / "script.toml"
     script.write_text(script.read_text(encoding="utf-8").replace("all week", "all night"), encoding="utf-8")
-    assert cli("retake", "drafts/edits", "-C", "lamp").code == 0
+    assert cli("text", "retake", "drafts/edits", "-C", "lamp").code == 0
     assert cli("update", "lamp", "--yes").code == 0
     assert "all night" in (read / "drafts/edits.yaml").read_text(encoding="utf-8")
     assert before[0] in told(pairs_of(cli))

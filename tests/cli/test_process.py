@@ -40,7 +40,7 @@ def test_help_names_every_command() -> None:
         "show",
         "check",
         "text",
-        "eval",
+        "evaluate",
         "lab",
     ):
         assert re.search(rf"^  {command} ", ran.stdout, re.MULTILINE), command

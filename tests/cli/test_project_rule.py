@@ -103,15 +103,15 @@ def test_commands_that_are_on_no_project_take_no_folder() -> None:
         if isinstance(command, LazyGroup) or hasattr(command, "commands"):
             continue
         takes = any("-C" in one.opts for one in command.params)
-        assert takes == (
-            name in AT_HOME or (name.startswith("text ") and name != "text card") or name == "eval measure"
-        ), name
+        assert takes == (name in AT_HOME or (name.startswith("text ") and name != "text card") or name == "measure"), (
+            name
+        )
 
 
 def test_stories_and_a_project_are_not_named_together(cli: Cli, project: Path) -> None:
-    ran = cli("eval", "measure", "brief.md", "-C", "lamp")
+    ran = cli("measure", "brief.md", "-C", "lamp")
     assert (ran.code, "brief.md and -C lamp are both given." in ran.err) == (2, True)
-    assert cli("eval", "measure", "-C", "lamp").code == 0
+    assert cli("measure", "-C", "lamp").code == 0
 
 
 def test_a_name_that_is_no_folder_is_named_where_there_is_no_project(

@@ -1,4 +1,4 @@
-"""`fabula eval rank`: systems of stories, ratings that are there, and the files it writes."""
+"""`fabula evaluate pairwise`: systems of stories, ratings that are there, and the files it writes."""
 
 from __future__ import annotations
 
@@ -34,13 +34,12 @@ def entries(here: Path) -> Path:
 
 @pytest.mark.usefixtures("entries")
 def test_prints_strengths_the_judge_the_baselines_and_where_the_report_is(cli: Cli) -> None:
-    ran = cli("rank", "entries", *FAITHFUL, *OVERALL)
+    ran = cli("evaluate", "pairwise", "entries", *FAITHFUL, *OVERALL)
     lines = ran.out.splitlines()
-    assert lines[0] == "overall, 2 prompts"
-    assert lines[1].split()[:2] == ["system", "strength"]
-    assert lines[2].split()[0] == "cape"
-    assert lines[3].split()[0] == "harbour"
-    assert "0.75" in lines[2]
+    assert lines[0].split() == ["strength", "overall"]
+    assert [line.split()[0] for line in lines[1:3]] == ["cape", "harbour"]
+    assert lines[4].split() == ["wins", "overall"]
+    assert lines[5].split() == ["cape", "0.75", "(n", "4)"]
     for word in ("first position wins", "order consistency", "longer wins", "type-token ratio", "random"):
         assert word in ran.out
     assert "about 4 calls to make" in ran.err
@@ -48,7 +47,7 @@ def test_prints_strengths_the_judge_the_baselines_and_where_the_report_is(cli: C
 
 
 def test_writes_a_page_a_picture_the_numbers_and_the_verdicts(cli: Cli, entries: Path) -> None:
-    cli("rank", "entries", *FAITHFUL, *OVERALL, "--out", "found")
+    cli("evaluate", "pairwise", "entries", *FAITHFUL, *OVERALL, "--out", "found")
     folder = entries.parent / "found"
     assert {path.name for path in folder.iterdir()} == {
         ".fabula",
@@ -63,20 +62,20 @@ def test_writes_a_page_a_picture_the_numbers_and_the_verdicts(cli: Cli, entries:
 
 
 def test_ratings_are_ranked_without_asking_and_give_the_same(cli: Cli, entries: Path) -> None:
-    asked = cli("rank", "entries", *FAITHFUL, *OVERALL, "--json").json
+    asked = cli("evaluate", "pairwise", "entries", *FAITHFUL, *OVERALL, "--json").json
     (entries.parent / "judge.toml").unlink()
     options = ("--preset", "faithful", "--out", "again")
-    again = cli("rank", "entries", "--ratings", "evaluation/ratings.jsonl", *options, "--json").json
+    again = cli("evaluate", "pairwise", "entries", "--ratings", "evaluation/ratings.jsonl", *options, "--json").json
     assert again["asked"] == 0
-    assert again["report"]["rows"] == asked["report"]["rows"]
+    assert again["reports"]["pairwise"]["rows"] == asked["reports"]["pairwise"]["rows"]
     assert (entries.parent / "again" / "ratings.html").exists()
 
 
 def test_a_system_more_asks_only_for_its_own_pairs(cli: Cli, entries: Path) -> None:
-    assert cli("rank", "entries", *FAITHFUL, *OVERALL, "--json").json["asked"] == 4
+    assert cli("evaluate", "pairwise", "entries", *FAITHFUL, *OVERALL, "--json").json["asked"] == 4
     (entries / "quay").mkdir()
     (entries / "quay" / "one.md").write_text("A quay.\n", encoding="utf-8")
-    more = cli("rank", "entries", *FAITHFUL, *OVERALL, "--json").json
+    more = cli("evaluate", "pairwise", "entries", *FAITHFUL, *OVERALL, "--json").json
     assert (more["asked"], more["replayed"]) == (4, 4)
 
 
@@ -84,8 +83,8 @@ def test_a_system_more_asks_only_for_its_own_pairs(cli: Cli, entries: Path) -> N
 def test_files_without_systems_are_ranked_one_by_one(cli: Cli, entries: Path) -> None:
     for name in ("a", "b", "c"):
         (entries.parent / f"{name}.md").write_text(f"Story {name}.\n", encoding="utf-8")
-    found = cli("rank", "a.md", "b.md", "c.md", *FAITHFUL, *OVERALL, "--json").json
-    assert found["report"]["details"]["names"] == ["a", "b", "c"]
+    found = cli("evaluate", "pairwise", "a.md", "b.md", "c.md", *FAITHFUL, *OVERALL, "--json").json
+    assert found["reports"]["pairwise"]["details"]["names"] == ["a", "b", "c"]
     assert found["asked"] == 6
 
 
@@ -93,13 +92,12 @@ def test_what_cannot_be_ranked_is_an_error_that_says_what_to_do(cli: Cli, entrie
     (entries.parent / "bad.jsonl").write_text('{"rater": 3}\n', encoding="utf-8")
     (entries.parent / "empty.jsonl").write_text("\n", encoding="utf-8")
     for words, message in (
-        ((), "nothing to rank"),
         (("--ratings", "bad.jsonl"), "bad.jsonl, line 1"),
         (("--ratings", "empty.jsonl"), "None of the 0 ratings"),
         (("--ratings", "none.jsonl"), "none.jsonl"),
         (("entries", "--set", "tie=half"), "setting of pairwise"),
     ):
-        ran = cli("rank", *words)
+        ran = cli("evaluate", "pairwise", *words)
         assert ran.code == 2
         assert message in ran.err
     assert not (entries.parent / "evaluation").exists()
@@ -109,17 +107,17 @@ def test_one_system_only_is_named(cli: Cli, entries: Path) -> None:
     for path in (entries / "harbour").iterdir():
         path.unlink()
     (entries / "harbour").rmdir()
-    ran = cli("rank", "entries", *FAITHFUL)
+    ran = cli("evaluate", "pairwise", "entries", *FAITHFUL)
     assert ran.code == 2, ran.err
     assert "All 2 stories are of one system, cape. Give stories of another one to compare it with." in ran.err
 
 
 def test_the_stories_of_one_system_are_ranked_as_stories(cli: Cli, entries: Path) -> None:
-    for name in ("first", "second"):
+    for name in ("first", "second", "third"):
         copy_sample(entries.parent / "drafts" / name)
-    drafts = [str(entries.parent / "drafts" / name) for name in ("first", "second")]
-    refused = cli("rank", *drafts, *FAITHFUL, *OVERALL)
-    assert "All 2 stories are of one system" in refused.err
-    ran = cli("rank", *drafts, *FAITHFUL, *OVERALL, "--as-stories", "--json")
+    drafts = [str(entries.parent / "drafts" / name) for name in ("first", "second", "third")]
+    refused = cli("evaluate", "pairwise", *drafts, *FAITHFUL, *OVERALL)
+    assert "All 3 stories are of one system" in refused.err
+    ran = cli("evaluate", "pairwise", *drafts, *FAITHFUL, *OVERALL, "--as-stories", "--json")
     assert ran.code == 0, ran.err
-    assert ran.json["report"]["details"]["names"] == ["first", "second"]
+    assert ran.json["reports"]["pairwise"]["details"]["names"] == ["first", "second", "third"]

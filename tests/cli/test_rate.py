@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from commandline import script_of
-from fabula.cli.commands import rate as command
-from fabula.evaluators import evaluators
 from small_sets import small_sets
 
 if TYPE_CHECKING:
@@ -59,18 +56,18 @@ def lines_of(text: str) -> list[str]:
 
 
 def test_one_dialogue_is_rated_with_reasons(cli: Cli, talks: Path) -> None:
-    ran = cli("rate", "better.md", "--narrative", "ferry.md", *JUDGE)
+    ran = cli("evaluate", "snap-ratings", "better.md", "--narrative", "ferry.md", *JUDGE)
     assert ran.code == 0, ran.err
     lines = lines_of(ran.out)
     assert lines[0] == "continuity information appropriateness non-redundancy linearity"
-    assert lines[1] == "better 4 (n 1) 3 (n 1) 5 (n 1) not scored"
+    assert lines[1] == "better 4 3 5 not scored"
     assert "continuity: It keeps to the goose." in ran.out
     assert "linearity: Nobody leaves the story." in ran.out
     assert "all (baseline)  constant" in ran.out
     assert "mean/continuity" not in ran.out, "a lone dialogue is its own mean"
     assert "One dialogue: its ratings mean something only beside those of others" in ran.out
     assert "linearity: 1 of 1 not scored" in ran.out
-    assert "Every number: evaluation/snap-ratings.html" in ran.err
+    assert "Every number and reason: evaluation/snap-ratings.html" in ran.err
     assert any(line.startswith("judge ") for line in lines), "the bill"
     page = (talks / "evaluation" / "snap-ratings.html").read_text(encoding="utf-8")
     assert "continuity" in page
@@ -78,11 +75,11 @@ def test_one_dialogue_is_rated_with_reasons(cli: Cli, talks: Path) -> None:
 
 
 def test_several_have_means_with_intervals_and_baselines(cli: Cli, talks: Path) -> None:
-    ran = cli("rate", "better.md", "worse.txt", "--narrative", "ferry.md", *JUDGE)
+    ran = cli("evaluate", "snap-ratings", "better.md", "worse.txt", "--narrative", "ferry.md", *JUDGE)
     assert ran.code == 0, ran.err
     lines = lines_of(ran.out)
-    assert "worse 2 (n 1) 3 (n 1) 5 (n 1) not scored" in lines
-    assert "all mean/continuity 3 2" in lines, "two dialogues of one narrative: no interval"
+    assert "worse 2 3 5 not scored" in lines
+    assert "all 3 (n 2) 3 (n 2) 5 (n 2) not scored" in lines, "two dialogues of one narrative: no interval"
     assert "spearman of continuity and length" in ran.out
     assert "The goose is forgotten." not in ran.out, "reasons of many are in ratings.jsonl"
 
@@ -96,57 +93,59 @@ def test_systems_have_their_own_means_and_a_difference(cli: Cli, talks: Path) ->
     (talks / "set.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
     scores = {f"{row['id']}/continuity/continuity": said(4 if row["system"] == "snap" else 2) for row in rows}
     (talks / "judge.toml").write_text(script_of(REPLIES | scores), encoding="utf-8")
-    ran = cli("rate", "set.jsonl", *JUDGE)
+    ran = cli("evaluate", "snap-ratings", "set.jsonl", *JUDGE)
     assert ran.code == 0, ran.err
     lines = lines_of(ran.out)
-    assert "snap mean/continuity 4 2.316 to 4.561 3" in lines, "three dialogues alike are no certainty"
-    assert "vanilla mean/continuity 2 1.439 to 3.684 3" in lines
+    assert any(line.startswith("snap 4 [2.316 to 4.561] (n 3)") for line in lines), "three alike are no certainty"
+    assert any(line.startswith("vanilla 2 [1.439 to 3.684] (n 3)") for line in lines)
     assert "snap - vanilla continuity 2 3" in lines
 
 
 def test_what_was_asked_is_not_asked_again(cli: Cli, talks: Path) -> None:
-    first = cli("rate", "better.md", "--narrative", "ferry.md", "--out", "kept", "--json", *JUDGE)
-    again = cli("rate", "better.md", "--narrative", "ferry.md", "--out", "kept", "--json", "--frozen", *JUDGE)
+    given = ("evaluate", "snap-ratings", "better.md", "--narrative", "ferry.md", "--out", "kept", "--json", *JUDGE)
+    first, again = cli(*given), cli(*given, "--frozen")
     assert (first.json["asked"], again.json["asked"], again.json["replayed"]) == (4, 0, 4)
-    assert first.json["rows"] == again.json["rows"]
-    assert first.json["page"].endswith("snap-ratings.html")
-    assert (first.json["bill"]["judge"]["reply"], first.json["ratings"]) > (0, 3)
+    assert first.json["reports"] == again.json["reports"]
+    assert first.json["files"][0].endswith("snap-ratings.html")
+    assert (first.json["bill"]["judge"]["reply"], first.json["reports"]["snap-ratings"]["ratings"]) > (0, 3)
 
 
 def test_a_spent_budget_stops_it_and_what_was_asked_is_kept(cli: Cli, talks: Path) -> None:
-    ran = cli("rate", "better.md", "--narrative", "ferry.md", "--budget-tokens", "10", *JUDGE)
+    ran = cli("evaluate", "snap-ratings", "better.md", "--narrative", "ferry.md", "--budget-tokens", "10", *JUDGE)
     assert ran.code == 1
     assert "10" in ran.err.splitlines()[-1]
     assert not (talks / "evaluation" / "snap-ratings.json").exists()
 
 
 def test_a_conversation_brings_the_narrative_of_its_project(cli: Cli, chatted: Path, talks: Path) -> None:
-    ran = cli("rate", "ferry/chat/evening.md", *JUDGE)
+    ran = cli("evaluate", "snap-ratings", "ferry/chat/evening.md", *JUDGE)
     assert ran.code == 0, ran.err
-    assert ran.out.splitlines()[1].startswith("ferry/evening  4 (n 1)")
-    project = cli("rate", "ferry", *JUDGE)
+    assert ran.out.splitlines()[1].startswith("ferry/evening  4 ")
+    project = cli("evaluate", "snap-ratings", "ferry", *JUDGE)
     assert project.code == 2
     assert "It has conversations; give their files: ferry/chat/evening.md." in project.err
 
 
 def test_rubric_rates_stories_side_by_side(cli: Cli, talks: Path) -> None:
     (talks / "judge.toml").write_text(script_of({"judge": "Hm."}), encoding="utf-8")
-    ran = cli("rate", "better.md", "worse.txt", "--evaluator", "rubric", "--set", "levels=story", *JUDGE)
+    ran = cli("evaluate", "rubric", "better.md", "worse.txt", "--set", "levels=story", *JUDGE)
     assert ran.code == 0, ran.err
-    assert "story/overall" in ran.out
+    assert "story   overall" in ran.out
     assert "could not be read" in ran.out
     assert (talks / "evaluation" / "rubric.html").exists()
 
 
-def test_an_evaluator_that_says_it_rates_is_run_without_being_known(
-    cli: Cli, talks: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = evaluators()["ttcw"]
-    monkeypatch.setattr(command, "find", lambda _: replace(found, paper={**found.paper, "rate": True}))
-    (talks / "judge.toml").write_text(script_of({"judge": "Well.\nAnswer: Yes"}), encoding="utf-8")
-    ran = cli("rate", "better.md", "--evaluator", "any", *JUDGE)
-    assert ran.code == 0, ran.err
-    assert "score" in ran.out
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rubric", "rubric reads no narrative. Leave --narr"),
+        ("snap-rating", "Unknown evaluator 'snap-rating'. Did you mean 'snap-ratings'?"),
+    ],
+)
+@pytest.mark.usefixtures("talks")
+def test_an_evaluator_that_reads_no_narrative_is_named(cli: Cli, name: str, message: str) -> None:
+    ran = cli("evaluate", name, "better.md", "--narrative", "ferry.md", *JUDGE)
+    assert (ran.code, message in ran.err) == (2, True), ran.err
 
 
 @pytest.mark.parametrize(
@@ -162,12 +161,6 @@ def test_an_evaluator_that_says_it_rates_is_run_without_being_known(
             ("ferry/chat/evening.md", "--narrative", "ferry.md"),
             "Every dialogue brings its narrative, so ferry.md would",
         ),
-        (("better.md", "--narrative", "ferry.md", "--evaluator", "rubric"), "rubric reads no narrative. Leave --narr"),
-        (
-            ("better.md", "--evaluator", "ttcw"),
-            "ttcw is not run by `fabula eval rate`, which runs linearity, rubric, snap",
-        ),
-        (("better.md", "--evaluator", "snap-rating"), "Unknown evaluator 'snap-rating'. Did you mean 'snap-ratings'?"),
         (("better.md", "--set", "sample=2"), "Unknown setting of snap-ratings 'sample'. Did you mean 'samples'?"),
         (("better.md", "--model", "reader=smollm2"), "Unknown role 'reader'"),
         (("none.md",), "none.md"),
@@ -175,7 +168,7 @@ def test_an_evaluator_that_says_it_rates_is_run_without_being_known(
 )
 def test_what_cannot_be_done_is_named(arguments: tuple[str, ...], message: str, cli: Cli, chatted: Path) -> None:
     (chatted.parent / "void.md").write_text("# Only a title\n", encoding="utf-8")
-    ran = cli("rate", *arguments, *JUDGE)
+    ran = cli("evaluate", "snap-ratings", *arguments, *JUDGE)
     assert ran.code == 2
     assert message in ran.err
     assert ran.out == ""
@@ -183,9 +176,9 @@ def test_what_cannot_be_done_is_named(arguments: tuple[str, ...], message: str, 
 
 def test_dialogues_of_a_set_are_rated_with_their_licence_in_the_report(cli: Cli, talks: Path) -> None:
     small_sets(talks / "data")
-    ran = cli("rate", "dialogsum:development", "--data", "data", *JUDGE, "--json")
+    ran = cli("evaluate", "snap-ratings", "dialogsum:development", "--data", "data", *JUDGE, "--json")
     assert ran.code == 0, ran.err
     notice = "1 from dialogsum: CC BY-NC-SA 4.0 (github.com/cylnlp/dialogsum)"
-    assert json.loads(ran.out)["how"]["data"] == notice
+    assert json.loads(ran.out)["reports"]["snap-ratings"]["how"]["data"] == notice
     assert notice in (talks / "evaluation/snap-ratings.html").read_text(encoding="utf-8")
     assert "CC BY-NC-SA 4.0" in ran.err

@@ -40,7 +40,7 @@ def words(out: str) -> list[list[str]]:
 
 
 def test_a_table_prints_published_recomputed_and_match(cli: Cli, data: Path) -> None:
-    ran = cli("reproduce", "snap-table-4", "--data", str(data))
+    ran = cli("lab", "reproduce", "snap-table-4", "--data", str(data))
     assert ran.code == 0
     assert "Data: snap (as the paper; SNAP paper)" in ran.out
     assert ["snap,", "linearity", "4.4286", "4.4286", "yes"] in words(ran.out)
@@ -49,7 +49,7 @@ def test_a_table_prints_published_recomputed_and_match(cli: Cli, data: Path) -> 
 
 def test_all_tables_name_what_is_not_available(cli: Cli, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FABULA_DATA", str(data))
-    ran = cli("reproduce")
+    ran = cli("lab", "reproduce")
     assert ran.code == 0
     assert "Not available: hanna/human_stories.jsonl not in" in ran.out
     assert "tables are not available: ttcw-figure-1, " in ran.out
@@ -58,10 +58,10 @@ def test_all_tables_name_what_is_not_available(cli: Cli, data: Path, monkeypatch
 
 def test_a_number_that_differs_is_shown_and_ends_with_1(cli: Cli, data: Path) -> None:
     write(data, SNAP | {"sum_normalised": [0.25, 0.51, 0.25]})
-    ran = cli("reproduce", "snap", "--data", str(data))
+    ran = cli("lab", "reproduce", "snap", "--data", str(data))
     assert ran.code == 1
     assert ["connectivity", "0.5100", "0.5000", "NO"] in words(ran.out)
-    second = cli("reproduce", "snap", "--data", str(data), "--json")
+    second = cli("lab", "reproduce", "snap", "--data", str(data), "--json")
     assert second.code == 1
     assert (second.json["matching"], second.json["differing"]) == (10, 1)
     (wrong,) = [row for table in second.json["tables"] for row in table["rows"] if row["match"] is False]
@@ -75,7 +75,7 @@ def test_a_number_that_differs_is_shown_and_ends_with_1(cli: Cli, data: Path) ->
 
 
 def test_a_table_that_was_named_and_is_absent_ends_with_1(cli: Cli, data: Path) -> None:
-    ran = cli("reproduce", "hanna", "--data", str(data), "--json")
+    ran = cli("lab", "reproduce", "hanna", "--data", str(data), "--json")
     assert ran.code == 1
     assert ran.json["absent"] == ["hanna-correlations", "hanna-text"]
     assert ran.json["tables"][0]["why"].startswith("hanna/human_ratings.json, ")
@@ -86,13 +86,13 @@ def test_long_tables_are_folded_unless_asked_for(cli: Cli, data: Path) -> None:
     wins = [[0.0 if a == b else 1.0 for a in range(31)] for b in range(31)]
     strengths = [0.0] * 30 + [0.5]
     (data / "bradley_terry" / "synthetic_31x1.json").write_text(json.dumps({"wins": wins, "log_centred": strengths}))
-    ran = cli("reproduce", "--data", str(data))
+    ran = cli("lab", "reproduce", "--data", str(data))
     assert ran.code == 1
     assert ["31x1", "31", "numbers", "30", "of", "31"] in words(ran.out)
     assert "30 of 31 computed numbers, which no paper prints, match" in ran.out
     assert ["31x1,", "system", "30", "0.500000", "0.000000", "NO"] in words(ran.out.replace("-0.000000", "0.000000"))
     assert "31x1, system 5 " not in ran.out
-    assert "31x1, system 5 " in cli("reproduce", "--data", str(data), "--all").out
+    assert "31x1, system 5 " in cli("lab", "reproduce", "--data", str(data), "--all").out
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_what_cannot_be_done_is_said(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], expected: str
 ) -> None:
     monkeypatch.delenv("FABULA_DATA", raising=False)
-    ran = cli("reproduce", *arguments)
+    ran = cli("lab", "reproduce", *arguments)
     assert ran.code == 2
     assert expected in ran.err
 
@@ -118,17 +118,17 @@ def test_a_file_that_was_changed_since_it_was_pinned_costs_its_own_tables_alone(
     for name in ("storysumm.jsonl", "expected.json"):
         (data / "storysumm" / name).write_text("{}\n")
     (data / "storysumm" / "SHA256SUMS").write_text("0" * 64 + "  storysumm.jsonl\n")
-    ran = cli("reproduce", "--data", str(data))
+    ran = cli("lab", "reproduce", "--data", str(data))
     assert ran.code == 1
     assert "storysumm/SHA256SUMS says 0000" in ran.out
     assert ["snap,", "linearity", "4.4286", "4.4286", "yes"] in words(ran.out)
-    assert cli("reproduce", "storysumm", "--data", str(data)).code == 1
+    assert cli("lab", "reproduce", "storysumm", "--data", str(data)).code == 1
 
 
 @pytest.mark.parametrize("snap", [{"table4_human": SNAP["table4_human"]}, SNAP | {"nmf_first_component": [1.0]}])
 def test_data_that_are_not_whole_cost_their_own_table_alone(cli: Cli, data: Path, snap: object) -> None:
     write(data, snap)
-    ran = cli("reproduce", "--data", str(data), "--json")
+    ran = cli("lab", "reproduce", "--data", str(data), "--json")
     assert ran.code == 1
     why = {table["name"]: table["why"] for table in ran.json["tables"]}
     assert not why["snap-table-4"]
@@ -143,10 +143,10 @@ def test_fetching_shows_the_licence_and_pins_checksums(
         return io.BytesIO(url.encode())
 
     monkeypatch.setattr(fetching, "over_https", web)
-    ran = cli("reproduce", "--fetch", "tell-me-a-story", "--data", str(tmp_path / "new"))
+    ran = cli("lab", "reproduce", "--fetch", "tell-me-a-story", "--data", str(tmp_path / "new"))
     assert ran.code == 0
     assert "Licence: CC BY 4.0" in ran.err
     assert "do not publish the plain text" in ran.err
     assert ran.out.count("(pinned now)") == 4
-    second = cli("reproduce", "--fetch", "tell-me-a-story", "--data", str(tmp_path / "new"), "--json")
+    second = cli("lab", "reproduce", "--fetch", "tell-me-a-story", "--data", str(tmp_path / "new"), "--json")
     assert [file["checked"] for file in second.json["files"]] == ["as at the first fetch"] * 4

@@ -43,7 +43,7 @@ def stories(here: Path) -> Path:
 
 
 def test_people_verify_the_editors_comments_in_a_study(cli: Cli, stories: Path) -> None:
-    assert cli("review", "lamp.md", *JUDGE).code == 0
+    assert cli("evaluate", "editorial", "lamp.md", *JUDGE).code == 0
     ran = cli("study", "new", "verified", "evaluation", "--kind", "comments")
     assert ran.code == 0, ran.err
     assert "verified is a study (comments, version 1): 3 items on 1 prompt." in ran.out
@@ -68,18 +68,18 @@ def test_people_verify_the_editors_comments_in_a_study(cli: Cli, stories: Path) 
 
 
 def test_a_story_alone_gets_the_editors_comments(cli: Cli, stories: Path) -> None:
-    ran = cli("review", "lamp.md", *JUDGE)
+    ran = cli("evaluate", "editorial", "lamp.md", *JUDGE)
     assert ran.code == 0, ran.err
     lines = [line.split() for line in ran.out.splitlines()]
-    assert lines[0] == ["comments", "story", "chapter", "sentence", "all", "levels", "words"]
-    one = ["1", "[0.1765,", "5.665]"]
-    assert lines[1] == ["lamp", *one, *one, *one, "3", "[1.02,", "8.821]", "13"]
+    assert lines[0] == ["all", "levels", "story", "chapter", "sentence", "words"]
+    one = ["1", "[0.1765", "to", "5.665]", "(n", "1)"]
+    assert lines[1] == ["lamp", "3", "[1.02", "to", "8.821]", "(n", "3)", *one, *one, *one, "13"]
     assert "story, logical consistency: Nobody forbade it <b>yet</b>." in ran.out
     assert "sentence 1, clarity: Too many lamps." in ran.out or "sentence 2, clarity: Too many lamps." in ran.out
     assert "ship sank" not in ran.out
     assert "Comments that do not count" in ran.out
     assert "One story" in ran.out
-    page = (stories / "evaluation" / "review.html").read_text(encoding="utf-8")
+    page = (stories / "evaluation" / "editorial.html").read_text(encoding="utf-8")
     assert "Nobody forbade it &lt;b&gt;yet&lt;/b&gt;." in page
     kept = json.loads((stories / "evaluation" / "editorial.json").read_text(encoding="utf-8"))
     assert len(kept["details"]["annotations"]) == 3
@@ -87,7 +87,7 @@ def test_a_story_alone_gets_the_editors_comments(cli: Cli, stories: Path) -> Non
 
 
 def test_several_stories_are_commented_on_and_scored_in_all_orders(cli: Cli, stories: Path) -> None:
-    ran = cli("review", "lamp.md", "other.md", *JUDGE)
+    ran = cli("evaluate", "editorial,rubric", "lamp.md", "other.md", *JUDGE)
     assert ran.code == 0, ran.err
     rows = [line.split() for line in ran.out.splitlines()]
     # The judge gives whatever stands first 20 points more: both stories have the same mean, and the effect is told.
@@ -101,24 +101,24 @@ def test_several_stories_are_commented_on_and_scored_in_all_orders(cli: Cli, sto
 
 
 def test_what_was_asked_is_not_asked_again_and_json_has_both_reports(cli: Cli, stories: Path) -> None:
-    first = cli("review", "lamp.md", "other.md", "--json", *JUDGE)
-    again = cli("review", "lamp.md", "other.md", "--json", "--frozen", *JUDGE)
+    first = cli("evaluate", "editorial,rubric", "lamp.md", "other.md", "--json", *JUDGE)
+    again = cli("evaluate", "editorial,rubric", "lamp.md", "other.md", "--json", "--frozen", *JUDGE)
     assert first.code == again.code == 0, again.err
-    assert (first.json["editorial"]["asked"], first.json["rubric"]["asked"]) == (6, 6)
-    assert (again.json["editorial"]["asked"], again.json["rubric"]["replayed"]) == (0, 6)
-    assert first.json["rubric"]["rows"] == again.json["rubric"]["rows"]
-    assert first.json["page"].endswith("review.html")
+    assert (first.json["asked"], again.json["asked"], again.json["replayed"]) == (12, 0, 12)
+    assert first.json["reports"] == again.json["reports"]
+    assert first.json["files"][1].endswith("rubric.html")
 
 
 def test_a_setting_goes_to_the_evaluator_that_knows_it(cli: Cli, stories: Path) -> None:
-    ran = cli("review", "lamp.md", "other.md", "--json", "--set", "orders=1", "--set", "cap=2", *JUDGE)
+    own = ("--set", "orders=1", "--set", "cap=2")
+    ran = cli("evaluate", "editorial,rubric", "lamp.md", "other.md", "--json", *own, *JUDGE)
     assert ran.code == 0, ran.err
-    assert (ran.json["rubric"]["how"]["orders"], ran.json["editorial"]["how"]["cap"]) == (1, 2)
-    assert ran.json["rubric"]["asked"] == 3
+    assert (ran.json["reports"]["rubric"]["how"]["orders"], ran.json["reports"]["editorial"]["how"]["cap"]) == (1, 2)
+    assert ran.json["asked"] == 6 + 3
 
 
 def test_people_answer_a_sheet_and_their_agreement_is_told_beside_decoys(cli: Cli, stories: Path) -> None:
-    ran = cli("review", "lamp.md", "other.md", "--with", "editorial", "--sheet", "sheet.jsonl", *JUDGE)
+    ran = cli("evaluate", "editorial", "lamp.md", "other.md", "--sheet", "sheet.jsonl", *JUDGE)
     assert ran.code == 0, ran.err
     assert "8 comments to answer, decoys among them" in ran.err
     lines = [json.loads(line) for line in (stories / "sheet.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -129,12 +129,12 @@ def test_people_answer_a_sheet_and_their_agreement_is_told_beside_decoys(cli: Cl
         del line["unscored"]
         line |= {"rater": "Ines", "answer": "yes" if line["question"].removeprefix("accept/") in ids else "no"}
     (stories / "answers.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    ran = cli("review", "lamp.md", "other.md", "--with", "editorial", "--people", "answers.jsonl", *JUDGE)
+    ran = cli("evaluate", "editorial", "lamp.md", "other.md", "--people", "answers.jsonl", *JUDGE)
     assert ran.code == 0, ran.err
     rows = [line.split() for line in ran.out.splitlines()]
-    assert ["people", "accept", "1", "[0.6097,", "1]", "(n", "6)"] in rows
-    assert ["decoys", "(baseline)", "accept", "0", "[0,", "0.6576]", "(n", "2)"] in rows
-    again = cli("review", "lamp.md", "--sheet", "sheet.jsonl", *JUDGE)
+    assert ["people", "1", "[0.6097", "to", "1]", "(n", "6)"] in rows
+    assert ["decoys", "(baseline)", "0", "[0", "to", "0.6576]", "(n", "2)"] in rows
+    again = cli("evaluate", "editorial", "lamp.md", "--sheet", "sheet.jsonl", *JUDGE)
     assert (again.code, again.err.splitlines()[-1]) == (
         2,
         "fabula: sheet.jsonl is there already, and may hold answers. Give another name.",
@@ -154,15 +154,15 @@ def test_choices_of_people_are_compared_with_the_scores(cli: Cli, stories: Path)
     )
     choice = {"rater": "Ines", "kind": "person", "items": ["other", "lamp"], "question": "story/overall"}
     (stories / "people.jsonl").write_text(json.dumps({**choice, "answer": "lamp"}) + "\n", encoding="utf-8")
-    ran = cli("review", "lamp.md", "other.md", "--with", "rubric", "--people", "people.jsonl", "--json", *JUDGE)
+    ran = cli("evaluate", "rubric", "lamp.md", "other.md", "--people", "people.jsonl", "--json", *JUDGE)
     assert ran.code == 0, ran.err
-    values = {(row["of"], row["what"]): row["value"] for row in ran.json["agreement"]["rows"]}
+    values = {(row["of"], row["what"]): row["value"] for row in ran.json["agreement"]["rubric"]["rows"]}
     assert values == {("people", "prefer/story"): 1, ("people", "prefer"): 1, ("length", "prefer"): 1}
 
 
 def test_an_editor_without_answers_gives_no_count(cli: Cli, stories: Path) -> None:
     (stories / "judge.toml").write_text(script_of({"editor": "Fine.", "judge": "Good."}), encoding="utf-8")
-    ran = cli("review", "lamp.md", "other.md", *JUDGE)
+    ran = cli("evaluate", "editorial,rubric", "lamp.md", "other.md", *JUDGE)
     assert ran.code == 0, ran.err
     assert "6 of 6 passages have no annotations" in ran.out
     assert "6 of 6 calls have no scores" in ran.out
@@ -172,7 +172,7 @@ def test_an_editor_without_answers_gives_no_count(cli: Cli, stories: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("lamp.md", "--sheet", "s.jsonl", "--with", "rubric"), "--sheet writes the editor's comments"),
+        (("lamp.md", "--make", "plot"), "--make makes what the tests of creativity are put to"),
         (("lamp.md", "--set", "passage=2"), "Unknown setting of editorial 'passage'. Did you mean 'passages'?"),
         (("lamp.md", "other.md", "--set", "order=2"), "Unknown setting of editorial 'order'"),
         (("lamp.md", "--set", "levels=chapters"), "levels = 'chapters': give one or more of story, chapter, sentence"),
@@ -182,7 +182,7 @@ def test_an_editor_without_answers_gives_no_count(cli: Cli, stories: Path) -> No
     ],
 )
 def test_what_cannot_be_done_is_named(arguments: tuple[str, ...], message: str, cli: Cli, stories: Path) -> None:
-    ran = cli("review", *arguments, "--model", "scripted:judge.toml")
+    ran = cli("evaluate", "editorial", *arguments, "--model", "scripted:judge.toml")
     assert ran.code == 2
     assert message in ran.err
     assert ran.out == ""

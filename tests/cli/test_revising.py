@@ -43,7 +43,7 @@ def prompt_at(project: Path, path: str) -> list[tuple[str, str]]:
 
 def test_a_retake_with_a_note_revises_the_old_text(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{NOTE: DARKER})
-    ran = cli("retake", "climax", "--note", "darker", "-C", "lamp")
+    ran = cli("text", "retake", "climax", "--note", "darker", "-C", "lamp")
     assert ran.out == "climax will be revised as you wish; its old text stays in `fabula text history climax`.\n"
     announced = paths_of(cli)
     assert announced[0] == "climax/note/1/revise_to_note"
@@ -60,19 +60,19 @@ def test_a_retake_with_a_note_revises_the_old_text(cli: Cli, project: Path, writ
 
 def test_notes_add_up_and_undo_takes_one_back(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{NOTE: DARKER})
-    cli("retake", "climax", "--note", "darker", "-C", "lamp")
+    cli("text", "retake", "climax", "--note", "darker", "-C", "lamp")
     cli("update", "lamp", "--yes")
     write_script(**{NOTE: DARKEST})
-    ran = cli("retake", "climax", "--note", "and without Mara", "-C", "lamp")
+    ran = cli("text", "retake", "climax", "--note", "and without Mara", "-C", "lamp")
     assert "What you wished before still holds: darker." in ran.out
     cli("update", "lamp", "--yes")
     assert climax(project) == DARKEST
     *asked, (_, wish) = prompt_at(project, "climax/note/2")
     assert asked[-1] == ("assistant", DARKER)
     assert "which your text meets already and has to go on meeting:\n\n- darker" in wish
-    history = cli("history", "climax", "-C", "lamp")
+    history = cli("text", "history", "climax", "-C", "lamp")
     assert "- darker\n- and without Mara" in history.out
-    assert [v["source"] for v in cli("history", "climax", "-C", "lamp", "--json").json["versions"]] == [
+    assert [v["source"] for v in cli("text", "history", "climax", "-C", "lamp", "--json").json["versions"]] == [
         "made",
         "revised",
         "revised",
@@ -88,7 +88,7 @@ def test_notes_add_up_and_undo_takes_one_back(cli: Cli, project: Path, write_scr
 
 def test_a_new_draw_has_the_note_beside_its_prompt(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(climax=DARKEST)
-    cli("retake", "climax", "--note", "darker", "--anew", "-C", "lamp")
+    cli("text", "retake", "climax", "--note", "darker", "--anew", "-C", "lamp")
     assert paths_of(cli)[0] == "climax/section"
     cli("update", "lamp", "--yes")
     assert climax(project) == DARKEST
@@ -99,9 +99,9 @@ def test_a_new_draw_has_the_note_beside_its_prompt(cli: Cli, project: Path, writ
 
 def test_another_draw_keeps_the_notes(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{NOTE: DARKER, "climax": DARKEST})
-    cli("retake", "climax", "--note", "darker", "-C", "lamp")
+    cli("text", "retake", "climax", "--note", "darker", "-C", "lamp")
     cli("update", "lamp", "--yes")
-    cli("retake", "climax", "-C", "lamp")
+    cli("text", "retake", "climax", "-C", "lamp")
     cli("update", "lamp", "--yes")
     assert climax(project) == DARKEST
     assert prompt_at(project, "climax/section")[-1][1].endswith("\n- darker")
@@ -111,7 +111,7 @@ def test_a_changed_plan_is_followed_and_the_note_met_again(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:
     write_script(**{NOTE: DARKER})
-    cli("retake", "climax", "--note", "darker", "-C", "lamp")
+    cli("text", "retake", "climax", "--note", "darker", "-C", "lamp")
     cli("update", "lamp", "--yes")
     cli("edit", "exposition", "--text", "It was noon when Mara came home.", "-C", "lamp")
     announced = paths_of(cli)
@@ -123,7 +123,7 @@ def test_a_changed_plan_is_followed_and_the_note_met_again(
 def test_the_authors_own_text_is_revised_as_well(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{NOTE: DARKER})
     cli("edit", "climax", "--text", "My own storm.", "-C", "lamp")
-    cli("retake", "climax", "--note", "darker", "-C", "lamp")
+    cli("text", "retake", "climax", "--note", "darker", "-C", "lamp")
     announced = paths_of(cli)
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == len(announced)
     assert climax(project) == DARKER
@@ -137,7 +137,7 @@ def test_the_authors_own_text_is_revised_as_well(cli: Cli, project: Path, write_
 
 def test_a_note_to_a_plan_changes_what_follows(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{"setting:revise_to_note": "A lighthouse in the south sea."})
-    cli("retake", "setting", "--note", "warmer", "-C", "lamp")
+    cli("text", "retake", "setting", "--note", "warmer", "-C", "lamp")
     assert paths_of(cli)[:2] == ["setting/note/1/revise_to_note", "plot/plot"]
     cli("update", "lamp", "--yes")
     assert (project / "plan/setting.md").read_text().strip() == "A lighthouse in the south sea."
@@ -146,7 +146,7 @@ def test_a_note_to_a_plan_changes_what_follows(cli: Cli, project: Path, write_sc
 @pytest.mark.parametrize(
     ("before", "arguments", "message"),
     [
-        (("pin", "climax"), ("climax", "--note", "darker"), "Say `fabula text unpin climax -C lamp` first."),
+        (("text", "pin", "climax"), ("climax", "--note", "darker"), "Say `fabula text unpin climax -C lamp` first."),
         ((), ("climax", "--note", "  "), "The note is empty."),
         ((), ("nothing", "--note", "darker"), "Unknown artefact 'nothing'."),
     ],
@@ -156,7 +156,7 @@ def test_a_note_that_cannot_be_followed_is_refused(
 ) -> None:
     if before:
         cli(*before, "-C", "lamp")
-    ran = cli("retake", *arguments, "-C", "lamp")
+    ran = cli("text", "retake", *arguments, "-C", "lamp")
     assert ran.code == 2
     assert message in ran.err
 
@@ -165,7 +165,7 @@ def test_a_useless_revision_is_an_error_that_can_be_taken_back(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:
     write_script(**{NOTE: "**"})
-    cli("retake", "climax", "--note", "darker", "-C", "lamp")
+    cli("text", "retake", "climax", "--note", "darker", "-C", "lamp")
     ran = cli("update", "lamp", "--yes")
     assert ran.code == 1
     assert "The role 'climax' gave no usable revision of 'climax' in 3 tries." in ran.err
@@ -282,10 +282,14 @@ PASSAGE = "climax:rewrite_passage"
 
 def test_a_passage_is_rewritten_and_the_rest_stays(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{PASSAGE: "Mara lost the flame."})
-    ran = cli("rewrite", "climax", "--passage", "Mara held ... hands.", "--note", "she fails", "--yes", "-C", "lamp")
+    ran = cli(
+        "text", "rewrite", "climax", "--passage", "Mara held ... hands.", "--note", "she fails", "--yes", "-C", "lamp"
+    )
     assert climax(project) == "The storm broke the window. Mara lost the flame."
     assert "Mara [-held-]{+lost+} the flame[- with both her hands-]." in ran.out
-    assert [v["source"] for v in cli("history", "climax", "-C", "lamp", "--json").json["versions"]][-1] == "rewritten"
+    assert [v["source"] for v in cli("text", "history", "climax", "-C", "lamp", "--json").json["versions"]][
+        -1
+    ] == "rewritten"
     (_, asked) = prompt_at(project, "climax/rewrite")[-1]
     assert f"{REPLIES['rising_action']}\n\nThe storm broke the window.\n\nWhat stands after" in asked
     assert "The author wishes this of it: she fails" in asked
@@ -301,7 +305,7 @@ def test_a_passage_is_rewritten_by_the_model_of_the_last_run(
     write_script(**{PASSAGE: "Mara dropped the flame."})
     (here / "other.toml").write_text(script_of({**REPLIES, PASSAGE: "Mara lost the flame."}), encoding="utf-8")
     assert cli("write", "lamp", "--anew", "--model", "scripted:other.toml", "--json").code == 0
-    ran = cli("rewrite", "climax", "--passage", "Mara held ... hands.", "--yes", "-C", "lamp")
+    ran = cli("text", "rewrite", "climax", "--passage", "Mara held ... hands.", "--yes", "-C", "lamp")
     assert climax(project) == "The storm broke the window. Mara lost the flame."
     assert "story/03-climax.md: the passage is written anew by scripted:" in ran.err
     assert "other.toml" in ran.err
@@ -312,7 +316,7 @@ def test_a_passage_of_another_length_is_shown_before_it_is_taken(
 ) -> None:
     write_script(**{PASSAGE: "Mara lost the flame, and the dark came in. " * 10})
     words = "The passage: 8 words before, 90 now; about as many as before are asked for"
-    arguments = ("rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp")
+    arguments = ("text", "rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp")
     cli.at_terminal()
     ran = cli(*arguments, stdin="n\n")
     assert words in ran.out
@@ -334,7 +338,7 @@ def test_a_passage_of_about_the_same_length_is_taken_without_a_question(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:
     write_script(**{PASSAGE: "Mara lost the flame."})
-    ran = cli("rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp", "--if-alike")
+    ran = cli("text", "rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp", "--if-alike")
     assert "The passage: 8 words before, 4 now." in ran.out
     assert climax(project) == "The storm broke the window. Mara lost the flame."
 
@@ -343,7 +347,7 @@ def test_a_rewritten_passage_is_asked_about_at_a_terminal(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:
     write_script(**{PASSAGE: "Mara lost the flame."})
-    arguments = ("rewrite", "climax", "--lines", "1", "-C", "lamp")
+    arguments = ("text", "rewrite", "climax", "--lines", "1", "-C", "lamp")
     assert "Say it again with --yes." in cli(*arguments).err
     assert climax(project) == STORM
     cli.at_terminal()
@@ -354,7 +358,7 @@ def test_a_rewritten_passage_is_asked_about_at_a_terminal(
 
 def test_a_passage_is_named_by_its_characters(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{PASSAGE: "Mara lost the flame."})
-    cli("rewrite", "climax", "--characters", "29-68", "--yes", "-C", "lamp")
+    cli("text", "rewrite", "climax", "--characters", "29-68", "--yes", "-C", "lamp")
     assert climax(project) == "The storm broke the window. Mara lost the flame."
 
 
@@ -371,14 +375,14 @@ def test_a_passage_is_named_by_its_characters(cli: Cli, project: Path, write_scr
     ],
 )
 def test_a_passage_that_is_none_is_refused(cli: Cli, project: Path, arguments: tuple[str, ...], message: str) -> None:
-    ran = cli("rewrite", *arguments, "-C", "lamp")
+    ran = cli("text", "rewrite", *arguments, "-C", "lamp")
     assert ran.code == 2
     assert message in ran.err
 
 
 def test_a_pinned_text_is_not_rewritten(cli: Cli, project: Path) -> None:
-    cli("pin", "climax", "-C", "lamp")
-    assert "climax is pinned." in cli("rewrite", "climax", "--lines", "1", "-C", "lamp").err
+    cli("text", "pin", "climax", "-C", "lamp")
+    assert "climax is pinned." in cli("text", "rewrite", "climax", "--lines", "1", "-C", "lamp").err
 
 
 # what a capable model gave -------------------------------------------------------------------------------------------
@@ -415,7 +419,7 @@ def test_what_a_capable_model_gave_is_kept_as_it_gave_it(cli: Cli) -> None:
     (cli.folder / "script.toml").write_text(script, encoding="utf-8")
     settings = ("--system", "agents-room", "--set", "final_reading=false")
     cli("write", "brief.md", "--out", "rock", "--model", "scripted:script.toml", *settings)
-    cli("retake", "climax", "--note", "darker, and without the dog", "-C", "rock")
+    cli("text", "retake", "climax", "--note", "darker, and without the dog", "-C", "rock")
     cli("update", "rock", "--yes")
     story = cli.folder / "rock/story"
     assert (story / "03-climax.md").read_text().strip() == WITHOUT_THE_DOG
@@ -440,7 +444,7 @@ def test_a_rewrite_that_is_stopped_names_the_command_that_goes_on(
 
     monkeypatch.setattr("fabula.cli.session.stoppable", hears)
     wish = ("--note", "it's over", "--yes")
-    cli("rewrite", "climax", "--passage", "Mara held ... hands.", *wish, "-C", "lamp")
+    cli("text", "rewrite", "climax", "--passage", "Mara held ... hands.", *wish, "-C", "lamp")
     assert said == ["`fabula text rewrite lamp climax --characters 29-68 --note 'it'\"'\"'s over'`"]
     cli("undo", "lamp")
     again = shlex.split(said[0].strip("`"))[1:]

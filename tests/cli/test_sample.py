@@ -102,7 +102,7 @@ def test_a_folder_that_cannot_be_made_and_an_installation_without_it(cli: Cli, m
         (["show", "mine", "--timeline"], "By subtraction"),
         (["show", "--timeline", "-C", "mine", "--out", "time.svg"], "By subtraction"),
         (["status", "mine"], "Everything is up to date."),
-        (["history", "falling-action", "-C", "mine"], "534"),
+        (["text", "history", "falling-action", "-C", "mine"], "534"),
         (["text", "edits", "mine"], "(refused)"),
         (["world", "mine"], "1 conflict:"),
         (["world", "mine", "--who", "Joanne"], "Joanne Starling takes 11 facts for true"),

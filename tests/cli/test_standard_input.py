@@ -37,14 +37,14 @@ def other(here: Path) -> Path:
 
 
 def test_a_judge_reads_one_of_two_stories_there(cli: Cli) -> None:
-    judged = cli("eval", "judge", "-", "other.md", *JUDGE, stdin=STORY).json
+    judged = cli("evaluate", "pairwise", "-", "other.md", *JUDGE, stdin=STORY).json
     assert judged["asked"] == 2
-    assert set(judged["report"]["details"]["names"]) == {"the-cape", "other"}
+    assert set(judged["reports"]["pairwise"]["details"]["names"]) == {"the-cape", "other"}
 
 
 def test_stories_are_ranked_and_measured_from_there(cli: Cli) -> None:
-    assert cli("eval", "rank", "-", "other.md", *JUDGE, stdin=STORY).json["asked"] == 2
-    measured = cli("eval", "measure", "-", "other.md", "--json", stdin=STORY).json
+    assert cli("evaluate", "pairwise", "-", "other.md", *JUDGE, stdin=STORY).json["asked"] == 2
+    measured = cli("measure", "-", "other.md", "--json", stdin=STORY).json
     assert [one["of"] for one in measured["reports"]["surface"]["rows"] if one["what"] == "words"] == [
         "the-cape",
         "other",
@@ -58,14 +58,14 @@ def test_a_check_reads_it(cli: Cli) -> None:
     assert "reader" in ran.out
 
 
-@pytest.mark.parametrize("command", [("check", "-"), ("eval", "measure", "-"), ("eval", "judge", "-", "other.md")])
+@pytest.mark.parametrize("command", [("check", "-"), ("measure", "-"), ("evaluate", "pairwise", "-", "other.md")])
 def test_nothing_there_is_said(command: tuple[str, ...], cli: Cli) -> None:
     ran = cli(*command, stdin=" \n")
     assert (ran.code, ran.err) == (2, "fabula: There is no story on standard input. Give a text with words in it.\n")
 
 
 def test_it_holds_one_story(cli: Cli) -> None:
-    ran = cli("eval", "judge", "-", "-", *JUDGE, stdin=STORY)
+    ran = cli("evaluate", "pairwise", "-", "-", *JUDGE, stdin=STORY)
     assert "Standard input is named twice, and there is one story on it." in ran.err
 
 
@@ -78,9 +78,9 @@ def test_an_error_is_put_into_it(cli: Cli) -> None:
 def test_the_help_of_each_of_these_says_so() -> None:
     for name in (
         "check",
+        "measure",
         "evaluate",
         "lab inject",
-        *(f"eval {one}" for one in ("judge", "rank", "measure", "ttcw", "review", "rate")),
     ):
         assert name in COMMANDS
         arguments = [one for one in load(name).params if one.param_type_name == "argument"]

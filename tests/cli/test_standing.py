@@ -70,7 +70,7 @@ def test_status_has_the_words_asked_beside_the_words_got(cli: Cli, too_long: Pat
 def test_a_text_of_the_author_has_the_length_it_has(cli: Cli, too_long: Path) -> None:
     (too_long / "story/03-climax.md").write_text("She lit it.\n")
     assert states(cli, "long")["story/03-climax.md"] == "changed by you, not taken over yet"
-    cli("pin", "resolution", "-C", "long")
+    cli("text", "pin", "resolution", "-C", "long")
     assert states(cli, "long")["story/05-resolution.md"] == "pinned"
     assert states(cli, "long")["story/03-climax.md"] == "edited"
 
@@ -78,8 +78,8 @@ def test_a_text_of_the_author_has_the_length_it_has(cli: Cli, too_long: Path) ->
 def test_what_the_next_update_writes_again_is_marked(cli: Cli, project: Path) -> None:
     assert set(states(cli).values()) == {""}
     (project / "plan/setting.md").write_text("A mill.\n")
-    cli("pin", "climax", "-C", "lamp")
-    cli("retake", "resolution", "-C", "lamp")
+    cli("text", "pin", "climax", "-C", "lamp")
+    cli("text", "retake", "resolution", "-C", "lamp")
     assert states(cli) == {
         "plan/characters.md": "",
         "plan/conflict.md": "",
@@ -100,7 +100,7 @@ def test_a_text_that_waits_for_approval_is_marked(cli: Cli, here: Path) -> None:
     assert states(cli) == {"plan/conflict.md": "waits for your approval"}
     ran = cli("status", "lamp")
     assert "the last run waits: lamp/plan/conflict.md waits for your approval." in ran.out
-    cli("approve", "-C", "lamp")
+    cli("text", "approve", "-C", "lamp")
     assert states(cli) == {"plan/conflict.md": "approved"}
     assert "the last run waited for you, and can go on." in cli("status", "lamp").out
 

@@ -141,8 +141,8 @@ def test_a_judge_stands_beside_people(cli: Cli, rated: Path) -> None:
     (overall,) = [line for line in ran.out.splitlines() if line.startswith("overall") and "(n 4)" in line]
     assert " 1 " in overall
     assert "A judge beside people" in (rated / "report.html").read_text(encoding="utf-8")
-    assert cli("rank", "--ratings", "lamps/ratings.jsonl").code == 0
-    assert cli("meta", "judge.jsonl", "lamps/ratings.jsonl").code == 0
+    assert cli("evaluate", "pairwise", "--ratings", "lamps/ratings.jsonl").code == 0
+    assert cli("lab", "meta", "judge.jsonl", "lamps/ratings.jsonl").code == 0
 
 
 def test_a_changed_study_is_refused_and_goes_on_as_a_new_version(cli: Cli, rated: Path) -> None:

@@ -27,10 +27,10 @@ def speak(request):
 COMMANDS = (
     ("write", "theirs"),
     ("update", "theirs", "--yes"),
-    ("estimate", "theirs"),
+    ("write", "--dry-run", "theirs"),
     ("chat", "theirs", "--as", "Mara", "--with", "Tobias"),
     ("serve", "theirs", "--port", "0"),
-    ("continue", "story", "-C", "theirs"),
+    ("text", "continue", "story", "-C", "theirs"),
 )
 
 
@@ -130,12 +130,12 @@ def test_another_player_on_the_command_line_makes_a_foreign_program_harmless(cli
 def test_on_a_terminal_it_is_asked_once(cli: Cli, monkeypatch: pytest.MonkeyPatch, said: str, trusted: bool) -> None:  # noqa: FBT001 - a case
     home = foreign(cli.folder, PLAY)
     monkeypatch.setattr(Terminal, "interactive", property(lambda self: self.environ is not None))
-    ran = cli("estimate", "theirs", stdin=said)
+    ran = cli("write", "--dry-run", "theirs", stdin=said)
     assert "would\n  run the program" in ran.err
     assert (home / "ran").exists() is trusted
     assert ran.code == (0 if trusted else 2)
     if trusted:
-        assert "would" not in cli("estimate", "theirs").err
+        assert "would" not in cli("write", "--dry-run", "theirs").err
 
 
 def test_a_foreign_experiment_runs_nothing(cli: Cli) -> None:
@@ -144,7 +144,7 @@ def test_a_foreign_experiment_runs_nothing(cli: Cli) -> None:
     (home / "exp.toml").write_text(
         f'briefs = ["brief.md"]\nsystems = [{told}]\nmodels = ["smollm2"]\n', encoding="utf-8"
     )
-    ran = cli("experiment", "theirs/exp.toml")
+    ran = cli("lab", "experiment", "theirs/exp.toml")
     assert "say `fabula trust theirs/exp.toml`" in ran.err, ran
     assert not (home / "ran").exists()
     assert cli("trust", "theirs/exp.toml").code == 0

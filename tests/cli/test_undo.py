@@ -24,17 +24,17 @@ def states(cli: Cli) -> dict[str, str]:
 
 
 def test_the_approval_of_nine_texts_is_one(cli: Cli, project: Path) -> None:
-    cli("approve", "-C", "lamp")
+    cli("text", "approve", "-C", "lamp")
     ran = cli("undo", "lamp")
     assert ran.out.startswith("Taken back: approve of Characters, Conflict, Plot and 6 more (")
     assert "`fabula redo lamp` decides it again." in ran.err
     assert "There is no decision to take back." in cli("undo", "lamp").err
-    assert len(cli("approve", "-C", "lamp", "--json").json["artefacts"]) == 9
+    assert len(cli("text", "approve", "-C", "lamp", "--json").json["artefacts"]) == 9
 
 
 def test_a_retake_of_an_edited_text_is_one_and_brings_the_edit_back(cli: Cli, project: Path) -> None:
     cli("edit", "resolution", "--text", "My own ending.", "-C", "lamp")
-    cli("retake", "resolution", "-C", "lamp")
+    cli("text", "retake", "resolution", "-C", "lamp")
     ran = cli("undo", "lamp")
     assert ran.out.startswith("Taken back: retake of Resolution (")
     assert "`fabula undo lamp` once more takes back: edit of Resolution." in ran.err
@@ -51,7 +51,7 @@ def test_changed_files_are_taken_back_together_and_apart_from_the_command_that_t
     before = [text_of(project, file) for file in ("plan/characters.md", "story/03-climax.md")]
     (project / "plan/characters.md").write_text("Mara, ten.\n")
     (project / "story/03-climax.md").write_text("It was dark.\n")
-    ran = cli("pin", "setting", "-C", "lamp")
+    ran = cli("text", "pin", "setting", "-C", "lamp")
     assert "Taken over from your files: plan/characters.md, story/03-climax.md." in ran.err
     assert cli("undo", "lamp").out.startswith("Taken back: pin of Setting (")
     assert text_of(project, "plan/characters.md") == "Mara, ten."
@@ -70,7 +70,7 @@ def test_what_a_write_took_over_is_said_and_taken_back(cli: Cli, project: Path) 
 
 
 def test_a_changed_pinned_file_is_one(cli: Cli, project: Path) -> None:
-    cli("pin", "setting", "-C", "lamp")
+    cli("text", "pin", "setting", "-C", "lamp")
     (project / "plan/setting.md").write_text("A mill.\n")
     cli("update", "lamp", "--yes")
     assert cli("undo", "lamp").out.startswith("Taken back: your change of Setting (")
@@ -94,12 +94,12 @@ def test_redo_gives_back_what_undo_took_until_something_else_is_decided(cli: Cli
     assert ran.code == 2
     assert "`fabula redo -C lamp` comes after `fabula undo -C lamp`" in ran.err
     cli("undo", "lamp")
-    cli("pin", "setting", "-C", "lamp")
+    cli("text", "pin", "setting", "-C", "lamp")
     assert cli("redo", "lamp").code == 2
 
 
 def test_redo_of_a_retake_costs_nothing(cli: Cli, project: Path) -> None:
-    cli("retake", "resolution", "-C", "lamp")
+    cli("text", "retake", "resolution", "-C", "lamp")
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 1
     cli("undo", "lamp")
     cli("update", "lamp", "--yes")

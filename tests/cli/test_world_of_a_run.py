@@ -153,9 +153,9 @@ def test_every_step_has_a_record_and_what_went_wrong_is_counted(cli: Cli, tale: 
 
 def test_a_run_asks_nobody_to_approve_its_records(cli: Cli, tale: str) -> None:
     assert "story/01-chapter-1.md waits for your approval" in cli("write", tale, "--approve", "all").err
-    assert cli("approve", "chapter-1", "-C", tale).code == 0
+    assert cli("text", "approve", "chapter-1", "-C", tale).code == 0
     assert "02-chapter-2.md waits for your approval" in cli("write", tale, "--approve", "all").err
-    assert cli("approve", "-C", tale).out == "Approved: chapter-2.\n"
+    assert cli("text", "approve", "-C", tale).out == "Approved: chapter-2.\n"
     assert cli("write", tale, "--approve", "all").code == 0
 
 

@@ -192,25 +192,25 @@ def test_new_asks_for_a_brief_at_a_terminal(cli: Cli) -> None:
 
 
 def test_estimate_of_a_brief_and_of_a_project(cli: Cli, project: Path) -> None:
-    ran = cli("estimate", "brief.md", *SCRIPT, "--json")
+    ran = cli("write", "--dry-run", "brief.md", *SCRIPT, "--json")
     assert len(ran.json["calls"]) == 9
     assert ran.json["cost"] == 0.0
     assert not (cli.folder / "brief").exists()
-    assert cli("estimate", "lamp", "--json").json["calls"] == []
-    again = cli("estimate", "lamp", "--seed", "5")
+    assert cli("write", "--dry-run", "lamp", "--json").json["calls"] == []
+    again = cli("write", "--dry-run", "lamp", "--seed", "5")
     assert "rising-action/section" in again.out
     assert "An estimate" in again.err
 
 
 def test_an_unknown_price_is_told_as_unknown(cli: Cli) -> None:
-    ran = cli("estimate", "brief.md", "--model", "openai-chat:llama", "--base-url", "http://127.0.0.1:9/v1")
+    ran = cli("write", "--dry-run", "brief.md", "--model", "openai-chat:llama", "--base-url", "http://127.0.0.1:9/v1")
     assert ran.code == 0, ran.err
     assert ran.out.splitlines()[-1].split()[-1] == "unknown"
 
 
 def test_estimate_of_a_brief_asks_and_makes_nothing(cli: Cli) -> None:
     before = sorted(cli.folder.iterdir())
-    cli("estimate", "brief.md", *SCRIPT)
+    cli("write", "--dry-run", "brief.md", *SCRIPT)
     assert sorted(cli.folder.iterdir()) == before
 
 

@@ -54,7 +54,7 @@ def test_a_plan_for_a_project_replaces_its_own_and_says_so(cli: Cli, playhouse: 
         said = "lamp/plan/plan.yaml now is plan.yaml; `fabula text history plan -C lamp` has what stood there."
         assert (said in ran.err) == (command[1] == "lamp")
     assert "age: 72" in mine.read_text()
-    texts = [version["text"] for version in cli("history", "plan", "-C", "lamp", "--json").json["versions"]]
+    texts = [version["text"] for version in cli("text", "history", "plan", "-C", "lamp", "--json").json["versions"]]
     assert [next(age for age in ("70", "71", "72") if f"age: {age}" in text) for text in texts] == ["70", "71", "72"]
 
 

@@ -154,7 +154,7 @@ def test_at_any_moment_of_a_start(folder: Path, command: tuple[str, ...], moment
         ("systems",),
         ("status", "sample"),
         ("models",),
-        ("pin", "climax", "-C", "sample"),
+        ("text", "pin", "climax", "-C", "sample"),
     ],
 )
 @pytest.mark.parametrize("both", [False, True])

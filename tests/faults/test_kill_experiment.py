@@ -43,7 +43,7 @@ class Killed(ScriptedModel):
 
 shared = Killed.read(Path("script.toml"))
 casting.open_model = lambda spec, table, world, adapters: shared
-sys.exit(main(["experiment", "exp.toml", "--json"]))
+sys.exit(main(["lab", "experiment", "exp.toml", "--json"]))
 """
 SCRIPT = """\
 [replies]

@@ -128,7 +128,7 @@ async def test_without_its_journal_texts_stay_and_nothing_is_asked_or_taken_for_
     with home.journal as journal:
         assert journal.decisions.find() == []
     assert texts(home) == before
-    assert main(["pin", "--all", "-C", str(home.folder)]) == 0
+    assert main(["text", "pin", "--all", "-C", str(home.folder)]) == 0
     assert await write(home) == (story, [])
     assert texts(home) == before
     with home.journal as journal:
@@ -150,7 +150,7 @@ async def test_without_its_journal_an_edited_story_is_not_lost(home: Project) ->
     journal_file(home).unlink()
     edited = home.story_file.read_text(encoding="utf-8").replace("The boat came in", "No boat came in")
     home.story_file.write_text(edited, encoding="utf-8")
-    assert main(["pin", "--all", "-C", str(home.folder)]) == 0
+    assert main(["text", "pin", "--all", "-C", str(home.folder)]) == 0
     story, asked = await write(home)
     assert asked == []
     assert "No boat came in" in story.text

@@ -1,7 +1,7 @@
 """`meta` finds the published numbers of the TTCW paper from ratings files: it compares tests passed, as the paper does.
 
 Experts' and models' public answers become ratings; the means over plots of Figures 1 and 2 and of Table 1 come out of
-`fabula eval meta`'s own path, without `fabula lab reproduce`. The paper counts an undefined coefficient as 0
+`fabula lab meta`'s own path, without `fabula lab reproduce`. The paper counts an undefined coefficient as 0
 and so does `meta`
 where the judge sees no difference; there is no plot on which the experts see none.
 """

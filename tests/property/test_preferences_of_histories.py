@@ -85,14 +85,14 @@ class Author:
 
     def retake(self) -> None:
         """Another draw; where the text was the author's own, that it is no more is a decision of its own."""
-        self.say("retake", "story", "-C", "lamp")
+        self.say("text", "retake", "story", "-C", "lamp")
         self.decisions.append("retake")
         self.episodes[-1].waits = other = self.other_brief
         self.updates()
         self.looks(anew=other)
 
     def note(self) -> None:
-        self.say("retake", "story", "--note", "darker", "-C", "lamp")
+        self.say("text", "retake", "story", "--note", "darker", "-C", "lamp")
         self.decisions.append("note")
         before = self.episodes[-1].shown[-1]
         self.updates()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from fabula.cli.documents import DOCUMENTS, document_of
-from fabula.cli.lazy import ALIASES, full_name
+from fabula.cli.lazy import full_name
 from fabula.cli.main import main
 from fabula.cli.terminal import Terminal
 
@@ -143,7 +143,7 @@ def command_of(arguments: Sequence[str]) -> str:
     """The whole name of the command of a command line, that of its group's own included; empty for an unknown one."""
     words = list(takewhile(lambda word: not word.startswith("-"), arguments))
     name = full_name(words)
-    used = 1 if words and (words[0] in ALIASES or " " not in name) else 2
+    used = len(name.split())
     inner = f"{name} {words[used]}" if len(words) > used else name
     return inner if inner in DOCUMENTS else name
 

@@ -422,9 +422,24 @@ def test_the_command_line_of_each_kind() -> None:
         *("text", "rewrite", "climax", "-C", "/p/tale", "--characters=3-9", "--note=colder", "--if-alike", "--json")
     ]
     assert arguments(Order(kind="evaluate", evaluator="surface"), folder)[:3] == ["evaluate", "surface", "/p/tale"]
-    assert arguments(Order(kind="judge", against="x"), folder, Path("/p/x"))[:4] == ["eval", "judge", "/p/tale", "/p/x"]
+    assert arguments(Order(kind="judge", against="x"), folder, Path("/p/x"))[:4] == [
+        "evaluate",
+        "pairwise",
+        "/p/tale",
+        "/p/x",
+    ]
     assert arguments(Order(kind="rank", beside=["x", "y"], model="m"), folder, None, [Path("/p/x"), Path("/p/y")]) == [
-        *("eval", "rank", "/p/tale", "/p/x", "/p/y", "--as-stories", "--out=/p/tale/evaluation", "--model=m", "--json")
+        *(
+            "evaluate",
+            "pairwise",
+            "/p/tale",
+            "/p/x",
+            "/p/y",
+            "--as-stories",
+            "--out=/p/tale/evaluation",
+            "--model=m",
+            "--json",
+        )
     ]
     learning = Order(kind="learn", beside=["x"], base="smollm2", quick=False, use_anyway=True)
     assert arguments(learning, folder, None, [Path("/p/x")]) == [

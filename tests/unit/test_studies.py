@@ -404,7 +404,7 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
 
 
 def _reviewed(folder: Path, *, comments: int = 6) -> Path:
-    """What `fabula eval review` leaves in a folder: comments at three levels of one story."""
+    """What `fabula evaluate editorial` leaves in a folder: comments at three levels of one story."""
     texts = {"story": "She lit the lamp. It went out.", "chapter": "It went out.", "sentence": "She lit the lamp."}
     annotations = [
         {
@@ -459,7 +459,7 @@ def test_a_review_without_comments_or_passages_is_refused_in_words(tmp_path: Pat
         with pytest.raises(UsageError, match="has no comments with the passages that they are on"):
             study_of_comments(tmp_path / "s", "-", [tmp_path / "old"])
     old.write_text("{")
-    with pytest.raises(UsageError, match="Say `fabula eval review` for this folder again"):
+    with pytest.raises(UsageError, match="Say `fabula evaluate editorial` for this folder again"):
         study_of_comments(tmp_path / "s", "-", [tmp_path / "old"])
     assert not (tmp_path / "s").exists()
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.cli import terminal
+from fabula.cli.reports import differences_table
 from fabula.cli.terminal import table
-from fabula.cli.verdict_tables import differences_table
 from fabula.measure.report import Row
 from fabula.stats.estimate import Estimate, Unscored
 

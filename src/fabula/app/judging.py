@@ -37,11 +37,15 @@ def two_stories(one: StorySource, other: StorySource, selection: Selection) -> t
     for source in (one, other):
         if (count := len(items_of([source], selection))) > 1:
             raise UsageError(
-                f"{source} holds {count} stories. Judge two stories, or rank many with `fabula eval rank`."
+                f"{source} holds {count} stories. Judge two stories, or rank many with `fabula evaluate pairwise`."
             )
     if one is other or (isinstance(one, str | Path) and isinstance(other, str | Path) and _same(one, other)):
         raise UsageError(f"Both stories are {path_of(one) or 'the same text'}. Give two stories.")
-    first, second = items_of([one, other], selection)
+    return as_pair(*items_of([one, other], selection))
+
+
+def as_pair(first: Item, second: Item) -> tuple[Item, Item]:
+    """Two stories as if they answered one prompt, since it was asked to compare them."""
     prompt = first.prompt if first.prompt == second.prompt else ""
     systems = (first.system, second.system) if first.system != second.system else ("", "")
     return replace(first, prompt=prompt, system=systems[0]), replace(second, prompt=prompt, system=systems[1])
@@ -112,7 +116,7 @@ class Judged:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """As `fabula eval judge --json` prints it."""
+        """The verdicts as JSON."""
         found = [{"question": question, "better": name} for question, name in self.verdicts.items()]
         return {"report": self.report.as_data(), "verdicts": found, **self.bill.as_data()}
 

@@ -108,12 +108,12 @@ def _owners(name: str, known: Mapping[str, set[str]], chosen: Sequence[str]) -> 
     """Which evaluators a setting is for."""
     owner, dot, setting = name.rpartition(".")
     if dot and owner not in known:
-        raise UnknownNameError("evaluator of `fabula eval measure`", owner, known)
+        raise UnknownNameError("evaluator of `fabula measure`", owner, known)
     owners = [owner] if dot else [evaluator for evaluator, settings in known.items() if setting in settings]
     if not owners or setting not in known[owners[0]]:
         options = known[owner] if dot else set[str]().union(*known.values())
         raise UnknownNameError(
-            f"setting of {owner}" if dot else "setting of `fabula eval measure`", setting, sorted(options)
+            f"setting of {owner}" if dot else "setting of `fabula measure`", setting, sorted(options)
         )
     running = [evaluator for evaluator in owners if evaluator in chosen]
     if not running:
@@ -167,7 +167,7 @@ class Measured:
         return replace(self.reports[0], rows=rows).to_frame()
 
     def to_dict(self) -> dict[str, Any]:
-        """As `fabula eval measure --json` prints it."""
+        """The numbers and verdicts as JSON."""
         return {
             "stories": len(self.items),
             "data": [asdict(source) for source in sources_of(self.items)],

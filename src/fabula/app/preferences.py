@@ -77,7 +77,7 @@ async def gather(
     Args:
         places: projects, files of ratings, and folders that hold `ratings.jsonl`.
         lessons: what no pair is to teach by itself.
-        stories: what the ratings are of, as `fabula eval measure` takes them.
+        stories: what the ratings are of, as `fabula measure` takes them.
         rated: which ratings count.
         told: is given the name of each place.
 

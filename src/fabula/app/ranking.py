@@ -79,7 +79,7 @@ class Ranked:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """As `fabula eval rank --json` prints it."""
+        """The numbers and verdicts as JSON."""
         files = [str(file) for file in self.files]
         return {"report": self.report.as_data(), "files": files, **self.bill.as_data()}
 

@@ -106,7 +106,7 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
 
 
 def study_of_comments(folder: Path, title: str, places: Iterable[Path]) -> Made:
-    """A new study of an editor's comments, in folders in which `fabula eval review` has left its report.
+    """A new study of an editor's comments, in folders in which `fabula evaluate editorial` has left its report.
 
     Among them stand decoys: a comment on another passage beside this quotation.
 
@@ -139,10 +139,12 @@ def stored_review(folder: Path) -> Report:
     """
     file = folder / _REVIEW
     if not is_plain(file):
-        raise UsageError(f"Nothing was reviewed in {folder} yet. Say `fabula eval review STORY --out {folder}` first.")
+        raise UsageError(
+            f"Nothing was reviewed in {folder} yet. Say `fabula evaluate editorial STORY --out {folder}` first."
+        )
     problem = UsageError(
-        f"{file} has no comments with the passages that they are on. Say `fabula eval review` for this folder again: "
-        "what was asked for it is recorded, and costs nothing."
+        f"{file} has no comments with the passages that they are on. Say `fabula evaluate editorial` for this folder "
+        "again: what was asked for it is recorded, and costs nothing."
     )
     try:
         details: Any = json.loads(read_text(file, _LARGEST_REVIEW))["details"]

@@ -1,7 +1,7 @@
-"""Reading the verdicts that `fabula eval meta` compares: a judge's and people's, each from its ratings file.
+"""Reading the verdicts that `fabula lab meta` compares: a judge's and people's, each from its ratings file.
 
-A verdict is what the evaluator that asked for it calls one: a pair of stories as `fabula eval rank` counts it, a
-creativity test as `fabula eval ttcw` decides it. Any other number is a score as it is.
+A verdict is what the evaluator that asked for it calls one: a pair of stories as `fabula evaluate pairwise` counts it,
+a creativity test as `fabula evaluate ttcw` decides it. Any other number is a score as it is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Side:
     Attributes:
         name: of the file, for messages.
         questions: the verdicts on each.
-        tests: outcomes of creativity tests that `fabula eval ttcw` asked for.
+        tests: outcomes of creativity tests that `fabula evaluate ttcw` asked for.
         unscored: ratings without an answer.
         pairs: compared by a rater on a question.
         weighed: of these, weighed by probabilities.
@@ -111,7 +111,7 @@ def side_of(ratings: Sequence[Rating], name: str, margin: float = MARGIN) -> Sid
     Args:
         ratings: of one side.
         name: of the file.
-        margin: of weighed choices, as of `fabula eval rank`.
+        margin: of weighed choices, as of `fabula evaluate pairwise`.
     """
     questions: dict[str, list[Verdict]] = defaultdict(list)
     choices: dict[str, list[Choice]] = defaultdict(list)
@@ -145,13 +145,13 @@ def _is_choice(rating: Rating) -> bool:
 
 
 def _in_order(choices: Sequence[Choice], margin: float) -> list[PairChoice]:
-    """The pairs as `fabula eval rank` decides them, in the order in which the file names them."""
+    """The pairs as `fabula evaluate pairwise` decides them, in the order in which the file names them."""
     place = {id(choice): number for number, choice in enumerate(choices)}
     return sorted(pair_choices(choices, margin), key=lambda pair: place[id(pair.verdicts[0])])
 
 
 def _counted(pair: PairChoice) -> Iterator[Verdict]:
-    """What `fabula eval rank` counts as wins of a pair."""
+    """What `fabula evaluate pairwise` counts as wins of a pair."""
     first = _BOTH if pair.weighed else 1.0
     for choice, score in pair.counted:
         systems = tuple(name if name != item else "" for name, item in zip(choice.names, choice.items, strict=True))
@@ -308,7 +308,7 @@ def meta_report(
         )
     if PASSED in found:
         notes.append(
-            f"{PASSED}: of each story, by the judge as `fabula eval ttcw` counts them, and on each test by the "
+            f"{PASSED}: of each story, by the judge as `fabula evaluate ttcw` counts them, and on each test by the "
             "majority of people."
         )
     if ALL in found:

@@ -150,8 +150,7 @@ def _method(ctx: typer.Context) -> Any:  # noqa: ANN401 - a system or an evaluat
     from fabula.project.settings import Settings  # noqa: PLC0415 - only where a shell asks
     from fabula.systems import find, system_of  # noqa: PLC0415 - only where a shell asks
 
-    name = {"evaluate": str(ctx.params.get("name"))}.get(str(ctx.info_name), str(ctx.info_name))
-    name = {"judge": "pairwise", "rank": "pairwise", "check": "atlas"}.get(name, name)
+    name = {"evaluate": str(ctx.params.get("name")), "check": "atlas"}.get(str(ctx.info_name), "")
     if name in measuring.evaluators():
         return measuring.find(name)
     said = ctx.params.get("system")

@@ -471,45 +471,19 @@ class Verdict(TypedDict):
     better: str | None
 
 
-class Judged(Billed):
-    """Two stories compared."""
+class Evaluated(Billed):
+    """What evaluators found, by name; how far people agree with each, and of two stories alone which is better."""
 
-    report: Report
+    reports: dict[str, Report]
+    agreement: dict[str, Report]
     verdicts: list[Verdict]
-
-
-class Ranked(Billed):
-    """Stories or systems ranked."""
-
-    report: Report
     files: list[str]
 
 
-class Rated(BilledReport):
-    """Stories or dialogues rated by themselves."""
+class Made(Billed):
+    """Plots or stories that the tests of creativity are put to."""
 
-    page: str
-
-
-class Plot(Billed):
-    """The plots of references."""
-
-    plot: dict[str, str]
-
-
-class Candidate(Billed):
-    """Stories written from plots."""
-
-    candidate: dict[str, str]
-
-
-class Reviewed(TypedDict):
-    """What an editor and a rubric said."""
-
-    editorial: NotRequired[BilledReport]
-    rubric: NotRequired[BilledReport]
-    page: str
-    agreement: NotRequired[Report]
+    texts: dict[str, str]
 
 
 class Measured(TypedDict):
@@ -890,20 +864,15 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "world": (World, KnownBy, WorldChanged, WorldExported, WorldImported),
     "export": (Exported,),
     "check": (Checked, DryRun),
-    "evaluate": (Rated, Evaluators, System, DryRun),
+    "evaluate": (Evaluated, Evaluators, System, Made, DryRun),
     "chat": (Chat,),
     "studio": (Studio,),
     "serve": (Served,),
     "text rewrite": (Rewritten, DryRun),
     "text history": (History,),
     "text card": (Cards, CardText, CardFile, Lorebook),
-    "eval measure": (Measured,),
-    "eval judge": (Judged, DryRun),
-    "eval rank": (Ranked, DryRun),
-    "eval ttcw": (Rated, Plot, Candidate, DryRun),
-    "eval review": (Reviewed, DryRun),
-    "eval rate": (Rated, DryRun),
-    "eval meta": (Agreement,),
+    "measure": (Measured,),
+    "lab meta": (Agreement,),
     "study new": (StudyNew,),
     "study assign": (StudyAssigned,),
     "study serve": (StudyServed,),

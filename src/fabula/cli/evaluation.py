@@ -63,9 +63,9 @@ class Evaluating:
         open_cast(self.settings, self.evaluator.roles, Environment(self.terminal.environ, person=_nobody))
 
     @property
-    def folder(self) -> Path | None:
-        """Where calls, verdicts and report are kept; nowhere for an evaluator that asks no model."""
-        return Path(self.judges.out) if self.evaluator.roles else None
+    def folder(self) -> Path:
+        """Where calls, verdicts and report are kept."""
+        return Path(self.judges.out)
 
     def check(self, items: Sequence[Item]) -> None:
         """See that the evaluator can take these stories.
@@ -75,60 +75,50 @@ class Evaluating:
         """
         self.evaluator.check(items, self.config)
 
+    def expected(self, items: Sequence[Item]) -> DryRun:
+        """What `run` would ask and cost."""
+        return asyncio.run(dry_run_evaluation(self._task(items), self.settings, self._options(None)))
+
     def run(self, items: Sequence[Item]) -> Report:
-        """The evaluator's report on `items`.
+        """The evaluator's report on `items`; a dry run ends the command.
 
         Raises:
             FabulaError: any of its kinds; all finished calls are kept.
-        """
-        task = Task(self.evaluator, items, self.config, self.folder)
-        return self.finish(task)
-
-    def expected(self, items: Sequence[Item]) -> DryRun:
-        """What `run` would ask and cost."""
-        return self._expected(Task(self.evaluator, items, self.config, self.folder))
-
-    def _expected(self, task: Task) -> DryRun:
-        return asyncio.run(dry_run_evaluation(task, self.settings, self._options(None)))
-
-    def finish(self, task: Task) -> Report:
-        """As `run`, for a task of its own making; a dry run ends the command.
-
-        Raises:
             Exit: it was a dry run.
         """
         terminal, settings = self.terminal, self.settings
         if self.limits.dry_run:
             say_default(terminal, self.judges)
-            expected = self._expected(task)
+            expected = self.expected(items)
             say_dry_run(terminal, expected)
             for one in expected.shortfalls:
                 terminal.say(one)
             raise typer.Exit
         planned = None
-        if task.evaluator.roles and not (terminal.quiet or self.limits.frozen):
-            planned = self._expected(task)
+        if self.evaluator.roles and not (terminal.quiet or self.limits.frozen):
+            planned = self.expected(items)
             calls = f"about {counted(len(planned.planned), 'call')} to make" if planned.planned else "nothing to ask"
             kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
-            where = f", in {near(task.folder)}" if task.folder else ""
             say_default(terminal, self.judges)
-            terminal.advise(f"{task.evaluator.name}, {settings.model}{where}: {calls}{kept}")
+            terminal.advise(f"{self.evaluator.name}, {settings.model}, in {near(self.folder)}: {calls}{kept}")
             check_prices(planned, settings, self.limits.budget_usd)
         progress = Progress(terminal, time.monotonic, planned.planned if planned else ())
         terminal.aside = progress.aside
-        work = evaluate_in(task, settings, self._options(progress))
+        work = evaluate_in(self._task(items), settings, self._options(progress))
         report = asyncio.run(stoppable(work, "the same command")).report
         self.bill.remember(settings)
         return report
 
+    def _task(self, items: Sequence[Item]) -> Task:
+        return Task(self.evaluator, items, self.config, self.folder)
+
     def _options(self, progress: Progress | None) -> Options:
-        limits, where = self.limits, self.folder or Path()
         return Options(
             whole=self.budget,
             listeners=() if progress is None else (progress, self.bill),
-            person=People(self.terminal, where).answer,
+            person=People(self.terminal, self.folder).answer,
             environ=self.terminal.environ,
-            frozen=limits.frozen,
+            frozen=self.limits.frozen,
         )
 
     def show_bill(self) -> None:

@@ -45,14 +45,14 @@ COMMANDS: Final = {
     "redo": Entry("decide", STORY, "Decide again what `undo` took back."),
     "export": Entry("export", STORY, "Make an EPUB, DOCX, Markdown, Fountain, text or JSON file."),
     "check": Entry("check", STORY, "Find continuity errors: both passages, and why they clash."),
-    "evaluate": Entry("evaluate", STORY, "Run any evaluator on stories, also one of your own; or list them."),
+    "measure": Entry("measure", STORY, "Count what can be counted: words, repetition, dialogue, ROUGE-L."),
+    "evaluate": Entry("evaluate", STORY, "Compare, rank, test, rate, review stories: any evaluator."),
     "chat": Entry("chat", STORY, "Talk with the characters of a story, who keep to it."),
     "studio": Entry("studio", STORY, "Open projects in the browser: write, edit, plan, talk, measure."),
     "serve": Entry("serve", SETTING_UP, "Serve characters to programs that speak OpenAI's chat dialect."),
     "mcp": Entry("mcp", SETTING_UP, "Offer projects to programs that speak the Model Context Protocol."),
     "text": Entry("", GROUPS, "Decide about single texts: pin, retake, rewrite, approve, ..."),
-    "eval": Entry("", GROUPS, "Measure, judge, rank, rate and review stories."),
-    "lab": Entry("", GROUPS, "Run experiments, reproduce tables, inject errors, digress, SNAP."),
+    "lab": Entry("", GROUPS, "Experiments, published tables, injected errors, judges beside people."),
     "study": Entry("study", GROUPS, "Have people rate stories: `new`, `assign`, `serve`, `report`."),
     "data": Entry("data", GROUPS, "List data sets, choose prompts, make training data."),
     "train": Entry("train", GROUPS, "Fine-tune local models: `sft`, `dpo`, `summariser`."),
@@ -76,13 +76,7 @@ COMMANDS: Final = {
     "text history": Entry("show", "text", "List the versions of an artefact, or their differences."),
     "text edits": Entry("edits", "text", "List what the final reading changed; refuse or take back a change."),
     "text card": Entry("card", "text", "Show a character card, or turn one into personas and back."),
-    "eval measure": Entry("measure", "eval", "Count what can be counted: words, repetition, dialogue, ROUGE-L."),
-    "eval judge": Entry("judge", "eval", "Have a judge compare two stories, in both orders."),
-    "eval rank": Entry("rank", "eval", "Rank systems or stories by side-by-side verdicts, with intervals."),
-    "eval ttcw": Entry("ttcw", "eval", "Put a story to the 14 tests of creative writing."),
-    "eval review": Entry("review", "eval", "Have an editor comment on stories, and a judge score them."),
-    "eval rate": Entry("rate", "eval", "Have a judge rate dialogues or stories, from 1 to 5."),
-    "eval meta": Entry("meta", "eval", "Say how far a judge agrees with people, beside baselines."),
+    "lab meta": Entry("meta", "lab", "Say how far a judge agrees with people, beside baselines."),
     "lab experiment": Entry("experiment", "lab", "Run briefs x systems x models, then evaluators; go on later."),
     "lab reproduce": Entry("reproduce", "lab", "Compute the papers' published tables again from their data."),
     "lab inject": Entry("inject", "lab", "Put labelled continuity errors into a story."),
@@ -90,10 +84,6 @@ COMMANDS: Final = {
     "lab snap": Entry("snap", "lab", "SNAP's filter and survey: `fit`, `form`, `answers`."),
 }
 """Every command by its whole name; a group that is listed here has the commands whose names begin with its own."""
-ALIASES: Final = {name.partition(" ")[2]: name for name in COMMANDS if " " in name} | {"estimate": "write"}
-"""Names that commands had at the top; they are found, and not shown."""
-_WITH: Final = {"estimate": ["--dry-run"]}
-"""Options that stand for what an old name did."""
 
 _ENDS: Final = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[1])  # by which commands end, of typer's own
 
@@ -108,8 +98,8 @@ def brought() -> Plugins:
 
 
 def full_name(words: list[str]) -> str:
-    """The command that the first words of a command line name, as it is called now; empty for an unknown one."""
-    first = ALIASES.get(words[0], words[0]) if words else ""
+    """The command that the first words of a command line name; empty for an unknown one."""
+    first = words[0] if words else ""
     if first in COMMANDS and not COMMANDS[first].module and len(words) > 1:
         first = f"{first} {words[1]}"
     return first if first in COMMANDS else ""
@@ -144,10 +134,9 @@ class LazyGroup(Group):
         Raises:
             UnknownNameError: there is no such command; the nearest is named.
         """
-        known = self._within if self.inside else {**ALIASES, **self._within}
-        name = known.get(args[0], "")
-        if name:
-            return (name.removeprefix(f"{self.inside} "), load(name), [*_WITH.get(args[0], ()), *args[1:]])
+        known = self._within
+        if name := known.get(args[0], ""):
+            return name.removeprefix(f"{self.inside} "), load(name), args[1:]
         if args[0].startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         if not self.inside and (plugin := brought().found.get(args[0])) is not None:

@@ -1,74 +1,114 @@
-"""A report of any evaluator as tables for the terminal."""
+"""Reports of any evaluator as tables for the terminal: one way of printing for all of them."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from fabula.cli.terminal import table
-from fabula.cli.verdict_tables import differences_table
 from fabula.craft.measuring import MEAN
+from fabula.measure.report.page import difference_cells
+from fabula.stats.differences import is_shown
 from fabula.stats.estimate import Estimate, estimate_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fabula.cli.terminal import Terminal
     from fabula.measure.items import Item
     from fabula.measure.report import Report, Row
     from fabula.stats.estimate import Scored
 
-_COLUMNS: Final = 8  # measures that stand beside each other in a terminal
+_COLUMNS: Final = 8  # measures of a lone story that stand beside each other
+_ROWS: Final = 40  # stories in a table
+_WIDE: Final = 30  # of a story's id there
+_MOST: Final = 12  # differences
 
 
 def say_report(terminal: Terminal, report: Report, items: Sequence[Item]) -> None:
-    """Print a report: each item; of a lone one what the judge said; systems and differences; baselines; notes."""
-    names = [item.id for item in items]
-    own = [row for row in report.rows if row.of in names and not row.baseline]
-    others = [row for row in report.rows if row.of not in names and not (row.baseline or row.is_difference)]
-    if len(items) == 1:  # it is its own mean
-        others = [row for row in others if not row.what.startswith(MEAN)]
-    terminal.say(_items_table(own, names))
-    if len(items) == 1:
+    """Print a report: what was measured of whom, why a lone judgement is as it is, differences, notes."""
+    own = {item.id for item in items}
+    # A lone story is its own mean.
+    rows = [row for row in report.rows if len(items) > 1 or row.of in own or not row.what.startswith(MEAN)]
+    terminal.say(rows_tables(rows))
+    if len({frozenset(rating.items) for rating in report.ratings}) == 1:
         _say_reasons(terminal, report)
-    for rows in (others, [row for row in report.rows if row.baseline]):
-        if rows:
-            terminal.say("\n" + _rows_table(rows))
     if apart := differences_table(report.rows):
         terminal.say("\n" + apart)
     for note in report.notes:
         terminal.say(terminal.wrapped(f"\n{note}"))
 
 
-def _items_table(rows: Sequence[Row], names: Sequence[str]) -> str:
-    """One line an item, where its measures have room beside each other; else one line a number."""
-    measures = list(dict.fromkeys(row.what for row in rows))
-    if not 0 < len(measures) <= _COLUMNS:
-        return _rows_table(rows)
-    known = {(row.of, row.what): row.scored for row in rows}
-    lines = [("", *measures)]
-    lines += [(name, *(_short(known.get((name, what))) for what in measures)) for name in names]
-    return table(lines)
+def rows_tables(rows: Iterable[Row]) -> str:
+    """The numbers but for differences: who has the same measures stands below each other, a column for each measure.
+
+    Measures whose names begin alike (`story/clarity`, `story/rhythm`) have a table of their own. What is said of one
+    alone and is a single number, or has no room in one line, is a list.
+    """
+    found: dict[str, dict[str, dict[str, Scored]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        if not row.is_difference:
+            group, _, what = row.what.rpartition("/")
+            found[f"{row.of} (baseline)" if row.baseline else row.of][group][what] = row.scored
+    tables: dict[tuple[str, ...], dict[str, Mapping[str, Scored]]] = defaultdict(dict)
+    for name, groups in found.items():
+        for group, measured in groups.items():
+            tables[(group, *measured)][name] = measured
+    alone = {head: of for head, of in tables.items() if len(of) == 1 and not 1 < len(head) - 1 <= _COLUMNS}
+    shown = [_beside_each_other(head, of) for head, of in tables.items() if head not in alone]
+    listed = [line for head, of in alone.items() for line in _below_each_other(head[0], of)]
+    if listed:
+        shown.append(table([("of", "measure", "value", "95 % interval", "n"), *listed], right=(2, 4)))
+    return "\n\n".join(shown)
 
 
-def _short(scored: Scored | None) -> str:
+def _beside_each_other(head: Sequence[str], of: Mapping[str, Mapping[str, Scored]]) -> str:
+    lines = [(_short(name), *map(_cell, measured.values())) for name, measured in list(of.items())[:_ROWS]]
+    more = f"\n... and {len(of) - _ROWS} more" if len(of) > _ROWS else ""
+    return table([tuple(head), *lines]) + more
+
+
+def _below_each_other(group: str, of: Mapping[str, Mapping[str, Scored]]) -> Iterator[tuple[str, ...]]:
+    for name, measured in of.items():
+        for what, scored in measured.items():
+            yield (_short(name), f"{group}/{what}" if group else what, *estimate_cells(scored))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _WIDE else "…" + name[1 - _WIDE :]
+
+
+def _cell(scored: Scored) -> str:
+    """A number with its interval and what it is of; a count in one story is of that story."""
     if not isinstance(scored, Estimate):
-        return "not scored" if scored else ""
+        return "not scored"
     value, interval, n = estimate_cells(scored)
-    return f"{value} [{interval}] (n {n})" if interval else f"{value} (n {n})"
+    return f"{value} [{interval}] (n {n})" if interval else value if scored.n == 1 else f"{value} (n {n})"
 
 
-def _rows_table(rows: Iterable[Row]) -> str:
-    cells = [
-        (f"{row.of} (baseline)" if row.baseline else row.of, row.what, *estimate_cells(row.scored)) for row in rows
-    ]
-    return table([("of", "measure", "value", "95 % interval", "n"), *cells], right=(2, 4))
+def differences_table(rows: Iterable[Row]) -> str:
+    """The differences between systems, those that are shown first; the rest is counted where it is long."""
+    found = [row for row in rows if row.is_difference]
+    if not found:
+        return ""
+    several = len({row.what for row in found}) > 1
+    ranked = sorted(found, key=lambda row: not is_shown(row.scored))
+    shown = ranked if len(ranked) <= _MOST else ranked[: max(sum(is_shown(row.scored) for row in found), _MOST)]
+    cells = [difference_cells(row) for row in shown]
+    head = ("difference", "of", "value", "95 %, all at once", "n", "p, corrected")
+    lines = [row if several else (row[0], *row[2:]) for row in (head, *cells)]
+    right = (2, 4, 5) if several else (1, 3, 4)
+    more = f"\n... and {len(found) - len(shown)} more that are not shown to differ" if len(shown) < len(found) else ""
+    return table(lines, right=right) + more
 
 
 def _say_reasons(terminal: Terminal, report: Report) -> None:
-    """Why the judge rated as it did; a reason that stands for several numbers is given once."""
+    """Why the judge answered so; a reason that stands for several numbers is given once."""
     shown: dict[str, str] = {}
     for rating in report.ratings:
         if rating.reason:
-            shown.setdefault(rating.reason, rating.question + ("" if rating.shown else ", not scored"))
+            about = rating.question + ("" if rating.shown else ", not scored")
+            order = f", A being {rating.items[0]}, B {rating.items[1]}" if len(rating.items) > 1 else ""
+            shown.setdefault(rating.reason, about + order)
     for reason, question in shown.items():
         terminal.say(terminal.wrapped(f"\n{question}: {' '.join(reason.split())}"))

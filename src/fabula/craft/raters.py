@@ -133,6 +133,6 @@ def source_of(item: Item) -> str:
     if not text.strip():
         raise UsageError(
             f"The dialogue {item.id} comes without its narrative, and is rated by how it keeps to that. Give it with "
-            "`fabula eval rate --narrative FILE`; or give a project, or JSON lines with a `narrative`."
+            "`fabula evaluate snap-ratings --narrative FILE`; or give a project, or JSON lines with a `narrative`."
         )
     return text

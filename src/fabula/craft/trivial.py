@@ -21,7 +21,7 @@ def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str) 
     """Spearman's rho of the scores, by item, with each trivial measure; no row for one story, which has no order.
 
     A constant score orders nothing and has no row.
-    Whether a judge beats these measures can be said only beside people's verdicts: `fabula eval meta`.
+    Whether a judge beats these measures can be said only beside people's verdicts: `fabula lab meta`.
 
     Args:
         items: all stories; those without a score are left out.

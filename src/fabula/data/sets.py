@@ -171,7 +171,7 @@ _SETS: Final = (
         "BSD-3-Clause",
         "github.com/salesforce/creativity_eval",
         (PublicFile("ttcw_all_tests.json", f"{_CREATIVITY}/Art_or_Artifice/tests/ttcw_all_tests.json", 1_000_000),),
-        "`fabula eval ttcw --preset faithful` puts them wherever they are there.",
+        "`fabula evaluate ttcw --preset faithful` puts them wherever they are there.",
     ),
     DataSet(
         "hanna",

@@ -68,7 +68,6 @@ FIELDS: Final = (
     Field("personas", "yes or no", "Whether it can write with an author's personas.", only="system"),
     Field("chat", "yes or no", "Whether one can talk to its characters (`fabula chat`).", only="system"),
     Field("open_role", "text", "The role that plays the story's own people, who are then cast by name.", only="system"),
-    Field("rate", "yes or no", "Whether a judge needs nothing but the stories (`fabula eval rate`).", only="evaluator"),
     Field("narrative", "yes or no", "Whether it reads what a dialogue was made from.", only="evaluator"),
     Field(
         "roles",

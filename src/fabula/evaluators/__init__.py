@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.engine.methods import Catalogue, Method
+from fabula.measure.report.page import report_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,16 +22,12 @@ if TYPE_CHECKING:
     from fabula.engine.run import Run
     from fabula.measure.items import Item
     from fabula.measure.report import Report
+    from fabula.measure.report.page import Section
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluator(Method):
     """A way of measuring stories, found in its folder."""
-
-    @property
-    def rates(self) -> bool:
-        """Whether a judge needs nothing but the items, so that `fabula eval rate` runs it (`rate` in `paper.toml`)."""
-        return bool(self.paper.get("rate", False))
 
     @property
     def reads_narrative(self) -> bool:
@@ -40,6 +37,11 @@ class Evaluator(Method):
     def alone(self) -> Evaluator:
         """The evaluator without its roles: nobody is cast, nobody is asked."""
         return replace(self, paper={**self.paper, "roles": {}})
+
+    def sections(self, report: Report) -> list[Section]:
+        """A report of it as sections of a page: as `sections_of` of its module `page` has them, else its numbers."""
+        made = getattr(self.module("page"), "sections_of", None) if (self.folder / "page.py").is_file() else None
+        return [report_section(report)] if made is None else list(made(report))
 
     def check(self, items: Sequence[Item], config: Any) -> None:  # noqa: ANN401 - each evaluator has its own Config
         """Find what `evaluate` would refuse in the number of stories or in the settings, before anything is walked.

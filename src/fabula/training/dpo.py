@@ -215,6 +215,6 @@ implicit reward is by how much training raised a reply's log-probability."""
 _LIMITS: Final = """## Limits
 
 - The numbers say how well the adapter foresees preferences like those it was trained on. They do not say that its
-  stories are better: let a judge or people compare them (`fabula eval judge`, `fabula eval rate`).
+  stories are better: let a judge or people compare them (`fabula evaluate pairwise`, `fabula evaluate snap-ratings`).
 - Pairs may teach length or position: compare with the rules above.
 - It is for this base alone. On another one its output has no meaning."""

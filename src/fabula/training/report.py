@@ -194,7 +194,7 @@ def model_card(facts: CardFacts) -> str:
 _LIMITS: Final = """## Limits
 
 - The losses say how well the adapter foresees texts like those it was trained on. They do not say that its stories are
-  better: let a judge or people compare them (`fabula eval judge`, `fabula eval rate`).
+  better: let a judge or people compare them (`fabula evaluate pairwise`, `fabula evaluate snap-ratings`).
 - It may repeat passages of the stories that it was trained on.
 - It is for this base alone. On another one its output has no meaning."""
 

@@ -11,7 +11,6 @@ import typer
 
 from fabula.app.check_formats import Format, as_annotations, as_sarif
 from fabula.app.checking import OUT, Checked, dismiss, project_alone, stored_check, stories_to_check
-from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import STDIN, named_or_here, terminal_of
@@ -165,7 +164,7 @@ def _checked(
     said = [*(judges.set_ or ()), *([f"gold={checks.gold}"] if checks.gold else [])]
     evaluator = find("atlas")
     evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits)
-    report = evaluating.finish(Task(evaluator, items, evaluating.config, Path(judges.out)))
+    report = evaluating.run(items)
     if checks.format == "text":
         evaluating.show_bill()
     return report.as_data(), command, evaluating.bill

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from fabula.data.sets import Holds
 
-_STORIES: Final = ("eval measure", "eval rate", "eval review", "check", "eval ttcw", "eval rank", "data backtranslate")
+_STORIES: Final = ("measure", "check", "evaluate", "data backtranslate")
 _USES: Final[Mapping[Holds, tuple[str, ...]]] = {
     "stories and prompts": (*_STORIES, "data choose", "lab experiment"),
     "stories": _STORIES,
-    "dialogues": ("eval measure", "eval rate", "train summariser"),
+    "dialogues": ("measure", "evaluate", "train summariser"),
     "numbers": ("lab reproduce",),
 }
 
@@ -49,5 +49,5 @@ def _row(found: SetHere) -> tuple[str, ...]:
     here = f"{size / 1_000_000:,.1f} MB" if size is not None else fetched if found.folder else "not known"
     shown = ", ".join(uses)
     if len(uses) >= len(_STORIES):
-        shown = "stories: " + ", ".join(("eval measure ...", *uses[len(_STORIES) - 1 :]))
+        shown = "stories: " + ", ".join(("measure ...", *uses[len(_STORIES) - 1 :]))
     return one.name, one.title + splits, one.licence, here, shown

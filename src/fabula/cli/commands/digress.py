@@ -12,7 +12,6 @@ import typer
 from fabula.app.bills import dollars
 from fabula.app.digressing import KINDS, Schedule, Simulation, kinds_of
 from fabula.app.digressing.pages import as_markdown, beside_each_other, trivial
-from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.cli import completing
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.measure.items import Item
     from fabula.measure.report import Report
 
 _PLAYER = "The simulated player"
@@ -111,7 +109,7 @@ def digress(
     make_folder(folder, "Choose another with --out.")
     write_atomically(folder / ASKED, json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
     items = work.run("the same command")
-    report = _measured(evaluating, items, folder)
+    report = evaluating.run(items)
     _show(terminal, report, tuple(settings), folder)
     evaluating.show_bill()
     terminal.document({"folder": str(folder), **report.as_data(), **evaluating.bill.as_data()})
@@ -142,10 +140,6 @@ def _evaluating(terminal: Terminal, straying: Straying, performers: Performers, 
         out=straying.out,
     )
     return Evaluating(terminal, evaluator, judges, limits)
-
-
-def _measured(evaluating: Evaluating, items: Sequence[Item], folder: Path) -> Report:
-    return evaluating.finish(Task(evaluating.evaluator, items, evaluating.config, folder))
 
 
 def _show(terminal: Terminal, report: Report, systems: Sequence[str], folder: Path) -> None:

@@ -1,29 +1,99 @@
-"""`fabula evaluate`."""
+"""`fabula evaluate`: any evaluators on any stories."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from fabula.app.evaluating import Task
+from fabula.app.bills import Bill
+from fabula.app.item_files import MAX_STORY_BYTES
+from fabula.app.judging import Judged, as_pair
+from fabula.app.measuring import with_references
+from fabula.app.ranking import Ranked, as_stories, ranked_by
+from fabula.app.verdict_files import beside_people
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli import completing
+from fabula.cli.bill import say_bill, say_dry_run
 from fabula.cli.evaluation import Evaluating
+from fabula.cli.help import MORE
 from fabula.cli.methods import say_method
-from fabula.cli.opening import terminal_of
+from fabula.cli.opening import STDIN, read_given, terminal_of
 from fabula.cli.options import Judges, Limits, Output, bundled, refuse
+from fabula.cli.progress import counted
 from fabula.cli.reports import say_report
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
+from fabula.data.ttcw import published_tests
+from fabula.engine.methods import settings_of
 from fabula.evaluators import CATALOGUE, evaluators, find
+from fabula.evaluators.editorial.agreement import accepted, annotations_of, decoys_of, named, sheet_of
+from fabula.evaluators.rubric.agreement import decided
+from fabula.evaluators.ttcw.making import MAKING
+from fabula.measure.ratings import read_ratings, write_ratings
+from fabula.measure.report import Report
 from fabula.measure.report.page import page, report_section
+from fabula.story import Story, slug
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.app.item_files import Selection
     from fabula.cli.terminal import Terminal
+    from fabula.evaluators import Evaluator
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
+
+PAIRWISE: Final = "pairwise"
+EDITORIAL: Final = "editorial"
+PAIR: Final = 2
+_BESIDE: Final = "Beside what"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What stories are held against, and who else judged them."""
+
+    reference: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|DIR",
+            help="A story to compare with; a folder or set is matched by prompt, else by name.",
+            rich_help_panel=_BESIDE,
+        ),
+    ] = ""
+    narrative: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="What dialogues play that bring no narrative; - reads stdin.", rich_help_panel=_BESIDE
+        ),
+    ] = ""
+    people: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="People's ratings: say how far they agree.", rich_help_panel=_BESIDE),
+    ] = ""
+    sheet: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="editorial: write the comments as a file that people answer.", rich_help_panel=MORE
+        ),
+    ] = ""
+    ratings: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="pairwise: rank by these verdicts; nobody is asked.", rich_help_panel=MORE),
+    ] = ""
+    as_stories: Annotated[
+        bool,
+        typer.Option("--as-stories", help="pairwise: rank the stories, not who wrote them.", rich_help_panel=MORE),
+    ] = False
+    make: Annotated[
+        Literal["plot", "candidate"] | None,
+        typer.Option(help="ttcw: print a story's plot, or a story for a plot, instead.", rich_help_panel=MORE),
+    ] = None
 
 
 @bundled
@@ -32,12 +102,13 @@ def evaluate(
     judges: Judges,
     limits: Limits,
     selecting: Selecting,
+    beside: Beside,
     name: Annotated[
         str,
         typer.Argument(
             autocompletion=completing.evaluators,
             metavar="NAME|FOLDER",
-            help="An evaluator, or one of your own: ./FOLDER.",
+            help="An evaluator, several (editorial,rubric), or your own: ./FOLDER.",
             show_default="list",
         ),
     ] = "",
@@ -45,35 +116,220 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="STORY...",
-            help="Story files (.md, .txt), sets (.jsonl, .csv), projects, data sets; - reads stdin.",
+            help="Files, DIR/SYSTEM/PROMPT.md, sets (.jsonl, .csv), projects, data sets; - reads stdin.",
             show_default="describe the evaluator",
         ),
     ] = None,
 ) -> None:
-    """Run any evaluator on stories; without a story describe it, without a name list them all."""
+    """Compare, rank, test, rate or review stories; without any, list evaluators."""
     terminal = terminal_of(common)
-    if not stories:
-        refuse("no story is evaluated", judges, limits, selecting)
-    if not name:
-        _list(terminal)
+    chosen = [find(one.strip()) for one in name.split(",")] if name else []
+    if not (stories or beside.ratings):
+        refuse("no story is evaluated", judges, limits, selecting, beside)
+        for one in chosen:
+            say_method(terminal, one)
+        if not chosen:
+            _list(terminal)
         return
-    evaluator = find(name)
-    if not stories:
-        say_method(terminal, evaluator)
+    _check([one.name for one in chosen], limits, judges, stories or (), beside)
+    if beside.make:
+        _make(terminal, replace(judges, set_=[f"what={beside.make}", *(judges.set_ or ())]), limits, stories or [])
         return
-    evaluating = Evaluating(terminal, evaluator, judges, limits)
-    items = stories_of(terminal, stories, selecting.selection(judges.seed))
-    if not items:
+    bill = Bill()
+    running = [Evaluating(terminal, one, _settings(judges, one, chosen, selecting), limits, bill) for one in chosen]
+    people = read_ratings(Path(beside.people)) if beside.people else ()
+    items = _items(terminal, stories or (), selecting.selection(judges.seed), beside, chosen)
+    reports = _reports(terminal, running, items, beside, dry_run=limits.dry_run)
+    agreements = [_agreement(report, people, items) for report in reports] if people else []
+    files = _written(Path(judges.out), chosen, reports, agreements, beside, bill)
+    judged = Judged(*items, reports[0], bill) if chosen[0].name == PAIRWISE and len(items) == PAIR else None
+    if judged is not None:
+        terminal.say(table(judged.table) + "\n")
+    for report in (*reports, *agreements):
+        say_report(terminal, report, items)
+        if report.evaluator == EDITORIAL and len(items) == 1:
+            _say_comments(terminal, report)
+        terminal.say("")
+    say_bill(terminal, bill)
+    _advise(terminal, files, reports, items, beside)
+    terminal.document(
+        {
+            "reports": {report.evaluator: report.as_data() for report in reports},
+            "agreement": {report.evaluator: one.as_data() for report, one in zip(reports, agreements, strict=False)},
+            "verdicts": judged.to_dict()["verdicts"] if judged is not None else [],
+            "files": [str(file) for file in files],
+            **bill.as_data(),
+        }
+    )
+
+
+# what is run, on what -------------------------------------------------------------------------------------------------
+
+
+def _check(names: Sequence[str], limits: Limits, judges: Judges, stories: Sequence[str], beside: Beside) -> None:
+    """Say which options do not go together."""
+    if beside.make and names != ["ttcw"]:
+        raise UsageError("--make makes what the tests of creativity are put to. Give it with `fabula evaluate ttcw`.")
+    if (beside.ratings or beside.as_stories) and names != [PAIRWISE]:
+        raise UsageError("--ratings and --as-stories rank. Give them with `fabula evaluate pairwise`.")
+    if beside.ratings:
+        refuse("--ratings has the verdicts, and nobody is asked", judges, limits, but=("out", "set_", "preset"))
+    if beside.sheet and EDITORIAL not in names:
+        raise UsageError("--sheet writes the editor's comments. Give it with `fabula evaluate editorial`.")
+    if beside.sheet and Path(beside.sheet).exists():
+        raise UsageError(f"{beside.sheet} is there already, and may hold answers. Give another name.")
+    if beside.make:
+        refuse("--make tests no story", replace(beside, make=None))
+        if not stories:
+            raise UsageError("Nothing is given to make it of. Name a story, or a plot.")
+
+
+def _reports(
+    terminal: Terminal, running: Sequence[Evaluating], items: Sequence[Item], beside: Beside, *, dry_run: bool
+) -> list[Report]:
+    """What each evaluator finds, or what comes of verdicts that are there.
+
+    Raises:
+        Exit: it was a dry run.
+    """
+    if beside.ratings:
+        return [ranked_by(Path(beside.ratings), items, running[0].config)]
+    for evaluating in running:
+        evaluating.check(items)
+        evaluating.budget = running[0].budget
+    if dry_run and len(running) > 1:
+        say_dry_run(terminal, *(evaluating.expected(items) for evaluating in running))
+        raise typer.Exit
+    return [evaluating.run(items) for evaluating in running]
+
+
+def _settings(judges: Judges, evaluator: Evaluator, chosen: Sequence[Evaluator], selecting: Selecting) -> Judges:
+    """The options for one evaluator: where several run, each takes the settings that it knows of.
+
+    A setting that none of them knows goes to all, so that it is named as unknown.
+    """
+    known = {one.name: {setting.name for setting in settings_of(one.config())} for one in chosen}
+
+    def its(setting: str) -> bool:
+        field = setting.partition("=")[0].strip().replace("-", "_").rpartition(".")[2]
+        return field in known[evaluator.name] or not any(field in theirs for theirs in known.values())
+
+    said = [setting for setting in judges.set_ or () if its(setting)]
+    own = any(one.partition("=")[0].strip().endswith("tests") for one in said)
+    if evaluator.name == "ttcw" and judges.preset == "faithful" and selecting.data and not own:
+        said += [f"tests={file}" for file in [published_tests(Path(selecting.data))] if file]
+    return replace(judges, set_=said)
+
+
+def _items(
+    terminal: Terminal, stories: Sequence[str], selection: Selection, beside: Beside, chosen: Sequence[Evaluator]
+) -> tuple[Item, ...]:
+    """What is evaluated: with its reference and narrative, and two stories alone as answers to one prompt."""
+    items = stories_of(terminal, stories, selection) if stories else ()
+    if stories and not items:
         raise UsageError("There is no story in what is named. Give a story file, a set, or a project.")
-    out = Path(judges.out)
-    report = evaluating.finish(Task(evaluator, items, evaluating.config, out))
-    file = out / f"{report.evaluator}.html"
-    title = f"{evaluator.name[:1].upper()}{evaluator.name[1:]}"
-    write_atomically(file, page(title, [report_section(report)], lead=str(evaluator.paper["summary"])))
-    say_report(terminal, report, items)
-    evaluating.show_bill()
-    terminal.advise(f"\nEvery number: {near(file)}; as data beside it.")
-    terminal.document({**report.as_data(), "page": str(file), **evaluating.bill.as_data()})
+    if chosen[0].name == PAIRWISE and len(stories) == len(items) == PAIR:
+        items = as_pair(*items)
+    if beside.as_stories:
+        items = as_stories(items)
+    if beside.reference:
+        references = stories_of(terminal, [beside.reference])
+        items = with_references(items, references, beside.reference, each="ttcw" in [one.name for one in chosen])
+    if beside.narrative:
+        items = _with_narrative(items, beside.narrative, chosen)
+    return items
+
+
+def _with_narrative(items: Sequence[Item], where: str, chosen: Sequence[Evaluator]) -> tuple[Item, ...]:
+    """The items, with the narrative `where` is named for those that bring none; these count as played from one prompt.
+
+    Raises:
+        UsageError: the file cannot be read or is empty, every item has a narrative, or nobody would read it.
+    """
+    if not any(one.reads_narrative for one in chosen):
+        raise UsageError(f"{chosen[0].name} reads no narrative. Leave --narrative out.")
+    text = Story.parse(read_given(where, MAX_STORY_BYTES)).text
+    if not text.strip():
+        raise UsageError(f"The narrative in {where} is empty. Give the text that the dialogues play.")
+    lacking = {item.id for item in items if not (item.narrative or item.reference or item.brief)}
+    if not lacking:
+        raise UsageError(f"Every dialogue brings its narrative, so {where} would not be read. Leave --narrative out.")
+    prompt = "narrative" if where == STDIN else slug(Path(where).stem)
+    return tuple(
+        replace(item, narrative=text, prompt=item.prompt or prompt) if item.id in lacking else item for item in items
+    )
+
+
+def _make(terminal: Terminal, judges: Judges, limits: Limits, stories: Sequence[str]) -> None:
+    """Print plots or candidates; the bill goes to stderr, so that the text can be sent into a file."""
+    evaluating = Evaluating(terminal, MAKING, judges, limits)
+    texts = evaluating.run(stories_of(terminal, stories)).details["texts"]
+    terminal.say("\n\n".join(texts.values()))
+    terminal.document({"texts": texts, **evaluating.bill.as_data()})
+
+
+# what comes of it -----------------------------------------------------------------------------------------------------
+
+
+def _say_comments(terminal: Terminal, report: Report) -> None:
+    for one in annotations_of(report):
+        terminal.say(terminal.wrapped(f'\n{named(one)}, {one.category}: {one.comment}\n  "{one.quote}"'))
+
+
+def _agreement(report: Report, people: Sequence[Rating], items: Sequence[Item]) -> Report:
+    """How far people agree with a report: with an editor's comments, with choices by scores, or with its verdicts."""
+    if report.evaluator == EDITORIAL:
+        rows, notes = accepted(report, people)
+    elif report.evaluator == "rubric":
+        rows, notes = decided(report, people, {item.id: item.story.words for item in items})
+    else:
+        return beside_people(report.ratings, people)
+    raters = ", ".join(sorted({rating.rater for rating in people if rating.answer is not None}))
+    return Report("agreement", {"raters": raters}, tuple(rows), notes=tuple(notes))
+
+
+def _written(
+    folder: Path,
+    chosen: Sequence[Evaluator],
+    reports: Sequence[Report],
+    agreements: Sequence[Report],
+    beside: Beside,
+    bill: Bill,
+) -> list[Path]:
+    """Write a page of each report, and the sheet that people answer; the files that hold every number and reason."""
+    files: list[Path] = []
+    for number, (evaluator, report) in enumerate(zip(chosen, reports, strict=True)):
+        if evaluator.name == PAIRWISE:
+            name = Path(beside.ratings).stem if beside.ratings else report.evaluator
+            files += Ranked.in_(folder, name, report, bill).files
+            continue
+        sections = [*map(report_section, agreements[number : number + 1]), *evaluator.sections(report)]
+        title = f"{evaluator.name[:1].upper()}{evaluator.name[1:]}"
+        files.append(folder / f"{report.evaluator}.html")
+        write_atomically(files[-1], page(title, sections, lead=str(evaluator.paper["summary"])))
+    if beside.sheet:
+        report = next(report for report in reports if report.evaluator == EDITORIAL)
+        write_atomically(Path(beside.sheet), write_ratings(sheet_of(report)))
+    return files
+
+
+def _advise(
+    terminal: Terminal, files: Sequence[Path], reports: Sequence[Report], items: Sequence[Item], beside: Beside
+) -> None:
+    shown = ", ".join(near(file) for file in files if file.suffix == ".html")
+    terminal.advise(f"\nEvery number and reason: {shown}; as data beside it.")
+    report = reports[0]
+    if beside.sheet:
+        report = next(report for report in reports if report.evaluator == EDITORIAL)
+        lures = ", decoys among them" if decoys_of(annotations_of(report)) else ""
+        terminal.advise(
+            f"{near(Path(beside.sheet))}: {counted(len(sheet_of(report)), 'comment')} to answer{lures}. In each line "
+            "write yes or no as `answer`, a name as `rater`, and take `unscored` out; then give it with --people."
+        )
+    if report.evaluator == PAIRWISE and len(items) == PAIR:
+        terminal.advise("One pair says little: `fabula evaluate pairwise DIR` ranks more.")
+    if report.evaluator == "ttcw" and len(items) == 1 and report.how["method"] == "plain":
+        terminal.advise("Next: compare it with a story you think highly of: --reference FILE.")
 
 
 def _list(terminal: Terminal) -> None:

@@ -1,4 +1,4 @@
-"""`fabula eval measure`."""
+"""`fabula measure`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,8 @@ from fabula.base.files import write_atomically
 from fabula.cli import completing
 from fabula.cli.opening import named_or_here, terminal_of
 from fabula.cli.options import Common, bundled
+from fabula.cli.reports import say_report
 from fabula.cli.stories import Selecting, named_stories, say_licences, stories_of
-from fabula.cli.terminal import table
-from fabula.cli.verdict_tables import differences_table
-from fabula.craft.measuring import MEAN, by_system
-from fabula.stats.estimate import Estimate, figures
 from fabula.story import Brief
 
 if TYPE_CHECKING:
@@ -32,26 +29,10 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item
-    from fabula.measure.report import Report, Row
+    from fabula.measure.report import Report
 
 
-_SHOWN: Final = 40  # stories in the table
-_WIDE: Final = 30  # of a story's id there
-_WHOLE: Final = 1000  # from here on figures behind the point say nothing
-_PARTS: Final = ("/precision", "/recall")  # in JSON and CSV alone
-_SHORT: Final = {
-    "paragraphs": "para",
-    "sentences": "sent",
-    "article starts": "article %",
-    "pronoun starts": "pron %",
-    "unique words": "unique %",
-    "intra-story repetition": "intra %",
-    "inter-story repetition": "inter-story repetition %",
-    "prompt overlap": "overlap",
-    "dialogue": "dialogue %",
-    "sentence length": "length",
-    "sentence spread": "spread",
-}
+_SHOWN: Final = 40  # stories without a text that are named
 Stories = Annotated[
     list[str] | None,
     typer.Argument(
@@ -161,73 +142,12 @@ def _write_csv(where: str, text: str, terminal: Terminal) -> None:
 
 
 def _show(terminal: Terminal, items: Sequence[Item], reports: Sequence[Report]) -> None:
-    rows = [row for report in reports for row in report.rows if not row.what.endswith(_PARTS)]
-    terminal.say(_stories_table(items, rows))
-    if len(items) > 1:
-        terminal.say("\n" + _systems_table(items, rows))
-        if apart := differences_table(rows):
-            terminal.say("\n" + apart)
     for report in reports:
+        say_report(terminal, report, items)
         settings = ", ".join(f"{name} {_value(value)}" for name, value in report.how.items())
-        terminal.say(terminal.wrapped(f"\n{report.evaluator}: {settings}"))
-        for note in report.notes:
-            terminal.say(terminal.wrapped(f"  {note}"))
+        terminal.say(terminal.wrapped(f"\n{report.evaluator}: {settings}\n"))
     terminal.advise("--json and --csv FILE give every number with its n, interval and method.")
 
 
 def _value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _stories_table(items: Sequence[Item], rows: Sequence[Row]) -> str:
-    shown = [item.id for item in items[:_SHOWN]]
-    cells: dict[str, dict[str, str]] = {name: {} for name in shown}
-    for row in rows:
-        if row.of in cells and not _of_a_system(row):
-            cells[row.of][row.what] = _number(row)
-    heads = list(cells[shown[0]])
-    lines = [("story", *(_SHORT.get(head, head) for head in heads))]
-    lines += [(_short(name), *(cells[name][head] for head in heads)) for name in shown]
-    more = len(items) - len(shown)
-    return table(lines, right=range(1, len(heads) + 1)) + (f"\n... and {more} more stories" if more else "")
-
-
-def _of_a_system(row: Row) -> bool:
-    return row.what.startswith(MEAN) or row.what == "inter-story repetition"
-
-
-def _systems_table(items: Sequence[Item], rows: Sequence[Row]) -> str:
-    """The means, those of one measure under each other."""
-    systems = list(by_system(items))
-    found = [row for row in rows if _of_a_system(row)]
-    whats = list(dict.fromkeys(row.what for row in found))
-    lines: list[tuple[str, ...]] = [("mean of stories", "system", "value", "95 % interval", "n")]
-    for what in whats:
-        lines += list(_system_lines(what, [row for row in found if row.what == what], systems))
-    return table(lines, right=(2, 4))
-
-
-def _system_lines(what: str, rows: Sequence[Row], systems: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    name = what.removeprefix(MEAN)
-    for row in sorted(rows, key=lambda row: systems.index(row.of)):
-        yield (_SHORT.get(name, name), row.of, _number(row), _interval(row), str(row.scored.n))
-        name = ""
-
-
-def _number(row: Row) -> str:
-    return _figures(row.scored.value) if isinstance(row.scored, Estimate) else "-"
-
-
-def _figures(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= _WHOLE else figures(value)
-
-
-def _interval(row: Row) -> str:
-    scored = row.scored
-    if not isinstance(scored, Estimate):
-        return scored.reason
-    return "none" if scored.low is None or scored.high is None else f"{_figures(scored.low)} to {_figures(scored.high)}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _WIDE else "…" + name[1 - _WIDE :]

@@ -1,4 +1,4 @@
-"""`fabula eval meta`."""
+"""`fabula lab meta`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ class Comparing:
     rater: Annotated[str, typer.Option(metavar="NAME", help="One rater of VERDICTS only.")] = ""
     evaluator: Annotated[str, typer.Option(metavar="NAME", help="One evaluator of VERDICTS only.")] = ""
     margin: Annotated[
-        float, typer.Option(min=0, max=0.999, help="By which a weighed choice needs to lead, as of `fabula eval rank`.")
+        float,
+        typer.Option(
+            min=0, max=0.999, help="By which a weighed choice needs to lead, as of `fabula evaluate pairwise`."
+        ),
     ] = MARGIN
     html: Annotated[str, typer.Option(metavar="FILE", help="Write the whole comparison as a page.")] = ""
     csv: Annotated[str, typer.Option("--csv", metavar="FILE", help="Every number as a line of CSV.")] = ""

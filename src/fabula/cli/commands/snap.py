@@ -119,7 +119,7 @@ def _answers(
         str, typer.Option("--out", "-o", metavar="FILE", help="Ratings; those in it already stay.")
     ] = "people.jsonl",
 ) -> None:
-    """Read filled-in surveys as ratings, for `fabula eval meta`; means of each system with their intervals."""
+    """Read filled-in surveys as ratings, for `fabula lab meta`; means of each system with their intervals."""
     terminal = terminal_of(common)
     if a.strip() == b.strip():
         raise UsageError(f"A and B are both {a!r}. Say which system each of them was.")
@@ -137,7 +137,7 @@ def _answers(
     rows = list(means_of([one for one in ratings if one.prompt == prompt]))
     terminal.say(table([("system", "question", "mean", "95 % interval", "n"), *rows], right=(2, 4)))
     terminal.say(f"\n{counted(len(forms), 'form')} read; {near(target)} holds {counted(len(ratings), 'rating')}.")
-    terminal.advise("Next: `fabula eval meta` puts them beside a judge's.")
+    terminal.advise("Next: `fabula lab meta` puts them beside a judge's.")
     terminal.document({"ratings": str(target), "forms": len(forms), "means": [list(row) for row in rows]})
 
 

@@ -72,7 +72,7 @@ class _Making:
         Literal["pairwise", "chat", "findings", "comments", "rubric"],
         typer.Option(
             help="Two stories side by side; two characters to talk with; findings of `fabula check`; comments of "
-            "`fabula eval review`; one story at a time."
+            "`fabula evaluate editorial`; one story at a time."
         ),
     ] = "pairwise"
     title: Annotated[str, typer.Option(metavar="TEXT", help="As raters see it.")] = "A reading study"
@@ -94,7 +94,7 @@ def _new(
         list[str] | None,
         typer.Argument(
             metavar="[SOURCE]...",
-            help="Stories as for `fabula eval rank`: DIR/SYSTEM/PROMPT.md, files, projects, experiments; projects for "
+            help="Stories as for `fabula evaluate`: DIR/SYSTEM/PROMPT.md, files, projects, experiments; projects for "
             "chat and findings; the folder of a check or review.",
             show_default=False,
         ),

@@ -218,7 +218,7 @@ def _how(ratings: Sequence[Rating], verdicts: Sequence[Choice], config: Config) 
         "order consistency": "share of pairs on which the verdicts in the two orders prefer the same story, or both "
         "say the same",
         "agreement of baselines": "share of settled pairs on which the baseline says the same as the judge, half where "
-        "one of them alone ties (as `fabula eval meta` has it)",
+        "one of them alone ties (as `fabula lab meta` has it)",
     }
 
 

@@ -1,6 +1,6 @@
 """From side-by-side ratings, whoever gave them, to choices that can be counted: corrected for the order of showing.
 
-This is the one definition of a verdict: `fabula eval rank`, `fabula eval judge` and `fabula eval meta` all count what
+This is the one definition of a verdict: `fabula evaluate pairwise` and `fabula lab meta` both count what
 `pair_choices` makes of the ratings.
 """
 

@@ -85,7 +85,7 @@ def check(items: Sequence[Item], config: Config) -> None:
             named = f"The prompt {prompt!r} has" if (prompt := stories[0].prompt) else "There are"
             raise UsageError(
                 f"{named} stories of {count} systems, and a judge can be shown {len(LABELS)} at once. Give fewer, or "
-                "compare them in pairs with `fabula eval rank`."
+                "compare them in pairs with `fabula evaluate pairwise`."
             )
 
 

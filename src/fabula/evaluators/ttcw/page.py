@@ -1,4 +1,4 @@
-"""The report as one HTML file: scores with intervals, every test of every story, and each answer one click away."""
+"""The report as sections of a page: scores with intervals, every test of every story, each answer one click away."""
 
 from __future__ import annotations
 
@@ -6,35 +6,27 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabula.base.html import Html, details, figure, html_table, joined, quotation, text
-from fabula.measure.report.page import Section, page, report_section
+from fabula.measure.report.page import Section, report_section
 from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
 
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
     from fabula.stats.estimate import Scored
 
-_METHODS = {
-    "plain": "Questions about each story, answered with yes or no.",
-    "reference": "Comparisons of each story with a reference, by five labels from -2 to 2.",
-    "hybrid": "Originality by questions answered with yes or no, the rest by comparison with a reference.",
-}
 
-
-def as_page(report: Report) -> str:
-    """The whole file."""
+def sections_of(report: Report) -> Iterator[Section]:
+    """A picture of the scores, the tests of each story, and all numbers."""
     names = [story["id"] for story in report.details["stories"]]
     scores = [(name, report.row(name, "score").scored) for name in names]
     total = len(report.details["tests"])
-    sections = [
-        Section("Tests passed", figure(intervals_svg(scores, title=f"Tests passed, of {total}"))),
-        *(Section(name, _story(report, name)) for name in names),
-        report_section(report),
-    ]
-    return page("Torrance tests of creative writing", sections, lead=_METHODS.get(str(report.how["method"]), ""))
+    yield Section("Tests passed", figure(intervals_svg(scores, title=f"Tests passed, of {total}")))
+    for name in names:
+        yield Section(name, _story(report, name))
+    yield report_section(report)
 
 
 def _story(report: Report, name: str) -> Html:
@@ -45,8 +37,8 @@ def _story(report: Report, name: str) -> Html:
         (
             test["dimension"],
             joined(text(test["name"]), _answers(ratings.get(test["id"], []), test["question"])),
-            passed_text(means[f"passed/{test['id']}"]),
-            mean_text(means.get(f"mean/{test['id']}")),
+            _passed(means[f"passed/{test['id']}"]),
+            _mean(means.get(f"mean/{test['id']}")),
         )
         for test in report.details["tests"]
     ]
@@ -68,19 +60,13 @@ def _headline(rating: Rating) -> str:
     return f"{shown}: {rating.shown or rating.unscored}"
 
 
-def passed_text(scored: Scored) -> str:
+def _passed(scored: Scored) -> str:
     """Yes or no, or that there is no outcome."""
     if not isinstance(scored, Estimate):
         return "no outcome"
     return "yes" if scored.value else "no"
 
 
-def mean_text(scored: Scored | None) -> str:
+def _mean(scored: Scored | None) -> str:
     """The mean with its sign; empty where there is none."""
     return f"{scored.value:+z.1f}" if isinstance(scored, Estimate) else ""
-
-
-def counts_of(report: Report, name: str) -> Mapping[str, Scored]:
-    """Score and dimensions of a story, by name."""
-    dimensions = dict.fromkeys(test["id"].partition("/")[0] for test in report.details["tests"])
-    return {what: report.row(name, what).scored for what in (*dimensions, "score")}

@@ -172,7 +172,7 @@ def _by_order(result: Result) -> dict[bool, float]:
 def _baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int) -> list[Row]:
     """What a score has to beat: a judge that always says the same, and measures that read nothing; none for one story.
 
-    Whether the judge beats them can be said only beside people's verdicts: `fabula eval meta`.
+    Whether the judge beats them can be said only beside people's verdicts: `fabula lab meta`.
     """
     if len(items) < 2:  # noqa: PLR2004 - one story is in no order
         return []

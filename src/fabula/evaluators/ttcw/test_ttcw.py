@@ -21,8 +21,9 @@ from fabula.evaluators import find
 from fabula.evaluators.ttcw.algorithm import from_candidates_side
 from fabula.evaluators.ttcw.bank import read_bank
 from fabula.evaluators.ttcw.making import MAKING
-from fabula.evaluators.ttcw.page import as_page
+from fabula.evaluators.ttcw.page import sections_of
 from fabula.measure.items import Item
+from fabula.measure.report.page import page
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.stats.estimate import Estimate, Unscored
@@ -107,7 +108,7 @@ def test_the_wording_is_not_that_of_the_published_tests_and_names_and_order_are(
 async def test_a_report_says_that_other_questions_than_the_published_ones_were_asked(tmp_path: Path) -> None:
     report, _ = await measure([BESIDE], {"judge": "[[A=B]]"}, only="narrative-ending")
     assert report.notes[0].startswith("The questions are fabula's own wording")
-    assert "own wording of the fourteen tests" in as_page(report)
+    assert "own wording of the fourteen tests" in page("Tests", [*sections_of(report)])
     file = tmp_path / "ttcw_all_tests.json"
     file.write_text(json.dumps([PUBLISHED]), encoding="utf-8")
     report, asked = await measure([BESIDE], {"judge": "[[A=B]]"}, tests=str(file))

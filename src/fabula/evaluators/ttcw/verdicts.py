@@ -1,4 +1,4 @@
-"""From the answers to a test to its outcome: the one rule for `fabula eval ttcw` and for `fabula eval meta`."""
+"""From the answers to a test to its outcome: the one rule for `fabula evaluate ttcw` and for `fabula lab meta`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Outcome:
 
 
 def outcomes_in(ratings: Sequence[Rating]) -> list[Outcome]:
-    """The outcome of each test for each story and rater, as `fabula eval ttcw` has it, from its ratings.
+    """The outcome of each test for each story and rater, as `fabula evaluate ttcw` has it, from its ratings.
 
     Ratings without an answer are needed too: they say which order could not be read.
     """

@@ -309,10 +309,10 @@ def _judged(order: Order, folder: str, against: Path | None, beside: Sequence[st
     if order.kind == "rank":
         if not beside:
             raise UsageError("Say `beside` which other projects' stories this one is ranked.")
-        return ["eval", "rank", folder, *beside, "--as-stories"]
+        return ["evaluate", "pairwise", folder, *beside, "--as-stories"]
     if against is None:
         raise UsageError("Say `against` which other project the story is judged.")
-    return ["eval", "judge", folder, str(against)]
+    return ["evaluate", "pairwise", folder, str(against)]
 
 
 def _asks(order: Order) -> bool:
