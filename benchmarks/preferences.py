@@ -61,8 +61,8 @@ def bench(
         seconds = time.monotonic() - began
     steps = trained.work.schedule.steps
     rows = [Row("training and measuring", (seconds / 60,), "min", f"{steps} steps")]
-    found = {_REWARD: trained.accuracies[_REWARD]} | {
-        f"{_REWARD} less {rule}": trained.gains[f"{_REWARD} less {rule}"] for rule in _RULES
+    found = {_REWARD: trained.found["accuracies"][_REWARD]} | {
+        f"{_REWARD} less {rule}": trained.found["gains"][f"{_REWARD} less {rule}"] for rule in _RULES
     }
     for name, scored in found.items():
         least = 0.5 if name == _REWARD else 0.0

@@ -28,7 +28,7 @@ def test_sets_are_listed_with_licence_and_place(cli: Cli, here: Path, monkeypatc
         "tell-me-a-story", "wikiplots", "writing-prompts", "dialogsum",
     }  # fmt: skip
     assert sets["dialogsum"]["set"]["licence"] == "CC BY-NC-SA 4.0"
-    assert sets["dialogsum"]["used_by"] == ["measure", "evaluate", "train summariser"]
+    assert sets["dialogsum"]["used_by"] == ["measure", "evaluate", "train"]
     assert sets["wikiplots"]["bytes"] == len("Lamp\nClock\nIt burns.\nIt dies.\n<EOS>\nIt ticks.\n<EOS>\n")
     assert (sets["hanna"]["here"], sets["hanna"]["bytes"]) == (False, None)
     nowhere = cli("data", "list", "--json")  # is held against its schema
@@ -96,7 +96,7 @@ def test_what_cannot_be_chosen_is_said(cli: Cli, here: Path, options: tuple[str,
 
 def test_a_summariser_is_trained_on_the_set_by_name(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FABULA_DATA", str(small_sets(here / "data")))
-    split = cli("train", "summariser", "dialogsum:train", "--base", "bart", "--out", "made")
+    split = cli("train", "dialogsum:train", "--base", "bart", "--out", "made")
     assert "dialogsum:train is one split, and those to train on and for development are needed" in split.err
     terminal = Terminal()
     assert folder_of(terminal, "dialogsum") == here / "data/dialogsum"

@@ -196,7 +196,7 @@ def test_a_training_keeps_the_packages_off_the_network(tiny_llama: Path, tmp_pat
     ]
     made: Any = {"train": lines[:8], "development": lines[8:]}
     write_data(tmp_path / "data", DataCard("pairs" if kind == "dpo" else "examples"), made)
-    command = ["train", kind, str(tmp_path / "data"), "--base", str(tiny_llama), "--out", str(tmp_path / "out")]
+    command = ["train", str(tmp_path / "data"), "--base", str(tiny_llama), "--out", str(tmp_path / "out")]
     environ = {name: value for name, value in os.environ.items() if not name.endswith("_OFFLINE")}
     ran = subprocess.run(
         [sys.executable, "-c", _ONLINE, *command, "--dry-run"],

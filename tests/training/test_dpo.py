@@ -1,4 +1,4 @@
-"""`fabula train dpo` on a tiny model: from a folder of pairs to an adapter that prefers what was preferred."""
+"""`fabula train` on a tiny model: from a folder of pairs to an adapter that prefers what was preferred."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_known_preference_is_learnt_beyond_what_any_rule_knows(
 ) -> None:
     out = tmp_path / "adapter"
     sets = [word for name, value in QUICK.items() for word in ("--set", f"{name}={value}")]
-    command = ["train", "dpo", str(data), "--base", str(tiny_llama), "--out", str(out), "--json", *sets]
+    command = ["train", str(data), "--base", str(tiny_llama), "--out", str(out), "--json", *sets]
     command += ["--set", "learning_rate=3e-3", "--set", "evaluate_every=4"]
     assert main(command) == 0
     said = json.loads(capsys.readouterr().out)
@@ -125,7 +125,7 @@ def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     sets = [word for name, value in QUICK.items() for word in ("--set", f"{name}={value}")]
     sets += ["--set", "learning_rate=1e-3", "--set", "evaluate_every=3", "--set", "epochs=4", "--set", "patience=0"]
     made(data, [pair(n) for n in range(24)], [pair(n) for n in range(300, 306)])
-    command = ["train", "dpo", str(data), "--base", str(tiny_llama), *sets, "--out"]
+    command = ["train", str(data), "--base", str(tiny_llama), *sets, "--out"]
     assert main([*command, str(tmp_path / "whole")]) == 0
     broken = [*command, str(tmp_path / "broken")]
     kill_in_training(8, broken)
@@ -162,7 +162,7 @@ def test_a_loss_that_is_no_number_keeps_the_checkpoint_before(
 
     monkeypatch.setattr(running._Watch, "logged", broken)
     sets = [word for name, value in QUICK.items() for word in ("--set", f"{name}={value}")]
-    command = ["train", "dpo", str(data), "--base", str(tiny_llama), *sets, "--set", "evaluate_every=2", "--out"]
+    command = ["train", str(data), "--base", str(tiny_llama), *sets, "--set", "evaluate_every=2", "--out"]
     assert main([*command, str(tmp_path / "adapter")]) == 1
     assert "The loss became no number at step 5 of 12" in capsys.readouterr().err
     assert (tmp_path / "adapter" / "adapter_model.safetensors").is_file()
@@ -182,7 +182,7 @@ def test_long_prompts_lose_their_middle_and_pairs_that_teach_nothing_are_left_ou
     assert counts["left out: both replies are the same"] == 1
     assert counts["left out: prompt and reply are longer than 2,048 tokens"] == 1
     assert len(work.train.rows[0].prompt) <= 1024
-    command = ["train", "dpo", str(folder), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), "--dry-run"]
+    command = ["train", str(folder), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), "--dry-run"]
     assert main(command) == 0
     said = capsys.readouterr().out
     assert "1 prompt longer than the limit lost" in said

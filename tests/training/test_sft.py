@@ -1,4 +1,4 @@
-"""`fabula train sft` on a tiny model: from a folder of data to adapters, a room, and what stands beside them."""
+"""`fabula train` on a tiny model: from a folder of data to adapters, a room, and what stands beside them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_room_is_trained_and_says_what_it_gained(
     tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "room"
-    command = ["train", "sft", str(data), "--base", str(tiny_llama), "--out", str(out), "--json", *QUICK]
+    command = ["train", str(data), "--base", str(tiny_llama), "--out", str(out), "--json", *QUICK]
     assert main(command) == 0
     said = capsys.readouterr()
     document = json.loads(said.out)
@@ -106,7 +106,7 @@ def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     tiny_llama: Path, data: Path, tmp_path: Path
 ) -> None:
     settings = ("--set", "steps=12", "--set", "evaluate_every=5", "--set", "learning_rate=0.01", "--shared")
-    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, *settings]
+    command = ["train", str(data), "--base", str(tiny_llama), *QUICK, *settings]
     assert main([*command, "--out", str(tmp_path / "whole")]) == 0
     broken = [*command, "--out", str(tmp_path / "broken")]
     kill_in_training(8, broken)
@@ -117,7 +117,7 @@ def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
 
 
 def test_examples_computed_at_once_change_nothing_but_rounding(tiny_llama: Path, data: Path, tmp_path: Path) -> None:
-    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, "--agents", "plot", "--set", "steps=4"]
+    command = ["train", str(data), "--base", str(tiny_llama), *QUICK, "--agents", "plot", "--set", "steps=4"]
     ways = (("micro_batch=8", "checkpointing=off"), ("micro_batch=1", "checkpointing=on"))
     found = []
     for number, way in enumerate(ways):
@@ -134,7 +134,7 @@ def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(
         if step == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, "--out", str(tmp_path / "out")]
+    command = ["train", str(data), "--base", str(tiny_llama), *QUICK, "--out", str(tmp_path / "out")]
     with monkeypatch.context() as patch:
         patch.setattr(running._Watch, "logged", interrupted)
         assert main(command) == 130
@@ -149,7 +149,7 @@ def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(
 def test_other_data_or_settings_are_refused_until_fresh(
     tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, "--out", str(tmp_path / "out")]
+    command = ["train", str(data), "--base", str(tiny_llama), *QUICK, "--out", str(tmp_path / "out")]
     one = [*command, "--agents", "plot", "--set", "steps=2"]
     assert main(one) == 0
     capsys.readouterr()
@@ -165,7 +165,7 @@ def test_other_data_or_settings_are_refused_until_fresh(
 def test_a_dry_run_says_every_value_and_what_is_cut(
     tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["train", "sft", str(data), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), "--dry-run"]
+    command = ["train", str(data), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), "--dry-run"]
     assert main([*command, "--preset", "faithful", "--set", "prompt_tokens=150", "--set", "completion_tokens=40"]) == 0
     shown = capsys.readouterr().out
     assert "learning_rate      1e-06" in shown
@@ -186,7 +186,7 @@ def test_a_loss_that_is_no_number_leaves_a_usable_adapter(
 
     monkeypatch.setattr(running._Watch, "logged", spoilt)
     out = tmp_path / "out"
-    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, "--out", str(out), "--agents", "plot"]
+    command = ["train", str(data), "--base", str(tiny_llama), *QUICK, "--out", str(out), "--agents", "plot"]
     assert main([*command, "--set", "steps=10"]) == 1
     said = capsys.readouterr().err
     assert "The loss became no number at step 7 of 10, and training stopped. The checkpoint of step 5 has" in said
@@ -219,7 +219,7 @@ def test_too_little_memory_is_refused_with_what_it_needs(
 def test_a_sweep_compares_values_of_a_setting(
     tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["train", "sft", str(data), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), *QUICK, "--shared"]
+    command = ["train", str(data), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), *QUICK, "--shared"]
     trying = [*command, "--set", "steps=4", "--sweep", "learning_rate=1e-7,1e-2", "--json"]
     assert main([*trying, "--dry-run"]) == 0
     planned = json.loads(capsys.readouterr().out)["values"]

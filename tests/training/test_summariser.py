@@ -1,4 +1,4 @@
-"""`fabula train summariser` on a tiny random BART made on the fly, and SNAP's summary role answered by the result."""
+"""`fabula train` on a tiny random BART made on the fly, and SNAP's summary role answered by the result."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def test_a_tiny_bart_is_trained_and_answers_for_snaps_summary_role(
     tiny_bart: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "summariser"
-    command = ["train", "summariser", str(data), "--base", str(tiny_bart), "--out", str(out), "--json", *QUICK]
+    command = ["train", str(data), "--base", str(tiny_bart), "--out", str(out), "--json", *QUICK]
     command += ["--set", "learning_rate=3e-3", "--set", "epochs=6", "--set", "warmup=5", "--set", "evaluate_every=20"]
     assert main(command) == 0
     said = json.loads(capsys.readouterr().out)
@@ -156,7 +156,7 @@ async def told_by_snap(model: Model) -> list[str]:
 def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     tiny_bart: Path, data: Path, tmp_path: Path
 ) -> None:
-    command = ["train", "summariser", str(data), "--base", str(tiny_bart), *QUICK, "--set", "epochs=2"]
+    command = ["train", str(data), "--base", str(tiny_bart), *QUICK, "--set", "epochs=2"]
     command += ["--set", "evaluate_every=6", "--set", "measured=2", "--set", "learning_rate=1e-3", "--out"]
     assert main([*command, str(tmp_path / "whole")]) == 0
     broken = [*command, str(tmp_path / "broken")]
@@ -177,7 +177,7 @@ def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
 def test_what_is_cut_is_counted_and_a_dry_run_names_the_authors_values(
     tiny_bart: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["train", "summariser", str(data), "--base", str(tiny_bart), "--out", str(tmp_path / "out"), "--dry-run"]
+    command = ["train", str(data), "--base", str(tiny_bart), "--out", str(tmp_path / "out"), "--dry-run"]
     command += ["--preset", "faithful"]
     assert main([*command, "--set", "dialogue_tokens=10", "--set", "summary_tokens=5", "--json"]) == 0
     counts = json.loads(capsys.readouterr().out)["counts"]

@@ -87,7 +87,7 @@ def test_rooms_that_are_refused(tmp_path: Path, text: str, message: str) -> None
 
 
 def test_a_folder_that_is_no_room(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"is no room: there is no room\.toml\. `fabula train sft DATA --out DIR`"):
+    with pytest.raises(UsageError, match=r"is no room: there is no room\.toml\. `fabula train DATA --out DIR`"):
         read_room(tmp_path)
 
 

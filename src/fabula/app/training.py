@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.engine.methods import Preset, Presets
+    from fabula.stats.estimate import Scored
     from fabula.training.base import Base
     from fabula.training.examples import DataCard
     from fabula.training.presets import Keep
@@ -138,6 +139,21 @@ class OneWork(Generic[Config, Side]):
     def name(self) -> str:
         """What it is called: its folder's name."""
         return self.asked.out.name
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedOne:
+    """What came of the training of one model.
+
+    Attributes:
+        work: that was done.
+        outcome: how it ended; `None` where an earlier run had finished it.
+        found: what was measured on the development data, by name: of base and tuned model, and the differences.
+    """
+
+    work: OneWork[Any, Any]
+    outcome: Outcome | None
+    found: Mapping[str, Mapping[str, Scored]] = field(default_factory=dict)
 
 
 @dataclass

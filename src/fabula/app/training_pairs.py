@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.training import (
     EVALUATION,
     OneWork,
+    TrainedOne,
     card_facts,
     carried_out,
     ended_sentence,
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.training import Listener, TrainingAsked
-    from fabula.stats.estimate import Scored
     from fabula.training.dpo import PreparedPairs
-    from fabula.training.running import Outcome
     from fabula.training.scoring import Native, ScoredPair
 
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
@@ -74,23 +72,6 @@ def _reasons(parts: Sequence[PreparedPairs]) -> dict[str, int]:
     return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 
 
-@dataclass(frozen=True, slots=True)
-class TrainedPairs:
-    """What came of a training on pairs.
-
-    Attributes:
-        work: that was done.
-        outcome: how it ended; `None` where an earlier run had finished it.
-        accuracies: how often each way of choosing prefers the preferred reply of a development pair.
-        gains: differences of these.
-    """
-
-    work: PairWork
-    outcome: Outcome | None
-    accuracies: Mapping[str, Scored] = field(default_factory=dict)
-    gains: Mapping[str, Scored] = field(default_factory=dict)
-
-
 # before ---------------------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +102,7 @@ def prepare_pairs(asked: TrainingAsked, environ: Mapping[str, str], listener: Li
 # training -------------------------------------------------------------------------------------------------------------
 
 
-def train_pairs(work: PairWork, listener: Listener) -> TrainedPairs:
+def train_pairs(work: PairWork, listener: Listener) -> TrainedOne:
     """Train the adapter, or go on with it; a signal ends it with a checkpoint.
 
     Raises:
@@ -135,11 +116,11 @@ def train_pairs(work: PairWork, listener: Listener) -> TrainedPairs:
         listener.begins(work)
         if record["state"] != "running":
             scored = read_scores(folder / EVALUATION, work.development.pairs)
-            return TrainedPairs(work, None, accuracies(scored), gains(scored))
+            return TrainedOne(work, None, {"accuracies": accuracies(scored), "gains": gains(scored)})
         return _trained(work, record, listener)
 
 
-def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> TrainedPairs:
+def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> TrainedOne:
     folder, since = work.asked.out, time.monotonic()
     machine = same_machine(work, record)
     write_record(folder, record)
@@ -148,7 +129,7 @@ def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> Trai
     keep = work.config.ours.keep
     outcome = carried_out(trainer, work, folder, record, listener, since=since, keep=keep)
     if outcome.ended == "interrupted":
-        return TrainedPairs(work, outcome)
+        return TrainedOne(work, outcome)
     assert outcome.checkpoint is not None  # noqa: S101 - `carried_out` says so
     take_adapter(outcome.checkpoint, folder, work.base, trainer.model)
     listener.measures(work, 0, len(work.development.pairs))
@@ -159,7 +140,7 @@ def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> Trai
     ended = ended_sentence(work, outcome, keep)
     facts = card_facts(work, work, record, agents=work.agents, ended=ended, samples=samples)
     finish(folder, pair_card(facts, right, apart), record, outcome)
-    return TrainedPairs(work, outcome, right, apart)
+    return TrainedOne(work, outcome, {"accuracies": right, "gains": apart})
 
 
 def _write(folder: Path, scored: Sequence[ScoredPair], history: Sequence[Mapping[str, Any]], best: int) -> None:

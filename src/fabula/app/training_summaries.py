@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.training import (
     OneWork,
+    TrainedOne,
     card_facts,
     carried_out,
     ended_sentence,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
     from fabula.app.training import Listener, TrainingAsked
     from fabula.stats.estimate import Scored
-    from fabula.training.running import Outcome
     from fabula.training.scoring import Native
     from fabula.training.summariser import Encoded
 
@@ -76,23 +76,6 @@ class SummaryWork(OneWork["Summariser", "tuple[Encoded, ...]"]):
             "summaries cut": sum(one.target_cut > 0 for one in both),
             "tokens cut from summaries": sum(one.target_cut for one in both),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class TrainedSummariser:
-    """What came of the training of a summary model.
-
-    Attributes:
-        work: that was done.
-        outcome: how it ended; `None` where an earlier run had finished it.
-        rouge: of base, tuned model and trivial summary, and the differences.
-        loss: the difference of development losses.
-    """
-
-    work: SummaryWork
-    outcome: Outcome | None
-    rouge: Mapping[str, Scored] = field(default_factory=dict)
-    loss: Mapping[str, Scored] = field(default_factory=dict)
 
 
 # before ---------------------------------------------------------------------------------------------------------------
@@ -133,7 +116,7 @@ def prepare_summaries(asked: TrainingAsked, environ: Mapping[str, str], listener
 # training -------------------------------------------------------------------------------------------------------------
 
 
-def train_summariser(work: SummaryWork, listener: Listener) -> TrainedSummariser:
+def train_summariser(work: SummaryWork, listener: Listener) -> TrainedOne:
     """Train the summary model, or go on with it; a signal ends it with a checkpoint.
 
     Raises:
@@ -146,11 +129,11 @@ def train_summariser(work: SummaryWork, listener: Listener) -> TrainedSummariser
         record = begin(folder, identity_of("summariser", work, digest, [ROLE]), fresh=work.asked.fresh)
         listener.begins(work)
         if record["state"] != "running":
-            return TrainedSummariser(work, None, *_gained(work, record))
+            return TrainedOne(work, None, _gained(work, record))
         return _trained(work, record, listener)
 
 
-def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> TrainedSummariser:
+def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> TrainedOne:
     folder, since = work.asked.out, time.monotonic()
     machine = same_machine(work, record)
     tokeniser = load_tokeniser(work.base.folder)
@@ -164,17 +147,17 @@ def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> T
     keep = work.config.ours.keep
     outcome = carried_out(trainer, work, folder, record, listener, since=since, keep=keep)
     if outcome.ended == "interrupted":
-        return TrainedSummariser(work, outcome)
+        return TrainedOne(work, outcome)
     assert outcome.checkpoint is not None  # noqa: S101 - `carried_out` says so
     model = _taken(work, outcome.checkpoint, tokeniser).to(machine.device)
     record["tuned"] = losses_of(model, rows, machine)
     record["tuned_summaries"] = _summaries(work, model, tokeniser, listener)
-    rouge, loss = _gained(work, record)
+    found = _gained(work, record)
     write_losses(folder, _measured(work, record), outcome, "Losses")
     ended = ended_sentence(work, outcome, keep)
     facts = card_facts(work, work, record, agents=(ROLE,), ended=ended, samples=_samples(work, record))
-    finish(folder, replace(facts, how=_HOW, results=results(rouge, loss), use=_USE, limits=LIMITS), record, outcome)
-    return TrainedSummariser(work, outcome, rouge, loss)
+    finish(folder, replace(facts, how=_HOW, results=results(**found), use=_USE, limits=LIMITS), record, outcome)
+    return TrainedOne(work, outcome, found)
 
 
 def _summaries(work: SummaryWork, model: Native, tokeniser: Native, listener: Listener) -> dict[str, str]:
@@ -184,11 +167,11 @@ def _summaries(work: SummaryWork, model: Native, tokeniser: Native, listener: Li
     )
 
 
-def _gained(work: SummaryWork, record: Mapping[str, Any]) -> tuple[dict[str, Scored], dict[str, Scored]]:
+def _gained(work: SummaryWork, record: Mapping[str, Any]) -> dict[str, dict[str, Scored]]:
     """ROUGE and loss, as the record of a finished training has them."""
     rouge = rouge_rows([one.dialogue for one in work.measured], record["base_summaries"], record["tuned_summaries"])
     found = differences(_measured(work, record))
-    return rouge, {"loss, tuned less base": found[0].fell}
+    return {"rouge": rouge, "loss": {"loss, tuned less base": found[0].fell}}
 
 
 def _measured(work: SummaryWork, record: Mapping[str, Any]) -> list[Measured]:

@@ -55,7 +55,7 @@ COMMANDS: Final = {
     "lab": Entry("", GROUPS, "Experiments, published tables, injected errors, judges beside people."),
     "study": Entry("study", GROUPS, "Have people rate stories: `new`, `assign`, `serve`, `report`."),
     "data": Entry("data", GROUPS, "List data sets, choose prompts, make training data."),
-    "train": Entry("train", GROUPS, "Fine-tune local models: `sft`, `dpo`, `summariser`."),
+    "train": Entry("train", STORY, "Fine-tune a local model on examples, pairs or dialogues."),
     "learn": Entry("learn", GROUPS, "Learn from your edits and choices what you prefer."),
     "models": Entry("models", SETTING_UP, "List models; fetch one, or check that one answers."),
     "systems": Entry("systems", SETTING_UP, "List the writing systems, or describe one."),

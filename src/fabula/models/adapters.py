@@ -157,7 +157,7 @@ def read_room(where: Path) -> tuple[Room, dict[str, Path]]:
     """
     path = where / ROOM if where.is_dir() else where
     if not path.is_file():
-        raise UsageError(f"{where} is no room: there is no {ROOM}. `fabula train sft DATA --out DIR` makes one.")
+        raise UsageError(f"{where} is no room: there is no {ROOM}. `fabula train DATA --out DIR` makes one.")
     try:
         data = parse(read_bytes(path, _LARGEST).decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

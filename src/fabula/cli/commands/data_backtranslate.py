@@ -193,7 +193,7 @@ def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
         terminal.message(f"... and {len(made.left_out) - _SHOWN} more; left-out.jsonl has all.")
     say_bill(terminal, bill)
     if sides["train"]:
-        terminal.advise(f"Next: `fabula train sft {near(task.folder)} --base MODEL --out ROOM`.")
+        terminal.advise(f"Next: `fabula train {near(task.folder)} --base MODEL --out ROOM`.")
     else:
         terminal.message(f"No story gave an example; {near(task.folder / LEFT_OUT)} says why.")
     terminal.document(

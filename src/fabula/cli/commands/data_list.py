@@ -20,7 +20,7 @@ _STORIES: Final = ("measure", "check", "evaluate", "data backtranslate")
 _USES: Final[Mapping[Holds, tuple[str, ...]]] = {
     "stories and prompts": (*_STORIES, "data choose", "lab experiment"),
     "stories": _STORIES,
-    "dialogues": ("measure", "evaluate", "train summariser"),
+    "dialogues": ("measure", "evaluate", "train"),
     "numbers": ("lab reproduce",),
 }
 

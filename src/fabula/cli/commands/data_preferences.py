@@ -97,7 +97,7 @@ def preferences(
     if len(gathered.pairs) < LEAST:
         terminal.message(f"These are few: training needs {LEAST} pairs at least, and learns something from hundreds.")
     else:
-        terminal.advise(f"Next: `fabula train dpo {near(folder)} --base MODEL --out DIR`.")
+        terminal.advise(f"Next: `fabula train {near(folder)} --base MODEL --out DIR`.")
     terminal.document({"out": str(folder), **card.counts})
 
 

@@ -1,122 +1,259 @@
-"""`fabula train`: the group, and `sft`, supervised fine-tuning of an adapter for each agent."""
+"""`fabula train`: adapters from examples or pairs, a summary model from dialogues; the data says which."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from fabula.app.training import ended_sentence
 from fabula.app.training_examples import ExamplesAsked, prepare, prepare_sweep, sweep, train_all
+from fabula.app.training_pairs import prepare_pairs, train_pairs
+from fabula.app.training_summaries import prepare_summaries, train_summariser
 from fabula.base.errors import UsageError
-from fabula.cli.commands.train_dpo import dpo
-from fabula.cli.commands.train_summariser import summariser
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Output, bundled
+from fabula.cli.options import Output, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import near
+from fabula.cli.stopping import StoppedError
+from fabula.cli.stories import folder_of
 from fabula.cli.terminal import table
-from fabula.cli.training import (
-    GB,
-    Training,
-    TrainingProgress,
-    cuts,
-    fail_if_not_finite,
-    finished_before,
-    interruptible,
-    licences,
-    machine_line,
-    outcome_data,
-    plan_data,
-    say_fresh,
-    settings_table,
-    steps_line,
-    stop_if_interrupted,
-    work_data,
-)
+from fabula.cli.training import TrainingProgress, cuts, given_values, interruptible, sizes
+from fabula.data.dialogsum import splits
+from fabula.engine.methods import settings_of, values_of
+from fabula.measure.report.page import estimate_cells
 from fabula.stats.estimate import Estimate, figures
+from fabula.training.examples import CARD, read_card
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from fabula.app.training_examples import Prepared, Trained
+    from fabula.app.training import Job, TrainedOne, Work
+    from fabula.app.training_examples import Part, Prepared, Trained
+    from fabula.app.training_pairs import PairWork
+    from fabula.app.training_summaries import SummaryWork
     from fabula.cli.terminal import Terminal
+    from fabula.training.examples import Kind
+    from fabula.training.presets import Keep
     from fabula.training.report import Difference
+    from fabula.training.running import Outcome
 
-_HELP: Final = "Fine-tune adapters of a local model on data of `fabula data`."
-train = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
+_GB: Final = 1e9
+_BASE: Final = "smollm2"
+_HEADS: Final = {
+    "accuracies": "development pairs: prefers by",
+    "gains": "differences",
+    "rouge": "development dialogues",
+    "loss": "differences",
+}
 
 
-train.command("dpo")(dpo)
-train.command("summariser")(summariser)
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What every kind of training takes."""
 
-
-@train.command("sft")
-@bundled
-def _sft(
-    common: Output,
-    training: Training,
-    agents: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Agents to train.", show_default="all in the data")
-    ] = "",
-    shared: Annotated[bool, typer.Option("--shared", help="One adapter for all agents.")] = False,  # noqa: FBT002 - typer's form of a flag
-    tried: Annotated[
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="Examples, pairs (folders of `fabula data`) or dialogues: dialogsum.")
+    ]
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for what is trained.")]
+    base: Annotated[
         str,
         typer.Option(
-            "--sweep", metavar="FIELD=A,B,...", help="Train with each of these values, and compare; makes no room."
+            metavar="MODEL",
+            help="A known model, embedded:FILE.gguf, a folder, hf:OWNER/NAME; of dialogues an encoder-decoder.",
+            show_default=_BASE,
         ),
-    ] = "",
-) -> None:
-    """Train an adapter for each agent on examples of what it should say; the loss is on the reply alone."""
+    ] = ""
+    preset: Annotated[
+        Literal["faithful", "improved"], typer.Option(help="The paper's values, or ours for small data.")
+    ] = "improved"
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A setting. Repeatable.")] = (
+        None
+    )
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew where a training is in the folder.")] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say every setting, steps and memory, and train nothing.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class OfAdapters:
+    """What is said of adapters alone."""
+
+    gguf: Annotated[
+        str, typer.Option(metavar="FILE", help="The base as a GGUF file, where --base is a folder or of the hub.")
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OfExamples:
+    """What is said of a training on examples alone."""
+
+    agents: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Examples: agents to train.", show_default="all in the data")
+    ] = ""
+    shared: Annotated[bool, typer.Option("--shared", help="Examples: one adapter for all agents.")] = False
+    sweep: Annotated[
+        str,
+        typer.Option(metavar="FIELD=A,B,...", help="Examples: train with each of these values, and compare; no room."),
+    ] = ""
+
+
+@bundled
+def train(common: Output, training: Training, adapters: OfAdapters, examples: OfExamples) -> None:
+    """Fine-tune a local model on data: adapters on examples or preferred pairs, a summary model on dialogues."""
     terminal = terminal_of(common)
-    names = tuple(name.strip() for name in agents.split(",") if name.strip())
-    asked = ExamplesAsked(**training.given, agents=names, shared=shared)
+    data = folder_of(terminal, training.data)
+    kind = _kind_of(data)
+    if kind != "examples":
+        refuse(f"{training.data} holds {kind}", examples)
+    if kind == "dialogues":
+        refuse("a summary model is trained as a whole", adapters)
+        if not training.base:
+            raise UsageError("Dialogues train a summary model. Name an encoder-decoder, as BART, with --base.")
+    asked = ExamplesAsked(
+        data,
+        training.base or _BASE,
+        Path(training.out),
+        training.preset,
+        given_values(training.set_ or ()),
+        training.fresh,
+        Path(adapters.gguf) if adapters.gguf else None,
+        agents=tuple(name.strip() for name in examples.agents.split(",") if name.strip()),
+        shared=examples.shared,
+    )
+    if kind != "examples":
+        _train_one(terminal, asked, kind, dry_run=training.dry_run)
+    elif examples.sweep:
+        _sweep(terminal, asked, examples.sweep, dry_run=training.dry_run)
+    else:
+        _train_agents(terminal, asked, dry_run=training.dry_run)
+
+
+def _kind_of(data: Path) -> Kind:
+    """What a folder holds, by its card; dialogues need none. Of no data the reader of examples says what is missing."""
+    if (data / CARD).is_file():
+        return read_card(data).kind
+    return "dialogues" if data.is_dir() and splits(data) else "examples"
+
+
+# one model, on pairs or dialogues -------------------------------------------------------------------------------------
+
+
+def _train_one(terminal: Terminal, asked: ExamplesAsked, kind: Kind, *, dry_run: bool) -> None:
     progress = TrainingProgress(terminal)
-    listener = progress.listener
-    if tried:
-        _sweep(terminal, progress, asked, tried, dry_run=training.dry_run)
-        return
-    prepared = prepare(asked, os.environ, listener)
-    licences(terminal, prepared.data.sources, prepared.base)
-    if training.dry_run:
-        say_fresh(terminal, asked.out, fresh=training.fresh)
-        terminal.say(_announced(prepared))
-        terminal.document(_plan_data(prepared))
+    work: PairWork | SummaryWork
+    if kind == "pairs":
+        work = pairs = prepare_pairs(asked, os.environ, progress.listener)
+        more: dict[str, Any] = {"agents": list(pairs.agents)}
+    else:
+        work = dialogues = prepare_summaries(asked, os.environ, progress.listener)
+        more = {}
+    _licences(terminal, work)
+    if dry_run:
+        _say_fresh(terminal, asked)
+        takes = f"{near(asked.out)}: {sizes(work.counts())}, {_takes(work)}"
+        lines = [takes, *(f"  {line}" for line in cuts(work.counts())), "", _machine_line(work)]
+        terminal.say("\n".join([_settings_table(work), "", *lines]))
+        terminal.document(_plan_data(work, **more, **_work_data(work, asked.out)))
         return
     with interruptible(progress):
-        trained = train_all(prepared, listener)
-    _stop_if_interrupted(trained, asked)
-    terminal.say(_told([found for one in trained for found in one.differences]))
-    _advise(terminal, prepared, trained)
-    terminal.document(_data(prepared, trained))
-    fail_if_not_finite(terminal, {one.part.name: (one.part, one.outcome) for one in trained}, "best")
+        done = (
+            train_pairs(pairs, progress.listener) if kind == "pairs" else train_summariser(dialogues, progress.listener)
+        )
+    _stop_if_interrupted(done.outcome, work.name, asked.out)
+    for name, found in done.found.items():
+        rows = [(what, *estimate_cells(scored)) for what, scored in found.items()]
+        terminal.say(table([(_HEADS[name], "", "95 % interval", "n"), *rows], right=(1, 2, 3)) + "\n")
+    if kind == "pairs":
+        terminal.say("A tie is a half. Intervals are over groups.")
+    _advise_one(terminal, done, [f"--adapter {agent}={near(asked.out)}" for agent in more.get("agents", ())])
+    measured = {name: {what: scored.as_data() for what, scored in found.items()} for name, found in done.found.items()}
+    terminal.document(_outcome_data(asked.out, done.outcome) | measured)
+    _fail_if_not_finite(terminal, {work.name: (work, done.outcome)}, work.config.ours.keep)
 
 
-# what is said ---------------------------------------------------------------------------------------------------------
+def _advise_one(terminal: Terminal, done: TrainedOne, adapters: Sequence[str]) -> None:
+    folder = near(done.work.asked.out)
+    if done.outcome is None:
+        _say_finished(terminal, done.work.asked.out)
+    terminal.advise(f"{folder} has a model card, README.md, with samples.")
+    if not adapters:
+        terminal.advise(f"Next: `fabula write BRIEF --system snap --model summariser=seq2seq:{folder}`.")
+    elif done.work.base.gguf is not None:
+        terminal.advise(f"Next: `fabula write BRIEF {' '.join(adapters)}` writes with it.")
 
 
-def _announced(prepared: Prepared) -> str:
-    """A dry run: settings, and what each adapter takes."""
-    return "\n".join((settings_table(prepared.config), "", _works(prepared)))
+# an adapter for each agent, on examples -------------------------------------------------------------------------------
+
+
+def _train_agents(terminal: Terminal, asked: ExamplesAsked, *, dry_run: bool) -> None:
+    progress = TrainingProgress(terminal)
+    prepared = prepare(asked, os.environ, progress.listener)
+    _licences(terminal, prepared)
+    if dry_run:
+        _say_fresh(terminal, asked)
+        terminal.say(f"{_settings_table(prepared)}\n\n{_works(prepared)}")
+        terminal.document(_adapters_data(prepared))
+        return
+    with interruptible(progress):
+        trained = train_all(prepared, progress.listener)
+    _stop_agents_if_interrupted(trained, asked)
+    terminal.say(_losses_table([found for one in trained for found in one.differences]))
+    if all(one.outcome is None for one in trained):
+        _say_finished(terminal, asked.out)
+    terminal.advise(f"Each folder below {near(asked.out)} has a model card, README.md, with samples.")
+    if prepared.base.gguf is not None:
+        terminal.advise(f"Next: `fabula write BRIEF --adapter {near(asked.out)}` writes with them.")
+    terminal.document({"out": str(asked.out), "adapters": [_trained_data(one) for one in trained]})
+    _fail_if_not_finite(terminal, {one.part.name: (one.part, one.outcome) for one in trained}, "best")
+
+
+def _sweep(terminal: Terminal, asked: ExamplesAsked, said: str, *, dry_run: bool) -> None:
+    """Train with each value of a setting, and show what came of each; in a dry run, say what each takes."""
+    name, _, listed = said.partition("=")
+    name, values = name.strip(), [value.strip() for value in listed.split(",") if value.strip()]
+    if not values:
+        raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
+    progress = TrainingProgress(terminal)
+    prepared = prepare_sweep(asked, name, values, os.environ, progress.listener)
+    first = prepared[values[0]]
+    _licences(terminal, first)
+    if dry_run:
+        _say_fresh(terminal, asked)
+        terminal.say(_settings_table(first))
+        for value, one in prepared.items():
+            terminal.say(f"\n{name} = {value}\n{_works(one)}")
+        terminal.document({"setting": name, "values": [_adapters_data(one) for one in prepared.values()]})
+        return
+    with interruptible(progress):
+        found = sweep(name, prepared, progress.listener)
+    _stop_agents_if_interrupted(found[-1].trained, asked)
+    rows = [one.difference for one in found]
+    best = min(rows, key=lambda row: row.tuned)
+    terminal.say(_losses_table(rows, name))
+    terminal.say(f"\nThe lowest loss is that of {name} = {best.agent} ({best.verdict} than the base).")
+    terminal.document(
+        {"setting": name, "values": [_difference_data(row, "value") for row in rows], "lowest": best.agent}
+    )
 
 
 def _works(prepared: Prepared) -> str:
     """What each adapter takes, and on what it is computed."""
-    parts = []
+    lines = []
     for part in prepared.parts:
         counts = part.counts()
-        parts.append(
-            f"{near(part.folder)}: {counted(counts['examples'], 'example')} + {counts['development examples']}, "
-            f"{steps_line(part, counts)}, {counts['tokens learnt']:,} tokens learnt; "
-            f"about {part.bytes_needed / GB:.1f} GB"
-        )
-        parts += [f"  {line}" for line in cuts(counts)]
-    parts.append(f"\n{machine_line(prepared.parts[0].machine)}")
-    return "\n".join(parts)
+        examples = f"{counted(counts['examples'], 'example')} + {counts['development examples']}"
+        lines.append(f"{near(part.folder)}: {examples}, {counts['tokens learnt']:,} tokens learnt, {_takes(part)}")
+        lines += [f"  {line}" for line in cuts(counts)]
+    return "\n".join([*lines, "", _machine_line(prepared.parts[0])])
 
 
-def _told(found: Sequence[Difference], head: str = "agent") -> str:
-    """The report: development losses under base and tuned model."""
+def _losses_table(found: Sequence[Difference], head: str = "agent") -> str:
+    """Development losses under base and tuned model."""
     rows = [(head, "base", "tuned", "difference", "95 % interval", "n", "")]
     for one in found:
         interval, n = "none", ""
@@ -133,80 +270,119 @@ def _told(found: Sequence[Difference], head: str = "agent") -> str:
     )
 
 
-def _sweep(terminal: Terminal, progress: TrainingProgress, asked: ExamplesAsked, said: str, *, dry_run: bool) -> None:
-    """Train with each value of a setting, and show what came of each; in a dry run, say what each takes."""
-    name, _, listed = said.partition("=")
-    values = [value.strip() for value in listed.split(",") if value.strip()]
-    if not values:
-        raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
-    prepared = prepare_sweep(asked, name.strip(), values, os.environ, progress.listener)
-    first = prepared[values[0]]
-    licences(terminal, first.data.sources, first.base)
-    if dry_run:
-        say_fresh(terminal, asked.out, fresh=asked.fresh)
-        terminal.say(settings_table(first.config))
-        for value, one in prepared.items():
-            terminal.say(f"\n{name.strip()} = {value}\n{_works(one)}")
-        terminal.document({"setting": name.strip(), "values": [_plan_data(one) for one in prepared.values()]})
-        return
-    with interruptible(progress):
-        found = sweep(name.strip(), prepared, progress.listener)
-    _stop_if_interrupted(found[-1].trained, asked)
-    rows = [one.difference for one in found]
-    best = min(rows, key=lambda row: row.tuned)
-    terminal.say(_told(rows, name.strip()))
-    terminal.say(f"\nThe lowest loss is that of {name.strip()} = {best.agent} ({best.verdict} than the base).")
-    terminal.document(
-        {
-            "setting": name.strip(),
-            "values": [
-                {"value": row.agent, "base": row.base, "tuned": row.tuned, "verdict": row.verdict}
-                | {"difference": row.fell.as_data()}
-                for row in rows
-            ],
-            "lowest": best.agent,
-        }
-    )
-
-
-def _advise(terminal: Terminal, prepared: Prepared, trained: Sequence[Trained]) -> None:
-    if all(one.outcome is None for one in trained):
-        finished_before(terminal, prepared.asked.out)
-    terminal.advise(f"Each folder below {near(prepared.asked.out)} has a model card, README.md, with samples.")
-    if prepared.base.gguf is not None:
-        terminal.advise(f"Next: `fabula write BRIEF --adapter {near(prepared.asked.out)}` writes with them.")
-
-
-def _stop_if_interrupted(trained: Sequence[Trained], asked: ExamplesAsked) -> None:
+def _stop_agents_if_interrupted(trained: Sequence[Trained], asked: ExamplesAsked) -> None:
     if trained:
-        stop_if_interrupted(trained[-1].outcome, trained[-1].part.name, asked.out)
+        _stop_if_interrupted(trained[-1].outcome, trained[-1].part.name, asked.out)
 
 
-def _plan_data(prepared: Prepared) -> dict[str, Any]:
+def _adapters_data(prepared: Prepared) -> dict[str, Any]:
     adapters = [
-        {"name": part.name, "agents": list(part.agents), **work_data(part, part.folder)} for part in prepared.parts
+        {"name": part.name, "agents": list(part.agents), **_work_data(part, part.folder)} for part in prepared.parts
     ]
-    return plan_data(prepared, adapters=adapters)
+    return _plan_data(prepared, adapters=adapters)
 
 
-def _data(prepared: Prepared, trained: Sequence[Trained]) -> dict[str, Any]:
+def _trained_data(one: Trained) -> dict[str, Any]:
+    agents = [_difference_data(found, "agent") for found in one.differences]
+    return {"name": one.part.name, **_outcome_data(one.part.folder, one.outcome), "agents": agents}
+
+
+def _difference_data(row: Difference, called: str) -> dict[str, Any]:
+    data = {called: row.agent, "base": row.base, "tuned": row.tuned, "verdict": row.verdict}
+    return data | {"difference": row.fell.as_data()}
+
+
+# what is said of any training -----------------------------------------------------------------------------------------
+
+
+def _licences(terminal: Terminal, job: Job) -> None:
+    for source in job.data.sources:
+        terminal.advise(f"Data: {source.title or source.name}. Licence: {source.licence or 'not stated'}.")
+    terminal.advise(f"Base: {job.base.name}. Licence: {job.base.licence}.")
+
+
+def _say_fresh(terminal: Terminal, asked: ExamplesAsked) -> None:
+    if asked.fresh:
+        terminal.advise(f"With --fresh, what an earlier training left in {near(asked.out)} would be removed first.")
+
+
+def _say_finished(terminal: Terminal, out: Path) -> None:
+    terminal.message(f"{near(out)} was finished already, so nothing was trained. --fresh begins anew.")
+
+
+def _settings_table(job: Job) -> str:
+    """Every setting of a training beside the paper's."""
+    paper = values_of(type(job.config).faithful())
+    rows = [("setting", "value", "the paper's", "")]
+    for setting in settings_of(job.config):
+        said = paper[setting.name]
+        its = "" if setting.group != "paper" else "the same" if said == setting.value else _text(said)
+        rows.append((setting.name, _text(setting.value), its, "" if setting.group == "paper" else "not in the paper"))
+    return table(rows)
+
+
+def _text(value: object) -> str:
+    return ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)
+
+
+def _takes(work: PairWork | SummaryWork | Part) -> str:
+    """How long a training is, and what memory it takes."""
+    steps = f"{counted(work.schedule.steps, 'step')} of {work.schedule.batch} ({work.machine.micro_batch} at once)"
+    return f"{steps}, longest {work.counts()['longest in tokens']:,} tokens; about {work.bytes_needed / _GB:.1f} GB"
+
+
+def _machine_line(work: Work) -> str:
+    machine = work.machine
+    twice = ", activations computed twice" if machine.checkpointing else ""
+    return f"On {machine.device}, in {'bfloat16' if machine.bfloat16 else 'float32'}{twice}."
+
+
+def _plan_data(job: Job, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return {"preset": job.asked.preset, "base": job.base.name, "settings": values_of(job.config), **more}
+
+
+def _work_data(work: PairWork | SummaryWork | Part, folder: Path) -> dict[str, Any]:
     return {
-        "out": str(prepared.asked.out),
-        "adapters": [
-            {
-                "name": one.part.name,
-                **outcome_data(one.part.folder, one.outcome),
-                "agents": [
-                    {
-                        "agent": found.agent,
-                        "base": found.base,
-                        "tuned": found.tuned,
-                        "difference": found.fell.as_data(),
-                        "verdict": found.verdict,
-                    }
-                    for found in one.differences
-                ],
-            }
-            for one in trained
-        ],
+        "folder": str(folder),
+        "steps": work.schedule.steps,
+        "bytes": work.bytes_needed,
+        "machine": asdict(work.machine),
+        "counts": work.counts(),
     }
+
+
+def _outcome_data(folder: Path, outcome: Outcome | None) -> dict[str, Any]:
+    return {
+        "folder": str(folder),
+        "ended": outcome.ended if outcome else "before",
+        "step": outcome.step if outcome else None,
+        "taken": outcome.taken if outcome else None,
+    }
+
+
+def _fail_if_not_finite(terminal: Terminal, ended: Mapping[str, tuple[Work, Outcome | None]], keep: Keep) -> None:
+    """End the command with 1 where a loss was no number, and say so of each training, by its name.
+
+    Raises:
+        Exit: one was.
+    """
+    broken = {name: (work, end) for name, (work, end) in ended.items() if end is not None and end.ended == "not finite"}
+    for name, (work, outcome) in broken.items():
+        terminal.message(f"fabula: {name}: {ended_sentence(work, outcome, keep)}")
+    if broken:
+        terminal.advise("A lower rate helps most often: --set learning_rate=1e-5 --fresh.")
+        raise typer.Exit(1)
+
+
+def _stop_if_interrupted(outcome: Outcome | None, name: str, out: Path) -> None:
+    """End the command where a signal ended the training.
+
+    Raises:
+        StoppedError: it did.
+    """
+    if outcome is not None and outcome.ended == "interrupted":
+        raise StoppedError(
+            f"Stopped at step {outcome.step} of {name}, with a checkpoint in {near(out)}. The same command goes on "
+            "from there.",
+            outcome.signal,
+        )
