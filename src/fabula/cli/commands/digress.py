@@ -11,7 +11,6 @@ import typer
 
 from fabula.app.bills import dollars
 from fabula.app.digressing import KINDS, Schedule, Simulation, kinds_of
-from fabula.app.digressing.pages import as_markdown, beside_each_other, trivial
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.cli import completing
@@ -21,17 +20,18 @@ from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Judges, Limits, Output, Performers, bundled
 from fabula.cli.progress import counted
+from fabula.cli.reports import say_report
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.craft.narratives import parties_of
 from fabula.evaluators import find
+from fabula.measure.report.page import page
 from fabula.project.casting import SERVERS, full_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.measure.report import Report
 
 _PLAYER = "The simulated player"
 
@@ -70,7 +70,6 @@ class Straying:
     judge: Annotated[
         str, typer.Option(metavar="SPEC", help="Model that says whether a turn is back; default: shared words alone.")
     ] = ""
-    estimate: Annotated[bool, typer.Option("--estimate", hidden=True, help="As --dry-run.")] = False
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder for everything.", show_default="digressions")
     ] = "digressions"
@@ -103,15 +102,18 @@ def digress(
     evaluating = _evaluating(terminal, straying, performers, limits)
     bill = evaluating.bill
     work = Digressing(terminal, folder, wanted, settings, limits, bill)
-    if limits.dry_run or straying.estimate:
+    if limits.dry_run:
         _show_estimate(terminal, work, straying)
         return
     make_folder(folder, "Choose another with --out.")
     write_atomically(folder / ASKED, json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
     items = work.run("the same command")
     report = evaluating.run(items)
-    _show(terminal, report, tuple(settings), folder)
+    file = folder / "linearity.html"
+    write_atomically(file, page("Digressions", evaluating.evaluator.sections(report)))
+    say_report(terminal, report, items)
     evaluating.show_bill()
+    terminal.advise(f"Every digression with the turns after it: {near(file)}")
     terminal.document({"folder": str(folder), **report.as_data(), **evaluating.bill.as_data()})
 
 
@@ -140,16 +142,6 @@ def _evaluating(terminal: Terminal, straying: Straying, performers: Performers, 
         out=straying.out,
     )
     return Evaluating(terminal, evaluator, judges, limits)
-
-
-def _show(terminal: Terminal, report: Report, systems: Sequence[str], folder: Path) -> None:
-    page = folder / "linearity.md"
-    write_atomically(page, as_markdown(report, systems))
-    terminal.say(table(beside_each_other(report, systems)))
-    terminal.say("\n" + table(trivial(report)))
-    for note in report.notes:
-        terminal.say(f"\n{note}")
-    terminal.advise(f"Every digression with the turns after it: {near(page)}")
 
 
 def _show_estimate(terminal: Terminal, work: Digressing, straying: Straying) -> None:

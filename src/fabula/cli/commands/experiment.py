@@ -25,6 +25,7 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import LivePicture, counted, duration
+from fabula.cli.reports import rows_tables
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
@@ -42,9 +43,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.events import Event
 
-_ROWS = 12  # of an evaluator, in the terminal; the report has all
 _MOST: Final = 6
-_WHOLE: Final = "/overall"  # what is said of stories as a whole stands first
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,6 @@ class Running:
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what is left to do and its cost; ask nobody, write nothing.")
     ] = False
-    estimate: Annotated[bool, typer.Option("--estimate", hidden=True, help="As --dry-run.")] = False
     budget_tokens: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Most tokens of the experiment, earlier sessions included.")
     ] = None
@@ -94,7 +92,7 @@ def experiment(
         hear=watch.hear,
         ended=watch.ended,
     )
-    if running.dry_run or running.estimate:
+    if running.dry_run:
         _show_forecast(terminal, found, asyncio.run(forecast(found, how)), file)
         return
     if not (terminal.quiet or terminal.json):
@@ -172,10 +170,7 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
         rows.append((contender.label, f"{done} of {len(runs)}", *shown))
     terminal.say("Means over finished stories, with 95 % intervals by brief:\n\n" + table(rows))
     for label, report in results.reports.items():
-        measured = sorted(results.measured(report), key=lambda row: not row.what.endswith(_WHOLE))
-        lines = [(row.of, row.what, str(row.scored)) for row in measured[:_ROWS]]
-        more = f"\n… {len(measured) - _ROWS} more in {near(written['html'])}" if len(measured) > _ROWS else ""
-        terminal.say(f"\n{label}\n" + table(lines) + more)
+        terminal.say(f"\n{label}\n{rows_tables(results.measured(report))}")
     wrong = list(failures(results))
     if wrong:
         terminal.say("\nFailed (--retry tries runs again):\n" + "\n".join(f"  {line}" for line in wrong))

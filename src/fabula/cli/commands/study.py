@@ -6,7 +6,7 @@ import asyncio
 import csv
 import io
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -35,27 +35,23 @@ from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Caps, Output, bundled
 from fabula.cli.progress import counted
+from fabula.cli.reports import rows_tables
 from fabula.cli.serving import check_packages
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
 from fabula.cli.stories import Selecting, stories_of
-from fabula.cli.terminal import table
-from fabula.evaluators.pairwise.page import rows_on
 from fabula.measure.ratings import read_ratings
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Study
 from fabula.server.running import listening
-from fabula.stats.estimate import Estimate, estimate_cells
-from fabula.stats.meta import PEOPLE
 from fabula.stats.verdicts import JUDGE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fabula.cli.terminal import Terminal
     from fabula.measure.report import Report, Row
     from fabula.measure.studies.assigning import Shares
-    from fabula.stats.estimate import Scored
 
 _HELP: Final = "Have people rate stories, talk with characters or verify findings and comments; see what they found."
 PORT: Final = 8732
@@ -380,44 +376,20 @@ def _report(
     rated = Study.open(Path(folder))
     report = study_report(rated, read_ratings(Path(judge)) if judge else (), judge or "the study's judge")
     found = write_report(rated, report, Path(out or folder))
-    for part in _tables(report):
-        terminal.say(f"{part}\n")
+    terminal.say(rows_tables(_main_rows(report)) + "\n")
     for note in report.notes:
         terminal.say(terminal.wrapped(f"Note: {note}"))
     terminal.advise(f"\nEvery number with its interval, and the comments: {near(found.files[0])}")
     terminal.document(found.to_dict())
 
 
-def _tables(report: Report) -> list[str]:
-    """The main numbers, for the terminal."""
-    parts = []
-    for question in report.details.get("questions", ()):
-        strengths = rows_on(report, question, what="strength")
-        parts.append(_rows((question, "strength", "95 % interval", "prompts"), strengths))
-    means = [row for row in report.rows if row.what.startswith(("mean/", "share ", "precision", "agreement rate"))]
-    if means:
-        parts.append(_rows(("of", "", "value", "95 % interval", "n"), means, named=True))
-    people = {tuple(row.what.split("/")): row.scored for row in report.rows if row.of == PEOPLE and "/" in row.what}
-    parts += _columns("people", {(question, what): scored for (what, question), scored in people.items()})
-    start = "judge beside people/"
-    beside = [
-        row for row in report.rows if row.of == JUDGE and row.what.startswith(start) and row.what.endswith(_SHORT)
-    ]
-    judged = {tuple(row.what.removeprefix(start).split(": ", 1)): row.scored for row in beside}
-    return [*parts, *_columns("the judge", judged)]
-
-
-def _columns(head: str, found: dict[tuple[str, ...], Scored]) -> list[str]:
-    """A line for each question, a column for each measure; nothing where nothing is measured."""
-    questions, measures = ([*dict.fromkeys(names)] for names in zip(*found, strict=True)) if found else ([], [])
-    lines = [(name, *(_brief(found.get((name, what))) for what in measures)) for name in questions]
-    return [table([(head, *measures), *lines])] if lines else []
-
-
-def _brief(scored: Scored | None) -> str:
-    return str(scored) if isinstance(scored, Estimate) else "-"
-
-
-def _rows(head: tuple[str, ...], rows: Sequence[Row], *, named: bool = False) -> str:
-    cells = [(row.of, *([row.what] if named else []), *estimate_cells(row.scored)) for row in rows]
-    return table([head, *cells], right=(len(head) - 3, len(head) - 1))
+def _main_rows(report: Report) -> Iterator[Row]:
+    """What people found, and the main numbers of a judge beside them; how each rater went about it is in the page."""
+    raters, start = {one["rater"] for one in report.details["raters"]}, "judge beside people/"
+    for row in report.rows:
+        if row.what.startswith(start):
+            question, _, measure = row.what.removeprefix(start).partition(": ")
+            if row.of == JUDGE and row.what.endswith(_SHORT):
+                yield replace(row, what=f"{measure}/{question}")
+        elif row.of not in raters:
+            yield row
