@@ -46,21 +46,11 @@ def test_a_model_puts_errors_in_and_check_scores_against_them(cli: Cli, story: P
     assert "recall" in checked.out
 
 
-def test_without_a_model_it_is_for_plumbing_and_says_so(cli: Cli, story: Path) -> None:
-    ran = cli("lab", "inject", "door.md", "--no-model", "--n", "3", "--out", "made", "--json")
-    assert ran.code == 0, ran.err
-    assert len(ran.json["story"]["errors"]) == 3
-    assert not (story / "made" / ".fabula").exists()
-    shown = cli("lab", "inject", "--help-all").out
-    assert "never to measure" in " ".join(shown.replace("│", " ").split())
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--out", "x"), "Give either a story or --screenplays N"),
         (("door.md", "--screenplays", "1", "--out", "x"), "Give either"),
-        (("--screenplays", "1", "--no-model", "--out", "x"), "goes with a story"),
         (("door.md", "--kinds", "agee", "--out", "x"), "Did you mean 'age'"),
         (("door.md", "--kinds", ",", "--out", "x"), "--kinds names none"),
         (("door.md", "--distance", "90", "--out", "x", "--model", "scripted:edit.toml"), "no two of its places"),

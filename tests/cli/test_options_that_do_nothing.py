@@ -32,7 +32,7 @@ NOTHING = (
     (("measure", "lamp", "--seed", "3"), "--seed is that of the draw of --limit"),
     (("evaluate", "pairwise", "--ratings", "r.jsonl", "--model", "x"), "--model would do nothing: --ratings has"),
     (("evaluate", "pairwise", "--limit", "2"), "--limit would do nothing: no story is evaluated"),
-    (("lab", "inject", "a.md", "--no-model", "--out", "x", "--model", "y"), "--model would do nothing: --no-model"),
+    (("lab", "inject", "--screenplays", "1", "--kinds", "age", "--out", "x"), "--kinds would do nothing: screenplays"),
     (("lab", "inject", "--screenplays", "1", "--kinds", "age", "--out", "x"), "--kinds would do nothing: screenplays"),
     (("lab", "reproduce", "--data", ".", "--fetch", "x", "--all"), "--fetch fetches a data set and computes nothing."),
     (("lab", "snap", "fit", "scores.csv", "-C", "lamp"), "-C names the project for --write."),

@@ -70,9 +70,8 @@ def test_it_holds_one_story(cli: Cli) -> None:
 
 
 def test_an_error_is_put_into_it(cli: Cli) -> None:
-    ran = cli("lab", "inject", "-", "--no-model", "--kinds", "time", "--out", "broken", stdin=STORY)
-    assert "standard input" not in ran.err.lower()
-    assert "Cannot read" not in ran.err
+    ran = cli("lab", "inject", "-", "--kinds", "age", "--out", "broken", "--dry-run", *JUDGE, stdin=STORY)
+    assert ran.code == 0, ran.err
 
 
 def test_the_help_of_each_of_these_says_so() -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.app.injecting import METHOD, Source
-from fabula.app.injecting.by_rule import by_rule
 from fabula.app.injecting.config import Config, Ours
 from fabula.app.injecting.editing import edit, views
 from fabula.app.injecting.planted import Decoy, Error, Planted, problems, words_between
@@ -185,28 +184,16 @@ def test_what_is_wrong_with_a_planted_story_is_said() -> None:
 
 
 def test_check_reads_a_planted_story_and_knows_every_place() -> None:
-    planted = by_rule(replace(SOURCE, text=long_story(40)), Ours(errors=5), 3).planted
+    errors = (
+        Error("a", "age", "Tom was twelve", "Tom was ten", "Tom was twelve", "Tom was ten", "lookup"),
+        Error("b", "hue", "a green door", "a red door", "green door shut", "", "lookup"),
+    )
+    planted = Planted("p", "", "prose", "", "", "", STORY, errors, ())
     known = planted_in(planted.data(), planted.broken, "planted.json")
     assert {one.id: one.place for one in known.errors} == {
         one.id: place for one, place in zip(planted.errors, planted.places, strict=True)
     }
     assert not planted_in(planted.data(), planted.text, "planted.json").errors
-
-
-def test_errors_by_rule_are_planted_in_pairs_and_a_seed_decides() -> None:
-    source = replace(SOURCE, text=long_story(40))
-    made = by_rule(source, Ours(errors=5, distance=200), 3)
-    planted = made.planted
-    assert len(planted.errors) == 5
-    assert not problems(planted)
-    for error in planted.errors:
-        place, against = located(planted.text, error.find)[0], located(planted.text, error.contradicts)[0]
-        assert words_between(planted.text, place, against) >= 200
-    assert by_rule(source, Ours(errors=5, distance=200), 3).planted == planted
-    assert by_rule(source, Ours(errors=5, distance=200), 4).planted != planted
-    assert by_rule(source, Ours(errors=50), 1).missing > 30
-    with pytest.raises(UsageError, match="no two paragraphs"):
-        by_rule(source, Ours(distance=90_000), 1)
 
 
 # screenplays ----------------------------------------------------------------------------------------------------------

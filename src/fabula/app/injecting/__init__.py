@@ -2,7 +2,6 @@
 
 editing      a model changes a few words of a story so that they contradict it; code checks each change
 screenplays  MAGNET, appendix A.3.3: a model writes screenplays with errors and their annotations
-by_rule      sentences of ours in pairs that clash; for tests of plumbing only
 planted      the file that holds a clean text and its errors
 running      all of this in a folder that keeps the calls
 """

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import journal_in, journal_to_read
-from fabula.app.injecting.by_rule import by_rule
 from fabula.app.injecting.editing import edit
 from fabula.app.injecting.screenplays import as_file, in_one_call, one_by_one
 from fabula.app.writing import Prepared, recorded_run
@@ -55,14 +54,12 @@ class Task:
         folder: for journal and results.
         story: the story; without one, screenplays are written.
         suffix: of the story's file.
-        rule: a rule puts them in and nobody is asked; for tests of plumbing.
     """
 
     config: Config
     folder: Path
     story: Source | None = None
     suffix: str = ".md"
-    rule: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,16 +77,12 @@ async def inject_in(task: Task, settings: Settings, options: Options) -> Made:
     Raises:
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
-    if task.rule and task.story is not None:
-        made = Made(by_rule(task.story, task.config.ours, settings.seed), (), ())
-    else:
-        prepared = Prepared(settings, options, METHOD)
-        make_folder(task.folder, "Choose another with --out.")
-        with journal_in(task.folder) as journal:
-            async with prepared.opened(journal) as context:
-                with recorded_run(prepared, context):
-                    made = await _made(task, Run(context))
+    prepared = Prepared(settings, options, METHOD)
     make_folder(task.folder, "Choose another with --out.")
+    with journal_in(task.folder) as journal:
+        async with prepared.opened(journal) as context:
+            with recorded_run(prepared, context):
+                made = await _made(task, Run(context))
     return Made(made.story, made.screenplays, tuple(_written(task, made)))
 
 

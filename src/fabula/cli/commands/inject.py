@@ -71,14 +71,6 @@ class Wanted:
             rich_help_panel=MORE,
         ),
     ] = None
-    no_model: Annotated[
-        bool,
-        typer.Option(
-            "--no-model",
-            help="Ask nobody: stock sentences that clash. To test plumbing, never to measure a checker.",
-            rich_help_panel=MORE,
-        ),
-    ] = False
 
 
 @bundled
@@ -104,22 +96,18 @@ def inject(
     Without a story and with --screenplays, a model writes screenplays with errors (MAGNET, appendix A.3.3).
     """
     terminal = terminal_of(common)
-    _check_combination(story, performers, limits, wanted)
+    _check_combination(story, wanted)
     settings = Settings().with_(performers_of(performers, Settings()))
-    if not wanted.no_model:
-        say_default(terminal, performers)
+    say_default(terminal, performers)
     source = Path(story)
     task = Task(
         _config(performers, settings, wanted),
         Path(out),
         _source(source, _kinds(wanted.kinds)) if story else None,
         _suffix(source),
-        wanted.no_model,
     )
     if limits.dry_run:
-        asked = not task.rule
-        options = _options(terminal, task, limits)
-        say_dry_run(terminal, *([asyncio.run(dry_run_injection(task, settings, options))] if asked else []))
+        say_dry_run(terminal, asyncio.run(dry_run_injection(task, settings, _options(terminal, task, limits))))
         return
     made, bill = _run(terminal, task, settings, limits)
     if made.story is not None:
@@ -131,16 +119,12 @@ def inject(
         raise typer.Exit(1)
 
 
-def _check_combination(story: str, performers: Performers, limits: Limits, wanted: Wanted) -> None:
+def _check_combination(story: str, wanted: Wanted) -> None:
     """Say which options do not go together."""
     if bool(story) == (wanted.screenplays is not None):
         raise UsageError("Give either a story or --screenplays N.")
-    if wanted.no_model and not story:
-        raise UsageError("--no-model goes with a story: nobody would write the screenplays.")
     if not story:
         refuse("screenplays get errors of every kind", wanted, but=("n", "decoys", "distance", "screenplays"))
-    if wanted.no_model:
-        refuse("--no-model asks nobody", performers, limits, but=("set_", "seed", "preset", "dry_run"))
 
 
 def _config(performers: Performers, settings: Settings, wanted: Wanted) -> Any:  # noqa: ANN401 - as of any method
@@ -180,7 +164,7 @@ def _suffix(path: Path) -> str:
 
 def _run(terminal: Terminal, task: Task, settings: Settings, limits: Limits) -> tuple[Made, Bill]:
     bill = Bill()
-    silent = terminal.quiet or limits.frozen or task.rule
+    silent = terminal.quiet or limits.frozen
     planned = None if silent else asyncio.run(dry_run_injection(task, settings, _options(terminal, task, limits)))
     if planned is not None:
         calls = f"about {counted(len(planned.planned), 'call')} to make" if planned.planned else "nothing to ask"
