@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
-from fabula.app.bills import Bill, amount, planned
 from fabula.app.item_files import read_all
-from fabula.app.writing import Options, check_prices
-from fabula.base.errors import ConfigError
-from fabula.cli.asked import changes_of, say_default
-from fabula.cli.bill import calls_table, say_bill
+from fabula.cli.asked import changes_of
+from fabula.cli.asking import Asking
+from fabula.cli.bill import say_bill
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Caps, Choices, Output, Performers, bundled
-from fabula.cli.people import People
-from fabula.cli.progress import Progress, counted
+from fabula.cli.options import Choices, Limits, Output, Performers, bundled
+from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.cli.stopping import stoppable
 from fabula.cli.stories import Selecting, say_licences
 from fabula.cli.terminal import table
 from fabula.models.base import Capabilities
 from fabula.models.known import is_small
-from fabula.project.casting import Environment, open_cast, open_model
+from fabula.project.casting import Environment, open_model
 from fabula.project.settings import ModelTable, Settings
 from fabula.story import Brief
 from fabula.training.examples import LEFT_OUT
 
 if TYPE_CHECKING:
     from fabula.app.back_translating import Made
+    from fabula.app.bills import Bill
     from fabula.app.item_files import Selection
     from fabula.cli.terminal import Terminal
-    from fabula.engine.dry_run import DryRun
     from fabula.measure.items import Item
-    from fabula.models.base import Request
 
 _SHOWN: Final = 5  # reasons for which stories are left out
 
@@ -72,16 +65,13 @@ class Wanted:
             min=0, max=0.9, metavar="SHARE", help="Stories kept aside to choose a checkpoint by.", rich_help_panel=MORE
         ),
     ] = 0.2
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nobody.")
-    ] = False
 
 
 @bundled
 def backtranslate(
     common: Output,
     performers: Performers,
-    caps: Caps,
+    limits: Limits,
     wanted: Wanted,
     selecting: Selecting,
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the training data and all calls.")],
@@ -97,7 +87,6 @@ def backtranslate(
     terminal = terminal_of(common)
     teacher, learner = _settings(performers, wanted)
     learns = wanted.for_ or Settings().model
-    _check(teacher, terminal)
     items, empty = _items(stories, wanted, selecting.selection(performers.seed))
     say_licences(terminal, items)
     task = Task(
@@ -110,20 +99,13 @@ def backtranslate(
         ask_tasks=wanted.ask_tasks,
         empty=empty,
     )
-    expected = asyncio.run(dry_run_back_translation(task, teacher, _options(terminal, task, caps)))
-    if wanted.dry_run:
-        _say_plan(terminal, expected)
-        return
-    check_prices(expected, teacher, caps.budget_usd)
-    kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
-    say_default(terminal, performers)
-    terminal.advise(f"{counted(len(items), 'story', 'stories')}, {teacher.model}: {amount(expected)}{kept}")
-    bill = Bill()
-    progress = Progress(terminal, time.monotonic, expected.planned)
-    terminal.aside = progress.aside
-    work = back_translate_in(task, teacher, _options(terminal, task, caps, progress, bill))
-    made = asyncio.run(stoppable(work, "the same command"))
-    _say(terminal, task, made, bill)
+    asking = Asking(terminal, METHOD, performers, teacher, limits, task.folder)
+    made = asking.run(
+        counted(len(items), "story", "stories"),
+        lambda options: dry_run_back_translation(task, teacher, options),
+        lambda options: back_translate_in(task, teacher, options),
+    )
+    _say(terminal, task, made, asking.bill)
 
 
 def _settings(performers: Performers, wanted: Wanted) -> tuple[Settings, Settings]:
@@ -144,16 +126,6 @@ def _able(spec: str, terminal: Terminal) -> Capabilities:
     return open_model(name, ModelTable(), Environment(terminal.environ)).capabilities
 
 
-def _check(teacher: Settings, terminal: Terminal) -> None:
-    if teacher.prompts and not Path(teacher.prompts).is_dir():
-        raise ConfigError(f"--prompts {teacher.prompts} is not a folder. Give a folder of .jinja files.")
-    open_cast(teacher, METHOD.roles, Environment(terminal.environ, person=_nobody))
-
-
-async def _nobody(request: Request) -> str:
-    return request.role  # never called: the cast is only looked at
-
-
 def _items(stories: list[str], wanted: Wanted, selection: Selection) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """The stories, and why some have no text."""
     items, empty = read_all([Path(story) for story in stories], selection)
@@ -161,22 +133,6 @@ def _items(stories: list[str], wanted: Wanted, selection: Selection) -> tuple[tu
         brief = Brief.read(Path(wanted.brief))
         items = tuple(replace(item, brief=brief) for item in items)
     return items, empty
-
-
-def _options(terminal: Terminal, task: Task, caps: Caps, *listeners: Any) -> Options:  # noqa: ANN401 - listeners
-    return Options(
-        whole=caps.budget,
-        listeners=listeners,
-        person=People(terminal, task.folder).answer,
-        environ=terminal.environ,
-    )
-
-
-def _say_plan(terminal: Terminal, expected: DryRun) -> None:
-    terminal.say(calls_table(expected) if expected.planned else "Nothing to ask.")
-    if expected.replayed:
-        terminal.say(f"In the journal, at no cost: {counted(expected.replayed, 'call')}.")
-    terminal.document({"done": False, **planned(expected)})
 
 
 def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:

@@ -196,7 +196,7 @@ def _reports(
         return [ranked_by(Path(beside.ratings), items, running[0].config)]
     for evaluating in running:
         evaluating.check(items)
-        evaluating.budget = running[0].budget
+        evaluating.asking.budget = running[0].asking.budget
     if dry_run and len(running) > 1:
         say_dry_run(terminal, *(evaluating.expected(items) for evaluating in running))
         raise typer.Exit

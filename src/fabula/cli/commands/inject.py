@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabula.app.bills import Bill
 from fabula.app.injecting import KINDS, METHOD, Source, Task, dry_run_injection, inject_in
 from fabula.app.item_files import MAX_STORY_BYTES
-from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.cli.asked import evaluator_config, performers_of, say_default
-from fabula.cli.bill import say_bill, say_dry_run
+from fabula.cli.asked import evaluator_config, performers_of
+from fabula.cli.asking import Asking
+from fabula.cli.bill import say_bill
 from fabula.cli.help import MORE
 from fabula.cli.opening import STDIN, read_given, terminal_of
 from fabula.cli.options import Limits, Output, Performers, bundled, refuse
-from fabula.cli.people import People
-from fabula.cli.progress import Progress, counted
+from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.continuity import split
 from fabula.project.settings import Settings
 from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
+    from fabula.app.bills import Bill
     from fabula.app.injecting import Made
     from fabula.app.injecting.editing import Edited
     from fabula.cli.terminal import Terminal
@@ -98,7 +94,6 @@ def inject(
     terminal = terminal_of(common)
     _check_combination(story, wanted)
     settings = Settings().with_(performers_of(performers, Settings()))
-    say_default(terminal, performers)
     source = Path(story)
     task = Task(
         _config(performers, settings, wanted),
@@ -106,15 +101,17 @@ def inject(
         _source(source, _kinds(wanted.kinds)) if story else None,
         _suffix(source),
     )
-    if limits.dry_run:
-        say_dry_run(terminal, asyncio.run(dry_run_injection(task, settings, _options(terminal, task, limits))))
-        return
-    made, bill = _run(terminal, task, settings, limits)
+    asking = Asking(terminal, METHOD, performers, settings, limits, task.folder)
+    made = asking.run(
+        "inject",
+        lambda options: dry_run_injection(task, settings, options),
+        lambda options: inject_in(task, settings, options),
+    )
     if made.story is not None:
         _show(terminal, made.story, made)
     _show_screenplays(terminal, made, task)
-    say_bill(terminal, bill)
-    terminal.document(_document(made, bill))
+    say_bill(terminal, asking.bill)
+    terminal.document(_document(made, asking.bill))
     if any(not one.script for one in made.screenplays):
         raise typer.Exit(1)
 
@@ -160,30 +157,6 @@ def _source(path: Path, kinds: tuple[str, ...]) -> Source:
 
 def _suffix(path: Path) -> str:
     return path.suffix if path.suffix in (".md", ".txt", ".fountain") else ".md" if path.is_dir() else ".txt"
-
-
-def _run(terminal: Terminal, task: Task, settings: Settings, limits: Limits) -> tuple[Made, Bill]:
-    bill = Bill()
-    silent = terminal.quiet or limits.frozen
-    planned = None if silent else asyncio.run(dry_run_injection(task, settings, _options(terminal, task, limits)))
-    if planned is not None:
-        calls = f"about {counted(len(planned.planned), 'call')} to make" if planned.planned else "nothing to ask"
-        kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
-        terminal.advise(f"inject, {settings.model}, in {near(task.folder)}: {calls}{kept}")
-    progress = Progress(terminal, time.monotonic, planned.planned if planned else ())
-    terminal.aside = progress.aside
-    work = inject_in(task, settings, _options(terminal, task, limits, progress, bill))
-    return asyncio.run(stoppable(work, "the same command")), bill
-
-
-def _options(terminal: Terminal, task: Task, limits: Limits, *listeners: Any) -> Options:  # noqa: ANN401 - listeners
-    return Options(
-        whole=limits.budget,
-        listeners=listeners,
-        person=People(terminal, task.folder).answer,
-        environ=terminal.environ,
-        frozen=limits.frozen,
-    )
 
 
 def _show(terminal: Terminal, work: Edited, made: Made) -> None:

@@ -1,0 +1,108 @@
+"""What a command asks models for in a folder of its own: who is asked, what is announced, progress, stops, the bill."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+from fabula.app.bills import Bill, amount
+from fabula.app.writing import Options, check_prices
+from fabula.base.errors import ConfigError
+from fabula.cli.asked import say_default
+from fabula.cli.bill import say_dry_run
+from fabula.cli.people import People
+from fabula.cli.progress import Progress, counted
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
+from fabula.project.casting import Environment, open_cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from fabula.cli.options import Limits, Performers
+    from fabula.cli.terminal import Terminal
+    from fabula.engine.dry_run import DryRun
+    from fabula.engine.methods import Method
+    from fabula.models.base import Request
+    from fabula.models.budget import Budget
+    from fabula.project.settings import Settings
+
+T = TypeVar("T")
+
+
+@dataclass
+class Asking:
+    """Whoever performs a method, and the person at the terminal; `folder` keeps the calls.
+
+    Raises:
+        FabulaError: an option is wrong; found before anything is asked or made.
+    """
+
+    terminal: Terminal
+    method: Method
+    performers: Performers
+    settings: Settings
+    limits: Limits
+    folder: Path
+    bill: Bill = field(default_factory=Bill)
+    budget: Budget = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.budget = self.limits.budget
+        if self.settings.prompts and not Path(self.settings.prompts).is_dir():
+            raise ConfigError(f"--prompts {self.settings.prompts} is not a folder. Give a folder of .jinja files.")
+        open_cast(self.settings, self.method.roles, Environment(self.terminal.environ, person=_nobody))
+
+    def expected(self, look: Callable[[Options], Coroutine[Any, Any, DryRun]]) -> DryRun:
+        """What a dry run finds."""
+        return asyncio.run(look(self._options()))
+
+    def run(
+        self,
+        about: str,
+        look: Callable[[Options], Coroutine[Any, Any, DryRun]],
+        work: Callable[[Options], Coroutine[Any, Any, T]],
+    ) -> T:
+        """What `work` gives, once what it asks was announced; in a dry run that is all.
+
+        Raises:
+            FabulaError: any of its kinds; all finished calls are kept.
+            Exit: it was a dry run.
+        """
+        terminal = self.terminal
+        planned = None
+        if self.limits.dry_run or not (terminal.quiet or self.limits.frozen or not self.method.roles):
+            planned = self.expected(look)
+            say_default(terminal, self.performers)
+        if planned is not None and self.limits.dry_run:
+            say_dry_run(terminal, planned)
+            for one in planned.shortfalls:
+                terminal.say(one)
+            raise typer.Exit
+        if planned is not None:
+            kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
+            terminal.advise(f"{about}, {self.settings.model}, in {near(self.folder)}: {amount(planned)}{kept}")
+            check_prices(planned, self.settings, self.limits.budget_usd)
+        progress = Progress(terminal, time.monotonic, planned.planned if planned else ())
+        terminal.aside = progress.aside
+        made = asyncio.run(stoppable(work(self._options(progress, self.bill)), "the same command"))
+        self.bill.remember(self.settings)
+        return made
+
+    def _options(self, *listeners: Any) -> Options:  # noqa: ANN401 - whatever hears events
+        return Options(
+            whole=self.budget,
+            listeners=listeners,
+            person=People(self.terminal, self.folder).answer,
+            environ=self.terminal.environ,
+            frozen=self.limits.frozen,
+        )
+
+
+async def _nobody(request: Request) -> str:
+    return request.role  # never called: the cast is only looked at
