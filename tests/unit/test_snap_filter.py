@@ -31,9 +31,9 @@ from fabula.systems.snap.scores import (
     Row,
     headlines,
     min_max,
-    read_lines,
     read_scores,
     rounded,
+    row_of,
     write_scores,
 )
 
@@ -195,8 +195,7 @@ def test_tables_of_ones_own_need_the_three_scores_alone() -> None:
         f"Personality, {HEAD.removesuffix(',personality')} ,story,cell\r\n\r\n5,0.5,4,ferry,2\r\n", "x"
     )
     assert (row.scores, row.cell, row.where) == ((0.5, 4.0, 5.0), "ferry/2", "x, line 3")
-    line = '{"coherence": 0.5, "connectivity": 4, "personality": "5", "cell": 2, "chosen": true}'
-    (row,) = read_lines(f"\n{line}\n", "y")
+    row = row_of("y, line 2", {"coherence": 0.5, "connectivity": 4, "personality": "5", "cell": 2, "chosen": True})
     assert (row.scores, row.cell, row.where, row.chosen) == ((0.5, 4.0, 5.0), "2", "y, line 2", True)
 
 
@@ -223,16 +222,15 @@ def test_a_table_that_cannot_be_read_is_named_by_line(text: str, expected: str) 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("{", r"x, line 2: this is not valid JSON .* Correct the line, or remove it"),
-        ("[1]", r"x, line 2: this is not a JSON object\. Give one with coherence, connectivity, personality"),
-        ('{"coherence": 1}', r"x, line 2 has no column connectivity, personality"),
-        ('{"coherence": true, "connectivity": 1, "personality": 1}', r"x, line 2: coherence is True"),
-        ('{"coherence": 1, "connectivity": null, "personality": 1}', r"x, line 2: connectivity is None"),
+        ([1], r"x, line 2: this is not a JSON object\. Give one with coherence, connectivity, personality"),
+        ({"coherence": 1}, r"x, line 2 has no column connectivity, personality"),
+        ({"coherence": True, "connectivity": 1, "personality": 1}, r"x, line 2: coherence is True"),
+        ({"coherence": 1, "connectivity": None, "personality": 1}, r"x, line 2: connectivity is None"),
     ],
 )
-def test_a_json_line_that_cannot_be_read_is_named(line: str, expected: str) -> None:
+def test_a_json_line_that_cannot_be_read_is_named(line: object, expected: str) -> None:
     with pytest.raises(UsageError, match=expected):
-        read_lines(f'{{"coherence": 1, "connectivity": 1, "personality": 1}}\n{line}', "x")
+        row_of("x, line 2", line)
 
 
 # coherence ----------------------------------------------------------------------------------------------------------
@@ -385,4 +383,4 @@ def test_what_weights_cannot_be_learned_from_is_said(table: Any, cells: Any, ove
 
 def test_an_unknown_field_is_an_unknown_name() -> None:
     with pytest.raises(UnknownNameError):
-        read_lines('{"coherance": 1}', "x")
+        row_of("x", {"coherance": 1})

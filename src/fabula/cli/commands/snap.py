@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from fabula.app.item_files import table_lines
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import read_given, terminal_of
@@ -25,7 +26,7 @@ from fabula.stats.intervals import mean_of
 from fabula.story import Story
 from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.learning import SCALE, learn
-from fabula.systems.snap.scores import read_lines, read_scores
+from fabula.systems.snap.scores import read_scores, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -249,10 +250,12 @@ def scored_plans(places: Sequence[Path]) -> tuple[Row, ...]:
 
 def _of_file(file: Path) -> tuple[Row, ...]:
     """The rows of one table."""
-    readers = {".csv": read_scores, ".jsonl": read_lines}
-    if file.suffix.lower() not in readers:
+    if file.suffix.lower() == ".csv":
+        rows = read_scores(read_text(file, _LARGEST), str(file))
+    elif file.suffix.lower() == ".jsonl":
+        rows = tuple(row_of(where, read(where)) for read, _, where in table_lines(file))
+    else:
         raise UsageError(f"{file} is no table of scores. Give a .csv or .jsonl file, or a project folder.")
-    rows = readers[file.suffix.lower()](read_text(file, _LARGEST), str(file))
     if not rows:
         raise UsageError(f"{file} has no plans. Give one line for each plan that was scored.")
     return rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -17,7 +16,7 @@ from fabula.engine.run import retaken
 from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -161,29 +160,17 @@ def read_scores(text: str, name: str) -> tuple[Row, ...]:
     return tuple(_row_of(line, head, cells, name) for line, cells in lines[1:])
 
 
-def read_lines(text: str, name: str) -> tuple[Row, ...]:
-    """The rows of a table in JSON lines: one object a line, with the columns of `read_scores` as its fields.
+def row_of(where: str, fields: object) -> Row:
+    """A row that is an object of JSON, with the columns of `read_scores` as its fields; `where` it stands.
 
     Raises:
-        UsageError: a line cannot be read; says which, and why.
+        UsageError: it cannot be read; says why.
         UnknownNameError: a field has another name.
     """
-    return tuple(_rows_in(text, name))
-
-
-def _rows_in(text: str, name: str) -> Iterator[Row]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{name}, line {number}"
-        try:
-            fields = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UsageError(f"{where}: this is not valid JSON ({error}). Correct the line, or remove it.") from error
-        if not isinstance(fields, dict):
-            raise UsageError(f"{where}: this is not a JSON object. Give one with {', '.join(CRITERIA)}.")
-        _check_columns(fields, where)
-        yield _row(where, fields)
+    if not isinstance(fields, dict):
+        raise UsageError(f"{where}: this is not a JSON object. Give one with {', '.join(CRITERIA)}.")
+    _check_columns(fields, where)
+    return _row(where, fields)
 
 
 def _check_columns(names: Sequence[str] | Mapping[str, Any], name: str) -> None:
