@@ -35,7 +35,7 @@ NOTHING = (
     (("lab", "inject", "--screenplays", "1", "--kinds", "age", "--out", "x"), "--kinds would do nothing: screenplays"),
     (("lab", "inject", "--screenplays", "1", "--kinds", "age", "--out", "x"), "--kinds would do nothing: screenplays"),
     (("lab", "reproduce", "--data", ".", "--fetch", "x", "--all"), "--fetch fetches a data set and computes nothing."),
-    (("lab", "snap", "fit", "scores.csv", "-C", "lamp"), "-C names the project for --write."),
+    (("lab", "snap", "scores.csv", "-C", "lamp"), "-C names the project for --write."),
     (("lab", "snap", "form", "a.md", "--as", "A", "--with", "B", "-C", "lamp"), "Unknown option of"),
     (("learn", "--status", "--base", "x"), "--base would do nothing: nothing is learned."),
     (("learn", "--status", "lamp"), "--status and --forget are about an author"),

@@ -78,7 +78,7 @@ def test_the_runner_notices_a_document_that_is_not_as_published() -> None:
         check_document(["doctor", "--json"], '{"version": "1", "healthy": "yes", "checks": [], "keys": {}}')
     with pytest.raises(AssertionError, match="extra"):
         check_document(["text", "pin", "plot", "--json"], '{"project": "x", "pinned": [], "more": 1}')
-    assert command_of(["lab", "snap", "fit", "x"]) == "lab snap fit"
+    assert command_of(["lab", "snap", "x"]) == "lab snap"
     assert command_of(["evaluate", "pairwise", "a", "b"]) == "evaluate"
     assert command_of(["data", "list"]) == "data list"
     assert command_of(["models", "--json"]) == "models"

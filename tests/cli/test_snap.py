@@ -1,4 +1,4 @@
-"""`fabula lab snap fit`: weights learned from tables and projects, edited scores, and input that cannot be used."""
+"""`fabula lab snap`: weights learned from tables and projects, edited scores, and input that cannot be used."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def table(path: Path, rows: int = 30, cells: int = 0, seed: int = 1) -> np.ndarr
 
 def test_weights_of_a_table_are_told_with_what_they_rest_on(cli: Cli) -> None:
     scores = table(cli.folder / "own.csv")
-    ran = cli("lab", "snap", "fit", "own.csv")
+    ran = cli("lab", "snap", "own.csv")
     assert ran.code == 0, ran.err
     assert "Weights of 30 plans; scores brought to 0..1 over all plans (the paper does not say over which):" in ran.out
     assert "Scaled to add up to 4.0151, as the published ones do; for the choice only their ratios count." in ran.out
     assert "by 30 plans; jackknife over 30 units" in ran.out
     assert "too narrow" not in ran.out
     assert "`--write` puts them into the project that -C names." in ran.err
-    data = cli("lab", "snap", "fit", "own.csv", "--json").json
+    data = cli("lab", "snap", "own.csv", "--json").json
     normal = (scores - scores.min(0)) / (scores.max(0) - scores.min(0))
     _, values, right = np.linalg.svd(normal)
     expected = 4.0151 * np.abs(right[0]) / np.abs(right[0]).sum()
@@ -113,22 +113,22 @@ def test_a_table_with_cells_is_learned_from_cell_by_cell(cli: Cli) -> None:
     rows = [line.split(",") for line in (cli.folder / "own.csv").read_text().splitlines()]
     objects = [dict(zip(rows[0], [*map(float, row[:3]), row[3]], strict=True)) for row in rows[1:]]
     (cli.folder / "own.jsonl").write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
-    data = cli("lab", "snap", "fit", "own.csv", "--json").json
+    data = cli("lab", "snap", "own.csv", "--json").json
     assert (data["over"], data["cells"], data["plans"]) == ("cells", 10, 31)
-    assert cli("lab", "snap", "fit", "own.jsonl", "--json").json["weights"] == data["weights"]
-    both = cli("lab", "snap", "fit", "own.csv", "own.csv", "own.jsonl", "--json").json
+    assert cli("lab", "snap", "own.jsonl", "--json").json["weights"] == data["weights"]
+    both = cli("lab", "snap", "own.csv", "own.csv", "own.jsonl", "--json").json
     assert (both["cells"], both["plans"]) == (20, 62), "a file that is named twice counts once; files' cells are apart"
-    ran = cli("lab", "snap", "fit", "own.csv")
+    ran = cli("lab", "snap", "own.csv")
     assert "Weights of 31 plans in 10 cells; scores brought to 0..1 in each cell, as the filter does it:" in ran.out
     assert "These are few: the intervals are wide, or missing." in ran.out
-    assert cli("lab", "snap", "fit", "own.csv", "--over", "all", "--json").json["over"] == "all"
+    assert cli("lab", "snap", "own.csv", "--over", "all", "--json").json["over"] == "all"
 
 
 def test_a_projects_own_plans_are_learned_from_and_the_weights_written(cli: Cli, lamp: Path) -> None:
-    data = cli("lab", "snap", "fit", "lamp", "--json").json
+    data = cli("lab", "snap", "lamp", "--json").json
     assert (data["plans"], data["cells"], data["written"]) == (12, 2, None), "each with the plans of two agents"
     before = Settings.read(lamp / "fabula.toml")
-    ran = cli("lab", "snap", "fit", "-C", "lamp", "--write")
+    ran = cli("lab", "snap", "-C", "lamp", "--write")
     assert ran.code == 0, ran.err
     weights = [round(weight["value"], 4) for weight in data["weights"].values()]
     assert f"weights = {weights} is written to lamp/fabula.toml." in ran.out
@@ -142,13 +142,13 @@ def test_a_projects_own_plans_are_learned_from_and_the_weights_written(cli: Cli,
 
 
 def test_an_edited_score_counts_for_the_story_and_for_what_is_learned(cli: Cli, lamp: Path) -> None:
-    before = cli("lab", "snap", "fit", "lamp", "--json").json["weights"]
+    before = cli("lab", "snap", "lamp", "--json").json["weights"]
     file = lamp / "plan/cell-1-plan-scores.csv"
     first = (lamp / "plan/cell-1-plan.md").read_text()
     lines = [line.replace(",yes,", ",,") for line in file.read_text().splitlines()]
     lines[3] = "cell-1,3,1,5,5,,yes," + lines[3].split(",", 7)[7]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert cli("lab", "snap", "fit", "lamp", "--json").json["weights"] != before
+    assert cli("lab", "snap", "lamp", "--json").json["weights"] != before
     ran = cli("update", "lamp", "--yes")
     assert ran.code == 0, ran.err
     assert "lamp 3" in (lamp / "plan/cell-1-plan.md").read_text()
@@ -163,9 +163,9 @@ def test_chat_sessions_count_and_files_without_a_journal(cli: Cli, lamp: Path) -
     with Journal(lamp / ".fabula" / "journal.db") as journal:
         assert any(path.startswith("chat/") and path.endswith("/plan/scores") for path in journal.artefacts.paths())
     assert not list((lamp / "plan").glob("chat*"))
-    assert cli("lab", "snap", "fit", "lamp", "--json").json["cells"] == 3
+    assert cli("lab", "snap", "lamp", "--json").json["cells"] == 3
     rmtree(lamp / ".fabula")
-    assert cli("lab", "snap", "fit", "lamp", "--json").json["cells"] == 2
+    assert cli("lab", "snap", "lamp", "--json").json["cells"] == 2
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_chat_sessions_count_and_files_without_a_journal(cli: Cli, lamp: Path) -
 )
 def test_a_table_that_cannot_be_used_is_a_named_error(cli: Cli, text: str, expected: str) -> None:
     (cli.folder / "own.csv").write_text(text, encoding="utf-8")
-    ran = cli("lab", "snap", "fit", "own.csv")
+    ran = cli("lab", "snap", "own.csv")
     assert ran.code == 2
     assert expected in ran.err
 
@@ -198,40 +198,5 @@ def test_places_that_cannot_be_used_are_named_errors(cli: Cli, project: Path) ->
         (("own.csv", "--write", "-C", "lamp"), 2, "lamp is written by agents-room, which has no such weights."),
         (("own.csv", "--write"), 2, ". is written by agents-room"),
     ):
-        ran = cli("lab", "snap", "fit", *arguments)
+        ran = cli("lab", "snap", *arguments)
         assert (ran.code, found in ran.err) == (code, True), ran.err
-
-
-def test_the_group_says_what_it_can_do(cli: Cli) -> None:
-    ran = cli("lab", "snap")
-    assert (ran.code, ran.out) == (0, cli("lab", "snap", "--help").out)
-    assert "fit" in ran.out
-
-
-def test_the_survey_goes_out_as_a_form_and_comes_back_as_ratings(cli: Cli) -> None:
-    (cli.folder / "lamp.md").write_text(STORY, encoding="utf-8")
-    ran = cli("lab", "snap", "form", "lamp.md", "--as", "Tobias", "--with", "Mara")
-    assert ran.code == 0, ran.err
-    form = (cli.folder / "survey.yaml").read_text(encoding="utf-8")
-    assert "You play Tobias in the story, and talk with Mara." in form
-    assert "On Saturday the wind turned." in form
-    for name, a, b in (("Ines", 4, 2), ("Ole", 5, 3)):
-        filled = form.replace('rater: ""', f"rater: {name}").replace('signature: ""', f"signature: {name}")
-        filled = filled.replace('A: {continuity: ""', f"A: {{continuity: {a}")
-        filled = filled.replace('B: {continuity: ""', f"B: {{continuity: {b}").replace('preferred: ""', "preferred: A")
-        (cli.folder / f"{name}.yaml").write_text(filled, encoding="utf-8")
-    shown = ("--a", "snap", "--b", "vanilla", "--prompt", "lamp")
-    ran = cli("lab", "snap", "answers", "Ines.yaml", "Ole.yaml", *shown)
-    assert ran.code == 0, ran.err
-    assert ["snap", "continuity", "4.5"] in [line.split()[:3] for line in ran.out.splitlines()]
-    assert "2 forms read; people.jsonl holds 18 ratings." in ran.out
-    assert "2 of 2" in ran.out
-    assert (cli.folder / "people.jsonl").read_text(encoding="utf-8").count('"snap/lamp"') >= 8
-    again = cli("lab", "snap", "answers", "Ines.yaml", *shown)
-    assert (again.code, "'Ines' has answered about 'lamp' already." in again.err) == (2, True)
-    assert cli("lab", "snap", "answers", "Ines.yaml", "--a", "x", "--b", "x", "--prompt", "lamp").code == 2
-    assert cli("lab", "snap", "form", "lamp.md", "--as", "Tobias", "--with", "Batman", "--out", "b.yaml").code == 2
-    assert "survey.yaml exists" in cli("lab", "snap", "form", "lamp.md", "--as", "Tobias", "--with", "Mara").err
-    unsigned = (cli.folder / "Ines.yaml").read_text().replace("signature: Ines", 'signature: ""')
-    (cli.folder / "unsigned.yaml").write_text(unsigned, encoding="utf-8")
-    assert "`signature` is empty" in cli("lab", "snap", "answers", "unsigned.yaml", *shown).err

@@ -19,7 +19,7 @@ from fabula.models.adapters import read_adapter
 from fabula.models.base import Message
 from fabula.training import running
 from fabula.training.base import load, open_base
-from fabula.training.examples import DataCard, Pair, Source, write_data
+from fabula.training.examples import VERSION, DataCard, Pair, Source, write_data
 from fabula.training.libraries import library, quiet
 from fabula.training.scoring import pair_tokens, score_pairs
 from killed import kill_in_training
@@ -209,8 +209,9 @@ def test_examples_are_no_pairs_and_newer_data_is_refused(tiny_llama: Path, data:
     with pytest.raises(UsageError, match="holds examples, and pairs are needed here"):
         prepare_pairs(asked(folder, tiny_llama, tmp_path / "out"), os.environ, Listener())
     card = json.loads((data / "data.json").read_text())
-    (data / "data.json").write_text(json.dumps(card | {"version": 2}))
-    with pytest.raises(UsageError, match="is training data of version 2; this fabula reads up to 1"):
+    (data / "data.json").write_text(json.dumps(card | {"version": VERSION + 1}))
+    newer = f"is training data of version {VERSION + 1}; this fabula reads up to {VERSION}"
+    with pytest.raises(UsageError, match=newer):
         prepare_pairs(asked(data, tiny_llama, tmp_path / "out"), os.environ, Listener())
 
 

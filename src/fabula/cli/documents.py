@@ -619,20 +619,6 @@ class Fitted(TypedDict):
     weights: dict[str, Any]
 
 
-class Form(TypedDict):
-    """A form for people."""
-
-    form: str
-
-
-class Answers(TypedDict):
-    """Filled-in forms, read as ratings."""
-
-    ratings: str
-    forms: int
-    means: list[list[str]]
-
-
 # training -------------------------------------------------------------------------------------------------------------
 
 
@@ -881,9 +867,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "lab reproduce": (Reproduced, Fetched),
     "lab inject": (Injected, DryRun),
     "lab digress": (Digressed, DigressionsExpected),
-    "lab snap fit": (Fitted,),
-    "lab snap form": (Form,),
-    "lab snap answers": (Answers,),
+    "lab snap": (Fitted,),
     "data list": (SetList,),
     "data choose": (Chosen,),
     "data backtranslate": (BackTranslated, DryRun),

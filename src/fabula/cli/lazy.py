@@ -81,7 +81,7 @@ COMMANDS: Final = {
     "lab reproduce": Entry("reproduce", "lab", "Compute the papers' published tables again from their data."),
     "lab inject": Entry("inject", "lab", "Put labelled continuity errors into a story."),
     "lab digress": Entry("digress", "lab", "Have a simulated player leave the story; count who leads back."),
-    "lab snap": Entry("snap", "lab", "SNAP's filter and survey: `fit`, `form`, `answers`."),
+    "lab snap": Entry("snap", "lab", "Learn the weights of SNAP's planning filter from plans that were scored."),
 }
 """Every command by its whole name; a group that is listed here has the commands whose names begin with its own."""
 

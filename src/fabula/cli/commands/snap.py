@@ -1,4 +1,4 @@
-"""`fabula lab snap`: `fit`, and the survey: `form`, `answers`."""
+"""`fabula lab snap`: the weights of SNAP's planning filter, learned."""
 
 from __future__ import annotations
 
@@ -11,44 +11,34 @@ import typer
 
 from fabula.app.item_files import table_lines
 from fabula.base.errors import UsageError
-from fabula.base.files import read_text, write_atomically
-from fabula.cli.opening import read_given, terminal_of
-from fabula.cli.options import Common, Output, bundled
+from fabula.base.files import read_text
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.craft.narratives import check_people
-from fabula.evaluators.snap_ratings.survey import Shown, survey_form, survey_ratings
-from fabula.measure.ratings import read_ratings, write_ratings
 from fabula.project.folder import MAX_FILE, Project
-from fabula.stats.estimate import estimate_cells
-from fabula.stats.intervals import mean_of
-from fabula.story import Story
 from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.learning import SCALE, learn
 from fabula.systems.snap.scores import read_scores, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Estimate
     from fabula.systems.snap.learning import Learned
     from fabula.systems.snap.scores import Row
 
-_HELP: Final = "Learn the weights of SNAP's planning filter, and ask people about its dialogues."
 _SYSTEM: Final = "snap"
 _DIGITS: Final = 4
-snap = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 _ARTEFACTS: Final = ("plan/scores", "player-plan/scores")
 _FILES: Final = "*plan-scores.csv"
 _OF_AGENT: Final = re.compile(r"[/-](plan|player-plan)[/-]scores\Z")
 _LARGEST: Final = 50_000_000
 
 
-@snap.command("fit")
 @bundled
-def _fit(
+def snap(
     common: Common,
     paths: Annotated[
         list[str] | None,
@@ -63,7 +53,7 @@ def _fit(
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="Put the weights into the project's fabula.toml.")] = False,  # noqa: FBT002 - typer's form of a flag
 ) -> None:
-    """Learn the weights of coherence, connectivity and personality from plans that were scored."""
+    """Learn SNAP's weights of coherence, connectivity and personality from plans that were scored."""
     terminal = terminal_of(common)
     places = [Path(path) for path in dict.fromkeys(paths or [common.folder or "."])]
     if paths and common.folder and not write:
@@ -80,84 +70,6 @@ def _fit(
         terminal.say(f"\nweights = {weights} is written to {near(target.settings_file)}.")
         terminal.advise(f"Next: `fabula update {near(target.folder)}` says which plans these would choose.")
     terminal.document(_data(learned, weights, places, target))
-
-
-@snap.command("form")
-@bundled
-def _form(
-    common: Output,
-    story: Annotated[
-        str, typer.Argument(metavar="STORY", help="The story that is played (a text file; - reads stdin).")
-    ],
-    player: Annotated[str, typer.Option("--as", metavar="NAME", help="The character that people play.")],
-    partner: Annotated[str, typer.Option("--with", metavar="NAME", help="The character they talk with.")],
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The form.")] = "survey.yaml",
-) -> None:
-    """Write the paper's survey as a form for people who have talked with two characters, A and B."""
-    terminal = terminal_of(common)
-    text = Story.parse(read_given(story, MAX_FILE)).text
-    check_people((player, partner), text)
-    target = Path(out)
-    if target.exists():
-        raise UsageError(f"{target} exists. Give --out another name.")
-    write_atomically(target, survey_form(text, player, partner))
-    terminal.say(f"{near(target)} is the form. Give each person a copy.")
-    terminal.advise(
-        f"Next: `fabula lab snap answers {near(target)} --a SYSTEM --b SYSTEM --prompt NAME` reads filled-in ones."
-    )
-    terminal.document({"form": str(target)})
-
-
-@snap.command("answers")
-@bundled
-def _answers(
-    common: Output,
-    forms: Annotated[list[str], typer.Argument(metavar="FORM...", help="Filled-in forms.")],
-    a: Annotated[str, typer.Option("--a", metavar="SYSTEM", help="Who A was in these forms.")],
-    b: Annotated[str, typer.Option("--b", metavar="SYSTEM", help="Who B was.")],
-    prompt: Annotated[str, typer.Option(metavar="NAME", help="The story that was played.")],
-    out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE", help="Ratings; those in it already stay.")
-    ] = "people.jsonl",
-) -> None:
-    """Read filled-in surveys as ratings, for `fabula lab meta`; means of each system with their intervals."""
-    terminal = terminal_of(common)
-    if a.strip() == b.strip():
-        raise UsageError(f"A and B are both {a!r}. Say which system each of them was.")
-    shown = (Shown(f"{a}/{prompt}", a), Shown(f"{b}/{prompt}", b))
-    target = Path(out)
-    ratings = list(read_ratings(target)) if target.exists() else []
-    for form in forms:
-        found = survey_ratings(read_text(Path(form), MAX_FILE), shown, prompt, form)
-        if any((known.rater, known.prompt) == (found[0].rater, prompt) for known in ratings):
-            raise UsageError(
-                f"{form}: {found[0].rater!r} has answered about {prompt!r} already. Leave one of the two out."
-            )
-        ratings += found
-    write_atomically(target, write_ratings(ratings))
-    rows = list(means_of([one for one in ratings if one.prompt == prompt]))
-    terminal.say(table([("system", "question", "mean", "95 % interval", "n"), *rows], right=(2, 4)))
-    terminal.say(f"\n{counted(len(forms), 'form')} read; {near(target)} holds {counted(len(ratings), 'rating')}.")
-    terminal.advise("Next: `fabula lab meta` puts them beside a judge's.")
-    terminal.document({"ratings": str(target), "forms": len(forms), "means": [list(row) for row in rows]})
-
-
-def means_of(ratings: Sequence[Rating]) -> Iterator[tuple[str, str, str, str, str]]:
-    """Rows of a table: each system's mean on each question, as Table 4 has them, and who liked it better."""
-    questions = dict.fromkeys((one.systems[0], one.question) for one in ratings if len(one.items) == 1)
-    for system, question in questions:
-        answers = [
-            float(one.answer)
-            for one in ratings
-            if (one.systems, one.question) == ((system,), question) and isinstance(one.answer, int | float)
-        ]
-        yield (system, question, *estimate_cells(mean_of(answers)))
-    for system in dict.fromkeys(system for system, _ in questions):
-        liked = [
-            one.answer for one in ratings if len(one.items) > 1 and one.answer is not None and system in one.systems
-        ]
-        own = sum(str(answer).partition("/")[0] == system for answer in liked)
-        yield (system, "preferred", f"{own} of {len(liked)}", "", str(len(liked)))
 
 
 def _target(common: Common, places: Sequence[Path]) -> Project:

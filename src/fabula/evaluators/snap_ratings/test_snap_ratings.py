@@ -1,4 +1,4 @@
-"""Ratings of dialogues against the paper: prompts, numbers, what is not scored, systems, lengths, the survey."""
+"""Ratings of dialogues against the paper: prompts, numbers, what is not scored, systems, lengths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.base import yamltext
 from fabula.base.errors import RefusalError, UnknownNameError, UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -15,7 +14,6 @@ from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.snap_ratings.algorithm import NO_DIGRESSIONS
 from fabula.evaluators.snap_ratings.criteria import CRITERIA, criteria_in
-from fabula.evaluators.snap_ratings.survey import Shown, survey_form, survey_ratings
 from fabula.measure.items import Item
 from fabula.measure.ratings import parse_ratings, write_ratings
 from fabula.models.base import Capabilities
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
 SNAP = find("snap-ratings")
 NARRATIVE = "Mara is told to put out the lamp. She lights it."
-FORM = survey_form("Mara is told to put out the lamp.\n\nShe lights it.", "Tobias", "Mara")
 
 
 def item(
@@ -241,76 +238,3 @@ async def test_what_cannot_be_rated_is_said_before_anybody_is_asked() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'continuity'"):
         criteria_in("continuty")
     assert criteria_in(" ") == CRITERIA
-
-
-# people -------------------------------------------------------------------------------------------------------------
-
-WHO = (Shown("snap/ferry", "snap"), Shown("vanilla/ferry", "vanilla"))
-
-
-def filled(**answers: str) -> str:
-    form = FORM.replace('rater: ""', "rater: Ines").replace('signature: ""', "signature: Ines")
-    for name, text in answers.items():
-        form = form.replace(f'{name}: ""', f"{name}: {text}")
-    return form
-
-
-def test_the_form_asks_what_the_judge_is_asked() -> None:
-    empty = survey_ratings(filled(), WHO, "ferry")
-    assert [rating.question for rating in empty[:4]] == [criterion.name for criterion in CRITERIA]
-    assert all(rating.unscored == "not answered" for rating in empty)
-    assert all(f"question: {criterion.name}" in FORM for criterion in CRITERIA)
-
-
-def test_the_form_holds_the_story_the_parts_and_the_papers_instructions() -> None:
-    assert "story: |-\n  Mara is told to put out the lamp.\n\n  She lights it.\n" in FORM
-    assert 'roles: "You play Tobias in the story, and talk with Mara."' in FORM
-    node, refused = yamltext.read(FORM)
-    assert node is not None
-    assert not refused
-    for words in (
-        *(
-            "15 to 20 minutes",
-            "full stop (.) to begin",
-            "EOD",
-            "Play your part faithfully",
-            "nothing to do with the story",
-        ),
-        *('such as "stop"', "begins much later", "the same feeling", "made up", "does not know it", "leads you back"),
-        *("preferred:", "feedback:", "in earnest, without pressure", "signature:"),
-    ):
-        assert words in " ".join(FORM.split()), words
-
-
-def test_a_filled_form_becomes_ratings() -> None:
-    ratings = survey_ratings(filled(linearity="5", preferred="b", why="It listened."), WHO, "ferry")
-    assert [(r.items, r.answer) for r in ratings if r.question == "linearity"] == [
-        (("snap/ferry",), 5),
-        (("vanilla/ferry",), 5),
-    ]
-    assert (ratings[-1].answer, ratings[-1].shown, ratings[-1].reason) == ("vanilla/ferry", "b", "It listened.")
-    assert {(r.rater, r.kind, r.rubric, r.prompt) for r in ratings} == {("Ines", "person", "snap-1", "ferry")}
-    assert parse_ratings(write_ratings(ratings)) == ratings
-    assert survey_ratings(filled(preferred="same"), WHO, "ferry")[-1].answer == "same"
-
-
-@pytest.mark.parametrize(
-    ("form", "problem"),
-    [
-        (FORM, "`rater` is empty"),
-        (FORM.replace('rater: ""', "rater: Ines"), "`signature` is empty"),
-        (filled(linearity="6"), "A, linearity: '6' is no whole number from 1 to 5"),
-        (filled(linearity="good"), "no whole number"),
-        (filled(linearity="0051"), "no whole number"),
-        (filled(preferred="C"), "`preferred` is 'C'"),
-        ("- a\n", "is no form"),
-        ("a: 1\n", "has no `answers`"),
-        ("a: [\n", "line"),
-        ("answers: {rater: [x]}\n", "`rater` is no text"),
-        ("answers: {rater: &x y}\n", "marks a place"),
-    ],
-)
-def test_a_form_that_cannot_be_read_says_where(form: str, problem: str) -> None:
-    with pytest.raises(UsageError, match="form") as caught:
-        survey_ratings(form, WHO, "ferry")
-    assert problem in str(caught.value)

@@ -21,7 +21,7 @@ class Paper:
         sentences: of a cell, about (section 3.1: 10); up to 30 % more or fewer, so that it ends with a paragraph.
         candidates: plans to choose from in a cell; the paper does not say how many.
         plan_filter: the best plan is chosen (section 4.4); else the first one counts.
-        weights: of coherence, connectivity and personality (equation 1); `fabula lab snap fit` learns one's own.
+        weights: of coherence, connectivity and personality (equation 1); `fabula lab snap` learns one's own.
         coherence: of plan and segment: "bertscore" as in the paper (extra `fabula[bertscore]`), "words" (TF-IDF), or
             "auto": BERTScore where package and model are on this machine, else words, and a note says so.
         coherence_model: for "bertscore": a name of the package transformers, or a folder that holds a model.
