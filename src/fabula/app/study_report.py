@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from fabula.app.verdict_files import ALL, common_questions, side_of
+from fabula.app.verdict_files import ALL, compared, side_of
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.base.html import bullets, figure, html_table, joined, paragraph, quotation
@@ -33,7 +33,6 @@ from fabula.stats.correlation import correlation
 from fabula.stats.estimate import Estimate, Unscored, estimate_cells
 from fabula.stats.intervals import mean_of, share_among
 from fabula.stats.meta import PEOPLE, among
-from fabula.stats.meta import meta as compared
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
@@ -305,11 +304,7 @@ def _beside(study: Study, people: Sequence[Rating], judges: Sequence[Rating], na
     if not judges:
         return Report("study")
     theirs, mine = side_of(people, "people"), side_of(judges, name)
-    texts = _texts(study)
-    found = {
-        question: compared(both.judge, both.human, texts, raters=both.raters)
-        for question, both in common_questions(mine, theirs).items()
-    }
+    found = compared(mine, theirs, _texts(study))
     rows = [
         Row(one.of, f"judge beside people/{question}: {one.what}", one.scored, baseline=one.of not in ("judge", PEOPLE))
         for question, result in found.items()

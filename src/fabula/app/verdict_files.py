@@ -287,9 +287,19 @@ def beside_people(verdicts: Sequence[Rating], people: Sequence[Rating]) -> Repor
         UsageError: they have no story, or no question, in common.
     """
     judge, human = side_of(verdicts, "the report"), side_of(people, "the ratings")
-    questions = common_questions(judge, human)
-    found = {name: meta(both.judge, both.human, {}, 1, both.raters) for name, both in questions.items()}
-    return meta_report(found, judge, human)
+    return meta_report(compared(judge, human), judge, human)
+
+
+def compared(
+    judge: Side, human: Side, texts: Mapping[str, str] | None = None, *, wanted: str = "", seed: int = 1
+) -> dict[str, Meta]:
+    """How far a judge agrees with people on each common question, or on the one that is wanted.
+
+    Raises:
+        UnknownNameError, UsageError: as of `common_questions`.
+    """
+    questions = common_questions(judge, human, wanted)
+    return {name: meta(both.judge, both.human, texts or {}, seed, both.raters) for name, both in questions.items()}
 
 
 def meta_report(

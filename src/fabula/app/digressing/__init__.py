@@ -2,7 +2,6 @@
 
     schedule   how one can leave a story, what a script says then, and in which turn; the same for every system
     playing    the conversations, kept as conversations of projects; killed at any turn, they go on from there
-    pages      what came of it as Markdown
 
 The evaluator `linearity` counts how soon the dialogues are back in their story.
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fabula.app.verdict_files import PASSED, common_questions, meta_report, side_of
+from fabula.app.verdict_files import PASSED, compared, meta_report, side_of
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.base.html import bullets, figure, joined
@@ -24,11 +24,9 @@ from fabula.measure.report.page import Section, page, report_section
 from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import PEOPLE
-from fabula.stats.meta import meta as compared
 from fabula.stats.verdicts import JUDGE
 
 if TYPE_CHECKING:
-    from fabula.cli.terminal import Terminal
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
     from fabula.stats.meta import Meta
@@ -70,11 +68,8 @@ def meta(
     terminal = terminal_of(common)
     judge = side_of(_chosen(read_ratings(Path(verdicts)), comparing, verdicts), verdicts, comparing.margin)
     people = side_of(read_ratings(Path(human)), human, comparing.margin)
-    questions = common_questions(judge, people, comparing.question)
-    texts = _texts(terminal, comparing)
-    found = {
-        name: compared(both.judge, both.human, texts, comparing.seed, both.raters) for name, both in questions.items()
-    }
+    texts = {item.id: item.story.text for item in stories_of(terminal, comparing.stories)} if comparing.stories else {}
+    found = compared(judge, people, texts, wanted=comparing.question, seed=comparing.seed)
     report = meta_report(found, judge, people, margin=comparing.margin, seed=comparing.seed)
     if comparing.html:
         _write(Path(comparing.html), found, report)
@@ -110,13 +105,6 @@ def _chosen(ratings: tuple[Rating, ...], comparing: Comparing, name: str) -> lis
         raters = ", ".join(sorted({f"{r.rater} ({r.evaluator or 'no evaluator'})" for r in ratings})) or "nobody"
         raise UsageError(f"{name} has no rating that is asked for; it has those of {raters}.")
     return kept
-
-
-def _texts(terminal: Terminal, comparing: Comparing) -> dict[str, str]:
-    """The texts of the stories by id."""
-    if not comparing.stories:
-        return {}
-    return {item.id: item.story.text for item in stories_of(terminal, comparing.stories)}
 
 
 def _rendered(result: Meta) -> dict[str, Any]:
