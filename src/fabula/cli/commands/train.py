@@ -24,8 +24,7 @@ from fabula.cli.terminal import table
 from fabula.cli.training import TrainingProgress, cuts, given_values, interruptible, sizes
 from fabula.data.dialogsum import splits
 from fabula.engine.methods import settings_of, values_of
-from fabula.measure.report.page import estimate_cells
-from fabula.stats.estimate import Estimate, figures
+from fabula.stats.estimate import Estimate, estimate_cells, figures
 from fabula.training.examples import CARD, read_card
 
 if TYPE_CHECKING:

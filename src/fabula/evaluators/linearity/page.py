@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from fabula.measure.report.page import Html, Section, joined, paragraph, quotation, report_section
+from fabula.base.html import Html, joined, paragraph, quotation
+from fabula.measure.report.page import Section, report_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
