@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,14 +35,11 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.app.bills import Bill
     from fabula.app.digressing import Simulation
-    from fabula.cli.options import Limits
-    from fabula.cli.terminal import Terminal
+    from fabula.cli.evaluation import Evaluating
     from fabula.craft.conversation import Conversation
     from fabula.engine.dry_run import DryRun
     from fabula.measure.items import Item
-    from fabula.models.budget import Budget
 
 ASKED: Final = "digress.json"
 ITEMS: Final = "dialogues.jsonl"
@@ -144,23 +141,20 @@ def same_as_before(folder: Path, asked: Mapping[str, Any]) -> None:
 
 @dataclass
 class Digressing:
-    """The conversations of every system on every narrative, one project each below `folder`.
+    """The conversations of every system on every narrative, one project each below the folder of what is evaluated.
 
     Attributes:
+        evaluating: what counts in them; its terminal, limits and bill are theirs too.
         wanted: what is talked through, for each narrative.
         settings: of each system.
     """
 
-    terminal: Terminal
-    folder: Path
+    evaluating: Evaluating
     wanted: Sequence[Simulation]
     settings: Mapping[str, Settings]
-    limits: Limits
-    bill: Bill
-    budget: Budget = field(init=False)
 
     def __post_init__(self) -> None:
-        self.budget = self.limits.budget
+        self.terminal, self.folder = self.evaluating.terminal, self.evaluating.folder
 
     def dry_run(self) -> dict[tuple[str, str], DryRun]:
         """What is left to ask, by narrative and system."""
@@ -179,7 +173,7 @@ class Digressing:
     def run(self, again: str) -> list[Item]:
         """The dialogues of all, which are also written as `dialogues.jsonl`; `again` is the command that goes on."""
         items: list[Item] = []
-        expected = {} if self.terminal.quiet or self.limits.frozen else self.dry_run()
+        expected = {} if self.terminal.quiet or self.evaluating.limits.frozen else self.dry_run()
         for one in self.wanted:
             for system in self.settings:
                 planned = expected[one.id, system].planned if expected else ()
@@ -203,11 +197,11 @@ class Digressing:
         left = f", about {counted(len(planned), 'call')} to make" if planned else ""
         self.terminal.advise(f"{system} on {one.id}: {counted(one.conversations, 'conversation')}{left}")
         options = Options(
-            whole=self.budget,
-            listeners=(progress, self.bill),
+            whole=self.evaluating.asking.budget,
+            listeners=(progress, self.evaluating.bill),
             person=People(self.terminal, project.folder).answer,
             environ=self.terminal.environ,
-            frozen=self.limits.frozen,
+            frozen=self.evaluating.limits.frozen,
         )
 
         def done(conversation: Conversation) -> None:

@@ -100,8 +100,7 @@ def digress(
     }
     same_as_before(folder, asked)
     evaluating = _evaluating(terminal, straying, performers, limits)
-    bill = evaluating.bill
-    work = Digressing(terminal, folder, wanted, settings, limits, bill)
+    work = Digressing(evaluating, wanted, settings)
     if limits.dry_run:
         _show_estimate(terminal, work, straying)
         return
