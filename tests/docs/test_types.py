@@ -32,7 +32,7 @@ def code_of(page: Path) -> str:
 
 @pytest.mark.slow
 def test_every_example_passes_strict_type_checks(tmp_path: Path) -> None:
-    files = []
+    files: list[Path] = []
     for page in PAGES:
         if code := code_of(page):
             files.append(tmp_path / f"{page.stem.replace('-', '_')}_{len(files)}.py")
