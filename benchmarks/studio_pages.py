@@ -204,7 +204,7 @@ def _edits(system: str, folder: Path, sizes: Sizes) -> list[Row]:
     workspace = Shelf.of([folder], ENVIRON)["book"]
     workspace.tree()
     draw = random.Random(1)  # noqa: S311 - edits, not secrets
-    names = [one.name for one in workspace.artefacts(marks=False) if one.folder == "story"]
+    names = [one.name for one in workspace.rows(marks=False) if one.folder == "story"]
     found = [_edited(workspace, name, draw) for name in draw.sample(names, sizes.edits)]
     return [Row(f"{system}: edit, marks and estimate", tuple(found), "ms", f"edit of {len(names)} parts", most=_EDIT)]
 

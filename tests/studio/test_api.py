@@ -79,8 +79,8 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         ]
         view = await api("GET", "")
         assert view["folder"].endswith(f"/{SAMPLE}")
-        assert view["standing"]["undo"] == ""
-        assert view["standing"]["words"] > 3000
+        assert view["undo"] == ""
+        assert view["words"] > 3000
         new = {"brief": "# The Ferry\n\nA ferry that never lands.", "words": "500", "seed": 3, "preset": "faithful"}
         new |= {"model": "openai-chat:tale", "base_url": "http://127.0.0.1:9/v1"}
         made = await api.client.post("/api/v1/projects", json=new)
@@ -163,7 +163,7 @@ async def test_a_text_is_read_saved_compared_and_taken_back(tmp_path: Path) -> N
             {"kind": "new", "text": "three"},
         ]
         stale = [one["name"] for one in (await api("GET", "/artefacts"))["artefacts"] if one["stale"]]
-        estimate = await api("GET", "/estimate")
+        estimate = await api("POST", "/estimate")
         assert estimate["total_calls"] == len(estimate["calls"]) > 0
         assert set(stale) <= set(estimate["stale"])
         assert (await api("POST", "/undo"))["wording"] == "edit of Exposition"  # its title, never its name
@@ -174,7 +174,7 @@ async def test_a_text_is_read_saved_compared_and_taken_back(tmp_path: Path) -> N
 async def test_what_is_not_saved_is_estimated_too(tmp_path: Path) -> None:
     async with api_at(tmp_path) as api:
         assert (await api("POST", "/estimate", pending={PART: "Another beginning."}))["total_calls"] > 0
-        assert (await api("GET", "/estimate"))["total_calls"] == 0
+        assert (await api("POST", "/estimate"))["total_calls"] == 0
         anew = await api("POST", "/estimate", pending={"setting": "A harbour."})
         fitted = await api("POST", "/estimate", pending={"setting": "A harbour."}, fit=True)
         assert anew["total_calls"] > 0
@@ -290,7 +290,7 @@ async def test_a_file_changed_outside_is_seen_at_once_and_kept(tmp_path: Path) -
         seen = await api("GET", f"/artefacts/{PART}")
         assert (seen["text"], seen["changed"]) == ("By hand.", True)
         assert await api("GET", "/changes") == {"changes": [{"artefact": PART, "file": FILE, "words": 2}]}
-        assert (await api("GET", "/estimate"))["changed"] == [PART]
+        assert [one["artefact"] for one in (await api("POST", "/estimate"))["changed"]] == [PART]
         conflict = (await api("PUT", f"/artefacts/{PART}", 409, text="Here.", base=base))["conflict"]
         assert conflict["theirs"] == "By hand."
 
@@ -318,7 +318,7 @@ CHANGES: list[tuple[str, str, dict[str, Any]]] = [
 ]
 READS = (
     *("", "/artefacts", f"/artefacts/{PART}", f"/versions/{PART}", f"/diff?artefact={PART}&old=1", "/changes"),
-    *("/estimate", "/pins", f"/alternatives/{PART}", "/edits", "/plan", "/world", "/findings", "/exports/text"),
+    *("/story", "/pins", f"/alternatives/{PART}", "/edits", "/plan", "/world", "/findings", "/exports/text"),
     *("/calls", "/chats"),
 )
 

@@ -19,7 +19,7 @@ from fabula.server.client import Client, RemoteProject
 from fabula.server.mcp_server import server
 from fabula.server.mcp_tools import Projects
 from fabula.server.studio.application import document
-from fabula.verbs.base import every
+from fabula.verbs.base import File, every
 from fabula.verbs.doors import Verbs
 from fabula.verbs.home import Project
 from studio import SAMPLE, TOKEN, studio_there
@@ -62,9 +62,12 @@ def test_the_types_of_the_doors_are_those_of_the_verbs() -> None:
 def test_every_verb_is_an_address_and_its_result_is_in_the_document() -> None:
     paths = document()["paths"]
     for verb in every().values():
-        operation = paths[f"/api/v1/projects/{{project}}{verb.path.replace(':path', '')}"][verb.method.lower()]
-        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
-        assert schema["$ref"].rpartition("/")[2] == verb.result.__name__
+        operation = paths[f"/api/v1{verb.address.replace(':path', '')}"][verb.method.lower()]
+        given = operation["responses"]["200"]["content"]
+        if issubclass(verb.result, File):
+            assert given["application/octet-stream"]["schema"] == {"type": "string", "format": "binary"}
+        else:
+            assert given["application/json"]["schema"]["$ref"].rpartition("/")[2] == verb.result.__name__
         told = operation.get("parameters", [])
         assert all(one.get("description") for one in told if one["name"] != "project"), verb.name
         assert not verb.command or DOCUMENTS[verb.command] == (verb.result,)

@@ -74,11 +74,11 @@ def test_many_projects_that_are_read_edited_and_estimated_keep_no_more_than_one_
             workspace = shelf[name]
             workspace.overview()
             for at in range(6):
-                workspace.artefacts(marks=False)
+                workspace.rows(marks=False)
                 workspace.plan()
                 text = workspace.text("brief.md")
                 workspace.edit("brief.md", f"{text.text} More {at}.", text.base)
-            workspace.artefacts()
+            workspace.rows()
             assert KEPT.weight <= 2_000_000
     assert 0 < len(KEPT) < 400
     assert KEPT.forget_idle(-1)

@@ -98,10 +98,10 @@ def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path,
             assert len(sampler.asked) == 9
             assert len({*sampler.asked}) == 9, "no prompt is asked twice"
             standing = said(await client.call_tool("status", {"project": "lamp"}))
-            assert standing["to_ask"] == 0
-            names = [one["text"] for one in standing["texts"]]
+            assert standing["estimate"]["total_calls"] == 0
+            names = [one["name"] for one in standing["artefacts"]]
             assert "conflict" in names
-            text = said(await client.call_tool("read", {"project": "lamp", "text": "climax"}))["text"]
+            text = said(await client.call_tool("text", {"project": "lamp", "artefact": "climax"}))["text"]
             assert text == REPLIES["climax"]
             new = "Mara must put the lamp out."
             edited = said(
@@ -117,7 +117,7 @@ def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path,
             assert said(await client.call_tool("update", {"project": "lamp"}))["to_ask"] == 0
             retaken = said(await client.call_tool("retake", {"project": "lamp", "artefact": "climax"}))
             assert retaken["artefact"] == "climax"
-            assert said(await client.call_tool("status", {"project": "lamp"}))["to_ask"] > 0
+            assert said(await client.call_tool("estimate", {"project": "lamp"}))["total_calls"] > 0
             said(await client.call_tool("undo", {"project": "lamp"}))
             file = said(await client.call_tool("export", {"project": "lamp", "format": "txt"}))["file"]
             assert (lamp / file).read_text()
@@ -242,7 +242,7 @@ def test_no_name_leads_out_of_the_folder(lamp: Path, name: str) -> None:
 
     async def work() -> None:
         async with Client(server(projects(lamp / "root"), str), mode="auto") as client:
-            for tool in ("status", "read", "write", "update", "check", "undo", "export"):
+            for tool in ("status", "text", "write", "update", "check", "undo", "export"):
                 assert failed(await client.call_tool(tool, {"project": name}))
             assert failed(await client.call_tool("edit", {"project": name, "artefact": "x", "text": "y", "base": None}))
             assert [
@@ -292,7 +292,7 @@ def test_what_would_leave_a_project_that_cannot_be_opened_is_refused(lamp: Path)
             said(await client.call_tool("write", {"project": "lamp"}))
             huge = {"project": "lamp", "artefact": "climax", "text": "word " * 500_000, "base": None}
             assert "is larger than 2,000,000 bytes. Give a shorter one." in failed(await client.call_tool("edit", huge))
-            assert said(await client.call_tool("status", {"project": "lamp"}))["to_ask"] == 0
+            assert said(await client.call_tool("estimate", {"project": "lamp"}))["total_calls"] == 0
 
     run(work)
     assert [file.name for file in lamp.iterdir()] == ["lamp"]
@@ -318,11 +318,15 @@ def test_a_new_project_is_written_by_the_clients_model(tmp_path: Path) -> None:
             made = {"name": "tale", "brief": BRIEF, "system": "end-to-end", "words": "60"}
             assert said(await client.call_tool("new_project", made))["project"] == "tale"
             standing = said(await client.call_tool("status", {"project": "tale"}))
-            assert (standing["system"], standing["model"], standing["to_ask"] > 0) == ("end-to-end", "client", True)
+            assert (standing["system"], standing["model"], standing["estimate"]["total_calls"] > 0) == (
+                "end-to-end",
+                "client",
+                True,
+            )
             assert "Did you mean" in failed(
                 await client.call_tool("new_project", {"name": "other", "brief": "x", "system": "end-to-ned"})
             )
-            assert "has no story yet" in failed(await client.call_tool("read", {"project": "tale"}))
+            assert "There is no story yet" in failed(await client.call_tool("story", {"project": "tale"}))
 
     run(work)
 
@@ -335,10 +339,12 @@ def test_programs_of_others_are_not_run_and_keys_not_shown(lamp: Path, monkeypat
 
     async def work() -> None:
         async with Client(server(projects(lamp), Terminal().shown), mode="auto") as client:
-            for tool in ("write", "status", "update"):
+            standing = said(await client.call_tool("status", {"project": "lamp"}))
+            assert "you have not allowed it" in standing["problem"]
+            for tool in ("write", "estimate", "update"):
                 assert "you have not allowed it" in failed(await client.call_tool(tool, {"project": "lamp"}))
             (lamp / "lamp/story.md").write_text("# The Lamp\n\nThe key is sk-very-secret-indeed.\n")
-            story = said(await client.call_tool("read", {"project": "lamp"}))["text"]
+            story = said(await client.call_tool("text", {"project": "lamp"}))["text"]
             assert "The key is [key]." in story
 
     run(work)

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind, PeopleShown
-from fabula.app.workspace import ArtefactText
 from fabula.base.errors import (
     ConflictError,
     DiskFullError,
@@ -36,10 +35,7 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.server.api.wire import (
-    ArtefactList,
     ComparisonView,
-    Estimate,
-    Formats,
     LearnedView,
     Messages,
     ProjectList,
@@ -52,17 +48,18 @@ from fabula.server.api.wire import (
     VerdictList,
 )
 from fabula.server.runs.record import Run
-from fabula.verbs.base import adapter
+from fabula.verbs.base import File, adapter
 from fabula.verbs.doors import Verbs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-    from http.client import HTTPResponse
+    from http.client import HTTPMessage, HTTPResponse
 
     from fabula.craft.conversation.lines import Freedom
     from fabula.verbs.base import Verb
 
 T = TypeVar("T")
+F = TypeVar("F", bound=File)
 
 PATIENCE: Final = 60.0  # seconds for an answer
 _SILENCE: Final = 30.0  # seconds without a sign of life after which a stream is opened anew
@@ -124,7 +121,16 @@ class Wire:
         return read_as(kind, self.whole(method, path, body))
 
     def whole(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> bytes:
-        """What the server answers, whole.
+        """What the server answers, whole."""
+        return self._read(method, path, body)[1]
+
+    def file(self, kind: type[F], path: str) -> F:
+        """A file that the server answers with, and what it says of it."""
+        headers, content = self._read("GET", path)
+        return kind(**json.loads(headers["fabula-file"]), content=content)
+
+    def _read(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[HTTPMessage, bytes]:
+        """What the server answers: its headers, and the whole of it.
 
         Raises:
             FabulaError: it refuses, or cannot be reached.
@@ -132,7 +138,7 @@ class Wire:
         try:
             connection, response = self.open(method, path, body)
             try:
-                return response.read(_LARGEST)
+                return response.headers, response.read(_LARGEST)
             finally:
                 connection.close()
         except (OSError, HTTPException) as error:
@@ -288,24 +294,6 @@ class RemoteProject(Verbs):
 
     # looking --------------------------------------------------------------------------------------------------------
 
-    def view(self) -> ProjectView:
-        """Where the project stands."""
-        return self.wire.get(ProjectView, self._at)
-
-    def artefacts(self, folder: str | None = None, *, marks: bool = True) -> ArtefactList:
-        """The texts, in order of file; with `marks` it is known which are stale."""
-        return self._get(ArtefactList, "/artefacts", folder=folder, marks=str(marks).lower())
-
-    def text(self, artefact: str, version: int | None = None) -> ArtefactText:
-        """A text as it stands, or one of its versions; `story.md` is the whole story."""
-        return self._get(ArtefactText, f"/artefacts/{_quoted(artefact)}", version=version)
-
-    def estimate(self, pending: Mapping[str, str] | None = None, *, fit: bool = False) -> Estimate:
-        """What a run would ask and cost now; with texts that are `pending`, as if these were saved."""
-        if pending:
-            return self._send(Estimate, "POST", "/estimate", {"pending": dict(pending), "fit": fit})
-        return self._get(Estimate, "/estimate", fit=str(fit).lower())
-
     def reports(self) -> ReportList:
         """What was measured, the newest first."""
         return self._get(ReportList, "/reports")
@@ -328,14 +316,6 @@ class RemoteProject(Verbs):
     def learned(self) -> LearnedView:
         """What was learned from the author's choices."""
         return self._get(LearnedView, "/learning")
-
-    def formats(self) -> Formats:
-        """What `export` can give."""
-        return self._get(Formats, "/exports")
-
-    def export(self, format_: str) -> bytes:
-        """The story as a file: "epub", "docx", "markdown", ..."""
-        return self.wire.whole("GET", f"{self._at}/exports/{_quoted(format_)}")
 
     def use_learned(self, *, use: bool) -> LearnedView:
         """Have new projects write with what was learned, or without it."""
@@ -535,12 +515,16 @@ class RemoteProject(Verbs):
         Raises:
             FabulaError: the server refuses, or cannot be reached.
         """
-        path = verb.path.replace(":path}", "}").format(**{name: _quoted(str(arguments[name])) for name in verb.in_path})
+        named = {name: _quoted(str(arguments[name])) for name in verb.in_path}
+        path = self._at + verb.path.replace(":path}", "}").format(**named)
         sent = {name: value for name, value in arguments.items() if name not in verb.in_path}
         if verb.body is not None:
-            return self._send(verb.result, verb.method, path, sent)
+            return self.wire.send(verb.result, verb.method, path, sent)
         given = urlencode({name: value for name, value in sent.items() if value is not None})
-        return self._send(verb.result, verb.method, f"{path}?{given}" if given else path)
+        path = f"{path}?{given}" if given else path
+        if issubclass(verb.result, File):
+            return self.wire.file(verb.result, path)
+        return self.wire.send(verb.result, verb.method, path)
 
     def _get(self, kind: type[T], path: str, **asked: object) -> T:
         return self.wire.get(kind, self._at + path, **asked)

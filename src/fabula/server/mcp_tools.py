@@ -17,16 +17,16 @@ from fabula.app.chatting import Chat, conversation_for, parties_for, transcript_
 from fabula.app.checking import OUT, Checked, check_of
 from fabula.app.conversing import settings_for as settings_for_talk
 from fabula.app.evaluating import dry_run_evaluation, evaluate_in
-from fabula.app.exporting import exported
-from fabula.app.standing import shortfalls, texts
+from fabula.app.standing import shortfalls
 from fabula.app.writing import Options, dry_run_in, refuse_anew, settings_as_last_time, write_in
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import inside, is_plain, plain_files, read_text, write_atomically
+from fabula.base.files import inside, is_plain, plain_files, read_text
 from fabula.craft.conversation import ConversationFiles, conversations_in
 from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
 from fabula.models.outside import CLIENT
+from fabula.project.default_model import VARIABLE
 from fabula.project.folder import MAX_FILE, MAX_STORY, Project
 from fabula.story import Brief, Story
 from fabula.systems import find as find_system
@@ -100,45 +100,7 @@ class Projects:
 
     def opened(self, name: str) -> Door:
         """The project of that name, for the verbs; as `project`."""
-        return Door(self.project(name).folder, self.environ)
-
-    async def status(self, name: str) -> dict[str, Any]:
-        """Where a project stands: its texts, what changed, and what a run would ask now."""
-        project = self.project(name)
-        settings = self._settings(project)
-        coming, changes = await dry_run_in(project, settings, Options(environ=self.environ))
-        words = _words(project)
-        with project.journal as journal:
-            rows = texts(journal, changes, coming)
-            missed = shortfalls(journal, project.brief, settings, words)
-        return {
-            "project": name,
-            "system": settings.system,
-            "model": settings.model,
-            "words": words,
-            "texts": [
-                {"text": one.path, "file": one.file, "words": one.words, "state": ", ".join(one.states)} for one in rows
-            ],
-            "changed": [change.file for change in changes],
-            "not_as_asked": missed,
-            "conversations": conversations_in(project.folder),
-            **_to_ask(coming),
-        }
-
-    def text(self, name: str, text: str = "") -> dict[str, Any]:
-        """A text of a project; the whole story where none is named.
-
-        Raises:
-            ProjectError: there is no story yet.
-        """
-        project = self.project(name)
-        if not text:
-            if not project.story_file.exists():
-                raise ProjectError(f"{name} has no story yet. The tool `write` writes it.")
-            return {"project": name, "text": read_text(project.story_file, MAX_STORY)}
-        with project.journal as journal:
-            path = project.artefact(journal, text)
-            return {"project": name, "name": path, "text": journal.artefacts.newest(path) or ""}
+        return Door(self.project(name).folder, {**self.environ, VARIABLE: self.model})
 
     def plan(self, name: str) -> str:
         """The plan of a project, all its texts after each other."""
@@ -296,14 +258,6 @@ class Projects:
         if not conversation:
             return {"project": name, "conversations": conversations_in(project.folder)}
         return {"project": name, "conversation": conversation, "text": transcript_of(project, conversation)}
-
-    def export(self, name: str, format_: str) -> dict[str, Any]:
-        """Put the story into a file for readers, in the project."""
-        project = self.project(name)
-        made = exported(project, format_ or "md", "the tool `write`")
-        file = inside(project.folder, made.file)
-        write_atomically(file, made.content)
-        return {"project": name, "file": str(file.relative_to(self.root)), "words": made.words}
 
     def _settings(self, project: Project, *, own_model: bool = False) -> Settings:
         """What is in force for a project; the client's own model where it wants that, or the project names none."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from fabula.verbs.base import as_data, every
+from fabula.base.files import inside, write_atomically
+from fabula.verbs.base import File, as_data, every
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,7 +31,7 @@ def add_verbs(offered: MCPServer[Any], projects: Projects, done: Callable[[Calla
             _tool(verb, projects, done),
             name=verb.name,
             description=about,
-            annotations=ToolAnnotations(read_only_hint=verb.method == "GET"),
+            annotations=ToolAnnotations(read_only_hint=not verb.changes),
             structured_output=False,
         )
 
@@ -42,7 +43,12 @@ def _tool(
 
     async def tool(project: str, **given: Any) -> str:  # noqa: ANN401 - as the verb has them
         def work() -> Any:  # noqa: ANN401 - JSON data
-            return as_data(projects.opened(project).do(verb, verb.bound((), given)))
+            opened = projects.opened(project)
+            made = opened.do(verb, verb.bound((), given))
+            if not isinstance(made, File):
+                return as_data(made)
+            write_atomically(inside(opened.folder, made.name), made.content)
+            return made.about() | {"file": f"{project}/{made.name}"}
 
         return await done(lambda: asyncio.to_thread(work))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
-from fabula.app.bills import Bill, amount, planned
+from fabula.app.bills import Bill, Estimate, amount
 from fabula.app.item_files import read_all
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
@@ -176,7 +176,7 @@ def _say_plan(terminal: Terminal, expected: DryRun) -> None:
     terminal.say(calls_table(expected) if expected.planned else "Nothing to ask.")
     if expected.replayed:
         terminal.say(f"In the journal, at no cost: {counted(expected.replayed, 'call')}.")
-    terminal.document({"done": False, **planned(expected)})
+    terminal.document(asdict(Estimate.of(expected)))
 
 
 def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fabula.app.beginning import Beginning, begin
 from fabula.app.workspace import Workspace  # noqa: TC001 - FastAPI reads it
 from fabula.base.errors import FabulaError, UsageError
-from fabula.server.api.depends import ProjectName, ShelfDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.depends import ShelfDep, StateDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.wire import NewProject, ProjectLine, ProjectList, ProjectView
 
 if TYPE_CHECKING:
@@ -69,12 +69,6 @@ def _beginning(body: NewProject, environ: Mapping[str, str]) -> tuple[Beginning,
     )
     said = {"preset": body.preset or None, "seed": body.seed}
     return beginning, beginning.tables(environ) | {name: value for name, value in said.items() if value is not None}
-
-
-@router.get("/{project}", summary="Where a project stands")
-def one(workspace: WorkspaceDep, project: ProjectName) -> ProjectView:
-    """What stands in it, what waits, what was spent, and what undo would take back."""
-    return _view(project, workspace)
 
 
 def _view(name: str, workspace: Workspace) -> ProjectView:
