@@ -52,6 +52,13 @@ def test_status_of_a_new_project(cli: Cli) -> None:
     assert "Next: `fabula write made`" in ran.out
 
 
+def test_a_new_project_is_named_alike_everywhere(cli: Cli) -> None:
+    assert cli("new", "--out", "made", "--text", "A lamp.", "--model", "scripted:script.toml").code == 0
+    assert cli("status", "made").code == 0
+    assert "Name one folder for the new project" in cli("new", "one", "--out", "two", "--text", "A lamp.").err
+    assert "Name one folder for the new project" in cli("new", "--text", "A lamp.").err
+
+
 def test_status_says_what_stands_in_the_way(cli: Cli, project: Path) -> None:
     (cli.folder / "script.toml").unlink()
     ran = cli("status", "lamp", "--json")
@@ -160,7 +167,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
     data = cli("systems", "agents-room", "--json").json
     fields = {setting["field"]: setting for setting in data["settings"]}
     assert (fields["final_reading"]["faithful"], fields["final_reading"]["improved"]) == (None, True)
-    assert {s["name"] for s in cli("systems", "--json").json["systems"]} >= {"agents-room", "end-to-end"}
+    assert {s["name"] for s in cli("systems", "--json").json["methods"]} >= {"agents-room", "end-to-end"}
 
 
 def test_what_a_system_asks_is_read_without_a_run(cli: Cli) -> None:

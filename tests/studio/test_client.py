@@ -121,7 +121,7 @@ def test_a_project_is_changed_through_the_client(client: Client) -> None:
     assert not sample.count_again(key).findings[0].dismissed
     url = "http://127.0.0.1:9/v1"
     made = client.new("# The Ferry\n\nA ferry.", words="300", model="openai-chat:tale", base_url=url)
-    assert (made.project, made.standing.model) == ("the-ferry", "openai-chat:tale")
+    assert (made.project, made.model) == ("the-ferry", "openai-chat:tale")
     assert client.sample().project == "sample-2"
 
 

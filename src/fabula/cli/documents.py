@@ -20,6 +20,8 @@ from fabula.story import Story
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 from fabula.story.world import Conflict, Fact, Known
 from fabula.verbs.base import every
+from fabula.verbs.methods import MethodList, MethodView
+from fabula.verbs.models import ModelList
 from fabula.verbs.text import ArtefactText
 
 # what several documents hold ------------------------------------------------------------------------------------------
@@ -667,32 +669,11 @@ class Lorebook(TypedDict):
     tokens: int
 
 
-class Systems(TypedDict):
-    """The writing systems, as their `paper.toml` tells, and why some of others cannot be used."""
-
-    systems: list[dict[str, Any]]
-    problems: list[str]
-
-
-class Evaluators(TypedDict):
-    """The evaluators, as their `paper.toml` tells, and why some of others cannot be used."""
-
-    evaluators: list[dict[str, Any]]
-    problems: list[str]
-
-
 class NewMethod(TypedDict):
     """The folder of a system or evaluator of one's own."""
 
     folder: str
     kind: str
-
-
-class System(TypedDict):
-    """One writing system or evaluator, with its settings."""
-
-    name: str
-    settings: list[dict[str, Any]]
 
 
 class SystemPrompts(TypedDict):
@@ -702,18 +683,6 @@ class SystemPrompts(TypedDict):
     preset: str
     prompts: list[dict[str, Any]]
     not_asked: dict[str, str]
-
-
-class Models(TypedDict):
-    """Models that are known, and servers that answer here."""
-
-    folder: str
-    known: list[dict[str, Any]]
-    fetched: list[dict[str, Any]]
-    servers: list[dict[str, Any]]
-    kinds: list[dict[str, Any]]
-    problems: list[str]
-    keys: dict[str, bool]
 
 
 class ModelChecked(TypedDict):
@@ -767,8 +736,8 @@ class TrustForgotten(TypedDict):
 # Documents that may hold more than is said here: what a method, a model or a paper adds.
 _OPEN: Final[tuple[Any, ...]] = (
     *(TimelineShown, Chat, Experiment, Reproduced, Injected, Fitted, Chosen, BackTranslated, Preferences),
-    *(TrainingPlanned, Trained, TrainedAgents, Swept, Learned, Cards, Systems, System),
-    *(Models, ModelChecked, ModelPulled, Adapters),
+    *(TrainingPlanned, Trained, TrainedAgents, Swept, Learned, Cards),
+    *(ModelChecked, ModelPulled, Adapters),
 )
 for _kind in [kind for kind in globals().values() if is_typeddict(kind) and kind not in _OPEN]:
     _kind.__pydantic_config__ = ConfigDict(extra="forbid")
@@ -784,7 +753,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "world": (World, KnownBy, WorldChanged, WorldExported, WorldImported),
     "export": (ExportedFile,),
     "check": (Checked, Estimate),
-    "evaluate": (Rated, Evaluators, System, Estimate),
+    "evaluate": (Rated, MethodList, MethodView, Estimate),
     "chat": (Chat,),
     "studio": (Studio,),
     "serve": (Served,),
@@ -817,11 +786,11 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "train dpo": (Trained, TrainingPlanned),
     "train summariser": (Trained, TrainingPlanned),
     "learn": (LearnedAll, Learned, Forgotten),
-    "models": (Models,),
+    "models": (ModelList,),
     "models check": (ModelChecked,),
     "models pull": (ModelPulled,),
     "models adapters": (Adapters,),
-    "systems": (Systems, System, SystemPrompts),
+    "systems": (MethodList, MethodView, SystemPrompts),
     "new-system": (NewMethod,),
     "doctor": (Health,),
     "trust": (Trusted, TrustedAll, TrustForgotten),

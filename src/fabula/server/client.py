@@ -18,11 +18,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
+from uuid import uuid4
 
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind, PeopleShown
 from fabula.base.errors import (
@@ -38,8 +40,6 @@ from fabula.server.api.wire import (
     ComparisonView,
     LearnedView,
     Messages,
-    ProjectList,
-    ProjectView,
     Prompts,
     ReportList,
     ReportView,
@@ -49,7 +49,7 @@ from fabula.server.api.wire import (
 )
 from fabula.server.runs.record import Run
 from fabula.verbs.base import File, adapter
-from fabula.verbs.doors import Verbs
+from fabula.verbs.doors import ShelfVerbs, Verbs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -130,30 +130,41 @@ class Wire:
         return kind(**json.loads(headers["fabula-file"]), content=content)
 
     def _read(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[HTTPMessage, bytes]:
-        """What the server answers: its headers, and the whole of it.
+        """What the server answers: its headers, and the whole of it; asked once more where the connection breaks.
 
         Raises:
             FabulaError: it refuses, or cannot be reached.
         """
-        try:
-            connection, response = self.open(method, path, body)
+        key, tries = uuid4().hex if method == "POST" else "", 2
+        while True:
+            tries -= 1
             try:
-                return response.headers, response.read(_LARGEST)
-            finally:
-                connection.close()
-        except (OSError, HTTPException) as error:
-            raise self.unreachable(error) from error
+                connection, response = self.open(method, path, body, key=key)
+                try:
+                    return response.headers, response.read(_LARGEST)
+                finally:
+                    connection.close()
+            except (OSError, HTTPException) as error:
+                if not tries or not isinstance(error, ConnectionResetError | HTTPException):
+                    raise self.unreachable(error) from error
 
     def open(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, patience: float | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        patience: float | None = None,
+        key: str = "",
     ) -> tuple[HTTPConnection, HTTPResponse]:
-        """An answer that has begun, and its connection."""
+        """An answer that has begun, and its connection; what is sent again with the same `key` is done once."""
         kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
         connection = kind(self._parts.hostname or "", self._parts.port, timeout=patience or self._patience)
         headers = {"authorization": f"Bearer {self._token}", "accept": "application/json"}
         content = None if body is None else json.dumps(dict(body)).encode()
         if content is not None:
             headers["content-type"] = "application/json"
+        if key:
+            headers["idempotency-key"] = key
         try:
             connection.request(method, f"{self._parts.path.rstrip('/')}/api/v1{path}", content, headers)
             response = connection.getresponse()
@@ -165,6 +176,23 @@ class Wire:
             connection.close()
             raise refused
         return connection, response
+
+    def do(self, verb: Verb, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
+        """What a verb gives for its arguments, each by its name; the project among them, where it is of one.
+
+        Raises:
+            FabulaError: the server refuses, or cannot be reached.
+        """
+        named = set(re.findall(r"{(\w+)}", address := verb.address.replace(":path}", "}")))
+        path = address.format(**{name: _quoted(str(arguments[name])) for name in named})
+        sent = {name: value for name, value in arguments.items() if name not in named}
+        if verb.body is not None:
+            return self.send(verb.result, verb.method, path, sent)
+        given = urlencode({name: value for name, value in sent.items() if value is not None})
+        path = f"{path}?{given}" if given else path
+        return (
+            self.file(verb.result, path) if issubclass(verb.result, File) else self.send(verb.result, verb.method, path)
+        )
 
     def events(self, after: int | None, *, follow: bool) -> Iterator[ServerEvent]:
         """What happens on the server; a stream that is cut off is opened anew where it ended."""
@@ -204,7 +232,7 @@ class Wire:
         )
 
 
-class Client:
+class Client(ShelfVerbs):
     """A server of fabula's.
 
     Args:
@@ -216,53 +244,17 @@ class Client:
     def __init__(self, address: str, token: str, patience: float = PATIENCE) -> None:
         self._wire = Wire(address, token, patience)
 
-    def projects(self) -> ProjectList:
-        """The projects that are served."""
-        return self._wire.get(ProjectList, "/projects")
-
-    def new(
-        self,
-        brief: str,
-        *,
-        system: str = "",
-        model: str = "",
-        base_url: str = "",
-        words: str = "",
-        preset: str = "",
-        seed: int | None = None,
-    ) -> ProjectView:
-        """A new project for a brief; what is left out is chosen as `fabula write` chooses it.
-
-        Args:
-            brief: what the story is to be; its first heading is the title.
-            system: that writes.
-            model: of all roles, as `fabula write --model` takes it. Keys are the server's own.
-            base_url: the model's address, where it is not the usual one.
-            words: the length, "2000" or "1800-2200".
-            preset: "faithful" or "improved".
-            seed: of what is left to chance.
-        """
-        body = {"brief": brief, "system": system, "model": model, "base_url": base_url, "words": words}
-        return self._wire.send(ProjectView, "POST", "/projects", {**body, "preset": preset, "seed": seed})
-
-    def import_manuscript(self, text: str, *, source: str = "", title: str = "") -> ProjectView:
-        """A new project of a manuscript, whose parts become the story's, word for word; nobody is asked.
-
-        Args:
-            text: of the whole manuscript, in Markdown or plain.
-            source: the name of its file.
-            title: where its first heading is not meant.
-        """
-        body = {"manuscript": text, "source": source, "title": title}
-        return self._wire.send(ProjectView, "POST", "/projects", body)
-
-    def sample(self) -> ProjectView:
-        """A copy of the sample project."""
-        return self._wire.send(ProjectView, "POST", "/projects", {"sample": True})
-
     def project(self, name: str) -> RemoteProject:
         """A project, by the name that `projects` has for it; nothing is asked yet."""
         return RemoteProject(self._wire, name)
+
+    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
+        """What a verb gives for its arguments, each by its name.
+
+        Raises:
+            FabulaError: the server refuses, or cannot be reached.
+        """
+        return self._wire.do(verb, arguments)
 
     def events(self, after: int | None = None, *, follow: bool = True) -> Iterator[ServerEvent]:
         """What happens in all projects, from behind number `after` on; without it, from now on.
@@ -515,16 +507,7 @@ class RemoteProject(Verbs):
         Raises:
             FabulaError: the server refuses, or cannot be reached.
         """
-        named = {name: _quoted(str(arguments[name])) for name in verb.in_path}
-        path = self._at + verb.path.replace(":path}", "}").format(**named)
-        sent = {name: value for name, value in arguments.items() if name not in verb.in_path}
-        if verb.body is not None:
-            return self.wire.send(verb.result, verb.method, path, sent)
-        given = urlencode({name: value for name, value in sent.items() if value is not None})
-        path = f"{path}?{given}" if given else path
-        if issubclass(verb.result, File):
-            return self.wire.file(verb.result, path)
-        return self.wire.send(verb.result, verb.method, path)
+        return self.wire.do(verb, {"project": self.name, **arguments})
 
     def _get(self, kind: type[T], path: str, **asked: object) -> T:
         return self.wire.get(kind, self._at + path, **asked)

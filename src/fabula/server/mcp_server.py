@@ -54,7 +54,7 @@ Anew: TypeAlias = Annotated[bool, Field(description="Write again what another mo
 BudgetUsd: TypeAlias = Annotated[float, Field(description="Stop before it costs more US dollars; 0: no cap.")]
 
 INSTRUCTIONS: Final = """Projects of long stories, each a folder of plain files: a brief, a plan, parts of the story.
-`new_project` makes one, `write` writes its story, with the roles of a paper's writing method. Change a text with \
+`new` makes one, `write` writes its story, with the roles of a paper's writing method. Change a text with \
 `edit`; `update` says what hangs on it before anything is asked, and with `dry_run` false writes that again. `check` \
 finds contradictions, `chat` talks with the characters. `write` and `check` say with `dry_run` what they would take. \
 Every change can be taken back with `undo`."""
@@ -228,22 +228,6 @@ def _done(shown: Callable[[str], str]) -> Callable[[Callable[[], Any]], Awaitabl
 
 def _add_looking(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
     done = _done(shown)
-
-    @offered.tool(structured_output=False)
-    async def list_projects() -> str:
-        """The projects that there are, with the words of each story."""
-        return await done(projects.listed)
-
-    @offered.tool(structured_output=False)
-    async def new_project(
-        name: Annotated[str, Field(description="A short name, without a slash or a dot before it.")],
-        brief: Annotated[str, Field(description="What the story is to be; its first heading is the title.")],
-        system: Annotated[str, Field(description="The writing method; without it, the usual one.")] = "",
-        words: Annotated[str, Field(description='The length, such as "600" or "500-700".')] = "",
-        model: Annotated[str, Field(description="Who writes, such as `openai:gpt-5`; without it, your own.")] = "",
-    ) -> str:
-        """Make a project for a brief."""
-        return await done(lambda: projects.new(name, brief, system, words, model))
 
     @offered.tool(structured_output=False)
     async def conversations(

@@ -66,6 +66,10 @@ class Artefacts:
     artefacts: list[str]
 
 
+class OwnersOnly:
+    """Marks an argument that a tool does not have: a text that a model has read may not send a key somewhere else."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
     """A file for readers: HTTP sends it as it is, a tool puts it into the project."""

@@ -49,7 +49,8 @@ async def status(project: Workspace) -> Status:
 
 
 def _status(project: Workspace) -> Status:
-    standing, estimate, problem = project.overview(), None, ""
+    standing, estimate = project.overview(), None
+    problem = standing.problem
     try:
         expected = project.expected()
         estimate = replace(Estimate.of(expected.dry, changes=expected.changes), calls=[])

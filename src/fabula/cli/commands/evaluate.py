@@ -21,6 +21,8 @@ from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
 from fabula.evaluators import CATALOGUE, evaluators, find
 from fabula.measure.report.page import page, report_section
+from fabula.verbs.base import as_data
+from fabula.verbs.methods import MethodList
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -87,5 +89,4 @@ def _list(terminal: Terminal) -> None:
     for problem in problems.values():
         terminal.message(problem)
     terminal.advise("\n`fabula evaluate NAME` describes one, `fabula evaluate NAME STORY...` runs it.")
-    listed = [{"name": one.name, "from": one.source or "fabula", **one.paper} for one in found.values()]
-    terminal.document({"evaluators": listed, "problems": list(problems.values())})
+    terminal.document(as_data(MethodList.of(found, problems)))

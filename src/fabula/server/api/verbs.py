@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from fabula.server.api.depends import WorkspaceDep
+from fabula.server.api.depends import ShelfDep, WorkspaceDep
 from fabula.verbs.base import File, adapter, every
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fabula.verbs.base import Verb
-    from fabula.verbs.home import Project
+    from fabula.verbs.doors import Door
 
 router = APIRouter()
 
@@ -33,7 +33,7 @@ _NONE = inspect.Parameter.empty
 def _handler(verb: Verb) -> Callable[..., Response]:
     """What answers a request, with the signature that FastAPI reads; in a thread, since verbs read and write files."""
 
-    def answered(*, opened: Project, request: Request, body: Any = None, **given: Any) -> Response:  # noqa: ANN401 - as the verb has them
+    def answered(*, opened: Door, request: Request, body: Any = None, **given: Any) -> Response:  # noqa: ANN401 - as the verb has them
         sent = {} if body is None else {name: getattr(body, name) for name in type(body).model_fields}
         made = opened.do(verb, verb.bound((), {**given, **sent}))
         if isinstance(made, File):
@@ -47,11 +47,14 @@ def _handler(verb: Verb) -> Callable[..., Response]:
         return Response(content, media_type="application/json", headers=headers)
 
     named = verb.signature.parameters.values()
-    parameters: list[tuple[str, Any, Any]] = [("opened", WorkspaceDep, _NONE), ("request", Request, _NONE)]
+    parameters: list[tuple[str, Any, Any]] = [
+        ("opened", WorkspaceDep if verb.of_project else ShelfDep, _NONE),
+        ("request", Request, _NONE),
+    ]
     if verb.body is not None:
         needed = any(one.is_required() for one in verb.body.model_fields.values())
         parameters += [(one.name, one.annotation, _NONE) for one in named if one.name in verb.in_path]
-        parameters.append(("body", verb.body, _NONE) if needed else ("body", verb.body | None, None))
+        parameters.append(("body", verb.body, _NONE if needed else None))
     else:
         parameters += [(one.name, one.annotation, _NONE if one.name in verb.in_path else one.default) for one in named]
     answered.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # what FastAPI reads
@@ -69,7 +72,7 @@ for _verb in every().values():
     _said: dict[int | str, dict[str, Any]] = {
         200: {
             "description": "The file, as an attachment.",
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
         }
     }
     router.add_api_route(

@@ -6,17 +6,16 @@ The client for Python (`fabula.Client`) reads the same classes, so nothing here 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from fabula.app.chat_views import MoveKind  # noqa: TC001 - pydantic reads it
-from fabula.app.workspace import Overview  # noqa: TC001 - pydantic reads them
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - pydantic reads it
 from fabula.measure.ratings import Rating  # noqa: TC001 - pydantic reads it
 from fabula.measure.report.beside import compared
 from fabula.models.answer_files import LARGEST
-from fabula.project.folder import MAX_FILE, MAX_STORY
+from fabula.project.folder import MAX_FILE
 from fabula.server.runs.record import Run
 from fabula.verbs.base import Body
 
@@ -38,72 +37,6 @@ _MOST_IN_CHAT = 50
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 WholeText = Annotated[str, Field(max_length=MAX_FILE)]
 InChat = Annotated[str, Field(max_length=LONGEST_CHAT)]
-
-
-# projects -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectLine:
-    """A project in a list; `problem` says why it cannot be read, where that is so."""
-
-    project: str
-    title: str
-    system: str
-    words: int
-    waits: str
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectList:
-    """The projects that are served."""
-
-    projects: list[ProjectLine]
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectView:
-    """A project, and where it stands. `project` names it in addresses; `folder` is where it lies on the server."""
-
-    project: str
-    folder: str
-    standing: Overview
-
-
-class NewProject(
-    Body,
-    json_schema_extra={
-        "examples": [
-            {"brief": "# The Ferry\n\nOdile takes the last ferry home.", "words": "1800-2200", "system": "agents-room"}
-        ]
-    },
-):
-    """A project that is to be made: for a brief, a `story` whose plan is to be read off, a `manuscript`, or the sample.
-
-    The first heading of the text is the story's title. What is left out is chosen as `fabula write` chooses it.
-    """
-
-    brief: WholeText = ""
-    story: Annotated[WholeText, Field(description="In place of a brief; a run `plan` reads its plan off.")] = ""
-    manuscript: Annotated[
-        str,
-        Field(
-            max_length=MAX_STORY,
-            description="In place of both: its parts become the story's, word for word, and nobody is asked.",
-        ),
-    ] = ""
-    source: Annotated[str, Field(max_length=255, description="The name of the manuscript's file.")] = ""
-    title: Annotated[str, Field(max_length=200, description="Where the text's own heading is not meant.")] = ""
-    system: Annotated[str, Field(max_length=100)] = ""
-    model: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
-    base_url: Annotated[
-        str, Field(max_length=500, description="The model's address, such as http://127.0.0.1:8080/v1.")
-    ] = ""
-    words: Annotated[str, Field(max_length=40, description='Such as "2000" or "1800-2200".')] = ""
-    preset: Literal["", "faithful", "improved"] = ""
-    seed: Annotated[int | None, Field(ge=0, le=2**31 - 1)] = None
-    sample: bool = False
 
 
 # runs -----------------------------------------------------------------------------------------------------------------
