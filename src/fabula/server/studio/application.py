@@ -15,7 +15,7 @@ from starlette.routing import Match
 from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
 from fabula.server.api import PREFIX, routers
-from fabula.server.api.event_schemas import with_events
+from fabula.server.api.shared_schemas import with_shared
 from fabula.server.browser import Browser
 from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
 from fabula.server.gate import SILENT, Bounds
@@ -110,7 +110,7 @@ def _new_app(title: str) -> FastAPI:
     )
     _handle(app)
     whole = app.openapi
-    app.openapi = lambda: _with_shared_faults(with_events(whole()))  # type: ignore[method-assign] # FastAPI's own way of changing it
+    app.openapi = lambda: _with_shared_faults(with_shared(whole()))  # type: ignore[method-assign] # FastAPI's own way of changing it
     return app
 
 
