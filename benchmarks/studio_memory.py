@@ -45,7 +45,7 @@ _LIST: Final = "/"
 _ADDRESS: Final = re.compile(r'(?:href|hx-get|src)="(/[^"]*)"')
 _PAGES: Final = ("write", "edit", "plan", "world", "talk", "calls", "measure", "measure-run", "measure/learning")
 _PARTS: Final = ("write-parts/tree", "write-parts/expected", "world/facts", "world/graph", "world/findings")
-_API: Final = ("", "/artefacts", "/reports", "/plan", "/world", "/findings", "/calls", "/chats", "/runs", "/estimate")
+_API: Final = ("", "/artefacts", "/reports", "/plan", "/world", "/findings", "/calls", "/chats", "/runs", "/story")
 _TOUCHED: Final = ("evaluation", "reports", "plan", "drafts", "story", "chat")
 _NEVER_ENDS: Final = ("/events", "/login", "/static/")
 

@@ -28,10 +28,10 @@ import httpx
 from benchmarks.books import ENVIRON, Book
 from benchmarks.table import Row, Table
 from fabula.app.writing import Options
-from fabula.server.shelf import Shelf
 from fabula.server.state import StudioState
 from fabula.server.studio.application import pages_and_api
 from fabula.server.studio.running import warm_up
+from fabula.verbs.home import Home
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -99,7 +99,7 @@ def bench(sizes: Sizes | None = None) -> Table:
 @asynccontextmanager
 async def _served(folder: Path, *, warmed: bool = False) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a studio that was just started."""
-    state = StudioState(Shelf.of([folder]), Options(environ=ENVIRON))
+    state = StudioState(Home.of([folder]), Options(environ=ENVIRON))
     app = pages_and_api(state)
     if warmed:
         await warm_up(state, app)
@@ -201,10 +201,10 @@ def first(book: str, place: str, *, warmed: bool) -> None:
 
 def _edits(system: str, folder: Path, sizes: Sizes) -> list[Row]:
     """What edits of a book's scenes take."""
-    workspace = Shelf.of([folder], ENVIRON)["book"]
+    workspace = Home.of([folder], ENVIRON)["book"]
     workspace.tree()
     draw = random.Random(1)  # noqa: S311 - edits, not secrets
-    names = [one.name for one in workspace.artefacts(marks=False) if one.folder == "story"]
+    names = [one.name for one in workspace.rows(marks=False) if one.folder == "story"]
     found = [_edited(workspace, name, draw) for name in draw.sample(names, sizes.edits)]
     return [Row(f"{system}: edit, marks and estimate", tuple(found), "ms", f"edit of {len(names)} parts", most=_EDIT)]
 

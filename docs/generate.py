@@ -168,18 +168,20 @@ def schemas() -> dict[str, str]:
 def stub() -> str:
     """The types of the verbs' methods, for type checkers: `fabula/verbs/doors.pyi`."""
     modules = {"typing.Any", "fabula.verbs.base.Verb"}
-    lines = []
+    lines: dict[bool, list[str]] = {True: [], False: []}
     for verb in every().values():
         signature = verb.method_signature
         kinds = [one.annotation for one in signature.parameters.values()] + [signature.return_annotation]
         modules |= {f"{kind.__module__}.{kind.__qualname__}" for kind in map(_class_of, kinds) if kind is not None}
         text = re.sub(r"(?:\w+\.)+(\w+)", r"\1", str(signature))
-        lines += [f"    def {verb.name}{text}: ...", f"    async def {verb.name}_async{text}: ..."]
+        modules |= {"typing.Literal"} if "Literal[" in text else set()
+        lines[verb.of_project] += [f"    def {verb.name}{text}: ...", f"    async def {verb.name}_async{text}: ..."]
     found = sorted(one.rpartition(".")[::2] for one in modules)
     imports = "".join(f"from {module} import {name}\n" for module, name in found)
     head = "# Made by docs/generate.py of the verbs: `make docs` writes this file anew.\n"
-    do = "    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any: ...\n"
-    return f"{head}{imports}\nclass Verbs:\n{do}" + "\n".join(lines) + "\n"
+    door = "class Door:\n    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any: ...\n"
+    doors_ = [f"class {name}(Door):\n" + "\n".join(lines[of]) for name, of in (("Verbs", True), ("ShelfVerbs", False))]
+    return f"{head}{imports}\n{door}\n" + "\n\n".join(doors_) + "\n"
 
 
 def _class_of(annotation: Any) -> type | None:  # noqa: ANN401 - a type
@@ -560,18 +562,21 @@ def python() -> str:
     given = ("Written", "Expected", "Planned", "Checked", "Judged", "Ranked", "Measured", "Chat")
     parts += [_class(name, getattr(fabula, name)) for name in given]
     parts.append("## What they take\n")
-    parts += [_class(name, getattr(fabula, name)) for name in ("Brief", "Story", "Scene", "Project")]
+    parts += [_class(name, getattr(fabula, name)) for name in ("Brief", "Story", "Scene", "Project", "Home")]
     parts += [_class("OwnModel", OwnModel)]
     parts.append(
         "## A server's projects\n\n[How to use them](../how-to/http-api.md). "
         "A verb waits for its answer; in an event loop, use `await asyncio.to_thread(project.text, ...)`.\n"
     )
     parts += [_class(one.__name__, one) for one in (fabula.Client, RemoteProject, ServerEvent)]
-    parts.append(
-        "## Verbs of a project\n\nOf `Project` and `RemoteProject` alike; with `_async` at its end, to be awaited.\n"
-    )
-    rows = [(f"`.{one.name}({', '.join(one.signature.parameters)})`", f"{one.summary}.") for one in every().values()]
-    parts.append(_table(("verb", "what it does"), rows) + "\n")
+    for of, title in (
+        (True, "a project\n\nOf `Project` and `RemoteProject`"),
+        (False, "a shelf\n\nOf `Home` and `Client`"),
+    ):
+        parts.append(f"## Verbs of {title} alike; with `_async` at its end, to be awaited.\n")
+        verbs_ = [one for one in every().values() if one.of_project is of]
+        rows = [(f"`.{one.name}({', '.join(one.signature.parameters)})`", f"{one.summary}.") for one in verbs_]
+        parts.append(_table(("verb", "what it does"), rows) + "\n")
     parts.append("## Events\n\nWhat `on_event` is called with, from `fabula.events`.\n")
     events = [(f"`{kind.__name__}`", _first_line(kind), _fields(kind)) for kind in get_args(fabula.events.Event)]
     parts.append(_table(("event", "what it says", "fields"), events) + "\n")

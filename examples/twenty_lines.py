@@ -4,16 +4,17 @@ import fabula
 
 
 def heard(event: fabula.events.Event) -> None:
-    """Show the words as they come, and what is finished."""
-    if isinstance(event, fabula.events.TextArrived):
+    """Show who is asked, and the words as they come."""
+    if isinstance(event, fabula.events.CallStarted):
+        print(f"\n[{event.role}: {event.path}]")
+    elif isinstance(event, fabula.events.TextArrived):
         print(event.text, end="", flush=True)
-    elif isinstance(event, fabula.events.Kept):
-        print(f"\n[{event.folder}: {event.path}]")
 
 
 brief = "Write a story of about 150 words about Mara, who keeps a lighthouse, and Tobias, who brings her a letter."
 once, twice = (fabula.write(brief, name, system=name, on_event=heard) for name in ("end-to-end", "reviewed-draft"))
-print(f"{once.words} and {twice.words} words, by {twice.model}. The better one: {fabula.judge(once, twice).better}")
-for finding in fabula.check(twice).findings:
+better = fabula.judge(once, twice, on_event=heard).better
+print(f"\n{once.words} and {twice.words} words, by {twice.model}. The better one: {better}")
+for finding in fabula.check(twice, on_event=heard).findings:
     print(f'"{finding["quote_x"]}" against "{finding["quote_y"]}"')
 print("Mara:", fabula.chat(twice, "Mara", system="vanilla").say("What does the letter say?"))

@@ -37,5 +37,6 @@ from fabula.server.client import Client as Client
 from fabula.story import Brief as Brief
 from fabula.story import Scene as Scene
 from fabula.story import Story as Story
+from fabula.verbs.home import Home as Home
 from fabula.verbs.home import Project as Project
 from fabula.verbs.home import read as read

@@ -77,6 +77,14 @@ def test_a_text_is_continued_by_the_next_update(cli: Cli, play: Path) -> None:
     assert cli("update", "play", "--json").json["asked"] == 0
 
 
+def test_a_dry_run_says_what_more_takes_and_decides_nothing(cli: Cli, play: Path) -> None:
+    ran = cli("text", "continue", "scene-1", "play", "--dry-run")
+    assert (ran.code, ran.out) == (0, "More will be written after the text of scene-1: 1 call.\n")
+    assert ran.err == "Nothing is decided; without `--dry-run` it is.\n"
+    assert cli("update", "play", "--json").json["asked"] == 0
+    assert cli("text", "continue", "scene-1", "play").code == 0, "it does not wait to be continued already"
+
+
 def test_a_text_is_continued_twice(cli: Cli, play: Path) -> None:
     before = scene(play)
     for _ in range(2):
@@ -87,7 +95,7 @@ def test_a_text_is_continued_twice(cli: Cli, play: Path) -> None:
 
 def test_what_stands_on_a_continued_text_is_asked_again(cli: Cli, play: Path) -> None:
     data = cli("text", "continue", "characters", "-C", "play", "--json").json
-    assert data == {"artefact": "characters", "words": None, "calls": 7}
+    assert data == {"artefact": "characters", "words": None, "calls": 7, "decided": True}
     paths = [call["path"] for call in cli("update", "play", "--dry-run", "--json").json["calls"]]
     assert paths[0].startswith("characters/more/")
     assert "scenes/scenes" in paths

@@ -170,7 +170,7 @@ def test_undo_of_a_retake_brings_the_old_text_back_from_the_journal(
 def test_undo_of_a_pin(cli: Cli, project: Path) -> None:
     cli("text", "pin", "setting", "-C", "lamp")
     assert "Taken back: pin of Setting" in cli("undo", "lamp").out
-    states = {a["path"]: a["state"] for a in cli("status", "lamp", "--json").json["artefacts"]}
+    states = {a["name"]: ", ".join(a["states"]) for a in cli("status", "lamp", "--json").json["artefacts"]}
     assert states["setting"] == ""
 
 

@@ -33,7 +33,7 @@ def update(cli: Cli) -> None:
 def said_everywhere(cli: Cli, sentence: str) -> None:
     """Status, a dry run and the update say it; the next status, with everything done, does not."""
     assert sentence in cli("status", "lamp").out
-    assert sentence in cli("status", "lamp", "--json").json["of_files"]
+    assert sentence in cli("status", "lamp", "--json").json["estimate"]["of_files"]
     assert sentence in cli("update", "lamp", "--dry-run").out
     ran = cli("update", "lamp", "--yes")
     assert ran.out.count(sentence) + ran.err.count(sentence) == 1
@@ -57,7 +57,7 @@ def test_a_new_file_stands_in_the_story_at_its_place(cli: Cli, project: Path, na
     (project / "plan/setting.md").write_text("A mill by a river.\n")
     cli("update", "lamp", "--yes")
     assert story(project).scenes[place].text == EPILOGUE
-    state = {a["file"]: a["state"] for a in cli("status", "lamp", "--json").json["artefacts"]}
+    state = {a["file"]: ", ".join(a["states"]) for a in cli("status", "lamp", "--json").json["artefacts"]}
     assert state[f"story/{name}"] == "edited, your own"
 
 
@@ -246,7 +246,7 @@ def test_a_text_that_the_story_does_not_use_is_said(cli: Cli, project: Path, nam
 
 def test_texts_of_another_way_of_writing_are_marked(cli: Cli, project: Path) -> None:
     assert cli("write", "lamp", "--anew", "--set", "variant=write").code == 0
-    states = {a["file"]: a["state"] for a in cli("status", "lamp", "--json").json["artefacts"]}
+    states = {a["file"]: ", ".join(a["states"]) for a in cli("status", "lamp", "--json").json["artefacts"]}
     assert states["plan/characters.md"] == "not used any more"
     assert states["story/03-climax.md"] == ""
     (project / "plan/characters.md").write_text("Mara, eighty.\n")

@@ -36,13 +36,13 @@ def test_status_tells_texts_changes_spending_and_what_is_next(cli: Cli, project:
 def test_status_as_json(cli: Cli, project: Path) -> None:
     (project / "plan/plot.md").write_text("Another plot.\n")
     data = cli("status", "lamp", "--json").json
-    assert data["to_ask"] == 5
+    assert data["estimate"]["total_calls"] == 5
     assert data["changed"] == ["plan/plot.md"]
     assert data["words"] == 69
     assert data["last_run"]["error"] == ""
     assert data["total"]["cost"] == 0.0
     assert data["settings"]["config"] == {"final_reading": False}
-    assert {a["path"]: a["state"] for a in data["artefacts"]}["plot"] == "changed by you, not taken over yet"
+    assert {a["name"]: a["states"] for a in data["artefacts"]}["plot"] == ["changed by you, not taken over yet"]
 
 
 def test_status_of_a_new_project(cli: Cli) -> None:
@@ -52,11 +52,18 @@ def test_status_of_a_new_project(cli: Cli) -> None:
     assert "Next: `fabula write made`" in ran.out
 
 
+def test_a_new_project_is_named_alike_everywhere(cli: Cli) -> None:
+    assert cli("new", "--out", "made", "--text", "A lamp.", "--model", "scripted:script.toml").code == 0
+    assert cli("status", "made").code == 0
+    assert "Name one folder for the new project" in cli("new", "one", "--out", "two", "--text", "A lamp.").err
+    assert "Name one folder for the new project" in cli("new", "--text", "A lamp.").err
+
+
 def test_status_says_what_stands_in_the_way(cli: Cli, project: Path) -> None:
     (cli.folder / "script.toml").unlink()
     ran = cli("status", "lamp", "--json")
     assert ran.code == 0
-    assert ran.json["to_ask"] is None
+    assert ran.json["estimate"] is None
     assert "Cannot read the script" in ran.json["problem"]
 
 
@@ -131,7 +138,7 @@ def test_export_to_stdout_is_the_file_and_nothing_else(
 
 def test_export_and_show_without_a_story(cli: Cli) -> None:
     cli("new", "made", "--brief", "brief.md", "--model", "scripted:script.toml")
-    assert cli("export", "made").err == "fabula: There is no story yet. Write it with `fabula write made`.\n"
+    assert cli("export", "made").err == "fabula: There is no story yet. Write it with `fabula write -C made`.\n"
     assert "There is no story yet." in cli("show", "-C", "made").err
 
 
@@ -160,7 +167,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
     data = cli("systems", "agents-room", "--json").json
     fields = {setting["field"]: setting for setting in data["settings"]}
     assert (fields["final_reading"]["faithful"], fields["final_reading"]["improved"]) == (None, True)
-    assert {s["name"] for s in cli("systems", "--json").json["systems"]} >= {"agents-room", "end-to-end"}
+    assert {s["name"] for s in cli("systems", "--json").json["methods"]} >= {"agents-room", "end-to-end"}
 
 
 def test_what_a_system_asks_is_read_without_a_run(cli: Cli) -> None:

@@ -75,8 +75,8 @@ def test_a_name_that_will_not_do_is_refused(cli: Cli, name: str, said: str) -> N
 def test_evaluate_runs_every_evaluator_lists_and_describes_them(cli: Cli) -> None:
     (cli.folder / "one.md").write_text("The lamp was dark. Mara lit it.\n", encoding="utf-8")
     listed = cli("evaluate", "--json").json
-    assert {"surface", "atlas", "pairwise"} <= {one["name"] for one in listed["evaluators"]}
-    assert {one["from"] for one in listed["evaluators"]} == {"fabula"}
+    assert {"surface", "atlas", "pairwise"} <= {one["name"] for one in listed["methods"]}
+    assert {one["source"] for one in listed["methods"]} == {"fabula"}
     assert "Settings (--set FIELD=VALUE)" in cli("evaluate", "surface").out
     ran = cli("evaluate", "surface", "one.md", "--set", "more=false", "--out", "numbers")
     assert ran.code == 0, ran.err
@@ -95,7 +95,7 @@ def test_what_packages_bring_is_listed_with_where_it_is_from(
     assert "The system 'gone' of more-papers 1.2 is left out" in ran.err
     shown = cli("systems", "my-paper")
     assert "From:  more-papers 1.2." in shown.out
-    named = {one["name"]: one["from"] for one in cli("systems", "--json").json["systems"]}
+    named = {one["name"]: one["source"] for one in cli("systems", "--json").json["methods"]}
     assert (named["my-paper"], named["snap"]) == ("more-papers 1.2", "fabula")
 
 

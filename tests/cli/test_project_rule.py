@@ -60,11 +60,12 @@ def _words(command: tuple[str, ...], *places: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("command", ON_ARTEFACTS, ids=" ".join)
-def test_an_artefact_is_named_in_four_ways(
+def test_an_artefact_is_named_in_five_ways(
     command: tuple[str, ...], cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     codes = {
         cli(*_words(command, "lamp", "climax")).code,
+        cli(*_words(command, "climax", "lamp")).code,
         cli(*_words(command, "climax", "-C", "lamp")).code,
         cli(*_words(command, "lamp", "climax", "-C", str(project))).code,
     }

@@ -20,7 +20,7 @@ def text_of(project: Path, file: str) -> str:
 
 
 def states(cli: Cli) -> dict[str, str]:
-    return {one["path"]: one["state"] for one in cli("status", "lamp", "--json").json["artefacts"]}
+    return {one["name"]: ", ".join(one["states"]) for one in cli("status", "lamp", "--json").json["artefacts"]}
 
 
 def test_the_approval_of_nine_texts_is_one(cli: Cli, project: Path) -> None:

@@ -42,7 +42,7 @@ def test_without_a_terminal_it_is_refused_and_says_what_to_do(
     assert "`fabula text retake NAME -C lamp` has a single text written again." in ran.err
     assert (project / "story.md").read_text() == before
     assert (project / "fabula.toml").read_text() == settings
-    assert cli("status", "lamp", "--json").json["to_ask"] == 0
+    assert cli("status", "lamp", "--json").json["estimate"]["total_calls"] == 0
 
 
 def test_a_finished_story_is_said_to_be_finished_and_costs_nothing(cli: Cli, project: Path) -> None:
@@ -62,7 +62,7 @@ def test_at_a_terminal_a_person_is_asked(cli: Cli, project: Path) -> None:
     assert "The story is finished. With other settings (seed), 9 texts that stand would be written again" in ran.err
     assert "Write it again? [y]es or [n]o: " in ran.err
     assert "Nothing was asked; your files are as you left them." in ran.err
-    assert cli("status", "lamp", "--json").json["to_ask"] == 0
+    assert cli("status", "lamp", "--json").json["estimate"]["total_calls"] == 0
     ran = cli("write", "lamp", "--seed", "9", stdin="y\n")
     assert ran.code == 0
     assert "story.md: 69 words" in ran.out

@@ -38,9 +38,13 @@ def test_twenty_lines_write_judge_check_and_talk(
     runpy.run_path(str(script), run_name="__main__")
     shown = capsys.readouterr().out
     assert "On Monday Tobias brought Mara a letter" in shown
-    assert "[story: story]" in shown
-    assert shown.splitlines()[-3:] == [
-        f"136 and 148 words, by scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}. The better one: reviewed-draft",
+    asked = [line.partition(":")[0] for line in shown.splitlines() if line.startswith("[")]
+    assert {"[judge", "[reader", "[verifier"} < set(asked), "also who is asked in a check is seen"
+    better = "The better one: reviewed-draft"
+    assert (
+        f"136 and 148 words, by scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}. {better}" in shown.splitlines()
+    )
+    assert shown.splitlines()[-2:] == [
         '"in her grey coat" against "buttoned her blue coat"',
         "Mara: (folds the letter twice) That I am to sleep at nine, and the lamp too.",
     ]

@@ -79,8 +79,8 @@ def test_a_package_of_their_own_is_listed_run_and_tried(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr + done.stdout
         return json.loads(done.stdout)
 
-    assert _from(said("fabula", "systems")["systems"])["lantern"] == "my-papers 1.0"
-    assert _from(said("fabula", "evaluate")["evaluators"])["clarity"] == "my-papers 1.0"
+    assert _from(said("fabula", "systems")["methods"])["lantern"] == "my-papers 1.0"
+    assert _from(said("fabula", "evaluate")["methods"])["clarity"] == "my-papers 1.0"
     assert {"form": "keeper:NAME", "what": "from my-papers 1.0"} in said("fabula", "models")["kinds"]
     tried = said("fabula.testing", "lantern", "clarity", "keeper:mara")["tried"]
     assert {name: len(rules) for name, rules in tried.items()} == {"lantern": 17, "clarity": 12, "keeper:mara": 5}
@@ -104,4 +104,4 @@ def test_a_package_of_their_own_is_listed_run_and_tried(tmp_path: Path) -> None:
 
 
 def _from(found: list[dict[str, Any]]) -> dict[str, str]:
-    return {one["name"]: one["from"] for one in found}
+    return {one["name"]: one["source"] for one in found}

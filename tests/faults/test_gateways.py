@@ -208,3 +208,39 @@ async def test_a_prompt_that_google_blocks_is_a_refusal_and_no_overload() -> Non
             await model.close()
         assert (reply.finish, reply.text, reply.usage.prompt) == ("refusal", "", 12)
         assert len(server.requests) == 1
+
+
+async def test_what_no_server_rejected_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.models.wire.LARGEST", 1_000)
+    async with FakeProvider(Answer(body=b" " * 2_000)) as server:
+        model = connect(server)
+        with pytest.raises(ModelError, match="as one reply"):
+            await model.ask(TYPED)
+        await model.close()
+    assert len(server.requests) == 1
+
+
+async def test_a_name_with_braces_is_a_name_in_an_error_too() -> None:
+    async with FakeProvider(Answer(status=404, error={"message": "no"})) as server:
+        model = provider_model("ollama", "a{b}", base_url=server.openai_url, environ={})
+        with pytest.raises(ModelUnavailableError, match=r"Say `ollama pull a\{b\}`"):
+            await model.ask(ASKED)
+        await model.close()
+
+
+@pytest.mark.parametrize(("name", "place"), [("gemini-x", "models/gemini-x"), ("tunedModels/y", "tunedModels/y")])
+async def test_a_model_of_googles_has_its_place(name: str, place: str) -> None:
+    async with FakeProvider() as server:
+        model = provider_model("google", name, base_url=server.url, environ={"GEMINI_API_KEY": "k"})
+        await model.ask(ASKED)
+        await model.close()
+    assert server.requests[0].path == f"/v1beta/{place}:generateContent"
+
+
+async def test_a_key_of_bedrocks_without_a_region_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    model = provider_model("bedrock", "amazon.nova-lite-v1:0", environ={"AWS_BEARER_TOKEN_BEDROCK": "k"})
+    with pytest.raises(ModelUnavailableError, match=r"no region is configured\. Set AWS_BEARER_TOKEN_BEDROCK and"):
+        await model.ask(ASKED)

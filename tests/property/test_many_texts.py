@@ -90,7 +90,7 @@ def test_many_new_files_are_taken_over_and_listed_in_linear_time(
 
     def steps(files: int) -> tuple[int, int]:
         workspace = _project(tmp_path / f"{files}", files)
-        name = next(one.name for one in workspace.artefacts(marks=False) if one.file.startswith("story/0"))
+        name = next(one.name for one in workspace.rows(marks=False) if one.file.startswith("story/0"))
 
         def save() -> None:
             text = workspace.text(name)
@@ -98,7 +98,7 @@ def test_many_new_files_are_taken_over_and_listed_in_linear_time(
 
         work: dict[str, Callable[[], object]] = {
             "save": save,
-            "artefacts": lambda: workspace.artefacts(marks=False),
+            "artefacts": lambda: workspace.rows(marks=False),
             "estimate": workspace.expected,
         }
         if what != "save":

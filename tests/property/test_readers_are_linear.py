@@ -25,7 +25,7 @@ from fabula.base.characters import readable
 from fabula.base.errors import FabulaError
 from fabula.cli.terminal import safe
 from fabula.engine import replies
-from fabula.engine.replies import ReplyProblem, chatter, dialogue, turns
+from fabula.engine.replies import ReplyProblem, chatter, dialogue, labelled, turns
 from fabula.engine.replies.strangers import strangers
 from fabula.story import Story, count_words, one_line, plain, slug
 from fabula.story import sentences as sentences_
@@ -35,7 +35,6 @@ from fabula.story.export import fountain
 from fabula.story.export.meta import Meta
 from fabula.story.people import mentioned
 from fabula.story.plan_file import parse_plan
-from fabula.systems.dramatron import hierarchy
 from growth import LINEAR, growth
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "read_turn": lambda text: turns.read_turn(text, NAMES[0], NAMES, whole=True),
     "leaves_part": turns.leaves_part,
     "says": lambda text: turns.says(text, "the lamp"),
-    "first_clause": hierarchy.first_clause,
+    "first_clause": labelled.first_clause,
     "is_cut": replies.is_cut,
     "without_instructions": lambda text: replies.without_instructions(
         text, ("Tell what Mara does when the lamp goes out.",)
@@ -197,7 +196,7 @@ BUILDERS: dict[str, Callable[[str], Any]] = READERS | {
     "read_said": lambda text: dialogue.read_said(text, "Mara", PEOPLE),
     "read_turn": lambda text: turns.read_turn(text, "Mara", PEOPLE, whole=True),
     "read_choice": lambda text: replies.read_choice(text, PEOPLE),
-    "without_label": lambda text: hierarchy.without_label(text, "Place"),
+    "without_label": lambda text: labelled.without_label(text, "Place"),
 }
 
 

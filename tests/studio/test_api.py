@@ -18,6 +18,7 @@ import pytest
 from fabula.app.findings import findings_of
 from fabula.base import files
 from fabula.base.errors import JournalError
+from fabula.base.files import held
 from fabula.engine.journal import Journal
 from fabula.project.folder import Project
 from fabula.server.faults import problem_for_author
@@ -79,12 +80,12 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         ]
         view = await api("GET", "")
         assert view["folder"].endswith(f"/{SAMPLE}")
-        assert view["standing"]["undo"] == ""
-        assert view["standing"]["words"] > 3000
+        assert view["undo"] == ""
+        assert view["words"] > 3000
         new = {"brief": "# The Ferry\n\nA ferry that never lands.", "words": "500", "seed": 3, "preset": "faithful"}
         new |= {"model": "openai-chat:tale", "base_url": "http://127.0.0.1:9/v1"}
         made = await api.client.post("/api/v1/projects", json=new)
-        assert (made.status_code, made.json()["project"]) == (201, "the-ferry")
+        assert (made.status_code, made.json()["project"]) == (200, "the-ferry")
         assert (tmp_path / "the-ferry" / "brief.md").is_file()
         settings = (tmp_path / "the-ferry" / "fabula.toml").read_text()
         assert 'base_url = "http://127.0.0.1:9/v1"' in settings
@@ -92,14 +93,14 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         story = {"story": "# The Lamp\n\nMara lit the lamp. Nobody came."}
         assert (await api.client.post("/api/v1/projects", json=story)).json()["project"] == "the-lamp"
         assert (tmp_path / "the-lamp" / "brief.md").is_file()
-        novel = {"manuscript": "# One\n\nMara.\n\n# Two\n\nIvan.", "source": "novel.md", "title": "The Quay"}
-        view = (await api.client.post("/api/v1/projects", json=novel)).json()
-        assert (view["project"], view["standing"]["words"], view["standing"]["system"]) == ("the-quay", 4, "end-to-end")
+        novel = {"text": "# One\n\nMara.\n\n# Two\n\nIvan.", "source": "novel.md", "title": "The Quay"}
+        line = (await api.client.post("/api/v1/manuscripts", json=novel)).json()
+        assert (line["project"], line["words"], line["system"]) == ("the-quay", 4, "end-to-end")
         texts = (await api.client.get("/api/v1/projects/the-quay/artefacts?folder=story")).json()["artefacts"]
         assert [(one["name"], one["stale"]) for one in texts] == [("one", False), ("two", False)]
         versions = (await api.client.get("/api/v1/projects/the-quay/versions/one")).json()["versions"]
         assert [(one["source"], one["note"]) for one in versions] == [("imported", "novel.md")]
-        again = await api.client.post("/api/v1/projects", json={"sample": True})
+        again = await api.client.post("/api/v1/samples")
         assert again.json()["project"] == "sample-2"
 
 
@@ -111,9 +112,8 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         ({"brief": "A story.", "system": "./evil"}, 404, "./evil"),
         ({"brief": "A story.", "system": "vanilla", "words": "500"}, 404, "words"),  # it answers, and writes no stories
         ({"brief": "A story.", "story": "Another."}, 400, "not both"),
-        ({"brief": "A story.", "manuscript": "Another."}, 400, "not both"),
-        ({"manuscript": "# The Lamp"}, 400, "The manuscript is empty"),
-        ({"manuscript": "Mara.", "system": "ibsen"}, 400, "from a plan of its own"),
+        ({"text": "# The Lamp"}, 400, "The manuscript is empty"),
+        ({"text": "Mara.", "system": "ibsen"}, 400, "from a plan of its own"),
         ({"brief": "A story.", "seed": "3"}, 422, "seed"),
         ({"brief": "A story.", "words": "many"}, 400, "many"),
         ({"brief": "A story.", "model": "nothing:x"}, 404, "nothing"),
@@ -125,10 +125,25 @@ async def test_a_project_that_cannot_be_made_says_why(
     tmp_path: Path, body: dict[str, Any], status: int, said: str
 ) -> None:
     async with api_at(tmp_path) as api:
-        response = await api.client.post("/api/v1/projects", json=body)
+        address = "manuscripts" if "text" in body else "projects"
+        response = await api.client.post(f"/api/v1/{address}", json=body)
         assert response.status_code == status
         assert said in response.json()["error"]["message"]
         assert [one["project"] for one in (await api.client.get("/api/v1/projects")).json()["projects"]] == [SAMPLE]
+
+
+async def test_a_project_is_taken_away_whole_and_not_while_something_is_at_work_in_it(tmp_path: Path) -> None:
+    async with api_at(tmp_path) as api:
+        files = {one.relative_to(api.folder) for one in api.folder.rglob("*") if one.name != "lock"}
+        with held(api.folder / ".fabula", "The project"):
+            assert (await api.error("DELETE", "", 409))[0] == "locked"
+        gone = await api("DELETE", "")
+        assert gone == {"project": SAMPLE, "folder": str(tmp_path / ".removed" / SAMPLE)}
+        assert (await api.client.get("/api/v1/projects")).json()["projects"] == []
+        assert (await api.error("DELETE", "", 404))[0] == "not_found"
+        assert {one.relative_to(gone["folder"]) for one in (tmp_path / ".removed" / SAMPLE).rglob("*")} >= files
+        assert (await api.client.post("/api/v1/samples")).json()["project"] == SAMPLE
+        assert (await api("DELETE", ""))["folder"] == str(tmp_path / ".removed" / f"{SAMPLE}-2")
 
 
 async def test_a_text_is_read_saved_compared_and_taken_back(tmp_path: Path) -> None:
@@ -163,7 +178,7 @@ async def test_a_text_is_read_saved_compared_and_taken_back(tmp_path: Path) -> N
             {"kind": "new", "text": "three"},
         ]
         stale = [one["name"] for one in (await api("GET", "/artefacts"))["artefacts"] if one["stale"]]
-        estimate = await api("GET", "/estimate")
+        estimate = await api("POST", "/estimate")
         assert estimate["total_calls"] == len(estimate["calls"]) > 0
         assert set(stale) <= set(estimate["stale"])
         assert (await api("POST", "/undo"))["wording"] == "edit of Exposition"  # its title, never its name
@@ -174,7 +189,7 @@ async def test_a_text_is_read_saved_compared_and_taken_back(tmp_path: Path) -> N
 async def test_what_is_not_saved_is_estimated_too(tmp_path: Path) -> None:
     async with api_at(tmp_path) as api:
         assert (await api("POST", "/estimate", pending={PART: "Another beginning."}))["total_calls"] > 0
-        assert (await api("GET", "/estimate"))["total_calls"] == 0
+        assert (await api("POST", "/estimate"))["total_calls"] == 0
         anew = await api("POST", "/estimate", pending={"setting": "A harbour."})
         fitted = await api("POST", "/estimate", pending={"setting": "A harbour."}, fit=True)
         assert anew["total_calls"] > 0
@@ -290,7 +305,7 @@ async def test_a_file_changed_outside_is_seen_at_once_and_kept(tmp_path: Path) -
         seen = await api("GET", f"/artefacts/{PART}")
         assert (seen["text"], seen["changed"]) == ("By hand.", True)
         assert await api("GET", "/changes") == {"changes": [{"artefact": PART, "file": FILE, "words": 2}]}
-        assert (await api("GET", "/estimate"))["changed"] == [PART]
+        assert [one["artefact"] for one in (await api("POST", "/estimate"))["changed"]] == [PART]
         conflict = (await api("PUT", f"/artefacts/{PART}", 409, text="Here.", base=base))["conflict"]
         assert conflict["theirs"] == "By hand."
 
@@ -318,7 +333,7 @@ CHANGES: list[tuple[str, str, dict[str, Any]]] = [
 ]
 READS = (
     *("", "/artefacts", f"/artefacts/{PART}", f"/versions/{PART}", f"/diff?artefact={PART}&old=1", "/changes"),
-    *("/estimate", "/pins", f"/alternatives/{PART}", "/edits", "/plan", "/world", "/findings", "/exports/text"),
+    *("/story", "/pins", f"/alternatives/{PART}", "/edits", "/plan", "/world", "/findings", "/exports/text"),
     *("/calls", "/chats"),
 )
 
@@ -351,7 +366,7 @@ async def test_without_the_token_nothing_is_answered(tmp_path: Path) -> None:
         api.client.headers["authorization"] = "Bearer another-token-of-the-same-length"
         for method, path, body in [*CHANGES, *(("GET", path, {}) for path in READS)]:
             assert (await api.error(method, path, 401, **body))[0] == "invalid_api_key"
-        assert (await api.client.post("/api/v1/projects", json={"sample": True})).status_code == 401
+        assert (await api.client.post("/api/v1/samples")).status_code == 401
         assert (await api.client.get("/openapi.json")).status_code == 401
 
 

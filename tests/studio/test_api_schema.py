@@ -38,13 +38,14 @@ OPERATIONS: Final = [
     (path, method.upper())
     for path, methods in DOCUMENT["paths"].items()
     for method in methods
-    if path != "/api/v1/events"
+    if path != "/api/v1/events" and (path, method) != ("/api/v1/projects/{project}", "delete")  # ends, and takes away
 ]
 # A drawn name is hardly ever one that there is; the drawn requests are to do something, too.
 NAMED: Final = {
     "project": [SAMPLE, "nothing"],
-    "name": ["exposition", "story/02-rising-action.md", "plan", "brief.md", "story.md", "epub", "nothing"],
-    "artefact": ["exposition", "climax", "plan", "nothing"],
+    "name": ["agents-room", "surface", "nothing"],
+    "format": ["epub", "md", "nothing"],
+    "artefact": ["exposition", "story/02-rising-action.md", "plan", "brief.md", "story.md", "nothing"],
     "finding": ["dcf5212a-ae60", "nothing"],
     "of": ["Wendy", "", "nobody"],
     "at": ["1", "", "nowhere"],

@@ -68,7 +68,7 @@ def test_where_nothing_was_learned_the_client_says_so(client: Client) -> None:
 def test_a_project_is_looked_at_through_the_client(client: Client) -> None:
     assert [one.project for one in client.projects().projects] == [SAMPLE]
     sample = client.project(SAMPLE)
-    assert sample.view().standing.title == "Sufficient Knowledge"
+    assert sample.status().title == "Sufficient Knowledge"
     listed = sample.artefacts("story").artefacts
     assert (listed[0].name, listed[0].stale) == (PART, False)
     assert sample.artefacts(marks=False).artefacts[1].stale is None
@@ -87,7 +87,7 @@ def test_a_project_is_looked_at_through_the_client(client: Client) -> None:
     assert sample.call(calls[0].id).messages
     assert sample.final_edits().edits
     assert "epub" in sample.formats().formats
-    assert sample.export("epub").startswith(b"PK")
+    assert sample.export("epub").content.startswith(b"PK")
     chat = sample.chats().chats[0]
     view = sample.conversation(chat.name)
     assert len(view.turns) == chat.turns
@@ -121,7 +121,7 @@ def test_a_project_is_changed_through_the_client(client: Client) -> None:
     assert not sample.count_again(key).findings[0].dismissed
     url = "http://127.0.0.1:9/v1"
     made = client.new("# The Ferry\n\nA ferry.", words="300", model="openai-chat:tale", base_url=url)
-    assert (made.project, made.standing.model) == ("the-ferry", "openai-chat:tale")
+    assert (made.project, made.model) == ("the-ferry", "openai-chat:tale")
     assert client.sample().project == "sample-2"
 
 
@@ -152,7 +152,7 @@ def test_what_the_server_refuses_is_an_error_of_ours(client: Client, there: Ther
     with pytest.raises(UsageError, match="Did you mean 'exposition'"):
         client.project(SAMPLE).text("expositoin")
     with pytest.raises(UsageError, match="Did you mean 'sample'"):
-        client.project("sampel").view()
+        client.project("sampel").status()
     with pytest.raises(ServerError, match="token") as refused:
         Client(there.address, "another-token-of-16").projects()
     assert (refused.value.status, refused.value.code) == (401, "invalid_api_key")

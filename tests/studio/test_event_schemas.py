@@ -26,7 +26,7 @@ from fabula.engine.events import (
     TextArrived,
 )
 from fabula.models.base import Usage
-from fabula.server.api.event_schemas import NAME
+from fabula.server.api.shared_schemas import NAME
 from fabula.server.studio.application import document
 from studio import SAMPLE, studio_here
 from tree import PACKAGE

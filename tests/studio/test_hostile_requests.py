@@ -21,6 +21,7 @@ PLACES: Final = {
     "project": SAMPLE,
     "chat": CHAT,
     "name": "exposition",
+    "artefact": "exposition",
     "key": "dcf5212a-ae60",
     "side": "1",
     "number": "1",

@@ -143,7 +143,7 @@ async def test_a_file_whose_name_is_in_another_encoding_is_left_alone_and_named(
     async with studio_here(tmp_path) as client:
         for page in ("write", "edit", "plan", "edit/brief.md"):
             assert (await client.get(f"/projects/{SAMPLE}/{page}")).status_code == 200, page
-        for address in ("", "/artefacts", "/changes", "/estimate"):
+        for address in ("", "/artefacts", "/changes", "/story"):
             assert (await client.get(f"/api/v1/projects/{SAMPLE}{address}")).status_code == 200, address
     assert [*project.unread()] == ["story/09-caf\ufffd.md"]
 

@@ -13,15 +13,16 @@ from mcp import Client as McpClient
 from mcp_types import TextContent
 
 from fabula.app.saving import Saved
+from fabula.base.errors import UsageError
 from fabula.cli.documents import DOCUMENTS
 from fabula.cli.main import main
 from fabula.server.client import Client, RemoteProject
 from fabula.server.mcp_server import server
 from fabula.server.mcp_tools import Projects
 from fabula.server.studio.application import document
-from fabula.verbs.base import every
-from fabula.verbs.doors import Verbs
-from fabula.verbs.home import Project
+from fabula.verbs.base import File, every
+from fabula.verbs.doors import ShelfVerbs, Verbs
+from fabula.verbs.home import Home, Project
 from studio import SAMPLE, TOKEN, studio_there
 from tree import ROOT
 
@@ -45,26 +46,37 @@ def there(tmp_path: Path) -> Iterator[There]:
 
 @pytest.mark.parametrize("name", every())
 def test_both_doors_for_python_have_every_verb_blocking_and_async(name: str) -> None:
-    for door in (Project, RemoteProject):
+    of_project = every()[name].of_project
+    for door in (Project, RemoteProject) if of_project else (Home, Client):
         for method in (getattr(door, name), getattr(door, f"{name}_async")):
-            assert method is getattr(Verbs, method.__name__), f"{door.__name__} says {name} a second time"
+            owner = Verbs if of_project else ShelfVerbs
+            assert method is getattr(owner, method.__name__), f"{door.__name__} says {name} a second time"
             assert list(inspect.signature(method).parameters)[1:] == list(every()[name].signature.parameters)
         assert inspect.iscoroutinefunction(getattr(door, f"{name}_async"))
 
 
 def test_the_types_of_the_doors_are_those_of_the_verbs() -> None:
     stub = ast.parse((SOURCE / "verbs/doors.pyi").read_text(encoding="utf-8"))
-    (door,) = (one for one in stub.body if isinstance(one, ast.ClassDef))
-    methods = {one.name for one in door.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
-    assert methods - {"do"} == {name + end for name in every() for end in ("", "_async")}
+    written = {
+        (one.name, method.name)
+        for one in stub.body
+        if isinstance(one, ast.ClassDef)
+        for method in one.body
+        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    owners = {name: "Verbs" if verb.of_project else "ShelfVerbs" for name, verb in every().items()}
+    assert written - {("Door", "do")} == {(owners[name], name + end) for name in every() for end in ("", "_async")}
 
 
 def test_every_verb_is_an_address_and_its_result_is_in_the_document() -> None:
     paths = document()["paths"]
     for verb in every().values():
-        operation = paths[f"/api/v1/projects/{{project}}{verb.path.replace(':path', '')}"][verb.method.lower()]
-        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
-        assert schema["$ref"].rpartition("/")[2] == verb.result.__name__
+        operation = paths[f"/api/v1{verb.address.replace(':path', '')}"][verb.method.lower()]
+        given = operation["responses"]["200"]["content"]
+        if issubclass(verb.result, File):
+            assert given["*/*"]["schema"] == {"type": "string", "format": "binary"}
+        else:
+            assert given["application/json"]["schema"]["$ref"].rpartition("/")[2] == verb.result.__name__
         told = operation.get("parameters", [])
         assert all(one.get("description") for one in told if one["name"] != "project"), verb.name
         assert not verb.command or DOCUMENTS[verb.command] == (verb.result,)
@@ -124,3 +136,49 @@ def test_a_new_verb_reaches_every_door(there: There, capsys: pytest.CaptureFixtu
     for _ in range(4):
         far.undo()
     assert home.text(PART).text == before.text
+
+
+def test_what_is_read_is_the_same_at_home_and_far_away(there: There) -> None:
+    shelf = Home.open(there.state.shelf.folder(SAMPLE).parent)
+    client = Client(there.address, TOKEN)
+    for door in (shelf, client):
+        assert [one.project for one in door.projects().projects] == [SAMPLE]
+        assert {"agents-room", "end-to-end"} <= {one.name for one in door.systems().methods}
+        assert {"atlas", "surface"} <= {one.name for one in door.evaluators().methods}
+        assert "final_reading" in {one.field for one in door.system("agents-room").settings}
+        assert door.evaluator("atlas").paper["title"]
+        assert "seed" in door.settings().form["properties"]
+        assert door.models().known
+        with pytest.raises(UsageError, match="Did you mean 'agents-room'"):
+            door.system("agents-rom")
+    home, far = shelf.project(SAMPLE), client.project(SAMPLE)
+    assert home.story() == far.story()
+    assert home.story().scenes[0].text.startswith(home.text(PART).text[:40])
+    assert home.text().text == far.text().text
+    assert home.artefacts() == far.artefacts()
+    assert home.status() == far.status()
+    assert home.export("epub") == far.export("epub")
+    for project in (home, far):
+        assert project.estimate().most == project.estimate().total_calls == 0
+        coming = project.estimate({"setting": "A harbour."})
+        assert coming.most > coming.total_calls > 0
+
+
+def test_projects_are_made_and_taken_away_at_home_and_far_away(there: There) -> None:
+    shelf = Home.open(there.state.shelf.folder(SAMPLE).parent)
+    for door in (shelf, Client(there.address, TOKEN)):
+        made = door.new("# The Ferry\n\nA ferry.", words="300", model="hand", system="end-to-end")
+        assert (made.project, made.title, made.model, made.system) == ("the-ferry", "The Ferry", "hand", "end-to-end")
+        assert door.import_manuscript("# One\n\nMara.\n\n# Two\n\nIvan.", title="The Quay").words == 4
+        assert door.sample().project == "sample-2"
+        for name in ("the-ferry", "the-quay", "sample-2"):
+            assert door.remove(name).project == name
+        assert [one.project for one in door.projects().projects] == [SAMPLE]
+
+
+async def test_a_tool_names_no_address_that_a_key_could_be_sent_to(tmp_path: Path) -> None:
+    async with McpClient(server(Projects(tmp_path, {}), str), mode="auto") as client:
+        tools = {tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools}
+    assert "model" in tools["new"]
+    assert "base_url" not in tools["new"]
+    assert "base_url" in every()["new"].signature.parameters

@@ -26,10 +26,10 @@ from fabula.app.writing import Options
 from fabula.project.sample import copy_sample
 from fabula.server.browser import Names, OwnKeys, link_to
 from fabula.server.gate import Tokens
-from fabula.server.shelf import Shelf
 from fabula.server.state import StudioState
 from fabula.server.studio.application import application
 from fabula.server.studio.running import StudioOffer, serve_studio
+from fabula.verbs.home import Home
 from patience import wait_until
 from threads import serving
 
@@ -57,7 +57,7 @@ def state_of(folder: Path, environ: Mapping[str, str] | None = None) -> StudioSt
     folder.mkdir(parents=True, exist_ok=True)
     if not any(folder.iterdir()):
         copy_sample(folder / SAMPLE)
-    return StudioState(Shelf.of([folder]), Options(environ=dict(environ or {})))
+    return StudioState(Home.of([folder]), Options(environ=dict(environ or {})))
 
 
 @asynccontextmanager

@@ -10,9 +10,8 @@ from fabula.base.kept import KEPT, Kept, weight
 from fabula.project.sample import copy_sample
 from fabula.server.runs import feed as feed_module
 from fabula.server.runs.feed import Feed
-from fabula.server.shelf import Shelf
 from fabula.server.watching import Watcher
-from fabula.verbs.home import Project
+from fabula.verbs.home import Home, Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +65,7 @@ def test_many_projects_that_are_read_edited_and_estimated_keep_no_more_than_one_
 ) -> None:
     for number in range(4):
         copy_sample(tmp_path / f"p{number}")
-    shelf = Shelf.of([tmp_path], {})
+    shelf = Home.of([tmp_path], {})
     monkeypatch.setattr(KEPT, "_most", 2_000_000)
     KEPT.forget_idle(-1)
     for _ in range(2):
@@ -74,11 +73,11 @@ def test_many_projects_that_are_read_edited_and_estimated_keep_no_more_than_one_
             workspace = shelf[name]
             workspace.overview()
             for at in range(6):
-                workspace.artefacts(marks=False)
+                workspace.rows(marks=False)
                 workspace.plan()
                 text = workspace.text("brief.md")
                 workspace.edit("brief.md", f"{text.text} More {at}.", text.base)
-            workspace.artefacts()
+            workspace.rows()
             assert KEPT.weight <= 2_000_000
     assert 0 < len(KEPT) < 400
     assert KEPT.forget_idle(-1)
@@ -113,7 +112,7 @@ def test_events_in_memory_are_bounded_by_their_bytes(tmp_path: Path, monkeypatch
 
 async def test_projects_are_not_looked_at_while_nobody_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy_sample(tmp_path / "p")
-    shelf, feed = Shelf.of([tmp_path], {}), Feed(tmp_path / "state", "x", lambda: 0.0)
+    shelf, feed = Home.of([tmp_path], {}), Feed(tmp_path / "state", "x", lambda: 0.0)
     feed.open()
     watcher, looks = Watcher(shelf, feed), []
     monkeypatch.setattr("fabula.server.watching.EVERY", 0.0)

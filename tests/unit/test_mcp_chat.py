@@ -107,7 +107,7 @@ def test_a_client_talks_with_a_character_with_its_own_model(lamp: Path, mode: st
             text = said(await client.call_tool("conversations", of_first))["text"]
             assert "What stands in it?" in text
             assert "And then?" not in text
-            assert said(await client.call_tool("status", {"project": "lamp"}))["conversations"] == names
+            assert said(await client.call_tool("conversations", {"project": "lamp"}))["conversations"] == names
 
     run(work)
 

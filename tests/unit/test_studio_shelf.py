@@ -17,8 +17,8 @@ from fabula.base.errors import DiskFullError, GoneError, UnknownNameError, Usage
 from fabula.models.finding import Served, Server
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
-from fabula.server.shelf import Shelf
 from fabula.story import Brief
+from fabula.verbs.home import Home
 from studio import SAMPLE, studio_here
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ async def test_a_manuscript_keeps_the_model_that_was_named_for_it(tmp_path: Path
 def test_projects_keep_their_names(tmp_path: Path) -> None:
     Project.create(tmp_path / "b" / "Lamp!", Brief(BRIEF))
     Project.create(tmp_path / "b" / "lamp", Brief(BRIEF))
-    shelf = Shelf.of([tmp_path / "b" / "lamp", tmp_path / "b"])
+    shelf = Home.of([tmp_path / "b" / "lamp", tmp_path / "b"])
     assert shelf.names == ["lamp", "lamp-2"]
     assert shelf.home == tmp_path / "b"
     assert shelf.folder("lamp-2") == tmp_path / "b" / "Lamp!"
@@ -316,7 +316,7 @@ def test_a_link_in_a_folder_of_projects_is_not_followed(tmp_path: Path) -> None:
     Project.create(tmp_path / "elsewhere", Brief(BRIEF))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "link").symlink_to(tmp_path / "elsewhere")
-    assert Shelf.of([tmp_path / "home"]).names == []
+    assert Home.of([tmp_path / "home"]).names == []
 
 
 async def test_a_project_that_may_not_be_read_keeps_nobody_from_the_others(
@@ -345,12 +345,12 @@ def test_a_project_among_thousands_of_folders_is_found(tmp_path: Path) -> None:
     for number in range(1100):
         (tmp_path / f"a{number}").mkdir()
     Project.create(tmp_path / "zoo", Brief(BRIEF))
-    assert Shelf.of([tmp_path]).names == ["zoo"]
+    assert Home.of([tmp_path]).names == ["zoo"]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"There is no folder .* Name a project"):
-        Shelf.of([tmp_path / "nowhere"])
+        Home.of([tmp_path / "nowhere"])
 
 
 def test_a_sample_for_which_there_is_no_room_leaves_no_part_and_says_why(

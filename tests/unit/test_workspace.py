@@ -35,13 +35,13 @@ def space(finished: Path, tmp_path: Path) -> Project:
 
 
 def test_every_text_is_listed_with_what_holds_for_it(space: Project) -> None:
-    rows = {one.name: one for one in space.artefacts()}
+    rows = {one.name: one for one in space.rows()}
     assert rows["brief.md"].folder == ""
     assert (rows[PART].folder, rows[PART].file, rows[PART].suffix, rows[PART].source) == ("story", FILE, "md", "made")
     assert rows[PART].base == base_of(space.text(PART).text)
     assert not any(one.stale for one in rows.values())
     assert [branch.name for branch in space.tree()] == ["", "story", "plan", "drafts"]
-    assert all(one.stale is None for one in space.artefacts(marks=False) if one.folder)
+    assert all(one.stale is None for one in space.rows(marks=False) if one.folder)
 
 
 def test_what_was_decided_about_each_of_many_texts_is_read_once(
@@ -60,7 +60,7 @@ def test_what_was_decided_about_each_of_many_texts_is_read_once(
 
     monkeypatch.setattr(Decisions, "find", counted)
     assert space.overview().words == 60 * 7
-    assert len([one for one in space.artefacts(marks=False) if one.folder == "story"]) == 60
+    assert len([one for one in space.rows(marks=False) if one.folder == "story"]) == 60
     assert sum(read) <= 4 * 60, read
 
 
@@ -74,7 +74,7 @@ def test_a_text_that_is_saved_makes_stale_what_hangs_on_it(space: Project) -> No
     saved = space.edit(PART, f"{before.text}\n\nAnd more.", before.base)
     assert (saved.changed, saved.version, saved.file) == (True, 2, FILE)
     assert (space.folder / FILE).read_text(encoding="utf-8").endswith("And more.\n")
-    stale = {one.name for one in space.artefacts() if one.stale}
+    stale = {one.name for one in space.rows() if one.stale}
     assert "climax" in stale
     assert PART not in stale
     assert space.expected().calls
@@ -125,7 +125,7 @@ def test_what_is_saved_in_one_sitting_is_taken_back_as_one(space: Project) -> No
 
 def test_a_pinned_text_stays_and_a_take_can_be_picked(space: Project) -> None:
     space.pin(PART)
-    assert next(one for one in space.artefacts() if one.name == PART).pinned
+    assert next(one for one in space.rows() if one.name == PART).pinned
     with pytest.raises(UsageError, match="exposition is pinned"):
         space.retake(PART)
     space.unpin(PART)
@@ -234,4 +234,4 @@ def test_a_project_that_a_run_holds_can_be_read_and_not_changed(space: Project) 
 def test_a_project_that_is_deleted_is_said_to_be_gone(space: Project) -> None:
     shutil.rmtree(space.folder)
     with pytest.raises(GoneError, match="was deleted or moved"):
-        space.artefacts()
+        space.rows()

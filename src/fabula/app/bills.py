@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from fabula.engine.events import CallFinished, CallLost
 from fabula.models.base import NOTHING_USED, Usage
@@ -11,7 +11,7 @@ from fabula.project.casting import full_name
 from fabula.project.default_model import remember_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event
@@ -116,30 +116,97 @@ def usage_data(usage: Usage) -> dict[str, Any]:
     return {name: value for name, value in asdict(usage).items() if name != "first"}
 
 
-def budget_data(spent: Usage, caps: BudgetTable) -> dict[str, Any]:
-    """A project's caps and what is spent of them, as JSON data; an unknown cost and no cap are null."""
-    return {
-        "tokens": caps.tokens,
-        "usd": caps.usd,
-        "spent_tokens": spent.prompt + spent.reply,
-        "spent_usd": spent.cost,
-        "estimated_tokens": spent.estimated,
-    }
+@dataclass(frozen=True, slots=True)
+class BudgetSpent:
+    """A project's caps, and what is spent of them; no cap and an unknown cost are null."""
+
+    tokens: int | None
+    usd: float | None
+    spent_tokens: int
+    spent_usd: float | None
+    estimated_tokens: int
+
+    @classmethod
+    def of(cls, spent: Usage, caps: BudgetTable) -> Self:
+        """What `spent` is of the caps."""
+        return cls(caps.tokens, caps.usd, spent.prompt + spent.reply, spent.cost, spent.estimated)
 
 
-def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
-    """A dry run as JSON data; token counts are estimates, an unknown cost is null."""
-    return {
-        "changed": [{"artefact": change.path, "file": change.file} for change in changes],
-        "calls": [
-            {"path": c.path, "role": c.role, "by": c.performer, "prompt": c.prompt, "reply": c.reply, "cost": c.cost}
-            for c in expected.planned
-        ],
-        "tokens": expected.tokens,
-        "least_calls": expected.calls[0],
-        "cost": expected.cost,
-        "replayed": expected.replayed,
-        "of_files": expected.of_files,
-        "notices": expected.notices,
-        "seconds": None,
-    }
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that its author has changed, and that a run would take over."""
+
+    artefact: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallToCome:
+    """A call that would be made; its tokens are estimated, an unknown cost is null."""
+
+    path: str
+    role: str
+    by: str
+    prompt: int
+    reply: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What would be asked, and what it would cost; nobody was asked.
+
+    Attributes:
+        calls: the calls to be made; over HTTP and in tools the first 200.
+        total_calls: how many there are; at least `least_calls`.
+        most: how many an update makes at most before its author is asked again.
+        tokens: of prompts and replies, estimated.
+        cost: US dollars; null where a price is not known.
+        replayed: calls that the journal answers at no cost.
+        changed: changed files that would be taken over.
+        stale: artefacts that would be written, or written again.
+        restored: artefacts that would get an earlier text again.
+        not_obeyed: what was asked for and would not be done, in sentences.
+        of_files: what is to be said of the files, in sentences.
+        notices: what is to be said of how the run goes, in sentences.
+        seconds: that writing takes, where the speed of the model is known.
+        done: always false, which tells it from what was done.
+    """
+
+    calls: list[CallToCome]
+    total_calls: int
+    least_calls: int
+    most: int
+    tokens: int
+    cost: float | None
+    replayed: int
+    changed: list[ChangedFile]
+    stale: list[str]
+    restored: list[str]
+    not_obeyed: list[str]
+    of_files: list[str]
+    notices: list[str]
+    seconds: float | None = None
+    done: Literal[False] = False
+
+    @classmethod
+    def of(cls, *runs: DryRun, changes: Iterable[Change] = (), seconds: float | None = None) -> Self:
+        """What dry runs found, as one."""
+        calls = [one for run in runs for one in run.planned]
+        costs = [run.cost for run in runs]
+        return cls(
+            calls=[CallToCome(c.path, c.role, c.performer, c.prompt, c.reply, c.cost) for c in calls],
+            total_calls=len(calls),
+            least_calls=sum(run.calls[0] for run in runs),
+            most=sum(run.most for run in runs),
+            tokens=sum(run.tokens for run in runs),
+            cost=None if None in costs else sum(one for one in costs if one is not None),
+            replayed=sum(run.replayed for run in runs),
+            changed=[ChangedFile(change.path, change.file) for change in changes],
+            stale=[one for run in runs for one in run.stale],
+            restored=[one for run in runs for one in run.restored],
+            not_obeyed=[one for run in runs for one in run.shortfalls],
+            of_files=[one for run in runs for one in run.of_files],
+            notices=[one for run in runs for one in run.notices],
+            seconds=seconds,
+        )

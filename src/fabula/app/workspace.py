@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from fabula.app import deciding
-from fabula.app.bills import budget_data
+from fabula.app.bills import BudgetSpent
 from fabula.app.checking import OUT, check_of
 from fabula.app.evaluating import dry_run_evaluation
-from fabula.app.exporting import as_it_stands, exported
+from fabula.app.exporting import as_it_stands
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import findings_of
 from fabula.app.saving import BRIEF, base_of
@@ -43,7 +43,6 @@ from fabula.base.errors import (
     FabulaError,
     GoneError,
     ModelError,
-    UnknownNameError,
     UsageError,
 )
 from fabula.base.files import read_text
@@ -55,7 +54,6 @@ from fabula.story import Story, count_words, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from fabula.app.exporting import Exported
     from fabula.app.findings import ProjectFindings
     from fabula.app.standing import Text
     from fabula.engine.dry_run import DryRun
@@ -116,21 +114,6 @@ class Artefact:
 
 
 @dataclass(frozen=True, slots=True)
-class ArtefactText:
-    """A text, whole. Its fields are those of `Artefact`; an older version's `base` names that version."""
-
-    name: str
-    file: str
-    text: str
-    version: int
-    base: str
-    source: str
-    words: int
-    changed: bool = False
-    title: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ArtefactVersion:
     """A version of an artefact, and who wrote it.
 
@@ -166,6 +149,21 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
+class LastRun:
+    """When the last run began and ended, its error, and whether it waited for a person."""
+
+    at: str
+    ended: str | None
+    error: str
+    waited: bool
+
+    @classmethod
+    def of(cls, run: Mapping[str, Any]) -> Self:
+        """How a run of the journal ended."""
+        return cls(run["at"], run["ended"], run["error"], "waits" in run["settings"])
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """Where a project stands, without a look at what a run would ask.
 
@@ -181,7 +179,7 @@ class Overview:
         not_as_asked: what was asked and not got, in sentences.
         calls: how many are recorded.
         runs: how many there were.
-        last_run: when it began, when it ended, and its error.
+        last_run: how it ended; null where there was none.
         budget: caps, and what is spent of them.
         undo, redo: what these would do, in words; empty where there is nothing.
     """
@@ -197,8 +195,8 @@ class Overview:
     not_as_asked: tuple[str, ...]
     calls: int
     runs: int
-    last_run: Mapping[str, Any] | None
-    budget: Mapping[str, Any]
+    last_run: LastRun | None
+    budget: BudgetSpent
     undo: str
     redo: str
 
@@ -329,13 +327,13 @@ class Workspace:
             not_as_asked=missed,
             calls=calls,
             runs=len(runs),
-            last_run={name: runs[-1][name] for name in ("at", "ended", "error")} if runs else None,
-            budget=budget_data(in_all, settings.budget),
+            last_run=LastRun.of(runs[-1]) if runs else None,
+            budget=BudgetSpent.of(in_all, settings.budget),
             undo=deciding.wording_of(done, titles) if done else "",
             redo=deciding.wording_of(undone, titles) if undone else "",
         )
 
-    def artefacts(self, *, marks: bool = True) -> list[Artefact]:
+    def rows(self, *, marks: bool = True) -> list[Artefact]:
         """The brief and every text that a person may want to read, in order of file.
 
         With `marks` also which are stale, for which what a run would ask is looked at.
@@ -353,7 +351,7 @@ class Workspace:
     def _artefacts(self, coming: DryRun | None) -> list[Artefact]:
         project, stale = self.texts(), None if coming is None else frozenset(coming.stale)
         with project.journal as journal:
-            changes = {change.path: change for change in self._changes_or_none(project, journal)}
+            changes = {change.path: change for change in self.changes_or_none(project, journal)}
             newest, stand_in = journal.artefacts.newest_versions(), journal.decisions.overrides()
             rows = texts(journal, list(changes.values()), coming) if coming else self._rows(project, journal)
             of = {
@@ -374,7 +372,7 @@ class Workspace:
         """What the texts are called where a person sees them, also chapters that are only planned."""
         project = self.texts()
         with project.journal as journal:
-            return self._titles(journal, self._changes_or_none(project, journal))
+            return self._titles(journal, self.changes_or_none(project, journal))
 
     @staticmethod
     def _titles(journal: Journal, changes: Iterable[Change]) -> Titles:
@@ -383,7 +381,7 @@ class Workspace:
         texts_ = {path: version.text for path, version in journal.artefacts.newest_versions().items()}
         return Titles.of(files, texts_ | {path: change.text for path, change in new.items()})
 
-    def _changes_or_none(self, project: Project, journal: Journal) -> tuple[Change, ...]:
+    def changes_or_none(self, project: Project, journal: Journal) -> tuple[Change, ...]:
         """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
         try:
             return self._changed(project, journal)
@@ -392,7 +390,7 @@ class Workspace:
 
     def _rows(self, project: Project, journal: Journal) -> tuple[Text, ...]:
         """The texts as they stand, without a look at what a run would make of them."""
-        return self.cached("texts", lambda: tuple(texts(journal, self._changes_or_none(project, journal))))
+        return self.cached("texts", lambda: tuple(texts(journal, self.changes_or_none(project, journal))))
 
     def _changed(self, project: Project, journal: Journal) -> tuple[Change, ...]:
         return self.cached("changes", lambda: tuple(project.changes(journal)))
@@ -425,9 +423,9 @@ class Workspace:
         )
 
     def tree(self, *, marks: bool = True) -> list[Branch]:
-        """The artefacts by folder, the manuscript first; as `artefacts`, and `story.md`, which is the whole story."""
+        """The artefacts by folder, the manuscript first; as `rows`, and `story.md`, which is the whole story."""
         found: dict[str, list[Artefact]] = {"": [], **{name: [] for name in ("story", "plan", "role-play", "drafts")}}
-        for one in self.artefacts(marks=marks):
+        for one in self.rows(marks=marks):
             found.setdefault(one.folder, []).append(one)
         if found["story"] and (self.folder / STORY).is_file():
             words = sum(one.words for one in found["story"])
@@ -440,46 +438,6 @@ class Workspace:
         behind = tuple(one for branch in branches for one in branch.artefacts if one.behind)
         parts = [Branch(one.name, tuple(text for text in one.artefacts if not text.behind)) for one in branches]
         return [*(one for one in parts if one.artefacts), *([Branch(BEHIND, behind)] if behind else [])]
-
-    def text(self, name: str, version: int | None = None) -> ArtefactText:
-        """A text as it stands, changes of its file included; or one of its versions. `story.md` is the whole story.
-
-        Raises:
-            UnknownNameError: there is no such artefact or version.
-        """
-        found = self._text(name, version)
-        return replace(found, title=self.titles()(found.name))
-
-    def _text(self, name: str, version: int | None) -> ArtefactText:
-        project = self.texts()
-        if name in (BRIEF, STORY) and version is None:
-            return self._file(project, name)
-        with project.journal as journal:
-            changes = {change.path: change for change in self._changes_or_none(project, journal)}
-            change = changes.get(name) or next((one for one in changes.values() if one.file == name != STORY), None)
-            if version is None and change is not None:
-                number = len(journal.artefacts.versions(change.path)) + 1
-                words, base = count_words(change.text), base_of(change.text)
-                file = journal.artefacts.places().get(change.path, change.file)
-                return ArtefactText(change.path, file, change.text, number, base, "edited", words, changed=True)
-            path = STORY if name == STORY else project.artefact(journal, name)
-            number = len(journal.artefacts.versions(path)) if version is None else version
-            text = deciding.version_of(journal, path, number)
-            source = journal.artefacts.versions(path)[number - 1].source
-            file = journal.artefacts.places().get(path, path)
-        return ArtefactText(path, file, text, number, base_of(text), source, count_words(text))
-
-    def _file(self, project: Project, name: str) -> ArtefactText:
-        """A file that is no artefact of its own: the brief, or the whole story."""
-        file = project.folder / name
-        if not file.is_file():
-            raise UnknownNameError("artefact", name, [one.name for one in self.artefacts(marks=False)])
-        text = plain(read_text(file, MAX_STORY))
-        version = 0
-        if name == STORY:
-            with project.journal as journal:
-                version = len(journal.artefacts.versions(STORY))
-        return ArtefactText(name, name, text, version, base_of(text), "edited", count_words(text))
 
     def is_behind(self) -> bool:
         """Whether `story.md` has earlier texts of its parts than those that stand, until it is put together again."""
@@ -585,15 +543,6 @@ class Workspace:
                 old = journal.artefacts.newest(name) or ""
             new = asyncio.run(rewrite_in(project, self.settings(project), self.options, name, span, note))
         return new[span[0] : len(new) - (len(old) - span[1])]
-
-    def export(self, format_: str) -> Exported:
-        """The story in a format.
-
-        Raises:
-            ProjectError: there is no story yet.
-            UnknownNameError: there is no such format.
-        """
-        return exported(self.project(), format_, "`fabula write`")
 
     # changing -------------------------------------------------------------------------------------------------------
 

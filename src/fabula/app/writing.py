@@ -13,7 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.app.bills import amount, budget_data, dollars, planned, usage_data
+from fabula.app.bills import BudgetSpent, Estimate, amount, dollars, usage_data
 from fabula.app.remarks import remarks_on
 from fabula.app.standing import shortfalls
 from fabula.base.errors import (
@@ -728,7 +728,7 @@ class Written:
             **bill.as_data(),
             "total": usage_data(bill.total),
             "paid": {who: usage_data(usage) for who, usage in bill.paid.items()},
-            "budget": budget_data(in_all, settings.budget),
+            "budget": asdict(BudgetSpent.of(in_all, settings.budget)),
             "project_bill": {role: usage_data(usage) for role, usage in spent.items()},
         }
         return cls(story, project, settings.model, why, tuple(missed), bill, in_all, data)
@@ -803,7 +803,7 @@ class Expected:
 
     def to_dict(self) -> dict[str, Any]:
         """The calls, one by one, and their sums."""
-        return planned(self.dry, self.changes)
+        return asdict(Estimate.of(self.dry, changes=self.changes))
 
     def _repr_html_(self) -> str:
         rows = [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}") for c in self.dry.planned]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from fabula.app.bills import cost_of, dollars, planned, total
+from fabula.app.bills import Estimate, cost_of, dollars, total
 from fabula.cli.progress import counted
 from fabula.cli.terminal import table
 from fabula.project.folder import files_of
@@ -12,25 +13,24 @@ from fabula.project.folder import files_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.app.bills import Bill
+    from fabula.app.bills import Bill, BudgetSpent
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.models.base import Usage
     from fabula.project.folder import Change
-    from fabula.project.settings import BudgetTable
 
 
-def project_line(spent: Usage, caps: BudgetTable) -> str:
+def project_line(budget: BudgetSpent) -> str:
     """What a project has taken in all, and what its budget leaves; empty where it costs nothing and has no budget."""
-    if not spent.cost and spent.cost is not None and caps.tokens is None and caps.usd is None:
+    tokens, usd, left = budget.spent_tokens, budget.spent_usd, []
+    if not usd and usd is not None and budget.tokens is None and budget.usd is None:
         return ""
-    tokens, left = spent.prompt + spent.reply, []
-    if caps.tokens is not None:
-        left.append(f"{max(caps.tokens - tokens, 0):,} of {caps.tokens:,} tokens")
-    if caps.usd is not None:
-        left.append(f"{dollars(max(caps.usd - (spent.cost or 0.0), 0.0))} of {dollars(caps.usd)}")
-    guessed = f" ({spent.estimated:,} estimated)" if spent.estimated else ""
-    said = f"The project has taken {tokens:,} tokens{guessed} in all, {cost_of(spent.cost)}"
+    if budget.tokens is not None:
+        left.append(f"{max(budget.tokens - tokens, 0):,} of {budget.tokens:,} tokens")
+    if budget.usd is not None:
+        left.append(f"{dollars(max(budget.usd - (usd or 0.0), 0.0))} of {dollars(budget.usd)}")
+    guessed = f" ({budget.estimated_tokens:,} estimated)" if budget.estimated_tokens else ""
+    said = f"The project has taken {tokens:,} tokens{guessed} in all, {cost_of(usd)}"
     return f"{said}; its budget leaves {' and '.join(left)}." if left else f"{said}."
 
 
@@ -72,35 +72,20 @@ def calls_table(expected: DryRun) -> str:
 
 def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
     """Say what would be asked, role by role, and that nothing was."""
-    calls = [call for run in runs for call in run.planned]
-    costs = [run.cost for run in runs]
-    cost = None if None in costs else sum(one for one in costs if one is not None)
+    found = Estimate.of(*runs)
+    calls = found.calls
     rows = [("role", "by", "calls", "prompt", "reply")]
-    for role, who in dict.fromkeys((call.role, call.performer) for call in calls):
-        mine = [call for call in calls if (call.role, call.performer) == (role, who)]
+    for role, who in dict.fromkeys((call.role, call.by) for call in calls):
+        mine = [call for call in calls if (call.role, call.by) == (role, who)]
         prompt, reply = sum(call.prompt for call in mine), sum(call.reply for call in mine)
         rows.append((role, who, f"{len(mine):,}", f"{prompt:,}", f"{reply:,}"))
-    if calls or not any(run.shortfalls for run in runs):
+    if calls or not found.not_obeyed:
         terminal.say(table(rows, right=(2, 3, 4)) if calls else "Nobody would be asked.")
-    if replayed := sum(run.replayed for run in runs):
-        terminal.say(f"In the journal, at no cost: {replayed:,} call{'s' * (replayed != 1)}.")
-    terminal.say(f"Cost: {dollars(cost)}.")
+    if found.replayed:
+        terminal.say(f"In the journal, at no cost: {counted(found.replayed, 'call')}.")
+    terminal.say(f"Cost: {dollars(found.cost)}.")
     terminal.advise("An estimate; nothing was asked.")
-    found = [planned(run) for run in runs]
-    terminal.document(
-        {
-            "done": False,
-            "changed": [],
-            "calls": [call for one in found for call in one["calls"]],
-            "tokens": sum(run.tokens for run in runs),
-            "least_calls": sum(run.calls[0] for run in runs),
-            "cost": cost,
-            "replayed": replayed,
-            "of_files": [],
-            "notices": [],
-            "seconds": None,
-        }
-    )
+    terminal.document(asdict(found))
 
 
 def changes_list(changes: Sequence[Change]) -> str:

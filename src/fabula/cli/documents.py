@@ -11,13 +11,18 @@ from typing import Any, Final, NotRequired
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
+from fabula.app.bills import BudgetSpent, Estimate
 from fabula.app.health import Health
 from fabula.app.past_calls import AskedCall, RemovedText  # noqa: TC001 - pydantic reads them
 from fabula.data.sets import SetList
 from fabula.engine.journal import Version  # noqa: TC001 - pydantic reads it
+from fabula.story import Story
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 from fabula.story.world import Conflict, Fact, Known
 from fabula.verbs.base import every
+from fabula.verbs.methods import MethodList, MethodView
+from fabula.verbs.models import ModelList
+from fabula.verbs.text import ArtefactText
 
 # what several documents hold ------------------------------------------------------------------------------------------
 
@@ -32,16 +37,6 @@ class Usage(TypedDict):
     seconds: float
     cost: float | None
     estimated: int
-
-
-class Budget(TypedDict):
-    """A project's caps (null: none) and what is spent of them."""
-
-    tokens: int | None
-    usd: float | None
-    spent_tokens: int
-    spent_usd: float | None
-    estimated_tokens: int
 
 
 class Number(TypedDict):
@@ -131,39 +126,6 @@ class Paused(TypedDict):
     paused: Pause
 
 
-class ChangedFile(TypedDict):
-    """A file that its author has changed."""
-
-    artefact: str
-    file: str
-
-
-class PlannedCall(TypedDict):
-    """A call that would be made; tokens are estimates."""
-
-    path: str
-    role: str
-    by: str
-    prompt: int
-    reply: int
-    cost: float | None
-
-
-class DryRun(TypedDict):
-    """What would be asked."""
-
-    done: bool
-    changed: list[ChangedFile]
-    calls: list[PlannedCall]
-    tokens: int
-    least_calls: int
-    cost: float | None
-    replayed: int
-    of_files: list[str]
-    notices: list[str]
-    seconds: float | None
-
-
 # a project ------------------------------------------------------------------------------------------------------------
 
 
@@ -186,7 +148,7 @@ class Written(Billed):
     not_as_asked: list[str]
     total: Usage
     paid: dict[str, Usage]
-    budget: Budget
+    budget: BudgetSpent
     project_bill: dict[str, Usage]
 
 
@@ -245,72 +207,6 @@ class MadePlan(CheckedPlan, Billed):
     project: str
 
 
-class Text(TypedDict):
-    """A text of a project, and what holds of it."""
-
-    path: str
-    file: str
-    title: str
-    words: int
-    words_asked: list[int] | None
-    versions: int
-    state: str
-
-
-class LastRun(TypedDict):
-    """How the last run ended."""
-
-    at: str
-    ended: str | None
-    error: str
-
-
-class Status(TypedDict):
-    """Where a project stands; `to_ask` is null where a `problem` stands in the way."""
-
-    project: str
-    title: str
-    settings: dict[str, Any]
-    as_last_time: list[str]
-    words: int
-    words_asked: list[int] | None
-    artefacts: list[Text]
-    changed: list[str]
-    not_as_asked: list[str]
-    of_files: list[str]
-    waits: str
-    to_ask: int | None
-    problem: str
-    runs: int
-    last_run: LastRun | None
-    spent: dict[str, Usage]
-    total: Usage
-    budget: Budget
-
-
-class SceneText(SceneWords):
-    """A part of the story."""
-
-    text: str
-
-
-class StoryShown(TypedDict):
-    """The story."""
-
-    title: str
-    words: int
-    scenes: list[SceneText]
-
-
-class ArtefactShown(TypedDict):
-    """An artefact."""
-
-    artefact: str
-    file: str
-    text: str
-    words: int
-
-
 class CallsShown(TypedDict):
     """What was asked to make an artefact, or the story."""
 
@@ -363,12 +259,13 @@ class Rewritten(TypedDict):
     proposed: str | None
 
 
-class Exported(TypedDict):
+class ExportedFile(TypedDict):
     """A file of the story."""
 
     file: str
     format: str
     words: int
+    behind: bool
     bytes: int
 
 
@@ -732,32 +629,11 @@ class Lorebook(TypedDict):
     tokens: int
 
 
-class Systems(TypedDict):
-    """The writing systems, as their `paper.toml` tells, and why some of others cannot be used."""
-
-    systems: list[dict[str, Any]]
-    problems: list[str]
-
-
-class Evaluators(TypedDict):
-    """The evaluators, as their `paper.toml` tells, and why some of others cannot be used."""
-
-    evaluators: list[dict[str, Any]]
-    problems: list[str]
-
-
 class NewMethod(TypedDict):
     """The folder of a system or evaluator of one's own."""
 
     folder: str
     kind: str
-
-
-class System(TypedDict):
-    """One writing system or evaluator, with its settings."""
-
-    name: str
-    settings: list[dict[str, Any]]
 
 
 class SystemPrompts(TypedDict):
@@ -767,18 +643,6 @@ class SystemPrompts(TypedDict):
     preset: str
     prompts: list[dict[str, Any]]
     not_asked: dict[str, str]
-
-
-class Models(TypedDict):
-    """Models that are known, and servers that answer here."""
-
-    folder: str
-    known: list[dict[str, Any]]
-    fetched: list[dict[str, Any]]
-    servers: list[dict[str, Any]]
-    kinds: list[dict[str, Any]]
-    problems: list[str]
-    keys: dict[str, bool]
 
 
 class ModelChecked(TypedDict):
@@ -832,8 +696,8 @@ class TrustForgotten(TypedDict):
 # Documents that may hold more than is said here: what a method, a model or a paper adds.
 _OPEN: Final[tuple[Any, ...]] = (
     *(TimelineShown, Chat, Experiment, Reproduced, Injected, Fitted, Chosen, BackTranslated, Preferences),
-    *(TrainingPlanned, Trained, TrainedAgents, Swept, Learned, Cards, Systems, System),
-    *(Models, ModelChecked, ModelPulled, Adapters),
+    *(TrainingPlanned, Trained, TrainedAgents, Swept, Learned, Cards),
+    *(ModelChecked, ModelPulled, Adapters),
 )
 for _kind in [kind for kind in globals().values() if is_typeddict(kind) and kind not in _OPEN]:
     _kind.__pydantic_config__ = ConfigDict(extra="forbid")
@@ -842,19 +706,18 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "sample": (Sample,),
     "new": (New,),
     "import": (Imported,),
-    "plan": (MadePlan, CheckedPlan, DryRun),
-    "write": (Written, DryRun),
-    "update": (Written, DryRun),
-    "show": (StoryShown, ArtefactShown, CallsShown, RemovedShown, TimelineShown),
-    "status": (Status,),
+    "plan": (MadePlan, CheckedPlan, Estimate),
+    "write": (Written, Estimate),
+    "update": (Written, Estimate),
+    "show": (Story, ArtefactText, CallsShown, RemovedShown, TimelineShown),
     "world": (World, KnownBy, WorldChanged, WorldExported, WorldImported),
-    "export": (Exported,),
-    "check": (Checked, DryRun),
-    "evaluate": (Evaluated, Evaluators, System, Made, DryRun),
+    "export": (ExportedFile,),
+    "check": (Checked, Estimate),
+    "evaluate": (Evaluated, MethodList, MethodView, Made, Estimate),
     "chat": (Chat,),
     "studio": (Studio,),
     "serve": (Served,),
-    "text rewrite": (Rewritten, DryRun),
+    "text rewrite": (Rewritten, Estimate),
     "text history": (History,),
     "text card": (Cards, CardText, CardFile, Lorebook),
     "measure": (Measured,),
@@ -865,20 +728,20 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "study report": (StudyReported,),
     "lab experiment": (Experiment,),
     "lab reproduce": (Reproduced, Fetched),
-    "lab inject": (Injected, DryRun),
+    "lab inject": (Injected, Estimate),
     "lab digress": (Digressed, DigressionsExpected),
     "lab snap": (Fitted,),
     "data list": (SetList,),
     "data choose": (Chosen,),
-    "data backtranslate": (BackTranslated, DryRun),
+    "data backtranslate": (BackTranslated, Estimate),
     "data preferences": (Preferences,),
     "train": (TrainedAgents, Trained, TrainingPlanned, Swept),
     "learn": (LearnedAll, Learned, Forgotten),
-    "models": (Models,),
+    "models": (ModelList,),
     "models check": (ModelChecked,),
     "models pull": (ModelPulled,),
     "models adapters": (Adapters,),
-    "systems": (Systems, System, SystemPrompts),
+    "systems": (MethodList, MethodView, SystemPrompts),
     "new-system": (NewMethod,),
     "doctor": (Health,),
     "trust": (Trusted, TrustedAll, TrustForgotten),
@@ -897,6 +760,6 @@ def document_of(command: str) -> TypeAdapter[Any]:
 
 def schema_of(command: str) -> dict[str, Any]:
     """The JSON schema of what `fabula COMMAND --json` prints."""
-    made = document_of(command).json_schema()
+    made = document_of(command).json_schema(mode="serialization")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"fabula {command} --json"}
     return {**head, **made}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fabula.cli.terminal import table
-from fabula.engine.methods import of_presets
+from fabula.verbs.base import as_data
+from fabula.verbs.methods import MethodView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,8 @@ _WIDTH: Final = 100
 
 def say_method(terminal: Terminal, method: Method, more: Sequence[str] = ()) -> None:
     """Print what a method says of itself, with `more` lines behind those of its paper; as JSON all of it."""
-    paper, settings = method.paper, _settings(method)
+    view = MethodView.of(method)
+    paper, settings = view.paper, view.settings
     terminal.say(f"{method.name}: {paper['summary']}\n")
     terminal.say(f"Paper: {paper['title']}. {', '.join(paper['authors'])}. {paper['venue']} {paper['year']}.")
     terminal.say(
@@ -31,10 +33,10 @@ def say_method(terminal: Terminal, method: Method, more: Sequence[str] = ()) -> 
     if settings:
         terminal.say("\nSettings (--set FIELD=VALUE):")
         rows = [("  field", "group", "faithful", "improved")]
-        rows += [(f"  {s['field']}", s["group"], _value(s["faithful"]), _value(s["improved"])) for s in settings]
+        rows += [(f"  {s.field}", s.group, _value(s.faithful), _value(s.improved)) for s in settings]
         terminal.say(table(rows))
         terminal.say("\nWhat they are for:")
-        terminal.say(table([(f"  {s['field']}", s["about"]) for s in settings]))
+        terminal.say(table([(f"  {s.field}", s.about) for s in settings]))
     if measured := paper.get("ours"):
         terminal.say("\nWhat was measured of what improved mode adds:")
         terminal.say(table([(f"  {field}", str(what)) for field, what in measured.items()]))
@@ -47,21 +49,7 @@ def say_method(terminal: Terminal, method: Method, more: Sequence[str] = ()) -> 
     for deviation in deviations:
         said = f"{deviation['where']}: {deviation['what']}"
         terminal.say("\n".join(wrap(said, _WIDTH, initial_indent="  - ", subsequent_indent="    ")))
-    terminal.document({"name": method.name, "from": method.source or "fabula", **paper, "settings": settings})
-
-
-def _settings(method: Method) -> list[dict[str, Any]]:
-    return [
-        {
-            "field": setting.name,
-            "group": setting.group,
-            "type": str(setting.hint),
-            "about": setting.about,
-            "faithful": faithful,
-            "improved": improved,
-        }
-        for setting, faithful, improved in of_presets(method.settings_type)
-    ]
+    terminal.document(as_data(view))
 
 
 def _value(value: object) -> str:

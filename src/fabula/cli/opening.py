@@ -73,13 +73,13 @@ def project_of(common: Common, where: str = "") -> Project:
 
 
 def project_and_name(common: Common, names: Sequence[str] | None) -> tuple[Project, str]:
-    """The project, and the artefact that is named in it (empty where none is): `[PROJECT] [ARTEFACT]`.
+    """The project, and the artefact that is named in it (empty where none is): `[PROJECT] [ARTEFACT]`, in either order.
 
     Raises:
         UsageError: more is named than that, or two projects.
         ProjectError: there is no project.
     """
-    said = list(names or ())
+    said = sorted(names or (), key=lambda one: len(names or ()) > 1 and not _is_project(one))
     where = said.pop(0) if said and (len(said) > 1 or (not common.folder and _is_project(said[0]))) else ""
     if said and not where and not common.folder and not _is_project("."):
         raise ProjectError(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.app.bills import Bill, amount, cost_of
+from fabula.app.bills import Bill, BudgetSpent, amount, cost_of
 from fabula.app.titles import Titles
 from fabula.app.writing import Options, Written, check_prices, dry_run_in, project_budget, too_little, write_in
 from fabula.base.addresses import is_near
@@ -231,7 +231,7 @@ class Session:
         written = Written.in_(self.project, self.settings, story, self.bill)
         terminal.say(f"{file}: {story.words:,} words")
         say_bill(terminal, self.bill)
-        if said := project_line(written.paid_in_all, self.settings.budget):
+        if said := project_line(BudgetSpent.of(written.paid_in_all, self.settings.budget)):
             terminal.say(said)
         if written.not_as_asked:
             terminal.say("Not as asked:\n" + "\n".join(f"  {sentence}" for sentence in written.not_as_asked))

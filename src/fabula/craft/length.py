@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, overload
 
 from fabula.base.errors import NoRoomError, UsageError
 from fabula.craft.numbers import LARGEST, number
-from fabula.engine.lines import frame_now
 from fabula.engine.replies import left_out
 from fabula.story import count_words
 from fabula.story.sentences import sentences, spans, whole_sentences
@@ -39,7 +38,6 @@ __all__ = [
     "asked_range",
     "parse_range",
     "read_range",
-    "record_length",
     "revise_to_length",
     "trim",
     "words_to_follow",
@@ -524,14 +522,6 @@ def _joined(text: str, more: str) -> str:
     if more.startswith(OPENING) or last.startswith(OPENING) or count_words(last) >= _NEW_PARAGRAPH:
         return f"{text}\n\n{more}"
     return joined(text, more)
-
-
-def record_length(run: Run, low: int, high: int) -> None:
-    """Record how many words are asked of the text that is written here, also where it is asked for again."""
-    place = run.at.partition("/again/")[0]
-    run.context.lengths[place] = (low, high)
-    if (frame := frame_now()) is not None:
-        frame.lengths[place] = (low, high)
 
 
 def words_to_follow(run: Run, text: str) -> int:

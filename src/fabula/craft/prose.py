@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.length import record_length, revise_to_length, write_to_length
+from fabula.craft.length import revise_to_length, write_to_length
 from fabula.craft.telling import is_list, told_in_sentences, without_copies
 from fabula.engine.replies import clean_prose, fault_of, without_instructions
 from fabula.engine.roles import is_person
+from fabula.engine.run import Run, record_length
 from fabula.models.base import Sampling
 from fabula.story import count_words
 from fabula.story.language import script_of
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from fabula.craft.length import WordRange
     from fabula.engine.replies import TextKind
-    from fabula.engine.run import Run
     from fabula.models.base import Reply
 
 NOT_AS_LONG: Final = "some texts were left longer or shorter than was asked for"

@@ -76,6 +76,7 @@ __all__ = [
     "branches",
     "has_author_text",
     "may_stand_as_made",
+    "record_length",
     "retaken",
     "side_by_side",
     "was_made",
@@ -1028,6 +1029,14 @@ def was_made(run: Run, name: str, text: str) -> bool:
     found = any(version.made and version.text == text for version in run.context.journal.artefacts.versions(path))
     has_read(run.context, path, f"was made {found}")
     return found
+
+
+def record_length(run: Run, low: int, high: int) -> None:
+    """Record how many words are asked of the text that is written here, also where it is asked for again."""
+    place = run.at.partition("/again/")[0]
+    run.context.lengths[place] = (low, high)
+    if (frame := frame_now()) is not None:
+        frame.lengths[place] = (low, high)
 
 
 def _like(request: Request) -> str:

@@ -22,7 +22,7 @@ def _aws(module: str) -> Any:  # noqa: ANN401 - a module has no better type
 
 
 def signed(call: Call, name: str) -> Call:
-    """The call with its signature, and with the address of the configured region where it has none.
+    """The call with its signature, or its key, and with the address of the configured region where it has none.
 
     It may wait for Amazon's own machines to say who they are, so it is called in a thread.
 
@@ -32,14 +32,17 @@ def signed(call: Call, name: str) -> Call:
     """
     session, problem, headers, url = _aws("session").Session(), "", dict(call.headers), call.url
     try:
-        credentials = session.get_credentials()
+        keyed = "authorization" in call.headers
+        credentials = None if keyed else session.get_credentials()
         named = _REGION.match(urlsplit(url).hostname or "")
         # an address of one's own needs no region
         region = named[1] if named else session.get_config_variable("region") or ("us-east-1" if "://" in url else "")
-        if credentials is None or not region:
-            problem = "no credentials are configured" if credentials is None else "no region is configured"
+        url = url if "://" in url else f"https://bedrock-runtime.{region}.amazonaws.com{url}"
+        if not region:
+            problem = "no region is configured"
+        elif credentials is None:
+            problem = "" if keyed else "no credentials are configured"
         else:
-            url = url if "://" in url else f"https://bedrock-runtime.{region}.amazonaws.com{url}"
             request = _aws("awsrequest").AWSRequest("POST", url, data=call.content, headers=headers)
             _aws("auth").SigV4Auth(credentials.get_frozen_credentials(), "bedrock", region).add_auth(request)
             headers = dict(request.headers.items())

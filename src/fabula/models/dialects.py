@@ -402,7 +402,7 @@ _GOOGLE_COUNTS: Final = {
 
 def _google_path(model: str, stream: bool) -> str:  # noqa: FBT001 - as the others
     doing = "streamGenerateContent?alt=sse" if stream else "generateContent"
-    return f"/v1beta/models/{quote(model.removeprefix('models/'), safe='')}:{doing}"
+    return f"/v1beta/{quote(model if '/' in model else f'models/{model}', safe='/')}:{doing}"
 
 
 def _parts(messages: Sequence[Message]) -> list[Json]:

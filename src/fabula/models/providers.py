@@ -445,10 +445,12 @@ class ProviderModel:
             keys = " or ".join((*self.key_names, *self.gateway.variables()))
             wording = wire.Wording(self.name, _shown(self.address), keys, self._scrub, start, fetch)
             failure = wire.failure_of(error, wording, got)
-            said = wire.words_of(error.said) if isinstance(error, wire.RefusedError) else ""
+            more: frozenset[str] = frozenset()
+            if isinstance(error, wire.RefusedError):
+                more = _rejected(failure, wire.words_of(error.said), asked)
         else:
             return reply, frozenset()
-        return failure, _rejected(failure, said, asked)
+        return failure, more
 
     async def close(self) -> None:
         """Close the connections; the next call opens new ones."""
@@ -512,7 +514,7 @@ class ProviderModel:
         headers |= {name.lower(): self._filled(text) for name, text in self.gateway.headers.items()}
         queries |= {name: self._filled(text) for name, text in self.gateway.query.items()}
         call = Call(f"{address}{path}", queries, headers, body)
-        if self.kind == "bedrock" and not self.key:
+        if self.kind == "bedrock" and not (self.key and self.address):
             from fabula.models.amazon import signed  # noqa: PLC0415 - needs the extra
 
             return await asyncio.to_thread(signed, call, self.name)

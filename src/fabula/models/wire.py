@@ -323,7 +323,7 @@ def failure_of(error: Exception, wording: Wording, got: Received) -> ModelError:
     It is to be raised outside the `except` block: the library's error, and the key it may hold, must not travel along.
     """
     kind, happened, said, after = _meaning(error, wording)
-    happened = happened.format(address=wording.address, keys=wording.keys)
+    happened = happened.replace("{address}", wording.address).replace("{keys}", wording.keys)
     said = _shortened(wording.scrub(said))
     failure = kind(
         f"{wording.name} {happened}" + (f" It said: {said}" if said else ""), model=wording.name, retry_after=after

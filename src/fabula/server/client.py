@@ -18,14 +18,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
+from uuid import uuid4
 
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind, PeopleShown
-from fabula.app.workspace import ArtefactText
 from fabula.base.errors import (
     ConflictError,
     DiskFullError,
@@ -36,14 +37,9 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.server.api.wire import (
-    ArtefactList,
     ComparisonView,
-    Estimate,
-    Formats,
     LearnedView,
     Messages,
-    ProjectList,
-    ProjectView,
     Prompts,
     ReportList,
     ReportView,
@@ -52,17 +48,18 @@ from fabula.server.api.wire import (
     VerdictList,
 )
 from fabula.server.runs.record import Run
-from fabula.verbs.base import adapter
-from fabula.verbs.doors import Verbs
+from fabula.verbs.base import File, adapter
+from fabula.verbs.doors import ShelfVerbs, Verbs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-    from http.client import HTTPResponse
+    from http.client import HTTPMessage, HTTPResponse
 
     from fabula.craft.conversation.lines import Freedom
     from fabula.verbs.base import Verb
 
 T = TypeVar("T")
+F = TypeVar("F", bound=File)
 
 PATIENCE: Final = 60.0  # seconds for an answer
 _SILENCE: Final = 30.0  # seconds without a sign of life after which a stream is opened anew
@@ -124,30 +121,50 @@ class Wire:
         return read_as(kind, self.whole(method, path, body))
 
     def whole(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> bytes:
-        """What the server answers, whole.
+        """What the server answers, whole."""
+        return self._read(method, path, body)[1]
+
+    def file(self, kind: type[F], path: str) -> F:
+        """A file that the server answers with, and what it says of it."""
+        headers, content = self._read("GET", path)
+        return kind(**json.loads(headers["fabula-file"]), content=content)
+
+    def _read(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[HTTPMessage, bytes]:
+        """What the server answers: its headers, and the whole of it; asked once more where the connection breaks.
 
         Raises:
             FabulaError: it refuses, or cannot be reached.
         """
-        try:
-            connection, response = self.open(method, path, body)
+        key, tries = uuid4().hex if method == "POST" else "", 2
+        while True:
+            tries -= 1
             try:
-                return response.read(_LARGEST)
-            finally:
-                connection.close()
-        except (OSError, HTTPException) as error:
-            raise self.unreachable(error) from error
+                connection, response = self.open(method, path, body, key=key)
+                try:
+                    return response.headers, response.read(_LARGEST)
+                finally:
+                    connection.close()
+            except (OSError, HTTPException) as error:
+                if not tries or not isinstance(error, ConnectionResetError | HTTPException):
+                    raise self.unreachable(error) from error
 
     def open(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, patience: float | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        patience: float | None = None,
+        key: str = "",
     ) -> tuple[HTTPConnection, HTTPResponse]:
-        """An answer that has begun, and its connection."""
+        """An answer that has begun, and its connection; what is sent again with the same `key` is done once."""
         kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
         connection = kind(self._parts.hostname or "", self._parts.port, timeout=patience or self._patience)
         headers = {"authorization": f"Bearer {self._token}", "accept": "application/json"}
         content = None if body is None else json.dumps(dict(body)).encode()
         if content is not None:
             headers["content-type"] = "application/json"
+        if key:
+            headers["idempotency-key"] = key
         try:
             connection.request(method, f"{self._parts.path.rstrip('/')}/api/v1{path}", content, headers)
             response = connection.getresponse()
@@ -159,6 +176,23 @@ class Wire:
             connection.close()
             raise refused
         return connection, response
+
+    def do(self, verb: Verb, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
+        """What a verb gives for its arguments, each by its name; the project among them, where it is of one.
+
+        Raises:
+            FabulaError: the server refuses, or cannot be reached.
+        """
+        named = set(re.findall(r"{(\w+)}", address := verb.address.replace(":path}", "}")))
+        path = address.format(**{name: _quoted(str(arguments[name])) for name in named})
+        sent = {name: value for name, value in arguments.items() if name not in named}
+        if verb.body is not None:
+            return self.send(verb.result, verb.method, path, sent)
+        given = urlencode({name: value for name, value in sent.items() if value is not None})
+        path = f"{path}?{given}" if given else path
+        return (
+            self.file(verb.result, path) if issubclass(verb.result, File) else self.send(verb.result, verb.method, path)
+        )
 
     def events(self, after: int | None, *, follow: bool) -> Iterator[ServerEvent]:
         """What happens on the server; a stream that is cut off is opened anew where it ended."""
@@ -198,7 +232,7 @@ class Wire:
         )
 
 
-class Client:
+class Client(ShelfVerbs):
     """A server of fabula's.
 
     Args:
@@ -210,53 +244,17 @@ class Client:
     def __init__(self, address: str, token: str, patience: float = PATIENCE) -> None:
         self._wire = Wire(address, token, patience)
 
-    def projects(self) -> ProjectList:
-        """The projects that are served."""
-        return self._wire.get(ProjectList, "/projects")
-
-    def new(
-        self,
-        brief: str,
-        *,
-        system: str = "",
-        model: str = "",
-        base_url: str = "",
-        words: str = "",
-        preset: str = "",
-        seed: int | None = None,
-    ) -> ProjectView:
-        """A new project for a brief; what is left out is chosen as `fabula write` chooses it.
-
-        Args:
-            brief: what the story is to be; its first heading is the title.
-            system: that writes.
-            model: of all roles, as `fabula write --model` takes it. Keys are the server's own.
-            base_url: the model's address, where it is not the usual one.
-            words: the length, "2000" or "1800-2200".
-            preset: "faithful" or "improved".
-            seed: of what is left to chance.
-        """
-        body = {"brief": brief, "system": system, "model": model, "base_url": base_url, "words": words}
-        return self._wire.send(ProjectView, "POST", "/projects", {**body, "preset": preset, "seed": seed})
-
-    def import_manuscript(self, text: str, *, source: str = "", title: str = "") -> ProjectView:
-        """A new project of a manuscript, whose parts become the story's, word for word; nobody is asked.
-
-        Args:
-            text: of the whole manuscript, in Markdown or plain.
-            source: the name of its file.
-            title: where its first heading is not meant.
-        """
-        body = {"manuscript": text, "source": source, "title": title}
-        return self._wire.send(ProjectView, "POST", "/projects", body)
-
-    def sample(self) -> ProjectView:
-        """A copy of the sample project."""
-        return self._wire.send(ProjectView, "POST", "/projects", {"sample": True})
-
     def project(self, name: str) -> RemoteProject:
         """A project, by the name that `projects` has for it; nothing is asked yet."""
         return RemoteProject(self._wire, name)
+
+    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
+        """What a verb gives for its arguments, each by its name.
+
+        Raises:
+            FabulaError: the server refuses, or cannot be reached.
+        """
+        return self._wire.do(verb, arguments)
 
     def events(self, after: int | None = None, *, follow: bool = True) -> Iterator[ServerEvent]:
         """What happens in all projects, from behind number `after` on; without it, from now on.
@@ -288,24 +286,6 @@ class RemoteProject(Verbs):
 
     # looking --------------------------------------------------------------------------------------------------------
 
-    def view(self) -> ProjectView:
-        """Where the project stands."""
-        return self.wire.get(ProjectView, self._at)
-
-    def artefacts(self, folder: str | None = None, *, marks: bool = True) -> ArtefactList:
-        """The texts, in order of file; with `marks` it is known which are stale."""
-        return self._get(ArtefactList, "/artefacts", folder=folder, marks=str(marks).lower())
-
-    def text(self, artefact: str, version: int | None = None) -> ArtefactText:
-        """A text as it stands, or one of its versions; `story.md` is the whole story."""
-        return self._get(ArtefactText, f"/artefacts/{_quoted(artefact)}", version=version)
-
-    def estimate(self, pending: Mapping[str, str] | None = None, *, fit: bool = False) -> Estimate:
-        """What a run would ask and cost now; with texts that are `pending`, as if these were saved."""
-        if pending:
-            return self._send(Estimate, "POST", "/estimate", {"pending": dict(pending), "fit": fit})
-        return self._get(Estimate, "/estimate", fit=str(fit).lower())
-
     def reports(self) -> ReportList:
         """What was measured, the newest first."""
         return self._get(ReportList, "/reports")
@@ -328,14 +308,6 @@ class RemoteProject(Verbs):
     def learned(self) -> LearnedView:
         """What was learned from the author's choices."""
         return self._get(LearnedView, "/learning")
-
-    def formats(self) -> Formats:
-        """What `export` can give."""
-        return self._get(Formats, "/exports")
-
-    def export(self, format_: str) -> bytes:
-        """The story as a file: "epub", "docx", "markdown", ..."""
-        return self.wire.whole("GET", f"{self._at}/exports/{_quoted(format_)}")
 
     def use_learned(self, *, use: bool) -> LearnedView:
         """Have new projects write with what was learned, or without it."""
@@ -535,12 +507,7 @@ class RemoteProject(Verbs):
         Raises:
             FabulaError: the server refuses, or cannot be reached.
         """
-        path = verb.path.replace(":path}", "}").format(**{name: _quoted(str(arguments[name])) for name in verb.in_path})
-        sent = {name: value for name, value in arguments.items() if name not in verb.in_path}
-        if verb.body is not None:
-            return self._send(verb.result, verb.method, path, sent)
-        given = urlencode({name: value for name, value in sent.items() if value is not None})
-        return self._send(verb.result, verb.method, f"{path}?{given}" if given else path)
+        return self.wire.do(verb, {"project": self.name, **arguments})
 
     def _get(self, kind: type[T], path: str, **asked: object) -> T:
         return self.wire.get(kind, self._at + path, **asked)

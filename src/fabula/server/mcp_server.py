@@ -54,7 +54,7 @@ Anew: TypeAlias = Annotated[bool, Field(description="Write again what another mo
 BudgetUsd: TypeAlias = Annotated[float, Field(description="Stop before it costs more US dollars; 0: no cap.")]
 
 INSTRUCTIONS: Final = """Projects of long stories, each a folder of plain files: a brief, a plan, parts of the story.
-`new_project` makes one, `write` writes its story, with the roles of a paper's writing method. Change a text with \
+`new` makes one, `write` writes its story, with the roles of a paper's writing method. Change a text with \
 `edit`; `update` says what hangs on it before anything is asked, and with `dry_run` false writes that again. `check` \
 finds contradictions, `chat` talks with the characters. `write` and `check` say with `dry_run` what they would take. \
 Every change can be taken back with `undo`."""
@@ -204,7 +204,6 @@ def server(projects: Projects, shown: Callable[[str], str]) -> MCPServer[Any]:
     )
     _add_looking(offered, projects, shown)
     add_verbs(offered, projects, _done(shown))
-    _add_export(offered, projects, shown)
     _add_asking(offered, projects, shown)
     _add_resources(offered, projects, shown)
     return offered
@@ -231,52 +230,12 @@ def _add_looking(offered: MCPServer[Any], projects: Projects, shown: Callable[[s
     done = _done(shown)
 
     @offered.tool(structured_output=False)
-    async def list_projects() -> str:
-        """The projects that there are, with the words of each story."""
-        return await done(projects.listed)
-
-    @offered.tool(structured_output=False)
-    async def new_project(
-        name: Annotated[str, Field(description="A short name, without a slash or a dot before it.")],
-        brief: Annotated[str, Field(description="What the story is to be; its first heading is the title.")],
-        system: Annotated[str, Field(description="The writing method; without it, the usual one.")] = "",
-        words: Annotated[str, Field(description='The length, such as "600" or "500-700".')] = "",
-        model: Annotated[str, Field(description="Who writes, such as `openai:gpt-5`; without it, your own.")] = "",
-    ) -> str:
-        """Make a project for a brief."""
-        return await done(lambda: projects.new(name, brief, system, words, model))
-
-    @offered.tool(structured_output=False)
-    async def status(project: ProjectName) -> str:
-        """Where a project stands: its texts by name, what changed, and how many calls a run would make now."""
-        return await done(lambda: projects.status(project))
-
-    @offered.tool(structured_output=False)
-    async def read(
-        project: ProjectName, text: Annotated[str, Field(description="Its name; none for the whole story.")] = ""
-    ) -> str:
-        """A text of a project by its name (`status` lists them); the whole story where none is named."""
-        return await done(lambda: projects.text(project, text))
-
-    @offered.tool(structured_output=False)
     async def conversations(
         project: ProjectName,
         conversation: Annotated[str, Field(description="Its name; none for the names of all.")] = "",
     ) -> str:
         """The conversations with characters by their names; what was said in one, where it is named."""
         return await done(lambda: projects.conversation(project, conversation))
-
-
-def _add_export(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
-    done = _done(shown)
-
-    @offered.tool(structured_output=False)
-    async def export(
-        project: ProjectName,
-        format: Annotated[str, Field(description="md, epub, docx, fountain, txt or json.")] = "md",  # noqa: A002 - the client's name for it
-    ) -> str:
-        """Put the story into a file in the project."""
-        return await done(lambda: projects.export(project, format))
 
 
 def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
@@ -415,7 +374,7 @@ def _add_resources(offered: MCPServer[Any], projects: Projects, shown: Callable[
     @offered.resource("fabula://{project}/story", mime_type="text/markdown")
     def story(project: str) -> str:
         """The story of a project, whole."""
-        return given(lambda: projects.text(project)["text"])
+        return given(lambda: projects.opened(project).text().text)
 
     @offered.resource("fabula://{project}/plan", mime_type="text/markdown")
     def plan(project: str) -> str:

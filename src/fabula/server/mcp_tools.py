@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fabula.app.beginning import with_usual_system
 from fabula.app.bills import Bill
 from fabula.app.chatting import Chat, conversation_for, parties_for, transcript_of
 from fabula.app.checking import OUT, Checked, check_of
 from fabula.app.conversing import settings_for as settings_for_talk
 from fabula.app.evaluating import dry_run_evaluation, evaluate_in
-from fabula.app.exporting import exported
-from fabula.app.standing import shortfalls, texts
+from fabula.app.standing import shortfalls
 from fabula.app.writing import Options, dry_run_in, refuse_anew, settings_as_last_time, write_in
-from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import inside, is_plain, plain_files, read_text, write_atomically
+from fabula.base.errors import ProjectError
+from fabula.base.files import is_plain, plain_files, read_text
 from fabula.craft.conversation import ConversationFiles, conversations_in
 from fabula.craft.conversation.kept import system_of_log
-from fabula.craft.length import parse_range
-from fabula.engine.folders import is_path
 from fabula.models.outside import CLIENT
-from fabula.project.folder import MAX_FILE, MAX_STORY, Project
-from fabula.story import Brief, Story
-from fabula.systems import find as find_system
+from fabula.project.default_model import VARIABLE
+from fabula.project.folder import MAX_FILE, Project
+from fabula.verbs.home import Home
 from fabula.verbs.home import Project as Door
 
 if TYPE_CHECKING:
@@ -39,9 +36,6 @@ if TYPE_CHECKING:
     from fabula.engine.events import Listener
     from fabula.project.settings import Settings
 
-BRIEF: Final = "brief.md"
-_MOST: Final = 500  # projects that are listed
-_LONGEST_NAME: Final = 80  # characters
 _FINDINGS: Final = Path(OUT) / "findings-story.md"
 _MOST_CALLS: Final = 50  # that a dry run names
 _ANEW: Final = (
@@ -77,68 +71,26 @@ class Projects:
 
     # looking --------------------------------------------------------------------------------------------------------
 
-    def listed(self) -> list[dict[str, Any]]:
-        """The projects: name, title, system, and the words of each story; or why one cannot be read."""
-        root = self.root.resolve()
-        return [
-            {"project": folder.name} | _about(folder)
-            for folder in sorted(self.root.iterdir())[:_MOST]
-            if (folder / BRIEF).is_file() and folder.resolve().is_relative_to(root)
-        ]
+    @cached_property
+    def home(self) -> Home:
+        """The projects, for the verbs."""
+        return Home.open(self.root, environ={**self.environ, VARIABLE: self.model})
+
+    def opened(self, name: str) -> Door:
+        """The project of that name, for the verbs.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        return self.home[name]
 
     def project(self, name: str) -> Project:
         """The project of that name.
 
         Raises:
-            UsageError: the name leads out of the folder.
             UnknownNameError: there is none.
         """
-        folder = inside(self.root, name)
-        if not (folder / BRIEF).is_file():
-            raise UnknownNameError("project", name, [one["project"] for one in self.listed()])
-        return Project.open(folder)
-
-    def opened(self, name: str) -> Door:
-        """The project of that name, for the verbs; as `project`."""
-        return Door(self.project(name).folder, self.environ)
-
-    async def status(self, name: str) -> dict[str, Any]:
-        """Where a project stands: its texts, what changed, and what a run would ask now."""
-        project = self.project(name)
-        settings = self._settings(project)
-        coming, changes = await dry_run_in(project, settings, Options(environ=self.environ))
-        words = _words(project)
-        with project.journal as journal:
-            rows = texts(journal, changes, coming)
-            missed = shortfalls(journal, project.brief, settings, words)
-        return {
-            "project": name,
-            "system": settings.system,
-            "model": settings.model,
-            "words": words,
-            "texts": [
-                {"text": one.path, "file": one.file, "words": one.words, "state": ", ".join(one.states)} for one in rows
-            ],
-            "changed": [change.file for change in changes],
-            "not_as_asked": missed,
-            "conversations": conversations_in(project.folder),
-            **_to_ask(coming),
-        }
-
-    def text(self, name: str, text: str = "") -> dict[str, Any]:
-        """A text of a project; the whole story where none is named.
-
-        Raises:
-            ProjectError: there is no story yet.
-        """
-        project = self.project(name)
-        if not text:
-            if not project.story_file.exists():
-                raise ProjectError(f"{name} has no story yet. The tool `write` writes it.")
-            return {"project": name, "text": read_text(project.story_file, MAX_STORY)}
-        with project.journal as journal:
-            path = project.artefact(journal, text)
-            return {"project": name, "name": path, "text": journal.artefacts.newest(path) or ""}
+        return Project.open(self.home.folder(name))
 
     def plan(self, name: str) -> str:
         """The plan of a project, all its texts after each other."""
@@ -165,30 +117,6 @@ class Projects:
         return read_text(file, MAX_FILE)
 
     # asking ---------------------------------------------------------------------------------------------------------
-
-    def new(self, name: str, brief: str, system: str, words: str, model: str = "") -> dict[str, Any]:
-        """Make a project for a brief.
-
-        Raises:
-            UsageError: the name is none for a project.
-        """
-        folder = inside(self.root, name)
-        if folder.parent != self.root or name.startswith(".") or len(name) > _LONGEST_NAME:
-            raise UsageError(
-                f"{name[:_LONGEST_NAME]!r} is no name for a project. Give a short one without a slash or a dot before "
-                "it."
-            )
-        settings: dict[str, Any] = {"model": model or self.model}
-        if is_path(system):
-            raise UsageError(f"{system!r} is a folder with code, and a client may not name one. Name a system.")
-        if system:
-            settings["system"] = find_system(system).name
-        if words:
-            parse_range(words)
-            settings["config"] = {"words": words}
-        asked = Brief.parse(brief)
-        Project.create(folder, asked, with_usual_system(settings, asked))
-        return {"project": name, "files": [BRIEF, "fabula.toml"], "next": "The tool `write` writes the story."}
 
     async def write(
         self,
@@ -297,14 +225,6 @@ class Projects:
             return {"project": name, "conversations": conversations_in(project.folder)}
         return {"project": name, "conversation": conversation, "text": transcript_of(project, conversation)}
 
-    def export(self, name: str, format_: str) -> dict[str, Any]:
-        """Put the story into a file for readers, in the project."""
-        project = self.project(name)
-        made = exported(project, format_ or "md", "the tool `write`")
-        file = inside(project.folder, made.file)
-        write_atomically(file, made.content)
-        return {"project": name, "file": str(file.relative_to(self.root)), "words": made.words}
-
     def _settings(self, project: Project, *, own_model: bool = False) -> Settings:
         """What is in force for a project; the client's own model where it wants that, or the project names none."""
         settings = settings_as_last_time(project)
@@ -317,20 +237,6 @@ def _took(bill: Bill) -> dict[str, Any]:
     """The calls that were made and replayed, and the tokens of the former."""
     made = bill.as_data()
     return {"asked": made["asked"], "from_the_journal": made["replayed"], "tokens": bill.tokens}
-
-
-def _about(folder: Path) -> dict[str, Any]:
-    """A project in a list; one that cannot be read says why, and keeps nobody from the others."""
-    try:
-        project = Project.open(folder)
-        return {"title": project.brief.title, "system": project.settings.system, "words": _words(project)}
-    except FabulaError as error:
-        return {"problem": str(error)}
-
-
-def _words(project: Project) -> int:
-    file = project.story_file
-    return Story.parse(read_text(file, MAX_STORY)).words if file.exists() else 0
 
 
 def _to_ask(coming: DryRun) -> dict[str, Any]:

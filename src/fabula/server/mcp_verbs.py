@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from fabula.verbs.base import as_data, every
+from fabula.base.files import inside, write_atomically
+from fabula.verbs.base import File, OwnersOnly, as_data, every
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from fabula.server.mcp_tools import Projects
     from fabula.verbs.base import Verb
 
-ProjectName = Annotated[str, Field(description="Its name, as `list_projects` gives it.")]
+ProjectName = Annotated[str, Field(description="Its name, as `projects` gives it.")]
 
 
 def add_verbs(offered: MCPServer[Any], projects: Projects, done: Callable[[Callable[[], Any]], Awaitable[str]]) -> None:
@@ -30,7 +31,7 @@ def add_verbs(offered: MCPServer[Any], projects: Projects, done: Callable[[Calla
             _tool(verb, projects, done),
             name=verb.name,
             description=about,
-            annotations=ToolAnnotations(read_only_hint=verb.method == "GET"),
+            annotations=ToolAnnotations(read_only_hint=not verb.changes),
             structured_output=False,
         )
 
@@ -40,15 +41,27 @@ def _tool(
 ) -> Callable[..., Awaitable[str]]:
     """What a client calls, with the signature that it is shown."""
 
-    async def tool(project: str, **given: Any) -> str:  # noqa: ANN401 - as the verb has them
+    async def tool(**given: Any) -> str:  # noqa: ANN401 - as the verb has them
+        project = given.pop("project") if verb.of_project else ""
+
         def work() -> Any:  # noqa: ANN401 - JSON data
-            return as_data(projects.opened(project).do(verb, verb.bound((), given)))
+            opened = projects.opened(project) if verb.of_project else projects.home
+            made = opened.do(verb, verb.bound((), given))
+            if not isinstance(made, File):
+                return as_data(made)
+            write_atomically(inside(projects.opened(project).folder, made.name), made.content)
+            return made.about() | {"file": f"{project}/{made.name}"}
 
         return await done(lambda: asyncio.to_thread(work))
 
     named = inspect.Parameter("project", inspect.Parameter.KEYWORD_ONLY, annotation=ProjectName)
-    taken = [one.replace(kind=one.KEYWORD_ONLY) for one in verb.signature.parameters.values()]
-    tool.__signature__ = inspect.Signature([named, *taken], return_annotation=str)  # type: ignore[attr-defined] # as above
-    tool.__annotations__ = {one.name: one.annotation for one in (named, *taken)} | {"return": str}
+    own = [one for one in verb.signature.parameters.values() if not _is_owners(one.annotation)]
+    taken = [*([named] if verb.of_project else []), *(one.replace(kind=one.KEYWORD_ONLY) for one in own)]
+    tool.__signature__ = inspect.Signature(taken, return_annotation=str)  # type: ignore[attr-defined] # as above
+    tool.__annotations__ = {one.name: one.annotation for one in taken} | {"return": str}
     tool.__name__ = verb.name
     return tool
+
+
+def _is_owners(annotation: Any) -> bool:  # noqa: ANN401 - a type
+    return any(isinstance(one, OwnersOnly) for one in get_args(annotation)[1:])

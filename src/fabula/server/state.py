@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fabula.app.conversing import Conversing
     from fabula.server.runs.record import Order, Run
-    from fabula.server.shelf import Shelf
+    from fabula.verbs.home import Home
 
 
 @dataclass
@@ -36,7 +36,7 @@ class StudioState:
         conversing: projects, by their folders, that this server has open for as long as it runs.
     """
 
-    shelf: Shelf
+    shelf: Home
     options: Options = field(default_factory=Options)
     runs: Runs = field(init=False)
     conversing: Mapping[Path, Conversing] = field(default_factory=dict)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fabula.app.workspace import Workspace
     from fabula.server.runs.feed import Feed
-    from fabula.server.shelf import Shelf
+    from fabula.verbs.home import Home
 
 EVERY: Final = 1.0  # seconds between two looks
 _REST: Final = 20  # times as long as a look took passes until the next one: there may be very many files
@@ -38,7 +38,7 @@ class Watcher:
     which a page may have been made.
     """
 
-    shelf: Shelf
+    shelf: Home
     feed: Feed
     _seen: dict[str, Seen] = field(default_factory=dict)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from pydantic import computed_field
+
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import BriefError, UsageError
 from fabula.base.html import Html, joined, paragraph
@@ -164,6 +166,7 @@ class Scene:
     label: str
     text: str
 
+    @computed_field  # type: ignore[prop-decorator] # pydantic's own way: as JSON it has its length, too
     @property
     def words(self) -> int:
         """Number of words."""
@@ -204,6 +207,7 @@ class Story:
         """All scenes, separated by blank lines, or by breaks, without title or marks: what a reader reads."""
         return (f"\n\n{_BREAK}\n\n" if self.breaks else "\n\n").join(scene.text for scene in self.scenes)
 
+    @computed_field  # type: ignore[prop-decorator] # as above
     @property
     def words(self) -> int:
         """Number of words of `text`."""

@@ -1,7 +1,8 @@
 """What a verb is, and what every door opens on: a function, its arguments, its result, and its place in HTTP.
 
 A verb is written as plain Python: an async function with typed arguments and one result, in a file of its own. Its
-first argument is the project; `@verb` says under which method and address HTTP has it, and changes nothing else::
+first argument is the `project`, or the `shelf` that projects are on; `@verb` says under which method and address HTTP
+has it, and changes nothing else::
 
     @verb("DELETE", "/pins/{artefact:path}")
     async def unpin(project: Workspace, artefact: ArtefactName) -> Artefacts:
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
@@ -65,16 +66,35 @@ class Artefacts:
     artefacts: list[str]
 
 
+class OwnersOnly:
+    """Marks an argument that a tool does not have: a text that a model has read may not send a key somewhere else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file for readers: HTTP sends it as it is, a tool puts it into the project."""
+
+    __pydantic_config__ = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    name: str
+    content: bytes
+
+    def about(self) -> dict[str, Any]:
+        """All that is said of it, without what is in it."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "content"}
+
+
 @dataclass(frozen=True)
 class Verb:
     """A verb, as doors see it.
 
     Attributes:
-        function: what does it; its first argument is the project.
-        method: of HTTP; `GET` for one that changes nothing.
-        path: of HTTP, below the project's address; names in braces are arguments.
+        function: what does it; its first argument is the project, or the shelf.
+        method: of HTTP; `GET` for one that changes nothing and takes little.
+        path: of HTTP, below the project's address where it is of one; names in braces are arguments.
         tag: the group that the reference of HTTP shows it in.
         command: of `fabula`, whose document with `--json` is the verb's result; empty for none.
+        changes: whether it changes anything.
     """
 
     function: Callable[..., Awaitable[Any]]
@@ -82,6 +102,7 @@ class Verb:
     path: str
     tag: str
     command: str
+    changes: bool
 
     @property
     def name(self) -> str:
@@ -102,9 +123,19 @@ class Verb:
     def _about(self) -> tuple[str, str, str]:
         return (inspect.getdoc(self.function) or "").partition("\n\n")
 
+    @property
+    def of_project(self) -> bool:
+        """Whether it is done with a project; else with the shelf that projects are on."""
+        return next(iter(inspect.signature(self.function).parameters)) == "project"
+
+    @property
+    def address(self) -> str:
+        """Of HTTP, whole."""
+        return f"/projects/{{project}}{self.path}" if self.of_project else self.path
+
     @cached_property
     def signature(self) -> inspect.Signature:
-        """Its arguments without the project, and its result, with their types as objects."""
+        """Its arguments without its first one, and its result, with their types as objects."""
         hints = get_type_hints(self.function, include_extras=True)
         _, *parameters = inspect.signature(self.function).parameters.values()
         return inspect.Signature(
@@ -158,12 +189,12 @@ class Verb:
 
 
 def verb(
-    method: Method, path: str, tag: str = "decisions", *, command: str = ""
+    method: Method, path: str, tag: str = "decisions", *, command: str = "", changes: bool = True
 ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Awaitable[T]]]:
     """Make a function a verb that every door opens on; the function itself stays as it is."""
 
     def known(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-        vars(function)["verb"] = Verb(function, method, path, tag, command)
+        vars(function)["verb"] = Verb(function, method, path, tag, command, changes and method != "GET")
         return function
 
     return known

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MoreToCome:
-    """A text after which the next run writes more, about how many words, and in how many calls."""
+    """A text after which the next run writes more, about how many words, and in how many calls.
+
+    `decided` is false where it was only looked at.
+    """
 
     artefact: str
     words: int | None
     calls: int
+    decided: bool
 
 
 @verb("POST", "/continuations", command="text continue")
@@ -35,6 +39,7 @@ async def continue_text(
     words: Annotated[
         int | None, Field(ge=1, le=LARGEST, description="About how many words more; default: a third of the part.")
     ] = None,
+    dry_run: Annotated[bool, Field(description="Only say how many calls it takes.")] = False,
 ) -> MoreToCome:
     """Have more written after a text; without a name, after the story's end.
 
@@ -53,15 +58,20 @@ async def continue_text(
                 f"{path} waits to be continued already. `fabula update` does it, `fabula undo` forgets it."
             )
         journal.decisions.add(path, "continue", text, words)
+    stays = False
     try:
-        return MoreToCome(path, words, len((await asyncio.to_thread(project.expected)).calls))
+        found = MoreToCome(path, words, len((await asyncio.to_thread(project.expected)).calls), not dry_run)
+        stays = found.decided
     except UsageError as error:
-        with project.decided() as (_, journal):
-            journal.decisions.add(path, "undo", target=journal.decisions.find()[-1].id)
         raise UsageError(
             f"{path} is no part of the story, and {project.settings().system} cannot continue it. Write on in its "
             f"file, or say `fabula text retake {path}`."
         ) from error
+    finally:
+        if not stays:
+            with project.decided() as (_, journal):
+                journal.decisions.add(path, "undo", target=journal.decisions.find()[-1].id)
+    return found
 
 
 def _last_part(journal: Journal) -> str:

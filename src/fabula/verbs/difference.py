@@ -10,6 +10,7 @@ from pydantic import Field
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.story.comparing import Stretch, compare, word_pieces
 from fabula.verbs.base import LONGEST_NAME, verb
+from fabula.verbs.text import text
 
 Number: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1, description="Of a version.")]
 
@@ -55,7 +56,7 @@ async def difference(
     Raises:
         UnknownNameError: there is no such artefact or version.
     """
-    before, after = project.text(artefact, old), project.text(artefact, new)
+    before, after = await text(project, artefact, old), await text(project, artefact, new)
     places = [
         ChangedPlace(
             one.number,

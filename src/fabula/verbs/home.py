@@ -1,16 +1,17 @@
-"""The door for Python at home: a project in a folder here."""
+"""The doors for Python at home: a project in a folder here, and the folders that projects lie in."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from fabula.app.calling import waited_for
+from fabula.app.shelf import Shelf
 from fabula.app.sources import read_story
 from fabula.app.workspace import Workspace
 from fabula.project import folder as folders
-from fabula.verbs.doors import Verbs
+from fabula.verbs.doors import ShelfVerbs, Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,11 +52,49 @@ class Project(Workspace, Verbs):
         Raises:
             FabulaError: any of its kinds.
         """
+        return _done(verb, self, arguments)
 
-        async def done() -> Any:  # noqa: ANN401 - as above
-            return await verb.function(self, **arguments)
 
-        return waited_for(done(), asyncio.run)
+class Home(Shelf, ShelfVerbs):
+    """Folders here in which projects lie, or shall; `fabula.Client` gives the same for those on a server."""
+
+    kind = Project
+
+    @classmethod
+    def open(cls, *folders: str | Path, environ: Mapping[str, str] | None = None) -> Self:
+        """The projects in these folders; new ones are made in the first.
+
+        Raises:
+            UsageError: one is none.
+        """
+        return cls.of([Path(folder) for folder in folders], environ)
+
+    def __getitem__(self, name: str) -> Project:
+        """A project, opened."""
+        return cast("Project", super().__getitem__(name))
+
+    def project(self, name: str) -> Project:
+        """A project, by the name that `projects` has for it.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        return self[name]
+
+    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
+        """What a verb gives for its arguments, each by its name.
+
+        Raises:
+            FabulaError: any of its kinds.
+        """
+        return _done(verb, self, arguments)
+
+
+def _done(verb: Verb, opened: Workspace | Shelf, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - as above
+    async def done() -> Any:  # noqa: ANN401 - as above
+        return await verb.function(opened, **arguments)
+
+    return waited_for(done(), asyncio.run)
 
 
 def read(path: str | Path) -> Project | Story:

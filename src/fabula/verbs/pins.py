@@ -9,4 +9,4 @@ from fabula.verbs.base import Artefacts, verb
 @verb("GET", "/pins")
 async def pins(project: Workspace) -> Artefacts:
     """The texts that are pinned, in order of file."""
-    return Artefacts([one.name for one in project.artefacts(marks=False) if one.pinned])
+    return Artefacts([one.name for one in project.rows(marks=False) if one.pinned])

@@ -12,6 +12,7 @@ from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
 from fabula.story import one_line
 from fabula.verbs.base import ArtefactName, verb
+from fabula.verbs.text import text
 
 
 @verb("PUT", "/titles/{artefact:path}", "texts", command="text rename")
@@ -27,9 +28,9 @@ async def rename(
     Raises:
         UsageError: the title is empty, or the text is no part of the story.
     """
-    stands, title = project.text(artefact), one_line(title).strip()
+    stands, title = await text(project, artefact), one_line(title).strip()
     if not title or not stands.file.startswith("story/"):
         raise UsageError("Name a part of the story, and a title that is not empty.")
-    text = stands.text[found.end() :].lstrip() if (found := HEADING.match(stands.text)) else stands.text
+    prose = stands.text[found.end() :].lstrip() if (found := HEADING.match(stands.text)) else stands.text
     with project.changing() as texts:
-        return await save(texts, stands.name, f"# {title}\n\n{text}", stands.base, project.options)
+        return await save(texts, stands.name, f"# {title}\n\n{prose}", stands.base, project.options)

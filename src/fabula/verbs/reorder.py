@@ -13,6 +13,7 @@ from fabula.app.saving import Saved, save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
 from fabula.verbs.base import LONGEST_NAME, verb
+from fabula.verbs.text import text
 
 
 @verb("PUT", "/plan/order", "story")
@@ -35,7 +36,7 @@ async def reorder(
     Raises:
         UsageError: these are not the plan's scenes.
     """
-    cards = plan_cards({PLAN: project.text(PLAN).text}, ())
+    cards = plan_cards({PLAN: (await text(project, PLAN)).text}, ())
     places = {card.title: card.number for card in cards.cards}
     if sorted(scenes) != sorted(places):
         raise UsageError("These are not the scenes of the plan, each once. Read the plan again, and move them there.")

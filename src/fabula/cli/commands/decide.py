@@ -60,7 +60,10 @@ def continue_(terminal: Terminal, project: Project, done: MoreToCome) -> None:
     """What more will be written."""
     more = f"About {done.words:,} words more" if done.words else "More"
     terminal.say(f"{more} will be written after the text of {done.artefact}: {counted(done.calls, 'call')}.")
-    terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
+    if done.decided:
+        terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
+    else:
+        terminal.advise("Nothing is decided; without `--dry-run` it is.")
 
 
 @command("approve", "all that wait")

@@ -38,6 +38,8 @@ from fabula.measure.ratings import read_ratings, write_ratings
 from fabula.measure.report import Report
 from fabula.measure.report.page import page, report_section
 from fabula.story import Story, slug
+from fabula.verbs.base import as_data
+from fabula.verbs.methods import MethodList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -343,5 +345,4 @@ def _list(terminal: Terminal) -> None:
     for problem in problems.values():
         terminal.message(problem)
     terminal.advise("\n`fabula evaluate NAME` describes one, `fabula evaluate NAME STORY...` runs it.")
-    listed = [{"name": one.name, "from": one.source or "fabula", **one.paper} for one in found.values()]
-    terminal.document({"evaluators": listed, "problems": list(problems.values())})
+    terminal.document(as_data(MethodList.of(found, problems)))

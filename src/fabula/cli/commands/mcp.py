@@ -14,6 +14,7 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.models.outside import CLIENT
 from fabula.project.casting import full_name
+from fabula.project.folder import BRIEF
 
 
 @bundled
@@ -30,6 +31,8 @@ def mcp(
     root = Path(folder).resolve()
     if not root.is_dir():
         raise UsageError(f"{folder} is no folder. Make it, or name the one that holds your projects.")
+    if (root / BRIEF).is_file():
+        raise UsageError(f"{folder} is a project. Name the folder that it lies in: a client makes new ones beside it.")
     from fabula.server.mcp_server import server  # noqa: PLC0415 - a second of imports
     from fabula.server.mcp_tools import Projects  # noqa: PLC0415 - as above
 

@@ -14,7 +14,6 @@ import typer
 
 from fabula.app.bills import cost_of, usage_data
 from fabula.base.errors import ModelError
-from fabula.base.plugins import plugins
 from fabula.cli.asked import check_served, named_model
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled, refuse
@@ -24,14 +23,14 @@ from fabula.cli.terminal import table
 from fabula.models.adapters import ROOM, rank_of, read_adapter, read_room
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.finding import ask_server, best_served, look
-from fabula.models.hub import PREFIX, fetched, pull_from_hub
-from fabula.models.known import KNOWN, find, installed, local_path, models_home
+from fabula.models.hub import PREFIX, pull_from_hub
+from fabula.models.known import KNOWN, find, models_home
 from fabula.models.prices import cost, price_of
-from fabula.models.providers import CHAT_KINDS, KINDS, OWN_KINDS, keys_set, served_at, usual_address
-from fabula.project.brought import GROUP, brought_kinds
-from fabula.project.casting import KINDS as PREFIXES
+from fabula.models.providers import CHAT_KINDS, KINDS, served_at, usual_address
 from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
 from fabula.project.settings import Settings
+from fabula.verbs.base import as_data
+from fabula.verbs.home import Home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,25 +38,10 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.models.adapters import AdapterRecord
     from fabula.models.base import Model, Reply
-    from fabula.models.finding import Server
+    from fabula.verbs.models import ServerView
 
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM takes
 _HELP = "List models; fetch one, or check that one answers."
-_KINDS = (
-    ("embedded:NAME or PATH.gguf", "on this machine, with llama.cpp; free"),
-    ("hf:OWNER/REPO:QUANT", "the same, after `fabula models pull hf:OWNER/REPO`"),
-    *((f"{name}:NAME", f"{KINDS[name].title}, on this machine ({KINDS[name].address})") for name in OWN_KINDS),
-    *((f"{name}:NAME", kind.title) for name, kind in KINDS.items() if not kind.own and name != "openai-chat"),
-    ("openai-chat:NAME", "any other server of the chat dialect, with --base-url"),
-    ("seq2seq:FOLDER", "an encoder-decoder (BART, T5) in this process, for SNAP's summaries; needs fabula[seq2seq]"),
-    ("scripted:FILE.toml", "replies from a file, for tests"),
-    ("replay:PROJECT", "replies from another project's journal"),
-    ("paste", "your chat window: prompts are copied there, replies pasted here"),
-    ("client", "the client's own model, in `fabula mcp`"),
-    ("files:FOLDER", "whoever puts an answer beside each prompt in a folder"),
-    ("hand", "texts that were written by hand, as in `fabula sample`; asks nobody"),
-)
-
 models = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 
@@ -68,51 +52,32 @@ def _list(common: Output, ctx: typer.Context) -> None:
         refuse(f"they go behind `fabula models {ctx.invoked_subcommand}`", common)
         return
     terminal = terminal_of(common)
-    home = models_home(terminal.environ)
+    found = Home((), terminal.environ).models()
     rows = [("name", "size", "licence", "here")]
-    rows += [(k.name, f"{k.size / 1e6:,.0f} MB", k.licence, _yes(installed(k.name, home))) for k in KNOWN.values()]
-    hub = fetched(home)
-    rows += [(model.name, f"{model.size / 1e6:,.0f} MB", model.licence, "yes") for model in hub]
+    rows += [(one.name, f"{one.size / 1e6:,.0f} MB", one.licence, _yes(one.installed)) for one in found.known]
+    rows += [(one.name, f"{one.size / 1e6:,.0f} MB", one.licence, "yes") for one in found.fetched]
     terminal.say(table(rows, right=(1,)))
     for known in KNOWN.values():
         terminal.say(f"\n{known.name}: {known.description}\n  {known.provenance}\n  sha256 {known.sha256}")
-    servers = asyncio.run(look(terminal.environ))
-    terminal.say(_answering(servers))
+    terminal.say(_answering(found.servers))
     terminal.say("\nKinds of models (--model SPEC, --model ROLE=SPEC):")
-    keys = keys_set(terminal.environ)
-    brought = [(f"{name}:NAME", f"from {plugin.source}") for name, plugin in brought_kinds().items()]
-    kinds = [*_KINDS, *((form, what) for form, what in brought if form.partition(":")[0] not in PREFIXES)]
-    terminal.say(table([(f"  {form}", what, _key(form, keys)) for form, what in kinds]))
-    problems = list(plugins(GROUP, PREFIXES, "kind of model").problems.values())
-    for problem in problems:
+    terminal.say(table([(f"  {one.form}", one.what, _key(one.form, found.keys)) for one in found.kinds]))
+    for problem in found.problems:
         terminal.message(problem)
     terminal.advise(
         "\n`fabula models pull NAME` fetches one (hf:OWNER/REPO from a hub); `fabula models check SPEC` asks one."
     )
-    terminal.document(
-        {
-            "folder": str(home),
-            "known": [
-                asdict(one) | {"file": str(local_path(name, home)), "installed": installed(name, home)}
-                for name, one in KNOWN.items()
-            ],
-            "fetched": [asdict(model) for model in hub],
-            "servers": [_server_data(server) for server in servers],
-            "kinds": [{"form": form, "what": what} for form, what in kinds],
-            "problems": problems,
-            "keys": keys,
-        }
-    )
+    terminal.document(as_data(found))
 
 
-def _answering(servers: Sequence[Server]) -> str:
+def _answering(servers: Sequence[ServerView]) -> str:
     """What answers on this machine now, and which servers do not."""
     rows = [("model", "context", "counts tokens", "JSON schema", "log-probabilities", "thinks")]
     for server in servers:
         able = [_said(value) for value in (server.usage, server.schema, server.logprobs)]
         for model in server.models:
             window = f"{model.context:,}" if model.context else "?"
-            rows.append((server.spec(model), window, able[0], able[1], able[2], _said(model.thinks)))
+            rows.append((model.spec, window, able[0], able[1], able[2], _said(model.thinks)))
     silent = ", ".join(KINDS[server.kind].title for server in servers if server.problem)
     missing = f"Not answering: {silent}; `fabula doctor` says why." if silent else ""
     if len(rows) == 1:
@@ -127,17 +92,11 @@ def _said(value: bool | None) -> str:  # noqa: FBT001 - it is the value that is 
     return "?" if value is None else _yes(value)
 
 
-def _server_data(server: Server) -> dict[str, Any]:
-    """A server as JSON data."""
-    models = [asdict(model) | {"spec": f"{server.kind}:{model.name}"} for model in server.models]
-    return asdict(server) | {"models": models, "answers": bool(server.models)}
-
-
 def _yes(value: bool) -> str:  # noqa: FBT001 - it is the value that is shown
     return "yes" if value else "no"
 
 
-def _key(form: str, keys: dict[str, bool]) -> str:
+def _key(form: str, keys: Mapping[str, bool]) -> str:
     kind = form.partition(":")[0]
     if kind not in SERVERS or KINDS[kind].own:
         return ""

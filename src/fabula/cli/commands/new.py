@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 def new(
     common: Output,
     choices: Choices,
-    folder_: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the new project.")],
+    folder_: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the new project.")] = "",
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief; - reads stdin.")] = "",
     text: Annotated[str, typer.Option(help="The brief itself.")] = "",
     title: Annotated[str, typer.Option(help="Title of the story.")] = "",
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="The folder, as of `fabula write`.")] = "",
 ) -> None:
     """Make a project folder for a brief."""
+    if bool(folder_) == bool(out):
+        raise UsageError("Name one folder for the new project: `fabula new DIR`, or `fabula new --out DIR`.")
     terminal = terminal_of(common)
     changes = changes_of(choices, Settings())
     any_brief = Brief("A story.")  # what is wrong is said before somebody types theirs
@@ -41,7 +44,7 @@ def new(
     changes = with_usual_system(changes, asked)
     check(Settings.of(changes, "the command line"), terminal.environ)
     say_default(terminal, choices, changes)
-    project = Project.create(Path(folder_), replace(asked, title=title) if title else asked, changes)
+    project = Project.create(Path(folder_ or out), replace(asked, title=title) if title else asked, changes)
     where = near(project.folder)
     terminal.say(f"{where} is ready: brief.md holds the brief, fabula.toml the settings.")
     terminal.advise(

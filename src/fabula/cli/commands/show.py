@@ -14,19 +14,20 @@ import typer
 
 from fabula.app.past_calls import asked_call, removed_texts
 from fabula.app.planning import PLAN_FILE, order_of_time, plan_of
-from fabula.base.errors import ProjectError, UsageError
-from fabula.base.files import read_text, write_atomically
+from fabula.base.errors import UsageError
+from fabula.base.files import write_atomically
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
 from fabula.cli.options import Artefact, Common, bundled, maybe_artefact
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.cli.verbs import opened
 from fabula.engine.journal import CallFilter
 from fabula.engine.making import notes_of
-from fabula.project.folder import MAX_STORY
 from fabula.project.telling import imported_from
-from fabula.story import Story, count_words
+from fabula.story import count_words
 from fabula.story.plan_file import read_plan
 from fabula.story.timeline import timeline_data, timeline_svg, timeline_text
+from fabula.verbs.base import as_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from fabula.app.past_calls import RemovedText
     from fabula.cli.terminal import Terminal
     from fabula.engine.journal import Call, Version
-    from fabula.project.folder import Project
     from fabula.story.plan import Plan
 
 _WIDEST: Final = 160  # a longer line is hard to follow
@@ -82,29 +82,15 @@ def show(
             terminal.say("\n\n".join(_call(call) for call in calls) or "Nothing was asked.")
             terminal.document({"artefact": path, "calls": [asdict(asked_call(call)) for call in calls]})
             return
-        if path:
-            text = journal.artefacts.newest(path) or ""
-            terminal.say(text)
-            terminal.document(
-                {"artefact": path, "file": journal.artefacts.places()[path], "text": text, "words": count_words(text)}
-            )
-            return
-    if not project.story_file.exists():
-        raise ProjectError(_no_story(project))
-    story = Story.parse(read_text(project.story_file, MAX_STORY))
+    door = opened(terminal, project)
+    if name:
+        text = door.text(name)
+        terminal.say(text.text)
+        terminal.document(as_data(text))
+        return
+    story = door.story()
     terminal.say((f"{story.title}\n\n" if story.title else "") + story.text)
-    scenes = [{"label": scene.label, "text": scene.text, "words": scene.words} for scene in story.scenes]
-    terminal.document({"title": story.title, "words": story.words, "scenes": scenes})
-
-
-def _no_story(project: Project) -> str:
-    """Why the story cannot be shown, and what helps."""
-    with project.journal as journal:
-        begun = any(place.startswith("story/") for place in journal.artefacts.places().values())
-    if begun:
-        parts = near(project.folder / "story")
-        return f"The story is not whole yet; its parts so far are in {parts}. Go on with `fabula write`."
-    return "There is no story yet. Write it with `fabula write`, or see `fabula status`."
+    terminal.document(as_data(story))
 
 
 def _removed(terminal: Terminal, path: str, removals: Sequence[RemovedText]) -> None:

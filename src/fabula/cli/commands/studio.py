@@ -81,11 +81,11 @@ def studio(
 async def _served(terminal: Terminal, listen: StudioListening, folders: Sequence[str]) -> None:
     """Serve until a signal comes; say where, once requests are taken."""
     from fabula.server.browser import link_to  # noqa: PLC0415 - a second of imports
-    from fabula.server.shelf import Shelf  # noqa: PLC0415 - as above
     from fabula.server.state import StudioState  # noqa: PLC0415 - as above
     from fabula.server.studio.running import StudioOffer, serve_studio  # noqa: PLC0415 - as above
+    from fabula.verbs.home import Home  # noqa: PLC0415 - as above
 
-    shelf = Shelf.of([Path(folder) for folder in folders], terminal.environ)
+    shelf = Home.of([Path(folder) for folder in folders], terminal.environ)
     tokens, made = tokens_of(terminal, listen.token_env)
     state = StudioState(shelf, Options(environ=terminal.environ))
     offer = StudioOffer(state, tokens, listen.host, listen.allow_host or ())

@@ -25,6 +25,8 @@ from fabula.evaluators import find as find_evaluator
 from fabula.story import Brief
 from fabula.systems import CATALOGUE, find
 from fabula.systems import systems as all_systems
+from fabula.verbs.base import as_data
+from fabula.verbs.methods import MethodList
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -74,8 +76,7 @@ def systems(
     for problem in CATALOGUE.problems().values():
         terminal.message(problem)
     terminal.advise("`fabula systems NAME` lists the roles, settings and deviations of one.")
-    listed = [{"name": system.name, "from": system.source or "fabula", **system.paper} for system in found.values()]
-    terminal.document({"systems": listed, "problems": list(CATALOGUE.problems().values())})
+    terminal.document(as_data(MethodList.of(found, CATALOGUE.problems())))
 
 
 def _show(terminal: Terminal, system: System) -> None:

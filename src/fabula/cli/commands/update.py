@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fabula.app.beginning import check
-from fabula.app.bills import planned
+from fabula.app.bills import Estimate
 from fabula.app.standing import not_obeyed
 from fabula.app.writing import fitting
 from fabula.base.errors import UsageError
@@ -66,7 +67,7 @@ def update(
         _show_plan(session, expected, changes)
         said = _confirmed(terminal, near(project.folder), revise=False)
     if said == "n":
-        terminal.document({"done": False, **planned(expected, changes)})
+        terminal.document(asdict(Estimate.of(expected, changes=changes)))
         return
     again = f"`fabula update {near(project.folder)} --yes`"
     announced = None if yes else lambda: session.announced(expected, again, exact=True)

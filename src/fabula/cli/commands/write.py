@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.app.beginning import check, with_usual_system
-from fabula.app.bills import amount, planned
+from fabula.app.bills import Estimate, amount
 from fabula.app.standing import not_obeyed, too_weak
 from fabula.app.writing import anew, check_prices
 from fabula.base.errors import BudgetError, UnknownNameError, UsageError, WrittenBeforeError
@@ -244,7 +244,7 @@ def _forecast(session: Session) -> None:
     check_prices(found, settings, session.limits.budget_usd)
     if said := session.too_little(found):
         raise BudgetError(said)
-    terminal.document({"done": False, **planned(found, changes), "seconds": seconds})
+    terminal.document(asdict(Estimate.of(found, changes=changes, seconds=seconds)))
 
 
 @dataclass(frozen=True, slots=True)

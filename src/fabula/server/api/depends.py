@@ -8,9 +8,8 @@ from fastapi import Depends, Path, Request
 
 from fabula.server.conversations import Conversations
 from fabula.server.runs.children import Runs
-from fabula.server.shelf import Shelf
 from fabula.server.state import StudioState
-from fabula.verbs.home import Project
+from fabula.verbs.home import Home, Project
 
 
 def state_of(request: Request) -> StudioState:
@@ -22,12 +21,12 @@ def state_of(request: Request) -> StudioState:
 StateDep: TypeAlias = Annotated[StudioState, Depends(state_of)]
 
 
-def shelf_of(state: StateDep) -> Shelf:
+def shelf_of(state: StateDep) -> Home:
     """The projects that are served."""
     return state.shelf
 
 
-ShelfDep: TypeAlias = Annotated[Shelf, Depends(shelf_of)]
+ShelfDep: TypeAlias = Annotated[Home, Depends(shelf_of)]
 ProjectName: TypeAlias = Annotated[str, Path(description="The project's name on the shelf.", max_length=200)]
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
 from fabula.server.api.depends import RunsDep  # noqa: TC001 - FastAPI reads it
-from fabula.server.api.event_schemas import NAME
+from fabula.server.api.shared_schemas import NAME
 from fabula.server.runs.feed import BATCH
 
 if TYPE_CHECKING:

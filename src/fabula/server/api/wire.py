@@ -6,25 +6,22 @@ The client for Python (`fabula.Client`) reads the same classes, so nothing here 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from fabula.app.bills import planned
 from fabula.app.chat_views import MoveKind  # noqa: TC001 - pydantic reads it
-from fabula.app.workspace import Artefact, Overview  # noqa: TC001 - pydantic reads them
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - pydantic reads it
 from fabula.measure.ratings import Rating  # noqa: TC001 - pydantic reads it
 from fabula.measure.report.beside import compared
 from fabula.models.answer_files import LARGEST
-from fabula.project.folder import MAX_FILE, MAX_STORY
+from fabula.project.folder import MAX_FILE
 from fabula.server.runs.record import Run
 from fabula.verbs.base import Body
 
 if TYPE_CHECKING:
     from fabula.app.learned import LearningStands
     from fabula.app.reports import FoundReport
-    from fabula.app.writing import Expected
 
 LONGEST_NAME = 300
 MOST_CALLS = 200
@@ -40,167 +37,6 @@ _MOST_IN_CHAT = 50
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 WholeText = Annotated[str, Field(max_length=MAX_FILE)]
 InChat = Annotated[str, Field(max_length=LONGEST_CHAT)]
-
-
-# projects -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectLine:
-    """A project in a list; `problem` says why it cannot be read, where that is so."""
-
-    project: str
-    title: str
-    system: str
-    words: int
-    waits: str
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectList:
-    """The projects that are served."""
-
-    projects: list[ProjectLine]
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectView:
-    """A project, and where it stands. `project` names it in addresses; `folder` is where it lies on the server."""
-
-    project: str
-    folder: str
-    standing: Overview
-
-
-class NewProject(
-    Body,
-    json_schema_extra={
-        "examples": [
-            {"brief": "# The Ferry\n\nOdile takes the last ferry home.", "words": "1800-2200", "system": "agents-room"}
-        ]
-    },
-):
-    """A project that is to be made: for a brief, a `story` whose plan is to be read off, a `manuscript`, or the sample.
-
-    The first heading of the text is the story's title. What is left out is chosen as `fabula write` chooses it.
-    """
-
-    brief: WholeText = ""
-    story: Annotated[WholeText, Field(description="In place of a brief; a run `plan` reads its plan off.")] = ""
-    manuscript: Annotated[
-        str,
-        Field(
-            max_length=MAX_STORY,
-            description="In place of both: its parts become the story's, word for word, and nobody is asked.",
-        ),
-    ] = ""
-    source: Annotated[str, Field(max_length=255, description="The name of the manuscript's file.")] = ""
-    title: Annotated[str, Field(max_length=200, description="Where the text's own heading is not meant.")] = ""
-    system: Annotated[str, Field(max_length=100)] = ""
-    model: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
-    base_url: Annotated[
-        str, Field(max_length=500, description="The model's address, such as http://127.0.0.1:8080/v1.")
-    ] = ""
-    words: Annotated[str, Field(max_length=40, description='Such as "2000" or "1800-2200".')] = ""
-    preset: Literal["", "faithful", "improved"] = ""
-    seed: Annotated[int | None, Field(ge=0, le=2**31 - 1)] = None
-    sample: bool = False
-
-
-# texts ----------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ArtefactList:
-    """The texts of a project, in order of file; `problem` says why nobody knows which are stale."""
-
-    artefacts: list[Artefact]
-    problem: str
-
-
-# what would change ----------------------------------------------------------------------------------------------------
-
-
-class Unsaved(Body, json_schema_extra={"examples": [{"pending": {"setting": "A harbour town, in autumn."}}]}):
-    """Texts, by artefact, that are not saved yet; `fit` revises old texts instead of writing them anew."""
-
-    pending: Annotated[dict[Name, WholeText], Field(max_length=_MOST_AT_ONCE)] = {}  # noqa: RUF012 - pydantic copies it
-    fit: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CallToCome:
-    """A call that a run would make; its tokens are estimated, an unknown cost is null."""
-
-    path: str
-    role: str
-    by: str
-    prompt: int
-    reply: int
-    cost: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What a run would ask and cost now.
-
-    Attributes:
-        calls: the first 200 of the calls to be made.
-        total_calls: how many there are; at least `least_calls`.
-        tokens: of prompts and replies, estimated.
-        cost: US dollars; null where a price is not known.
-        replayed: calls that the journal answers at no cost.
-        stale: artefacts that would be written, or written again.
-        restored: artefacts that would get an earlier text again.
-        changed: artefacts whose changed files would be taken over.
-        not_obeyed: what was asked for and would not be done, in sentences.
-        of_files: what is to be said of the files, in sentences.
-        notices: what is to be said of how the run goes, in sentences.
-    """
-
-    calls: list[CallToCome]
-    total_calls: int
-    least_calls: int
-    tokens: int
-    cost: float | None
-    replayed: int
-    stale: list[str]
-    restored: list[str]
-    changed: list[str]
-    not_obeyed: list[str]
-    of_files: list[str]
-    notices: list[str]
-
-    @classmethod
-    def of(cls, expected: Expected) -> Self:
-        """The same, for the wire."""
-        dry = expected.dry
-        calls = planned(dry)["calls"][:MOST_CALLS]
-        return cls(
-            calls=[CallToCome(**call) for call in calls],
-            total_calls=len(dry.planned),
-            least_calls=dry.calls[0],
-            tokens=dry.tokens,
-            cost=dry.cost,
-            replayed=dry.replayed,
-            stale=list(dry.stale),
-            restored=list(dry.restored),
-            changed=[change.path for change in expected.changes],
-            not_obeyed=list(dry.shortfalls),
-            of_files=list(dry.of_files),
-            notices=list(dry.notices),
-        )
-
-
-# exports ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Formats:
-    """The formats in which a story can be had."""
-
-    formats: list[str]
 
 
 # runs -----------------------------------------------------------------------------------------------------------------

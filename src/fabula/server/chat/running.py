@@ -71,9 +71,9 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         FabulaError: a project cannot be opened.
     """
     from fabula.server.chat.app import Dependencies, application  # noqa: PLC0415 - a second of imports
-    from fabula.server.shelf import Shelf  # noqa: PLC0415 - as above
     from fabula.server.state import StudioState  # noqa: PLC0415 - as above
     from fabula.server.studio.application import mount_api  # noqa: PLC0415 - as above
+    from fabula.verbs.home import Home  # noqa: PLC0415 - as above
 
     tokens = Tokens.of(offer.tokens)
     async with AsyncExitStack() as stack:
@@ -85,7 +85,7 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         catalogue = Catalogue(projects)
         means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
         if offer.api:
-            shelf = Shelf.of([project.folder for project, _ in offer.projects], offer.options.environ)
+            shelf = Home.of([project.folder for project, _ in offer.projects], offer.options.environ)
             held = {one.conversing.project.folder.resolve(): one.conversing for one in projects.values()}
             state = await stack.enter_async_context(StudioState(shelf, offer.options, conversing=held).at_work())
             app = application(means, lambda app: mount_api(app, state))

@@ -15,15 +15,16 @@ from starlette.routing import Match
 from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
 from fabula.server.api import PREFIX, routers
-from fabula.server.api.event_schemas import with_events
+from fabula.server.api.shared_schemas import with_shared
 from fabula.server.browser import Browser
 from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
 from fabula.server.gate import SILENT, Bounds
-from fabula.server.shelf import Shelf
+from fabula.server.repeating import HEADER, Once
 from fabula.server.state import StudioState
 from fabula.server.studio import assets, pages, rendering
 from fabula.server.studio.pages import panels
 from fabula.server.studio.rendering import PAGES, page, templates
+from fabula.verbs.home import Home
 
 if TYPE_CHECKING:
     from fastapi.routing import APIRoute
@@ -36,6 +37,12 @@ BOUNDS: Final = Bounds(body=20_000_000, shorter="a shorter text")
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 # Who holds it is found out by what guards the application; here it is told to programs that read the document.
 _TOKEN: Final = HTTPBearer(auto_error=False, description="The token of the server; browsers send its cookie instead.")
+_ONCE: Final = {
+    "name": HEADER,
+    "in": "header",
+    "description": "Of your choice: a request that is sent again with the same one is done once, and answered alike.",
+    "schema": {"type": "string", "maxLength": 200},
+}
 _FAULT_CONTENT: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/FaultBody"}}}
 # FastAPI would make a validator of a `model` for each address and each of its faults, 900 in all, at each start.
 _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
@@ -103,7 +110,7 @@ def _new_app(title: str) -> FastAPI:
     )
     _handle(app)
     whole = app.openapi
-    app.openapi = lambda: _with_shared_faults(with_events(whole()))  # type: ignore[method-assign] # FastAPI's own way of changing it
+    app.openapi = lambda: _with_shared_faults(with_shared(whole()))  # type: ignore[method-assign] # FastAPI's own way of changing it
     return app
 
 
@@ -117,6 +124,9 @@ def _with_shared_faults(data: dict[str, Any]) -> dict[str, Any]:
     shared = data.setdefault("components", {}).setdefault("responses", {})
     for status, told in _FAULTS.items():
         shared[f"Fault{status}"] = dict(told)
+    for methods in data["paths"].values():
+        if "post" in methods and _ONCE not in (said := methods["post"].setdefault("parameters", [])):
+            said.append(_ONCE)
     for operation in (one for methods in data["paths"].values() for one in methods.values()):
         for status, response in operation["responses"].items():
             if response == shared.get(f"Fault{status}"):
@@ -127,13 +137,14 @@ def _with_shared_faults(data: dict[str, Any]) -> dict[str, Any]:
 def document() -> dict[str, Any]:
     """The OpenAPI document of `/api/v1`, whatever is served."""
     app = _new_app("fabula")
-    mount_api(app, StudioState(Shelf(())))
+    mount_api(app, StudioState(Home(())))
     return app.openapi()
 
 
 def mount_api(app: FastAPI, state: StudioState) -> None:
     """Give an application `/api/v1`."""
     app.state.studio = state
+    app.add_middleware(Once)
     app.exception_handler(FabulaError)(_failed)
     for router in routers():
         app.include_router(router, prefix=PREFIX, responses=_FAULTS, dependencies=[Depends(_TOKEN)])

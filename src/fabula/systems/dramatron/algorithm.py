@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
+from fabula.engine.replies.labelled import without_label
 from fabula.models.base import Sampling
 from fabula.story import Story, one_line, slug
 from fabula.story.sentences import as_sentence
@@ -33,7 +34,6 @@ from fabula.systems.dramatron.hierarchy import (
     place_of,
     scenes_text,
     without_end,
-    without_label,
 )
 from fabula.systems.dramatron.parsing import E, read_characters, read_place, read_scenes, read_title
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.personas import characters_of, setting_of
+from fabula.engine.replies.labelled import first_clause
 from fabula.engine.replies.loops import words_of
 from fabula.story import one_line
-from fabula.story.sentences import as_sentence, ends_whole
+from fabula.story.sentences import as_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from fabula.story.personas import Personas
     from fabula.story.plan import Plan
 
-_CLAUSE: Final = re.compile(r"(?:(?<!\s)\s++)?+(?:[,;:(\u2013\u2014]\s*+|\.\s++|(?<=\s)-\s++)")
 END: Final = "**END**"
 CHARACTER: Final = "**Character:** "
 DESCRIPTION: Final = "**Description:** "
@@ -180,17 +179,3 @@ def place_of(place: str) -> tuple[str, str]:
         return "Somewhere", ""
     name, description = first_clause(line)
     return name, description[:1].upper() + description[1:]
-
-
-def first_clause(text: str) -> tuple[str, str]:
-    """The first clause, and what follows it; both without the signs between them."""
-    for sign in _CLAUSE.finditer(text):
-        if sign[0].startswith(".") and not ends_whole(text[: sign.start() + 1]):
-            continue  # "Mrs. Aalders"
-        return text[: sign.start()].rstrip("."), text[sign.end() :].strip(" )")
-    return text.rstrip("."), ""
-
-
-def without_label(text: str, label: str) -> str:
-    """`text` without `label` at its start, and without the rest of a line that holds nothing else."""
-    return re.sub(rf"\A\s*{re.escape(label.strip())}[ \t]*\n?", "", text)

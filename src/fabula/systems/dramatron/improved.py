@@ -9,12 +9,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.length import WordRange, asked_range, record_length, revise_to_length, words_to_follow
+from fabula.craft.length import WordRange, asked_range, revise_to_length, words_to_follow
 from fabula.craft.packing import last_of, latest
 from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import NOT_AS_LONG, Prose, clean_reply, reply_fault, shorten, write_prose
 from fabula.craft.settings import warn_ignored
+from fabula.engine.run import Run, record_length
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
 from fabula.systems.dramatron.algorithm import CHARACTERS, SCENES, TRIES, scene_input, story_fields
@@ -37,7 +38,6 @@ from fabula.systems.dramatron.replies import CharactersReply, ScenesReply
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fabula.engine.run import Run
     from fabula.models.base import Reply
     from fabula.story import Brief
     from fabula.systems.dramatron.config import Config

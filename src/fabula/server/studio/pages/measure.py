@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Workspace
     from fabula.measure.report import Report, Row
     from fabula.measure.report.beside import Twice
-    from fabula.server.shelf import Shelf
+    from fabula.verbs.home import Home
 
 router = APIRouter(include_in_schema=False)
 CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
@@ -306,7 +306,7 @@ async def _measured(
 # two reports beside each other --------------------------------------------------------------------------------------
 
 
-async def _beside(request: Request, shelf: Shelf, one: str, other: str) -> Response:
+async def _beside(request: Request, shelf: Home, one: str, other: str) -> Response:
     first = await asyncio.to_thread(_placed, shelf, one)
     if not other:
         choices = await asyncio.to_thread(lambda: [*_others(shelf, first)])
@@ -318,7 +318,7 @@ async def _beside(request: Request, shelf: Shelf, one: str, other: str) -> Respo
     return page(request, "compare.html", one=first, other=second, pictures=_apart_pictures(found.rows), **shown)
 
 
-def _placed(shelf: Shelf, key: str) -> Placed:
+def _placed(shelf: Home, key: str) -> Placed:
     """The report that a key names.
 
     Raises:
@@ -332,7 +332,7 @@ def _placed(shelf: Shelf, key: str) -> Placed:
     return Placed(report_named(shelf.folder(whose), name), f"/projects/{whose}", shelf.title(whose))
 
 
-def _others(shelf: Shelf, one: Placed) -> Iterator[Placed]:
+def _others(shelf: Home, one: Placed) -> Iterator[Placed]:
     """The reports of the same evaluator: first those of the same place, then those of other projects, experiments."""
     places = [
         (f"/projects/{name}", shelf.title(name), shelf.folder(name)) for name in islice(shelf.names, _MOST_PROJECTS)

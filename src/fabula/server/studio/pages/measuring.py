@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from fabula.project.learned import Place
     from fabula.server.runs.children import Runs
     from fabula.server.runs.record import Kind, Run
-    from fabula.server.shelf import Shelf
     from fabula.server.state import StudioState
+    from fabula.verbs.home import Home
 
 router = APIRouter(prefix="/projects/{project}", include_in_schema=False)
 RunName: TypeAlias = Annotated[str, Form(max_length=100)]
@@ -194,7 +194,7 @@ def _result(folder: Path, project: str, run: Run) -> str:
     return f"/projects/{project}/measure/{report}" if report in known else f"/projects/{project}/measure"
 
 
-def _others(shelf: Shelf, project: str) -> list[tuple[str, str]]:
+def _others(shelf: Home, project: str) -> list[tuple[str, str]]:
     """The projects that one can be compared with, by name and title."""
     return [(name, shelf.title(name)) for name in shelf.names if name != project]
 

@@ -57,7 +57,7 @@ async def rest(
 @router.get("/states", response_model=None)
 async def states(workspace: WorkspaceDep) -> dict[str, tuple[str, ...]]:
     """What holds for each part of the story, by its name; which are stale is known when a run was walked through."""
-    found = await asyncio.to_thread(workspace.artefacts)
+    found = await asyncio.to_thread(workspace.rows)
     return {one.name: one.states for one in found if _is_part(one)}
 
 
@@ -119,7 +119,7 @@ async def fields_of(request: Request) -> dict[str, str]:
 
 def cards_of(workspace: Project) -> tuple[PlanCards, str]:
     """The plan of a project as cards, and what names the text that they were made from."""
-    artefacts = workspace.artefacts(marks=False)
+    artefacts = workspace.rows(marks=False)
     names = {one.name for one in artefacts if one.folder == "plan"}
     texts = {name: workspace.text(name).text for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in names}
     parts = [Part(one.name, one.words, one.states) for one in artefacts if _is_part(one)]
@@ -137,7 +137,7 @@ def _is_part(one: Artefact) -> bool:
 
 def _shown(workspace: Project) -> dict[str, Any]:
     cards, base = cards_of(workspace)
-    artefacts = workspace.artefacts(marks=False)
+    artefacts = workspace.rows(marks=False)
     planned = [one for one in artefacts if one.folder == "plan"]
     many = len(cards.cards) > AT_ONCE
     return {
@@ -154,7 +154,7 @@ def _drawn(workspace: Project) -> Rails | str:
     cards, _ = cards_of(workspace)
     if cards.plan is None or not cards.plan.scenes:
         return "There is no plan of scenes whose order of time could be drawn."
-    said = workspace.text("order").text if any(one.name == "order" for one in workspace.artefacts(marks=False)) else ""
+    said = workspace.text("order").text if any(one.name == "order" for one in workspace.rows(marks=False)) else ""
     return _rails(cards.plan, said)
 
 

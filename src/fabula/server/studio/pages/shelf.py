@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Overview
     from fabula.engine.dry_run import DryRun
     from fabula.server.runs.children import Runs
-    from fabula.server.shelf import Shelf
+    from fabula.verbs.home import Home
 
 router = APIRouter(include_in_schema=False)
 _PATIENCE: Final = 0.15  # seconds in which the page is to be there, however many projects there are
@@ -204,7 +204,7 @@ def _in(threads: ThreadPoolExecutor, look: Callable[..., T], *of: Any) -> asynci
     return asyncio.get_running_loop().run_in_executor(threads, copy_context().run, look, *of)
 
 
-async def _standings(shelf: Shelf, runs: Runs) -> Sequence[Standing]:
+async def _standings(shelf: Home, runs: Runs) -> Sequence[Standing]:
     """Where projects stand; those that it has no patience for have their names alone, and are asked for one by one."""
     names = await _in(_LISTING, lambda: shelf.names)
     looks = {name: _in(_LOOKING, _standing, shelf, runs, name) for name in names}
@@ -216,7 +216,7 @@ async def _standings(shelf: Shelf, runs: Runs) -> Sequence[Standing]:
     return found
 
 
-def _experiments(shelf: Shelf) -> list[tuple[str, str]]:
+def _experiments(shelf: Home) -> list[tuple[str, str]]:
     """Each by its name in addresses, with its title."""
     found = []
     for name in shelf.experiments:
@@ -225,7 +225,7 @@ def _experiments(shelf: Shelf) -> list[tuple[str, str]]:
     return found
 
 
-def _standing(shelf: Shelf, runs: Runs, name: str) -> Standing:
+def _standing(shelf: Home, runs: Runs, name: str) -> Standing:
     """Where a project stands; one that cannot be read says why, and keeps nobody from the others."""
     try:
         about, at_work = shelf[name].overview(), any(run.is_open for run in runs.of(name))

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from fabula.app.titles import Titles
-    from fabula.app.workspace import ArtefactText, Branch
+    from fabula.app.workspace import Branch
     from fabula.app.writing import Expected
     from fabula.server.runs.children import Runs
     from fabula.verbs.home import Project
+    from fabula.verbs.text import ArtefactText
 
 router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/write"

@@ -1,4 +1,4 @@
-"""What the events of a server look like, for the OpenAPI document: those of `fabula.events`, and the server's own."""
+"""What no route names in the OpenAPI document: the events of `fabula.events`, those of the server's own, and faults."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fabula.engine.event_log import type_of
 from fabula.engine.events import Event, Kept
 from fabula.engine.replies.rules import RuleName
 from fabula.models.base import Usage
+from fabula.server.faults import FaultBody
 
 NAME: Final = "ServerEvent"
 _REF: Final = "#/components/schemas/{model}"
@@ -40,11 +41,12 @@ class _Happened(BaseModel):
     at: float | None = Field(None, description="Seconds since 1970.")
 
 
-def with_events(data: dict[str, Any]) -> dict[str, Any]:
-    """An OpenAPI document in which events are one of the models that there are, by their type."""
+def with_shared(data: dict[str, Any]) -> dict[str, Any]:
+    """An OpenAPI document with the body of a fault, and in which an event is one of the models that there are."""
     made = {type_of(kind): _model(type_of(kind), _fields(kind), kind.__doc__ or "") for kind in get_args(Event)}
     made |= {name: _model(name, own, "") for name, own in _OWN.items()}
-    _, found = models_json_schema([(one, "serialization") for one in made.values()], ref_template=_REF)
+    models: list[type[BaseModel]] = [FaultBody, *made.values()]
+    _, found = models_json_schema([(one, "serialization") for one in models], ref_template=_REF)
     refs = {name: _REF.format(model=one.__name__) for name, one in made.items()}
     union = {
         "description": "An event. Types that are not listed here are to be passed over.",

@@ -1,4 +1,4 @@
-"""The projects that are served, by name: those that were named, and those in folders that were."""
+"""Projects by name: those in folders that were named, and those that were named themselves."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from shutil import rmtree
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from fabula.app.reports import experiment_in, is_experiment
-from fabula.base.errors import FabulaError, GoneError, UnknownNameError, UsageError
+from fabula.app.workspace import Workspace
+from fabula.base.errors import FabulaError, GoneError, ProjectError, UnknownNameError, UsageError
+from fabula.base.files import make_folder
+from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 from fabula.story import Brief, slug
-from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,25 +26,29 @@ if TYPE_CHECKING:
 _BRIEF: Final = "brief.md"
 _MOST: Final = 1000  # projects of a folder
 _SAMPLE: Final = "sample"
+_REMOVED: Final = ".removed"
 
 
 @dataclass
 class Shelf:
-    """The projects that are served.
+    """Projects, by name.
 
     Attributes:
         places: folders; each is a project, or holds projects.
         environ: variables that hold keys and folders; those of this process by default.
     """
 
+    kind: ClassVar[type[Workspace]] = Workspace
+    """What a project is opened as."""
+
     places: Sequence[Path]
     environ: Mapping[str, str] | None = None
     _folders: dict[str, Path] = field(default_factory=dict)
-    _open: dict[str, Project] = field(default_factory=dict)
+    _open: dict[str, Workspace] = field(default_factory=dict)
     _one: threading.RLock = field(default_factory=threading.RLock)
 
     @classmethod
-    def of(cls, places: Sequence[Path], environ: Mapping[str, str] | None = None) -> Shelf:
+    def of(cls, places: Sequence[Path], environ: Mapping[str, str] | None = None) -> Self:
         """The shelf of these folders.
 
         Raises:
@@ -96,16 +102,16 @@ class Shelf:
         except FabulaError:
             return name
 
-    def __getitem__(self, name: str) -> Project:
+    def __getitem__(self, name: str) -> Workspace:
         """A project, opened."""
         folder = self.folder(name)
         with self._one:
-            workspace = self._open.pop(name, None) or Project(folder, self.environ)
+            workspace = self._open.pop(name, None) or self.kind(folder, self.environ)
             self._open[name] = workspace  # the one that was asked for last stands last
             return workspace
 
     @property
-    def in_use(self) -> list[Project]:
+    def in_use(self) -> list[Workspace]:
         """The projects that were opened, the one that was asked for last at the end."""
         with self._one:
             return [*self._open.values()]
@@ -168,6 +174,29 @@ class Shelf:
             ProjectError: it cannot be copied there.
         """
         return self.make(_SAMPLE, copy_sample)
+
+    def take_away(self, name: str) -> Path:
+        """Take a project away: its folder is moved to `.removed` beside it, whole; gives where it lies now.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+            LockedError: something is at work in it.
+            ProjectError: its folder cannot be moved.
+        """
+        with self._one:
+            folder = self.folder(name)
+            make_folder(folder.parent / _REMOVED)
+            there = next(
+                one for one in map((folder.parent / _REMOVED).joinpath, _numbered(folder.name)) if not one.exists()
+            )
+            with Project(folder).lock():
+                try:
+                    folder.rename(there)
+                except OSError as error:
+                    raise ProjectError(f"{folder} cannot be moved to {there} ({error.strerror}).") from error
+            del self._folders[name]
+            self._open.pop(name, None)
+            return there
 
     def _add(self, folder: Path) -> str:
         wanted = slug(folder.name) or "project"

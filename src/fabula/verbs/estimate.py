@@ -1,0 +1,46 @@
+"""`estimate`: what a run would ask and cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping  # noqa: TC003 - doors read it
+from dataclasses import replace
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from fabula.app.bills import Estimate
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.project.folder import MAX_FILE
+from fabula.verbs.base import LONGEST_NAME, verb
+
+MOST_CALLS: Final = 200
+_MOST_TEXTS: Final = 200
+_Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+_Text = Annotated[str, Field(max_length=MAX_FILE)]
+
+
+@verb("POST", "/estimate", "what would change", changes=False)
+async def estimate(
+    project: Workspace,
+    pending: Annotated[
+        Mapping[_Name, _Text],
+        Field(
+            max_length=_MOST_TEXTS,
+            description="Texts, by artefact, that are not saved yet.",
+            examples=[{"setting": "A harbour town, in autumn."}],
+        ),
+    ] = {},
+    *,
+    fit: Annotated[bool, Field(description="Old texts are revised to fit, instead of being written anew.")] = False,
+) -> Estimate:
+    """What a run would ask and cost now; with texts that are not saved, as if they were.
+
+    Nobody is asked, and nothing is written.
+
+    Raises:
+        FabulaError: what stands in the way of a run.
+    """
+    expected = await asyncio.to_thread(project.expected, pending=pending, fit=fit)
+    found = Estimate.of(expected.dry, changes=expected.changes)
+    return replace(found, calls=found.calls[:MOST_CALLS])

@@ -1,0 +1,95 @@
+"""`export`, `formats`: the story as a file for readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from fabula.app.exporting import as_it_came, as_it_stands
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.base.errors import ProjectError
+from fabula.base.files import read_text
+from fabula.project.folder import MAX_STORY
+from fabula.project.telling import imported_from
+from fabula.story import Story, slug
+from fabula.story.export import Meta, find, without_comments
+from fabula.story.export import formats as known_formats
+from fabula.story.language import language_of
+from fabula.verbs.base import File, verb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported(File):
+    """The story in a format.
+
+    Attributes:
+        name: what its file may be called.
+        content: of the file.
+        format: its name.
+        words: of the story.
+        behind: texts have changed since the story was put together.
+    """
+
+    format: str
+    words: int
+    behind: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Formats:
+    """The formats in which a story can be had."""
+
+    formats: list[str]
+
+
+@verb("GET", "/exports", "story")
+async def formats(project: Workspace) -> Formats:
+    """The formats in which the story can be had, by name."""
+    del project
+    return Formats(list(known_formats()))
+
+
+@verb("GET", "/exports/{format}", "story")
+async def export(
+    project: Workspace,
+    format: Annotated[str, Field(max_length=40, description="md, epub, docx, fountain, txt or json.")] = "md",  # noqa: A002 - as it is called everywhere
+) -> Exported:
+    """The story as a file for readers.
+
+    Its date is that of the last run, so that the same story gives the same file.
+
+    Raises:
+        ProjectError: there is no story yet.
+        UnknownNameError: there is no such format.
+    """
+    chosen, opened = find(format), project.project()
+    if not opened.story_file.exists():
+        raise ProjectError("There is no story yet. Write it with `fabula write`.")
+    story = Story.parse(read_text(opened.story_file, MAX_STORY))
+    settings, brief = opened.settings, opened.brief
+    with opened.journal as journal:
+        story = without_comments(as_it_stands(journal, story))
+        if imported_from(journal) and chosen.name != "json":
+            story = as_it_came(story)
+        runs = journal.runs()
+        behind = any(change.file != "story.md" for change in opened.changes(journal))
+    ended = [run["ended"] for run in runs if run["ended"]]
+    meta = Meta(
+        title=story.title or brief.title or opened.folder.resolve().name,
+        author=settings.author.name,
+        created=datetime.fromisoformat(ended[-1]) if ended else datetime.now(UTC),
+        words=story.words,
+        language=settings.author.language or language_of(story.text, language_of(brief.text)),
+        brief=brief.text,
+        contact=settings.author.contact,
+    )
+    return Exported(
+        name=slug(meta.title) + chosen.suffix,
+        content=chosen.render(story, meta),
+        format=chosen.name,
+        words=story.words,
+        behind=behind,
+    )

@@ -1,0 +1,140 @@
+"""`models`: what can be named as a model here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping  # noqa: TC003 - doors read it
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Self
+
+from fabula.app.shelf import Shelf  # noqa: TC001 - doors read it
+from fabula.base.plugins import plugins
+from fabula.models.finding import Server, look
+from fabula.models.hub import HubModel, fetched
+from fabula.models.known import KNOWN, KnownModel, installed, local_path, models_home
+from fabula.models.providers import KINDS, OWN_KINDS, keys_set
+from fabula.project.brought import GROUP, brought_kinds
+from fabula.project.casting import KINDS as PREFIXES
+from fabula.verbs.base import verb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_KINDS = (
+    ("embedded:NAME or PATH.gguf", "on this machine, with llama.cpp; free"),
+    ("hf:OWNER/REPO:QUANT", "the same, after `fabula models pull hf:OWNER/REPO`"),
+    *((f"{name}:NAME", f"{KINDS[name].title}, on this machine ({KINDS[name].address})") for name in OWN_KINDS),
+    *((f"{name}:NAME", kind.title) for name, kind in KINDS.items() if not kind.own and name != "openai-chat"),
+    ("openai-chat:NAME", "any other server of the chat dialect, with --base-url"),
+    ("seq2seq:FOLDER", "an encoder-decoder (BART, T5) in this process, for SNAP's summaries; needs fabula[seq2seq]"),
+    ("scripted:FILE.toml", "replies from a file, for tests"),
+    ("replay:PROJECT", "replies from another project's journal"),
+    ("paste", "your chat window: prompts are copied there, replies pasted here"),
+    ("client", "the client's own model, in `fabula mcp`"),
+    ("files:FOLDER", "whoever puts an answer beside each prompt in a folder"),
+    ("hand", "texts that were written by hand, as in `fabula sample`; asks nobody"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownView(KnownModel):
+    """A model that fabula knows; `file` is where it lies, or would."""
+
+    installed: bool = False
+
+    @classmethod
+    def at(cls, home: Path, one: KnownModel) -> Self:
+        """A model as it lies in the folder of fetched ones, or would."""
+        about = {field.name: getattr(one, field.name) for field in fields(one)} | {
+            "file": str(local_path(one.name, home))
+        }
+        return cls(**about, installed=installed(one.name, home))
+
+
+@dataclass(frozen=True, slots=True)
+class ServedView:
+    """A model on a server: `spec` is how it is named; null stands for what the server does not say."""
+
+    name: str
+    spec: str
+    context: int | None
+    thinks: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerView:
+    """A server of models on this machine, what it serves and can do; `problem` says why it does not."""
+
+    kind: str
+    title: str
+    address: str
+    models: list[ServedView]
+    version: str
+    problem: str
+    listens: bool
+    usage: bool | None
+    schema: bool | None
+    logprobs: bool | None
+    answers: bool
+
+    @classmethod
+    def of(cls, one: Server) -> Self:
+        """The same, for who is not in this process."""
+        served = [ServedView(model.name, one.spec(model), model.context, model.thinks) for model in one.models]
+        return cls(
+            one.kind,
+            one.title,
+            one.address,
+            served,
+            one.version,
+            one.problem,
+            one.listens,
+            one.usage,
+            one.schema,
+            one.logprobs,
+            answers=bool(served),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KindOfModel:
+    """How a model of a kind is named, and what it is."""
+
+    form: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelList:
+    """Models that are known, fetched or served here, the kinds that can be named, and which keys are set.
+
+    Attributes:
+        folder: in which fetched models lie.
+        problems: why some kinds of others cannot be used.
+        keys: of providers, by the variables of the environment that hold them: whether each is set.
+    """
+
+    folder: str
+    known: list[KnownView]
+    fetched: list[HubModel]
+    servers: list[ServerView]
+    kinds: list[KindOfModel]
+    problems: list[str]
+    keys: Mapping[str, bool]
+
+
+@verb("GET", "/models", "methods")
+async def models(shelf: Shelf) -> ModelList:
+    """The models that are known, and the servers that answer on this machine."""
+    environ = os.environ if shelf.environ is None else shelf.environ
+    home, brought = models_home(environ), brought_kinds()
+    theirs = [(f"{name}:NAME", f"from {one.source}") for name, one in brought.items() if name not in PREFIXES]
+    return ModelList(
+        folder=str(home),
+        known=[KnownView.at(home, one) for one in KNOWN.values()],
+        fetched=list(fetched(home)),
+        servers=[ServerView.of(one) for one in await look(environ)],
+        kinds=[KindOfModel(form, what) for form, what in (*_KINDS, *theirs)],
+        problems=list(plugins(GROUP, PREFIXES, "kind of model").problems.values()),
+        keys=keys_set(environ),
+    )

@@ -1,0 +1,72 @@
+"""`status`: where a project stands."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping  # noqa: TC003 - doors read it
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from fabula.app.bills import Estimate, total
+from fabula.app.workspace import Artefact, Overview, Workspace
+from fabula.base.errors import FabulaError
+from fabula.engine.journal import spent_by_role
+from fabula.models.base import Usage  # noqa: TC001 - doors read it
+from fabula.project.settings import difference
+from fabula.project.telling import imported_from
+from fabula.verbs.base import verb
+
+
+@dataclass(frozen=True, slots=True)
+class Status(Overview):
+    """Where a project stands, and what a run would ask.
+
+    Attributes:
+        folder: in which it lies.
+        settings: in force, as tables.
+        as_last_time: settings that hold since the last run had them, and are not in `fabula.toml`; as tables.
+        artefacts: its texts.
+        imported_from: the manuscript that it was made of; empty for none.
+        spent: what each role has taken.
+        total: what all have taken.
+        estimate: what a run would ask now, without its single calls; null where a `problem` stands in the way.
+    """
+
+    folder: str
+    settings: Mapping[str, Any]
+    as_last_time: Mapping[str, Any]
+    artefacts: list[Artefact]
+    imported_from: str
+    spent: Mapping[str, Usage]
+    total: Usage
+    estimate: Estimate | None
+
+
+@verb("GET", "", "projects", command="status")
+async def status(project: Workspace) -> Status:
+    """Where a project stands: its texts, what was changed and spent, what a run would ask, and what undo takes back."""
+    return await asyncio.to_thread(_status, project)
+
+
+def _status(project: Workspace) -> Status:
+    standing, estimate = project.overview(), None
+    problem = standing.problem
+    try:
+        expected = project.expected()
+        estimate = replace(Estimate.of(expected.dry, changes=expected.changes), calls=[])
+    except FabulaError as error:
+        problem = str(error)
+    texts, settings = project.texts(), project.settings()
+    with texts.journal as journal:
+        spent, source = spent_by_role(journal.calls), imported_from(journal)
+    return Status(
+        **{one.name: getattr(standing, one.name) for one in fields(standing)} | {"problem": problem},
+        folder=str(project.folder),
+        settings=settings.as_tables | {"system": settings.system},
+        as_last_time=difference(settings.as_tables, texts.settings.as_tables),
+        artefacts=project.rows(),
+        imported_from=source,
+        spent=spent,
+        total=total(spent),
+        estimate=estimate,
+    )

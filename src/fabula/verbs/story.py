@@ -1,0 +1,29 @@
+"""`story`: the story, scene by scene."""
+
+from __future__ import annotations
+
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.base.errors import ProjectError
+from fabula.base.files import read_text
+from fabula.project.folder import MAX_STORY
+from fabula.story import Story
+from fabula.verbs.base import verb
+
+
+@verb("GET", "/story", "story")
+async def story(project: Workspace) -> Story:
+    """The story as `story.md` has it: its title, and each scene with its text.
+
+    Raises:
+        ProjectError: it is not whole yet.
+    """
+    texts = project.texts()
+    if texts.story_file.exists():
+        return Story.parse(read_text(texts.story_file, MAX_STORY))
+    with texts.journal as journal:
+        begun = any(file.startswith("story/") for file in journal.artefacts.places().values())
+    if begun:
+        raise ProjectError(
+            f"The story is not whole yet; its parts so far are in {texts.folder / 'story'}. Go on with `fabula write`."
+        )
+    raise ProjectError("There is no story yet. Write it with `fabula write`, or see `fabula status`.")

@@ -1,0 +1,87 @@
+"""`text`: a text as it stands, or one of its versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from fabula.app.deciding import version_of
+from fabula.app.saving import BRIEF, base_of
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.base.errors import UnknownNameError
+from fabula.base.files import read_text
+from fabula.project.folder import MAX_STORY, STORY
+from fabula.story import count_words, plain
+from fabula.verbs.base import ArtefactName, verb
+
+if TYPE_CHECKING:
+    from fabula.project.folder import Project
+
+
+@dataclass(frozen=True, slots=True)
+class ArtefactText:
+    """A text, whole. Its fields are those of `Artefact`; an older version's `base` names that version."""
+
+    name: str
+    file: str
+    text: str
+    version: int
+    base: str
+    source: str
+    words: int
+    changed: bool = False
+    title: str = ""
+
+
+@verb("GET", "/artefacts/{artefact:path}", "texts")
+async def text(
+    project: Workspace,
+    artefact: ArtefactName = STORY,
+    version: Annotated[
+        int | None, Field(ge=1, le=2**31 - 1, description="Of a version; the newest one without it.")
+    ] = None,
+) -> ArtefactText:
+    """A text as it stands, changes of its file included; or one of its versions.
+
+    `story.md` is the whole story.
+
+    Raises:
+        UnknownNameError: there is no such artefact or version.
+    """
+    found = _text(project, artefact, version)
+    return replace(found, title=project.titles()(found.name))
+
+
+def _text(workspace: Workspace, name: str, version: int | None) -> ArtefactText:
+    project = workspace.texts()
+    if name in (BRIEF, STORY) and version is None:
+        return _file(workspace, project, name)
+    with project.journal as journal:
+        changes = {change.path: change for change in workspace.changes_or_none(project, journal)}
+        change = changes.get(name) or next((one for one in changes.values() if one.file == name != STORY), None)
+        if version is None and change is not None:
+            number = len(journal.artefacts.versions(change.path)) + 1
+            words, base = count_words(change.text), base_of(change.text)
+            file = journal.artefacts.places().get(change.path, change.file)
+            return ArtefactText(change.path, file, change.text, number, base, "edited", words, changed=True)
+        path = STORY if name == STORY else project.artefact(journal, name)
+        number = len(journal.artefacts.versions(path)) if version is None else version
+        found = version_of(journal, path, number)
+        source = journal.artefacts.versions(path)[number - 1].source
+        file = journal.artefacts.places().get(path, path)
+    return ArtefactText(path, file, found, number, base_of(found), source, count_words(found))
+
+
+def _file(workspace: Workspace, project: Project, name: str) -> ArtefactText:
+    """A file that is no artefact of its own: the brief, or the whole story."""
+    file = project.folder / name
+    if not file.is_file():
+        raise UnknownNameError("artefact", name, [one.name for one in workspace.rows(marks=False)])
+    found = plain(read_text(file, MAX_STORY))
+    version = 0
+    if name == STORY:
+        with project.journal as journal:
+            version = len(journal.artefacts.versions(STORY))
+    return ArtefactText(name, name, found, version, base_of(found), "edited", count_words(found))
