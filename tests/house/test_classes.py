@@ -57,7 +57,6 @@ REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "Computing": ("Machine",),
         "Wanted": ("Design",),
         "PartsAsked": ("Parts",),
-        "Gateway": ("Call",),
         "Removed": ("RemovedText",),
         "Edits": ("Planted",),
         "Left": ("Edited",),
