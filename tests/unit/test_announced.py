@@ -24,6 +24,11 @@ async def test_a_run_that_asks_what_was_announced_is_not_stopped() -> None:
     assert held.made == 3
 
 
+def test_a_text_comes_back_by_itself_only_where_nothing_has_to_be_asked() -> None:
+    assert DryRun(differing=["a"]).restored == ["a"]
+    assert DryRun(announced_of("b").planned, differing=["a"]).restored == []
+
+
 async def test_a_text_that_stands_and_was_not_named_stops_an_update() -> None:
     expected = announced_of("a/draft", "b/turn/1")
     expected.reached, expected.stale = {"a", "b", "c", "d"}, ["a", "b", "d"]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from fabula.engine.context import Mode
+    from fabula.engine.making import Revision
 
 
 @pytest.fixture
@@ -197,6 +198,19 @@ async def test_what_other_texts_are_made_inside_of_is_made_each_time(journal: Jo
         await work.run.keep("whole", make, folder="story")
 
     assert [await made(journal, steps), await made(journal, steps)] == ["outer whole/a", "outer "]
+
+
+async def test_a_note_on_the_authors_own_text_is_announced_with_what_has_read_it(journal: Journal) -> None:
+    async def revise(own: Run, _: Revision) -> str:
+        return await own.ask("writer", "part", name="as noted")
+
+    await made(journal, in_turn)
+    journal.decisions.add("b", "edit", "The author's.")
+    journal.decisions.add("b", "revise", "without the dog")
+    dry = Work(journal, "dry")
+    dry.context.revise = revise
+    await in_turn(dry)
+    assert dry.context.dry_run.stale == ["b", "c"]
 
 
 async def test_an_approval_makes_nothing_anew(journal: Journal) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -577,3 +577,14 @@ async def test_scopes_share_their_context(room: Room) -> None:
     run = room.run({})
     assert run.scope("a", 1).scope("b").at == "a/1/b"
     assert run.scope("a").context is run.context
+
+
+@pytest.mark.parametrize(
+    ("aids", "small", "most"), [("auto", True, 200), ("auto", False, None), ("on", False, 200), ("off", True, None)]
+)
+def test_whoever_is_helped_is_asked_for_short_replies(
+    tmp_path: Path, aids: Literal["auto", "on", "off"], *, small: bool, most: int | None
+) -> None:
+    model = ScriptedModel(lambda _: "", capabilities=Capabilities(small=small))
+    context = RunContext(Journal(), Prompts(tmp_path), Cast.of(model), aids=aids)
+    assert Run(context).room("writer").reply_tokens(200) == most

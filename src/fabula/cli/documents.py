@@ -265,7 +265,6 @@ class ExportedFile(TypedDict):
     file: str
     format: str
     words: int
-    behind: bool
     bytes: int
 
 

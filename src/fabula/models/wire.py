@@ -57,12 +57,16 @@ class Call:
     url: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
-    body: Json
+    content: bytes
 
-    @property
-    def content(self) -> bytes:
-        """The body as it is sent."""
-        return json.dumps(self.body, ensure_ascii=False, separators=(",", ":")).encode()
+
+def written(body: Json) -> bytes:
+    """A body as it is sent.
+
+    Raises:
+        UnicodeEncodeError: it holds half a character.
+    """
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 @dataclass(eq=False)
@@ -108,7 +112,6 @@ async def exchange(
     Raises:
         RefusedError, NoReplyError, TooLongError: there is no reply.
         httpx2.HTTPError: the connection did not hold.
-        UnicodeEncodeError: the request holds half a character.
     """
     sent = http.stream("POST", call.url, params=call.query or None, headers=call.headers, content=call.content)
     async with sent as response:

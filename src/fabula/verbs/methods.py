@@ -62,12 +62,9 @@ class SettingOfMethod:
 
 
 @dataclass(frozen=True, slots=True)
-class MethodView:
+class MethodView(MethodLine):
     """A system or an evaluator with its settings."""
 
-    name: str
-    source: str
-    paper: Mapping[str, Any]
     settings: list[SettingOfMethod]
 
     @classmethod

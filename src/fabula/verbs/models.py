@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping  # noqa: TC003 - doors read it
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from fabula.app.shelf import Shelf  # noqa: TC001 - doors read it
 from fabula.base.plugins import plugins
-from fabula.models.finding import Server, look
+from fabula.models.finding import Served, Server, look
 from fabula.models.hub import HubModel, fetched
 from fabula.models.known import KNOWN, KnownModel, installed, local_path, models_home
 from fabula.models.providers import KINDS, OWN_KINDS, keys_set
@@ -52,48 +52,24 @@ class KnownView(KnownModel):
 
 
 @dataclass(frozen=True, slots=True)
-class ServedView:
-    """A model on a server: `spec` is how it is named; null stands for what the server does not say."""
+class ServedView(Served):
+    """A model on a server; `spec` is how it is named."""
 
-    name: str
-    spec: str
-    context: int | None
-    thinks: bool | None
+    spec: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ServerView:
-    """A server of models on this machine, what it serves and can do; `problem` says why it does not."""
+class ServerView(Server):
+    """A server of models on this machine."""
 
-    kind: str
-    title: str
-    address: str
-    models: list[ServedView]
-    version: str
-    problem: str
-    listens: bool
-    usage: bool | None
-    schema: bool | None
-    logprobs: bool | None
-    answers: bool
+    models: tuple[ServedView, ...] = ()
+    answers: bool = False
 
     @classmethod
     def of(cls, one: Server) -> Self:
-        """The same, for who is not in this process."""
-        served = [ServedView(model.name, one.spec(model), model.context, model.thinks) for model in one.models]
-        return cls(
-            one.kind,
-            one.title,
-            one.address,
-            served,
-            one.version,
-            one.problem,
-            one.listens,
-            one.usage,
-            one.schema,
-            one.logprobs,
-            answers=bool(served),
-        )
+        """A server with the names of its models."""
+        served = tuple(ServedView(**_fields(model), spec=one.spec(model)) for model in one.models)
+        return cls(**_fields(one) | {"models": served, "answers": bool(served)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +114,7 @@ async def models(shelf: Shelf) -> ModelList:
         problems=list(plugins(GROUP, PREFIXES, "kind of model").problems.values()),
         keys=keys_set(environ),
     )
+
+
+def _fields(one: KnownModel | Server | Served) -> dict[str, Any]:
+    return {field.name: getattr(one, field.name) for field in fields(one)}

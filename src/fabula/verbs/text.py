@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from fabula.app.deciding import version_of
-from fabula.app.saving import BRIEF, base_of
+from fabula.app.saving import BRIEF, Saved, base_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UnknownNameError
 from fabula.base.files import read_text
@@ -21,17 +21,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ArtefactText:
+class ArtefactText(Saved):
     """A text, whole. Its fields are those of `Artefact`; an older version's `base` names that version."""
 
-    name: str
-    file: str
-    text: str
-    version: int
-    base: str
     source: str
-    words: int
-    changed: bool = False
+    text: str
     title: str = ""
 
 
@@ -63,15 +57,18 @@ def _text(workspace: Workspace, name: str, version: int | None) -> ArtefactText:
         change = changes.get(name) or next((one for one in changes.values() if one.file == name != STORY), None)
         if version is None and change is not None:
             number = len(journal.artefacts.versions(change.path)) + 1
-            words, base = count_words(change.text), base_of(change.text)
             file = journal.artefacts.places().get(change.path, change.file)
-            return ArtefactText(change.path, file, change.text, number, base, "edited", words, changed=True)
+            return _whole(change.path, file, change.text, number, "edited", changed=True)
         path = STORY if name == STORY else project.artefact(journal, name)
         number = len(journal.artefacts.versions(path)) if version is None else version
         found = version_of(journal, path, number)
         source = journal.artefacts.versions(path)[number - 1].source
         file = journal.artefacts.places().get(path, path)
-    return ArtefactText(path, file, found, number, base_of(found), source, count_words(found))
+    return _whole(path, file, found, number, source)
+
+
+def _whole(name: str, file: str, text: str, version: int, source: str, *, changed: bool = False) -> ArtefactText:
+    return ArtefactText(name, file, changed, count_words(text), version, base_of(text), source, text)
 
 
 def _file(workspace: Workspace, project: Project, name: str) -> ArtefactText:
@@ -84,4 +81,4 @@ def _file(workspace: Workspace, project: Project, name: str) -> ArtefactText:
     if name == STORY:
         with project.journal as journal:
             version = len(journal.artefacts.versions(STORY))
-    return ArtefactText(name, name, found, version, base_of(found), "edited", count_words(found))
+    return _whole(name, name, found, version, "edited")

@@ -53,5 +53,5 @@ def export(
     file, size = Path(out) if out else project.folder / made.name, len(made.content)
     write_atomically(file, made.content)
     terminal.say(f"{near(file)}: {made.words:,} words, {size:,} bytes")
-    about = {"file": str(file), "format": made.format, "words": made.words, "behind": made.behind, "bytes": size}
+    about = {"file": str(file), "format": made.format, "words": made.words, "bytes": size}
     terminal.document(about)
