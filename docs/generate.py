@@ -167,7 +167,13 @@ def schemas() -> dict[str, str]:
 
 def stub() -> str:
     """The types of the verbs' methods, for type checkers: `fabula/verbs/doors.pyi`."""
-    modules = {"typing.Any", "fabula.verbs.base.Verb"}
+    modules = {
+        "typing.Any",
+        "fabula.verbs.base.Verb",
+        "typing.Literal",
+        "fabula.verbs.base.OnEvent",
+        "fabula.app.bills.Estimate",
+    }
     lines: dict[bool, list[str]] = {True: [], False: []}
     for verb in every().values():
         signature = verb.method_signature
@@ -179,9 +185,18 @@ def stub() -> str:
     found = sorted(one.rpartition(".")[::2] for one in modules)
     imports = "".join(f"from {module} import {name}\n" for module, name in found)
     head = "# Made by docs/generate.py of the verbs: `make docs` writes this file anew.\n"
-    door = "class Door:\n    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any: ...\n"
-    doors_ = [f"class {name}(Door):\n" + "\n".join(lines[of]) for name, of in (("Verbs", True), ("ShelfVerbs", False))]
+    door = "class Door:\n" + "".join(_stub_of(doors.Door, name) for name in ("do",))
+    own = "".join(_stub_of(doors.Verbs, name) for name in ("estimated", "dry_run"))
+    bodies = (("Verbs", own + "\n".join(lines[True])), ("ShelfVerbs", "\n".join(lines[False])))
+    doors_ = [f"class {name}(Door):\n{body}" for name, body in bodies]
     return f"{head}{imports}\n{door}\n" + "\n\n".join(doors_) + "\n"
+
+
+def _stub_of(door: type, name: str) -> str:
+    """A method that is not made of a verb, and its twin."""
+    text = str(inspect.signature(getattr(door, name)))
+    twin = f"    async def {name}_async{text}: ...\n" if hasattr(door, f"{name}_async") else ""
+    return f"    def {name}{text}: ...\n{twin}"
 
 
 def _class_of(annotation: Any) -> type | None:  # noqa: ANN401 - a type

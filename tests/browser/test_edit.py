@@ -270,7 +270,7 @@ def test_who_types_is_not_taken_away_when_a_run_ends(shelf: Path) -> None:
         with there.client() as client:
             runs = client.get("/api/v1/projects/lamp/runs").json()["runs"]
             # of two clicks one run, and before it the command that wrote the story
-            assert [one["order"]["kind"] for one in runs] == ["update", "write"]
+            assert [one["verb"] for one in runs] == ["update", "write"]
         tab.check()
 
 

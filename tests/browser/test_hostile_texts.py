@@ -125,7 +125,7 @@ def test_a_log_of_somebody_else_stays_text_and_stops_no_page(tmp_path: Path) -> 
     place = tmp_path / "home" / SAMPLE / ".fabula/runs/20260101-000000-abcdef"
     place.mkdir(parents=True)
     (place / "events.jsonl").write_text("".join(json.dumps(one) + "\n" for one in EVENTS), "utf-8")
-    record = {"id": place.name, "order": {"kind": "write"}, "state": "failed", "message": EVIL}
+    record = {"id": place.name, "verb": "write", "state": "failed", "message": EVIL}
     (place / "run.json").write_text(json.dumps(record), "utf-8")
     with studio_there(tmp_path / "home") as there, browsing(there) as tab:
         tab.open(f"/projects/{SAMPLE}/write")

@@ -147,7 +147,7 @@ def test_a_problem_stays_until_the_person_goes_on(tmp_path: Path) -> None:
         page.click(START)
         expect(page.locator("#problem")).to_contain_text("is no number of dollars")
         with there.client() as client:
-            client.post(f"/api/v1{AT}/runs", json={}).raise_for_status()
+            client.post(f"/api/v1{AT}/write", json={}).raise_for_status()
         expect(page.locator("#run[data-state=finished]")).to_be_visible()
         expect(page.locator("#problem")).to_contain_text("is no number of dollars")
         page.fill("#usd", "2")

@@ -36,7 +36,7 @@ def working(there: There) -> There:
 
 def start(there: There) -> dict[str, Any]:
     with there.client() as client:
-        return dict(client.post("/api/v1/projects/sample/runs", json={}).raise_for_status().json())
+        return dict(client.post("/api/v1/projects/sample/write", json={}).raise_for_status().json())
 
 
 def ends(tab: Any, roles: int, tokens: int) -> None:  # noqa: ANN401 - playwright's

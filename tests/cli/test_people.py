@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import BY_PARTS, script_of
-from fabula.cli.people import People
+from fabula.app.asking import file_of
 from fabula.cli.terminal import Terminal
 from fabula.engine.events import Kept
 from fabula.project.folder import Project
@@ -357,6 +357,5 @@ def test_the_file_that_waits_for_approval_is_the_artefacts_own(tmp_path: Path, s
     folder.mkdir()
     for file in ("01-anti-climax.md", "02-climax.md"):
         (folder / file).write_text("Text.")
-    people = People(Terminal(), tmp_path, "all")
-    assert people._file(Kept(scene, "story", "Text.", "made")).name.endswith(f"-{scene}.md")
-    assert people._file(Kept("plan", "plan", "a: 1", "made", "yaml")) == tmp_path / "plan"
+    assert file_of(tmp_path, Kept(scene, "story", "Text.", "made")).name.endswith(f"-{scene}.md")
+    assert file_of(tmp_path, Kept("plan", "plan", "a: 1", "made", "yaml")) == tmp_path / "plan"

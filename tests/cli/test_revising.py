@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from commandline import REPLIES, script_of
+from fabula.base.errors import OtherLengthError
 from fabula.cli.stopping import stoppable
 from fabula.engine.journal import CallFilter, Journal
+from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -321,13 +323,13 @@ def test_a_passage_of_another_length_is_shown_before_it_is_taken(
     ran = cli(*arguments, stdin="n\n")
     assert words in ran.out
     assert climax(project) == STORM
-    refused = cli(*arguments, "--if-alike", "--json")
-    assert refused.code == 2
-    assert refused.json["error"]["kind"] == "OtherLengthError"
-    assert f"{words}, unless a note says otherwise. It was not taken. The new one: Mara lost" in refused.err
+    lamp = Project.open(project)
+    with pytest.raises(OtherLengthError) as refused:
+        lamp.rewrite("climax", "29-68")
+    assert f"{words}, unless a note says otherwise. It was not taken. The new one: Mara lost" in str(refused.value)
     assert climax(project) == STORM
-    taken = cli(*arguments, "--yes", "--json")
-    assert taken.json["passage"] == {"before": 8, "after": 90}
+    taken = lamp.rewrite("climax", "29-68", anew=True)
+    assert (taken.changed, taken.passage.before, taken.passage.after) == (True, 8, 90)
     assert climax(project) != STORM
     with Journal(project / ".fabula/journal.db") as journal:
         asked = [call.path for call in journal.calls.find(prompts=True) if call.path.endswith("rewrite_passage")]
@@ -338,8 +340,8 @@ def test_a_passage_of_about_the_same_length_is_taken_without_a_question(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:
     write_script(**{PASSAGE: "Mara lost the flame."})
-    ran = cli("text", "rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp", "--if-alike")
-    assert "The passage: 8 words before, 4 now." in ran.out
+    done = Project.open(project).rewrite("climax", "29-68")
+    assert str(done.passage) == "The passage: 8 words before, 4 now."
     assert climax(project) == "The storm broke the window. Mara lost the flame."
 
 

@@ -111,7 +111,7 @@ def test_every_operation_says_what_it_does_and_what_it_answers() -> None:
         assert {"400", "401", "403", "404", "409", "410", "413", "421", "422", "500", "507"} <= set(
             operation["responses"]
         )
-        good = [operation["responses"][status] for status in ("200", "201") if status in operation["responses"]]
+        good = [operation["responses"][status] for status in ("200", "201", "202") if status in operation["responses"]]
         assert good or "204" in operation["responses"], (path, method)
         for content in [content for response in good for content in response["content"].values()]:
             schema = content.get("schema", content.get("itemSchema"))
@@ -131,7 +131,7 @@ def test_every_body_has_an_example_that_the_server_takes(server: There) -> None:
             method, server.address + where, json=example, headers=HEADERS, trust_env=False, timeout=120
         )
         # Its fields are right; whether there is such a text, or anything to be decided, is another matter.
-        assert answer.status_code in {200, 201, 400, 404, 409}, (path, method, answer.text)
+        assert answer.status_code in {200, 201, 202, 400, 404, 409}, (path, method, answer.text)
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
@@ -147,4 +147,4 @@ def test_some_of_what_was_drawn_was_done(
     record_testsuite_property("answers", str(dict(answered)))  # `--junitxml=FILE` has them
     if not answered:
         pytest.skip("The requests above were drawn in another process.")
-    assert answered[200] > sum(answered.values()) / 5, answered
+    assert answered[200] + answered[202] > sum(answered.values()) / 5, answered

@@ -433,7 +433,7 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
 @pytest.mark.parametrize(
     ("address", "body"),
     [
-        ("/api/v1/projects/lamp/runs", {"json": {"kind": "update"}}),
+        ("/api/v1/projects/lamp/update", {"json": {}}),
         ("/projects/lamp/write-parts/start", {"data": {"kind": "update"}}),
         ("/projects/lamp/measure", {"data": {"kind": "check"}}),
     ],
@@ -446,7 +446,7 @@ async def test_a_run_begins_at_once_beside_a_conversation_wherever_it_is_asked_f
     def begin(runs: Runs, child: Child) -> None:
         del runs
         with studio.conversations.project.lock():  # as the run's process does
-            begun.append(child.run.order.kind)
+            begun.append(child.run.verb)
 
     monkeypatch.setattr(Runs, "_begin", begin)
     async with here(tmp_path) as studio:
@@ -454,7 +454,7 @@ async def test_a_run_begins_at_once_beside_a_conversation_wherever_it_is_asked_f
         await studio.move((await studio.begin())["name"], text="One.")
         answered = await studio.client.post(address, **body)
         assert answered.is_success, answered.text
-    assert begun == [next(iter(body.values()))["kind"]]
+    assert begun == [next(iter(body.values())).get("kind", "update")]
 
 
 def test_others_are_those_whom_the_plan_or_the_world_has_as_persons(tmp_path: Path) -> None:

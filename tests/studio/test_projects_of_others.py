@@ -27,7 +27,7 @@ def recorded(folder: Path, events: bytes = b"", **fields: Any) -> Path:  # noqa:
     project = copy_sample(folder / SAMPLE).folder
     place = project / ".fabula/runs" / RUN
     place.mkdir(parents=True)
-    data = {"id": RUN, "order": {"kind": "write"}, "state": "running", "pid": 1, "started": 1e15} | fields
+    data = {"id": RUN, "verb": "write", "state": "running", "pid": 1, "started": 1e15} | fields
     (place / "run.json").write_text(json.dumps(data), encoding="utf-8")
     (place / "events.jsonl").write_bytes(events)
     return place
@@ -80,10 +80,10 @@ async def test_a_record_of_somebody_else_hangs_nothing_and_keeps_no_run_waiting(
 EVIL: Final = "from pathlib import Path\nPath({!r}).write_text('ran')\n"
 
 
-@pytest.mark.parametrize("kind", ["write", "plan", "evaluate"])
+@pytest.mark.parametrize("kind", ["write", "make_plan", "evaluate"])
 async def test_going_on_with_somebody_elses_run_runs_no_code_of_theirs(kind: str, tmp_path: Path) -> None:
     name = "evaluator" if kind == "evaluate" else "system"
-    place = recorded(tmp_path, order={"kind": kind, name: "./evil"}, state="failed")
+    place = recorded(tmp_path, verb=kind, arguments={name: "./evil"}, state="failed")
     (place.parents[2] / "evil").mkdir()
     (place.parents[2] / "evil" / "__init__.py").write_text(EVIL.format(str(tmp_path / "ran")))
     (place.parents[2] / "evil" / "paper.toml").write_text("")
@@ -99,7 +99,7 @@ async def test_going_on_with_somebody_elses_run_runs_no_code_of_theirs(kind: str
 
 
 async def test_going_on_with_somebody_elses_run_writes_into_no_folder_elsewhere(tmp_path: Path) -> None:
-    recorded(tmp_path, order={"kind": "write", "model": f"files:{tmp_path / 'elsewhere'}"}, state="stopped")
+    recorded(tmp_path, verb="write", arguments={"model": f"files:{tmp_path / 'elsewhere'}"}, state="stopped")
     async with studio_here(tmp_path) as client:
         response = await client.post(f"{API}/{RUN}/again")
         assert response.status_code == 400
@@ -113,7 +113,7 @@ async def test_a_run_imports_nothing_from_its_project(name: str, tmp_path: Path)
     for file in ("__init__", "__main__"):
         (project / name / f"{file}.py").write_text(EVIL.format(str(tmp_path / "ran")))
     async with studio_here(tmp_path, dict(os.environ)) as client:
-        run = (await client.post(API, json={"kind": "check", "model": "hand"})).json()["id"]
+        run = (await client.post(f"/api/v1/projects/{SAMPLE}/check", json={"model": "hand"})).json()["id"]
         async with asyncio.timeout(120):
             while (await client.get(f"{API}/{run}")).json()["state"] in ("queued", "running"):  # noqa: ASYNC110 - it asks a server
                 await asyncio.sleep(0.1)
@@ -124,11 +124,11 @@ async def test_a_folder_of_runs_that_lies_elsewhere_is_not_used(tmp_path: Path) 
     project = copy_sample(tmp_path / SAMPLE).folder
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / RUN).mkdir(parents=True)
-    (elsewhere / RUN / "run.json").write_text(json.dumps({"id": RUN, "order": {"kind": "write"}, "state": "failed"}))
+    (elsewhere / RUN / "run.json").write_text(json.dumps({"id": RUN, "verb": "write", "state": "failed"}))
     (project / ".fabula" / "runs").symlink_to(elsewhere)
     async with studio_here(tmp_path) as client:
         assert (await client.get(API)).json() == {"runs": []}
-        response = await client.post(API, json={"kind": "check"})
+        response = await client.post(f"/api/v1/projects/{SAMPLE}/check", json={})
         assert response.status_code == 400
         assert "is a link that leaves" in response.json()["error"]["message"]
     assert [one.name for one in elsewhere.iterdir()] == [RUN]

@@ -6,20 +6,27 @@ import ast
 import asyncio
 import inspect
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import Client as McpClient
 from mcp_types import TextContent
 
+from commandline import BRIEF, REPLIES, script_of
 from fabula.app.saving import Saved
-from fabula.base.errors import UsageError
+from fabula.app.writing import WrittenStory
+from fabula.base.errors import BudgetError, PausedError, UsageError
 from fabula.cli.documents import DOCUMENTS
 from fabula.cli.main import main
+from fabula.engine.events import CallFinished, RunStarted
+from fabula.project.folder import Project as FolderProject
+from fabula.project.sample import copy_sample
 from fabula.server.client import Client, RemoteProject
 from fabula.server.mcp_server import server
 from fabula.server.mcp_tools import Projects
 from fabula.server.studio.application import document
+from fabula.story import Brief
 from fabula.verbs.base import File, every
 from fabula.verbs.doors import ShelfVerbs, Verbs
 from fabula.verbs.home import Home, Project
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from fabula.engine.events import Event
     from studio import There
 
 PART, FILE = "exposition", "story/01-exposition.md"
@@ -51,7 +59,8 @@ def test_both_doors_for_python_have_every_verb_blocking_and_async(name: str) -> 
         for method in (getattr(door, name), getattr(door, f"{name}_async")):
             owner = Verbs if of_project else ShelfVerbs
             assert method is getattr(owner, method.__name__), f"{door.__name__} says {name} a second time"
-            assert list(inspect.signature(method).parameters)[1:] == list(every()[name].signature.parameters)
+            taken = [one for one in inspect.signature(method).parameters if one not in ("self", "on_event")]
+            assert taken == list(every()[name].signature.parameters)
         assert inspect.iscoroutinefunction(getattr(door, f"{name}_async"))
 
 
@@ -65,18 +74,20 @@ def test_the_types_of_the_doors_are_those_of_the_verbs() -> None:
         if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     owners = {name: "Verbs" if verb.of_project else "ShelfVerbs" for name, verb in every().items()}
-    assert written - {("Door", "do")} == {(owners[name], name + end) for name in every() for end in ("", "_async")}
+    own = {("Door", "do"), ("Door", "do_async")} | {("Verbs", one) for one in ("estimated", "dry_run", "dry_run_async")}
+    assert written - own == {(owners[name], name + end) for name in every() for end in ("", "_async")}
 
 
 def test_every_verb_is_an_address_and_its_result_is_in_the_document() -> None:
     paths = document()["paths"]
     for verb in every().values():
         operation = paths[f"/api/v1{verb.address.replace(':path', '')}"][verb.method.lower()]
-        given = operation["responses"]["200"]["content"]
+        given = operation["responses"]["202" if verb.long else "200"]["content"]
         if issubclass(verb.result, File):
             assert given["*/*"]["schema"] == {"type": "string", "format": "binary"}
         else:
-            assert given["application/json"]["schema"]["$ref"].rpartition("/")[2] == verb.result.__name__
+            named = given["application/json"]["schema"]["$ref"].rpartition("/")[2]
+            assert named == ("Run" if verb.long else verb.result.__name__)
         told = operation.get("parameters", [])
         assert all(one.get("description") for one in told if one["name"] != "project"), verb.name
         assert not verb.command or DOCUMENTS[verb.command] == (verb.result,)
@@ -182,3 +193,93 @@ async def test_a_tool_names_no_address_that_a_key_could_be_sent_to(tmp_path: Pat
     assert "model" in tools["new"]
     assert "base_url" not in tools["new"]
     assert "base_url" in every()["new"].signature.parameters
+
+
+@pytest.fixture
+def lamp(tmp_path: Path) -> Iterator[tuple[Project, RemoteProject, Path]]:
+    """A project whose model answers from a script, here and over HTTP, and the folder that holds it."""
+    folder = tmp_path / "shelf/lamp"
+    copy_sample(tmp_path / "shelf" / SAMPLE)
+    made = FolderProject.create(
+        folder, Brief.parse(BRIEF), {"model": "scripted:replies.toml", "config": {"final_reading": False}}
+    )
+    (made.folder / "replies.toml").write_text(script_of(REPLIES), encoding="utf-8")
+    with studio_there(tmp_path / "shelf") as running:
+        yield Project.open(folder), Client(running.address, TOKEN).project("lamp"), folder
+
+
+def test_what_takes_long_gives_the_same_at_home_far_away_and_to_a_tool(
+    lamp: tuple[Project, RemoteProject, Path],
+) -> None:
+    home, far, folder = lamp
+    foreseen = far.dry_run("write")
+    assert foreseen.total_calls == home.dry_run("write").total_calls > 0
+    assert not (folder / "story.md").exists(), "nobody was asked"
+    heard: list[Event] = []
+    written = far.write(on_event=heard.append)
+    assert type(written) is WrittenStory
+    assert (written.asked, written.replayed) == (foreseen.total_calls, 0)
+    assert {"RunStarted", "CallFinished", "RunFinished"} <= {type(event).__name__ for event in heard}
+    assert sum(event.usage.reply for event in heard if isinstance(event, CallFinished)) == written.total["reply"] > 0
+    told: list[Event] = []
+    again = home.write(on_event=told.append)
+    assert (again.asked, again.words, again.files) == (0, written.words, written.files)
+    assert isinstance(told[0], RunStarted)
+
+    async def by_tool() -> dict[str, Any]:
+        async with McpClient(server(Projects(folder.parent, {}), str), mode="auto") as client:
+            (content,) = (await client.call_tool("write", {"project": "lamp"})).content
+            assert isinstance(content, TextContent)
+            return dict(json.loads(content.text))
+
+    by_a_tool = asyncio.run(by_tool())
+    assert (by_a_tool["done"], by_a_tool["asked"], by_a_tool["words"]) == (True, 0, written.words)
+
+
+def test_what_stands_in_the_way_is_the_same_error_at_home_and_far_away(
+    lamp: tuple[Project, RemoteProject, Path],
+) -> None:
+    for door in lamp[:2]:
+        with pytest.raises(BudgetError, match="10 tokens"):
+            door.write(budget_tokens=10)
+        with pytest.raises(PausedError) as paused:
+            door.write(approve="plans")
+        assert paused.value.path == "conflict"
+        with pytest.raises(UsageError, match="Did you mean 'atlas'"):
+            door.evaluate("atlsa")
+
+
+async def test_what_is_cancelled_ends_and_what_is_finished_is_kept(lamp: tuple[Project, RemoteProject, Path]) -> None:
+    home, far, _ = lamp
+    whole = home.dry_run("write").total_calls
+    for door in (home, far):
+        heard = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def hear(event: Event, heard: asyncio.Event = heard, loop: asyncio.AbstractEventLoop = loop) -> None:
+            if isinstance(event, CallFinished | RunStarted):
+                loop.call_soon_threadsafe(heard.set)
+
+        work = asyncio.create_task(door.write_async(on_event=hear))
+        await heard.wait()
+        work.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+    last = far.runs().runs[0]
+    assert last.verb == "write"
+    written = await far.write_async()
+    assert written.asked + written.replayed >= whole, "it goes on where it was"
+
+
+def test_stories_are_measured_and_compared_through_every_door(lamp: tuple[Project, RemoteProject, Path]) -> None:
+    home, far, folder = lamp
+    home.write()
+    there = far.evaluate("surface", ["sample"])
+    assert there.report.report.evaluator == "surface"
+    here = home.evaluate("surface", [str(folder.parent / "sample")])
+    assert here.report.rows == there.report.rows
+    assert far.report("evaluation/surface").rows == here.report.rows
+    assert home.reports() == far.reports()
+    assert home.findings().checked is False
+    with pytest.raises(UsageError, match="Unknown project"):
+        far.judge("../sample")

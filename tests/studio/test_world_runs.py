@@ -84,7 +84,7 @@ async def test_a_reading_that_failed_says_why_and_takes_another_model(shelf: Pat
         named = {"model": "embedded:/not/here.gguf"}
         await client.post(f"{AT}/run/{kind}", headers={"hx-request": "true"}, data=named)
         runs = (await client.get("/api/v1/projects/lamp/runs")).json()["runs"]
-        assert runs[0]["order"]["model"] == named["model"]
+        assert runs[0]["arguments"]["model"] == named["model"]
 
 
 async def test_a_wording_is_proposed_after_its_cost_is_said_and_not_saved(tmp_path: Path) -> None:

@@ -108,13 +108,14 @@ def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path,
                 await client.call_tool("edit", {"project": "lamp", "artefact": "conflict", "text": new, "base": None})
             )
             assert edited["changed"]
-            coming = said(await client.call_tool("update", {"project": "lamp"}))
-            assert (coming["done"], coming["to_ask"]) == (False, 8)
-            updated = said(await client.call_tool("update", {"project": "lamp", "dry_run": False}))
+            coming = said(await client.call_tool("update", {"project": "lamp", "dry_run": True}))
+            assert (coming["done"], coming["total_calls"]) == (False, 8)
+            updated = said(await client.call_tool("update", {"project": "lamp"}))
             assert (updated["done"], len(sampler.asked)) == (True, 17)
             assert new in (lamp / "lamp/plan/conflict.md").read_text()
             assert said(await client.call_tool("undo", {"project": "lamp"}))["artefacts"] == ["conflict"]
-            assert said(await client.call_tool("update", {"project": "lamp"}))["to_ask"] == 0
+            coming = said(await client.call_tool("update", {"project": "lamp", "dry_run": True}))
+            assert coming["total_calls"] == 0
             retaken = said(await client.call_tool("retake", {"project": "lamp", "artefact": "climax"}))
             assert retaken["artefact"] == "climax"
             assert said(await client.call_tool("estimate", {"project": "lamp"}))["total_calls"] > 0
@@ -123,7 +124,7 @@ def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path,
             assert (lamp / file).read_text()
             found = said(await client.call_tool("check", {"project": "lamp"}))
             assert found["done"]
-            assert found["findings"] == []
+            assert found["found"]["findings"] == []
             assert (lamp / "lamp/evaluation/atlas.html").is_file(), "the page that `fabula check` makes"
             story = await client.read_resource("fabula://lamp/story")
             assert REPLIES["climax"] in story.contents[0].text  # type: ignore[union-attr] # it is text
@@ -142,13 +143,11 @@ def test_a_finding_that_the_author_dismissed_is_not_found_again(tmp_path: Path) 
     project = Project.create(tmp_path / "lamp", Brief.parse(BRIEF), {"model": f"scripted:{script}"})
     (project.folder / "story.md").write_text(story, encoding="utf-8")
 
-    async def check() -> list[dict[str, Any]]:
-        made = await projects(tmp_path).check("lamp", lambda _: None, own_model=False)
-        return list(made["findings"])
-
-    first, *rest = asyncio.run(check())
-    dismiss(project.folder / OUT, stored_check(project.folder / OUT), {first["key"]: "He has two of them."})
-    assert [one["key"] for one in asyncio.run(check())] == [one["key"] for one in rest]
+    door = projects(tmp_path).opened("lamp")
+    first, *rest = door.check().found.findings
+    dismiss(project.folder / OUT, stored_check(project.folder / OUT), {first.key: "He has two of them."})
+    again = door.check().found.findings
+    assert [one.key for one in again if not one.dismissed] == [one.key for one in rest]
     assert "He has two of them." in (project.folder / OUT / "findings-story.md").read_text(encoding="utf-8")
 
 
@@ -228,7 +227,7 @@ def test_a_write_is_cancelled_and_gone_on_with(lamp: Path) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await task
             done = said(await client.call_tool("write", {"project": "lamp"}))
-            assert (done["asked"], done["from_the_journal"]) == (7, 2)
+            assert (done["asked"], done["replayed"]) == (7, 2)
 
     run(work)
 

@@ -163,7 +163,7 @@ def test_a_finding_is_read_and_dismissed_and_what_it_costs_is_said_before(tmp_pa
             assert "no reason" in failed(await client.call_tool("dismiss", {**reason, "reason": " "}))
             for tool in ("write", "check"):
                 coming = said(await client.call_tool(tool, {"project": "lamp", "dry_run": True}))
-                assert {"done", "to_ask", "tokens", "cost_usd"} <= coming.keys()
+                assert {"done", "total_calls", "tokens", "cost"} <= coming.keys()
                 assert not coming["done"]
 
     run(work)

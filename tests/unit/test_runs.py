@@ -24,7 +24,7 @@ from fabula.server.gate import Bounds, Tokens
 from fabula.server.running import listen, listening
 from fabula.server.runs.children import Runs
 from fabula.server.runs.feed import Feed
-from fabula.server.runs.record import Limits, Order, Run, arguments
+from fabula.server.runs.record import Run
 from fabula.server.studio.application import application
 from patience import SECONDS
 from studio import COOKIE, TOKEN, state_of
@@ -109,7 +109,7 @@ def whole(roles: int, tokens: int) -> dict[str, str]:
 
 async def test_a_run_goes_from_the_queue_to_its_end_and_its_events_have_numbers(tmp_path: Path) -> None:
     async with serving(tmp_path) as runs:
-        began = runs.start("tale", Order(model="m", budget=Limits(usd=2)))
+        began = runs.start("tale", "write", {"model": "m", "budget_usd": 2})
         assert began.state == "running"
         events = await heard(runs.feed)
         run = await until(runs, began, "finished")
@@ -119,14 +119,9 @@ async def test_a_run_goes_from_the_queue_to_its_end_and_its_events_have_numbers(
     kinds = [event["type"] for event in events]
     assert kinds[:4] == ["run_queued", "run_begun", "command_started", "run_started"]
     assert kinds[-2:] == ["command_ended", "run_ended"]
-    assert events[2]["arguments"] == [
-        "write",
-        str(tmp_path / "shelf/tale"),
-        "--yes",
-        "--model=m",
-        "--budget-usd=2.0",
-        "--json",
-    ]
+    assert events[2]["arguments"][:3] == ["do", "write", str(tmp_path / "shelf/tale")]
+    given = json.loads(events[2]["arguments"][3])
+    assert {name: value for name, value in given.items() if value} == {"model": "m", "budget_usd": 2}
     assert texts(events) == whole(3, 20)
     assert (run.total.calls, run.total.prompt, run.total.cached, run.total.reply) == (3, 30, 6, 60)
     assert run.total.cost == pytest.approx(0.003)
@@ -137,8 +132,8 @@ async def test_a_run_goes_from_the_queue_to_its_end_and_its_events_have_numbers(
 
 async def test_one_run_at_a_time_in_a_project_and_several_projects_at_once(tmp_path: Path) -> None:
     async with serving(tmp_path, "tale", "other", WORK="sleep") as runs:
-        first, second = runs.start("tale", Order()), runs.start("tale", Order(kind="check"))
-        third = runs.start("other", Order())
+        first, second = runs.start("tale", "write"), runs.start("tale", "check")
+        third = runs.start("other", "write")
         assert [first.state, second.state, third.state] == ["running", "queued", "running"]
         await at_work(runs, first)
         runs.stop("tale", first.id)
@@ -153,7 +148,7 @@ async def test_one_run_at_a_time_in_a_project_and_several_projects_at_once(tmp_p
 
 async def test_a_queued_run_that_is_stopped_never_begins(tmp_path: Path) -> None:
     async with serving(tmp_path, WORK="sleep") as runs:
-        first, second = runs.start("tale", Order()), runs.start("tale", Order())
+        first, second = runs.start("tale", "write"), runs.start("tale", "write")
         assert runs.stop("tale", second.id).state == "stopped"
         await at_work(runs, first)
         runs.stop("tale", first.id)
@@ -168,7 +163,7 @@ async def test_a_folder_that_may_not_be_read_for_a_while_keeps_no_run_from_its_e
         raise PermissionError(13, "Permission denied", "tale")
 
     async with serving(tmp_path, ROLES="1", TOKENS="40", PAUSE="0.02") as runs:
-        run = runs.start("tale", Order())
+        run = runs.start("tale", "write")
         names = Shelf.names
         monkeypatch.setattr("fabula.server.runs.looking.AFTER_FAILURE", 0.02)
         monkeypatch.setattr(Shelf, "names", property(forbidden))
@@ -183,7 +178,7 @@ async def test_a_folder_that_may_not_be_read_for_a_while_keeps_no_run_from_its_e
 
 async def test_what_does_not_stop_is_killed_when_it_is_asked_again(tmp_path: Path) -> None:
     async with serving(tmp_path, WORK="stubborn") as runs:
-        run = runs.start("tale", Order())
+        run = runs.start("tale", "write")
         await heard(runs.feed, last="call_started")
         runs.stop("tale", run.id)
         await asyncio.sleep(0.3)
@@ -209,7 +204,7 @@ async def test_what_does_not_stop_is_killed_when_it_is_asked_again(tmp_path: Pat
 )
 async def test_how_a_run_ends_is_said_in_words(tmp_path: Path, work: str, state: str, says: str) -> None:
     async with serving(tmp_path, WORK=work) as runs:
-        run = await until(runs, runs.start("tale", Order()), "failed", "waits", "killed")
+        run = await until(runs, runs.start("tale", "write"), "failed", "waits", "killed")
         events = await heard(runs.feed)
     assert (run.state, run.message) == (state, says)
     assert (events[-1]["state"], events[-1]["message"]) == (state, says)
@@ -220,7 +215,7 @@ async def test_the_next_server_follows_what_still_runs_and_numbers_stay(tmp_path
     hold = tmp_path / "hold"
     hold.touch()
     async with serving(tmp_path, TOKENS="400", ROLES="2", HOLD=str(hold)) as runs:
-        run = runs.start("tale", Order())
+        run = runs.start("tale", "write")
         await heard(runs.feed, last="text_arrived")
         before = [one for batch in [runs.feed.after(0)] for one in batch]
         child = runs._open.popitem()[1]  # as if this server had been killed: it settles nothing
@@ -239,7 +234,7 @@ async def test_the_next_server_follows_what_still_runs_and_numbers_stay(tmp_path
 
 async def test_the_next_server_says_that_a_run_was_killed_meanwhile(tmp_path: Path) -> None:
     async with serving(tmp_path, WORK="sleep") as runs:
-        run = runs.start("tale", Order())
+        run = runs.start("tale", "write")
         await heard(runs.feed, last="run_started")
         child = runs._open.popitem()[1]
         assert child.process is not None
@@ -248,12 +243,12 @@ async def test_the_next_server_says_that_a_run_was_killed_meanwhile(tmp_path: Pa
     async with serving(tmp_path) as runs:
         ended = await until(runs, run, "killed")
         assert "the same again goes on from there" in ended.message
-        assert runs.again("tale", run.id).order == run.order
+        assert runs.again("tale", run.id).arguments == run.arguments
 
 
 async def test_a_server_that_ends_in_order_leaves_its_processes_and_empties_its_queue(tmp_path: Path) -> None:
     async with serving(tmp_path, WORK="sleep") as runs:
-        first, second = runs.start("tale", Order()), runs.start("tale", Order())
+        first, second = runs.start("tale", "write"), runs.start("tale", "write")
         await heard(runs.feed, last="run_started")
     async with serving(tmp_path) as runs:
         assert runs.get("tale", first.id).state == "running"
@@ -267,7 +262,7 @@ async def test_an_unthrottled_producer_loses_nothing_to_whoever_follows(tmp_path
     async with serving(tmp_path, WORK="burst", TOKENS="500", ROLES="12") as runs:
         followers = [asyncio.create_task(heard(runs.feed)) for _ in range(3)]
         await asyncio.sleep(0)
-        runs.start("tale", Order())
+        runs.start("tale", "write")
         found = await asyncio.gather(*followers)
     for events in found:
         assert [event["n"] for event in events] == list(range(1, len(events) + 1))
@@ -276,7 +271,7 @@ async def test_an_unthrottled_producer_loses_nothing_to_whoever_follows(tmp_path
 
 async def test_whoever_comes_later_hears_all_from_any_number_on(tmp_path: Path) -> None:
     async with serving(tmp_path, WORK="burst", TOKENS="400", ROLES="12") as runs:
-        await until(runs, runs.start("tale", Order()), "finished")
+        await until(runs, runs.start("tale", "write"), "finished")
         everything = await heard(runs.feed)
         assert len(everything) > 4800  # more than are kept in memory
         for after in (0, 1, 17, 2600, len(everything) - 1):
@@ -285,7 +280,7 @@ async def test_whoever_comes_later_hears_all_from_any_number_on(tmp_path: Path) 
 
 async def test_what_has_happened_is_given_with_each_text_in_one_piece(tmp_path: Path) -> None:
     async with serving(tmp_path, ROLES="2") as runs:
-        run = await until(runs, runs.start("tale", Order()), "finished")
+        run = await until(runs, runs.start("tale", "write"), "finished")
         await heard(runs.feed)  # its end, which is told after that
         after, events = await runs.events("tale", run.id)
     assert texts(events) == whole(2, 20)
@@ -295,7 +290,7 @@ async def test_what_has_happened_is_given_with_each_text_in_one_piece(tmp_path: 
 
 async def test_what_a_retried_call_says_anew_stands_behind_the_retry(tmp_path: Path) -> None:
     async with serving(tmp_path, WORK="retried") as runs:
-        run = await until(runs, runs.start("tale", Order()), "finished")
+        run = await until(runs, runs.start("tale", "write"), "finished")
         _, events = await runs.events("tale", run.id)
     told = [(event["type"], event.get("text")) for event in events if event["type"] in ("text_arrived", "call_retried")]
     assert told == [("text_arrived", "Once upon"), ("call_retried", None), ("text_arrived", "Once upon a time.")]
@@ -303,7 +298,7 @@ async def test_what_a_retried_call_says_anew_stands_behind_the_retry(tmp_path: P
 
 async def test_events_whose_log_was_removed_are_said_to_be_gone(tmp_path: Path) -> None:
     async with serving(tmp_path) as runs:
-        run = await until(runs, runs.start("tale", Order()), "finished")
+        run = await until(runs, runs.start("tale", "write"), "finished")
         last = runs.feed.last
     shutil.rmtree(tmp_path / "shelf/tale/.fabula/runs" / run.id)
     async with serving(tmp_path) as runs:
@@ -321,7 +316,7 @@ async def test_a_number_of_a_ledger_that_is_lost_is_answered(tmp_path: Path) -> 
 
 async def test_two_servers_of_the_same_projects_have_numbers_of_their_own(tmp_path: Path) -> None:
     async with serving(tmp_path, PAUSE="0.2") as runs, serving(tmp_path) as other:
-        run = runs.start("tale", Order())
+        run = runs.start("tale", "write")
         events = await heard(runs.feed)
         assert texts(events) == whole(3, 20)
         assert (await until(other, run, "finished")).total.calls == 3
@@ -343,7 +338,7 @@ async def test_a_hostile_log_and_record_do_no_harm(tmp_path: Path) -> None:
             b'{"type":"call_finished","usage":7}',
         ]
         (place / "events.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-        Run(id=place.name, order=Order(), state="running", pid=innocent.pid, started=9e9).save(place)
+        Run(id=place.name, verb="write", state="running", pid=innocent.pid, started=9e9).save(place)
         (place.parent / "20990101-000000-bbbbbb").mkdir()
         (place.parent / "20990101-000000-bbbbbb" / "run.json").write_text('{"id": "../../x"}')
         (place.parent / "..evil").mkdir()
@@ -365,7 +360,7 @@ async def test_a_hostile_log_and_record_do_no_harm(tmp_path: Path) -> None:
 async def test_old_logs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.server.runs.record._MOST_KEPT", 2)
     async with serving(tmp_path, TOKENS="1", ROLES="1") as runs:
-        found = [await until(runs, runs.start("tale", Order()), "finished") for _ in range(4)]
+        found = [await until(runs, runs.start("tale", "write"), "finished") for _ in range(4)]
         assert len(runs.of("tale")) <= 3
         assert runs.of("tale")[0].id in {run.id for run in found}
 
@@ -373,7 +368,7 @@ async def test_old_logs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_a_run_costs_before_its_first_answer_is_not_made_up() -> None:
     began: dict[str, Any] = {"type": "call_started", "role": "writer", "priced": False}
     ended: dict[str, Any] = {"type": "call_finished", "role": "writer"}
-    run = Run(id="x", order=Order())
+    run = Run(id="x", verb="write")
     costs, calls = [run.total.cost], []
     for event in (
         began,
@@ -386,110 +381,53 @@ def test_what_a_run_costs_before_its_first_answer_is_not_made_up() -> None:
         calls.append(run.total.calls)
         assert run.roles["writer"].cost == run.total.cost
     assert (costs, calls) == ([0, None, 0.5, 0.5, None], [0, 1, 1, 2])
-    other = Run(id="y", order=Order())
+    other = Run(id="y", verb="write")
     other.hear(began | {"priced": True})
     other.hear(ended | {"replayed": True})
     assert (other.total.cost, other.roles["writer"].replayed) == (0, 1)
 
 
-def test_the_command_line_of_each_kind() -> None:
-    folder = Path("/p/tale")
-    assert arguments(Order(approve="plans", words="500"), folder) == [
-        "write",
-        "/p/tale",
-        "--yes",
-        "--words=500",
-        "--approve=plans",
-        "--json",
-    ]
-    assert arguments(Order(kind="update", revise=True, only=["plot"]), folder) == [
-        "update",
-        "/p/tale",
-        "--yes",
-        "--revise",
-        "--only=plot",
-        "--json",
-    ]
-    assert arguments(Order(kind="plan"), folder) == ["plan", "--from-brief=/p/tale/brief.md", "--out=/p/tale", "--json"]
-    assert arguments(Order(kind="check", budget=Limits(tokens=5)), folder) == [
-        "check",
-        "/p/tale",
-        "--budget-tokens=5",
-        "--json",
-    ]
-    passage = Order(kind="rewrite", artefact="climax", passage="3-9", note="colder")
-    assert arguments(passage, folder) == [
-        *("text", "rewrite", "climax", "-C", "/p/tale", "--characters=3-9", "--note=colder", "--if-alike", "--json")
-    ]
-    assert arguments(Order(kind="evaluate", evaluator="surface"), folder)[:3] == ["evaluate", "surface", "/p/tale"]
-    assert arguments(Order(kind="judge", against="x"), folder, Path("/p/x"))[:4] == [
-        "evaluate",
-        "pairwise",
-        "/p/tale",
-        "/p/x",
-    ]
-    assert arguments(Order(kind="rank", beside=["x", "y"], model="m"), folder, None, [Path("/p/x"), Path("/p/y")]) == [
-        *(
-            "evaluate",
-            "pairwise",
-            "/p/tale",
-            "/p/x",
-            "/p/y",
-            "--as-stories",
-            "--out=/p/tale/evaluation",
-            "--model=m",
-            "--json",
-        )
-    ]
-    learning = Order(kind="learn", beside=["x"], base="smollm2", quick=False, use_anyway=True)
-    assert arguments(learning, folder, None, [Path("/p/x")]) == [
-        *("learn", "/p/tale", "/p/x", "--thorough", "--use-anyway", "--base=smollm2", "--json")
-    ]
-    assert arguments(Order(kind="learn", quick=True), folder) == ["learn", "/p/tale", "--quick", "--json"]
-
-
-def test_who_judges_is_the_model_of_the_project_where_none_is_named(tmp_path: Path) -> None:
-    (tmp_path / "fabula.toml").write_text('model = "openai-chat:gpt"\n', "utf-8")
-    judge, counting = Order(kind="evaluate", evaluator="rubric"), Order(kind="evaluate", evaluator="surface")
-    assert "--model=openai-chat:gpt" in arguments(judge, tmp_path)
-    assert not [one for one in arguments(counting, tmp_path) if one.startswith("--model")], "it asks nobody"
-    assert "--model=m" in arguments(judge.model_copy(update={"model": "m"}), tmp_path)
-    (tmp_path / "fabula.toml").write_text('model = "a:b"\n[models."a:b"]\nbase_url = "http://127.0.0.1:1"\n', "utf-8")
-    assert not [one for one in arguments(judge, tmp_path) if one.startswith("--model")], "its address would be lost"
-
-
 @pytest.mark.parametrize(
-    ("order", "says"),
+    ("verb", "given", "says"),
     [
-        (Order(kind="check", approve="all"), "`check` takes no approve. Leave that out."),
+        ("dance", {}, "Unknown verb that takes long 'dance'. Known: "),
+        ("pin", {"all": True}, "Unknown verb that takes long 'pin'. "),
+        ("check", {"approve": "all"}, "`check` cannot be done as asked; approve: Extra inputs are not permitted."),
+        ("write", {"budget_usd": -1.0}, "`write` cannot be done as asked; budget_usd: Input should be greater than"),
+        ("write", {"budget_usd": float("nan")}, "`write` cannot be done as asked; budget_usd: Input should be"),
         (
-            Order(kind="write", words="a lot"),
-            "'a lot' is no number of words. Write 1300-1350, 950 (about that), <=500 or >=2000.",
-        ),
-        (
-            Order(kind="write", system="./evil"),
+            "write",
+            {"system": "./evil"},
             "'./evil' is a folder of code, which is not run from here. Name an installed system.",
         ),
         (
-            Order(kind="evaluate", evaluator="../evil"),
+            "evaluate",
+            {"evaluator": "../evil"},
             "'../evil' is a folder of code, which is not run from here. Name an installed evaluator.",
         ),
-        (Order(kind="write", revise=True, only=["a"]), "`write` takes no revise and no only. Leave that out."),
-        (Order(kind="evaluate", evaluator="--play=x"), "Say which `evaluator`; `fabula evaluate` lists them."),
-        (
-            Order(kind="rewrite", artefact="-x", passage="1-2"),
-            "Say which `artefact` and which `passage` of it, as 120-480.",
-        ),
-        (Order(kind="judge"), "Say `against` which other project the story is judged."),
-        (Order(kind="rank"), "Say `beside` which other projects' stories this one is ranked."),
-        (Order(kind="learn", model="m"), "`learn` takes no model. Leave that out."),
-        (Order(kind="judge", beside=["x"]), "`judge` takes no beside. Leave that out."),
+        ("evaluate", {}, "`evaluate` cannot be done as asked; evaluator: Field required."),
+        ("rewrite", {"artefact": "x", "passage": "a-2"}, "`rewrite` cannot be done as asked; passage: String should"),
+        ("judge", {}, "`judge` cannot be done as asked; against: Field required."),
+        ("rank", {"beside": []}, "`rank` cannot be done as asked; beside: "),
+        ("judge", {"against": "none"}, "Unknown project 'none'."),
+        ("rank", {"beside": ["tale", "../.."]}, "Unknown project '../..'."),
+        ("learn", {"model": "m"}, "`learn` cannot be done as asked; model: Extra inputs are not permitted."),
     ],
 )
-def test_an_order_that_does_not_hold_is_refused(order: Order, says: str) -> None:
-    with pytest.raises(UsageError) as error:
-        arguments(order, Path("/p/tale"))
-    assert str(error.value) == says
+async def test_a_run_that_does_not_hold_is_refused(tmp_path: Path, verb: str, given: dict[str, Any], says: str) -> None:
+    async with serving(tmp_path) as runs:
+        with pytest.raises(UsageError) as error:
+            runs.start("tale", verb, given)
+        assert str(error.value).startswith(says)
+        assert runs.of("tale") == []
+
+
+async def test_other_projects_are_named_and_their_folders_are_handed_on(tmp_path: Path) -> None:
+    async with serving(tmp_path, "tale", "other") as runs:
+        run = runs.start("tale", "rank", {"beside": ["other", "other"]})
+        assert run.arguments["beside"] == ["other", "other"], "as it was said"
+        events = await heard(runs.feed)
+    assert json.loads(events[2]["arguments"][3])["beside"] == [str(tmp_path / "shelf/other")]
 
 
 async def test_a_client_that_does_not_read_is_let_go_and_goes_on_from_its_number(tmp_path: Path) -> None:
@@ -508,7 +446,7 @@ async def test_a_client_that_does_not_read_is_let_go_and_goes_on_from_its_number
             asked = f"GET /api/v1/events?after=0 HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n\r\n"
             writer.write(asked.encode())
             await reader.readuntil(b"id: 0\n")
-            run = state.runs.start("sample", Order())
+            run = state.runs.start("sample", "write")
             everything = await heard(state.runs.feed)
             assert texts(everything) == whole(12, 1200)
             assert state.runs.get("sample", run.id).state == "finished"
@@ -549,7 +487,7 @@ async def test_a_server_ends_at_once_though_pages_listen(tmp_path: Path) -> None
 
 async def test_the_servers_own_events_do_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(tmp_path, TOKENS="1") as runs:
-        await until(runs, runs.start("tale", Order()), "finished")
+        await until(runs, runs.start("tale", "write"), "finished")
         everything = await heard(runs.feed)
     monkeypatch.setattr("fabula.server.runs.feed._LARGEST_OWN", 100)
     async with serving(tmp_path) as runs:

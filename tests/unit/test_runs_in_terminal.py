@@ -16,7 +16,7 @@ from fabula.base.errors import LockedError
 from fabula.base.files import BEGUN_BY, STUDIO, held
 from fabula.engine.event_log import EventLog
 from fabula.project.folder import Project
-from fabula.server.runs.record import Order, Run, read_run, runs_in
+from fabula.server.runs.record import Run, read_run, runs_in
 from fabula.server.runs.terminal import OwnRun
 from fabula.story import Brief
 from fabula.systems import systems
@@ -66,7 +66,7 @@ async def test_a_run_in_a_terminal_is_shown_and_stopped_and_nothing_is_started_b
         assert START in (await client.get(f"{PARTS}/expected")).text
         with typed(shelf, "--model", "files:answers") as process:
             run = await until(client, "running")
-            assert (run["pid"], run["terminal"], run["order"]["kind"]) == (process.pid, True, "write")
+            assert (run["pid"], run["terminal"], run["verb"]) == (process.pid, True, "write")
             page = (await client.get(f"{PARTS}/run")).text
             assert "at work</span> <span" in page
             assert "in a terminal" in page
@@ -111,7 +111,7 @@ async def test_a_record_stops_no_process_that_does_not_hold_the_project(tmp_path
     place = shelf / "tale" / ".fabula/runs/20990101-000000-aaaaaa"
     waits = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     with subprocess.Popen(waits, stdin=subprocess.PIPE) as innocent:  # noqa: ASYNC220 - it is begun at once
-        Run(id=place.name, order=Order(), state="running", pid=innocent.pid, started=9e9, terminal=True).save(place)
+        Run(id=place.name, verb="write", state="running", pid=innocent.pid, started=9e9, terminal=True).save(place)
         log = EventLog(place / "events.jsonl")
         log.open()  # another process of the same person holds the log, and not the project
         async with studio_here(shelf) as client:

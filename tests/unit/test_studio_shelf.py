@@ -209,16 +209,16 @@ async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
     ]
 
 
-@pytest.mark.parametrize(("kind", "begun"), [("brief", "write"), ("story", "plan")])
+@pytest.mark.parametrize(("kind", "begun"), [("brief", "write"), ("story", "make_plan")])
 async def test_it_is_begun_at_once_where_that_is_wanted(
     tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch, kind: str, begun: str
 ) -> None:
     started = []
-    monkeypatch.setattr("fabula.server.runs.children.Runs.start", lambda _, *order: started.append(order))
+    monkeypatch.setattr("fabula.server.runs.children.Runs.start", lambda _, *run: started.append(run))
     async with studio_here(tmp_path / "home") as client:
         await sent(client, "/new", kind=kind, text=BRIEF, model=script, title="The Lamp", at_once="yes")
-    ((name, order),) = started
-    assert (name, order.kind) == ("the-lamp", begun)
+    ((name, verb, _),) = started
+    assert (name, verb) == ("the-lamp", begun)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ async def test_a_story_is_written_from_the_page(tmp_path: Path) -> None:
         assert "at work" in begun.text
         run = await until(client, "finished", "failed")
         assert (run["state"], run["message"]) == ("finished", "")
-        assert run["order"]["budget"] == {"tokens": None, "usd": 1.5}
+        assert (run["arguments"]["budget_tokens"], run["arguments"]["budget_usd"]) == (None, 1.5)
         assert run["total"]["calls"] == CALLS
         assert run["total"]["cost"] == 0
         assert "finished" in (await client.get(f"{PARTS}/run")).text
@@ -225,25 +225,30 @@ async def test_a_model_that_is_gone_in_the_middle_of_its_answer_is_said_in_words
 
 async def test_the_api_says_what_is_wrong_with_an_order(tmp_path: Path) -> None:
     async with studio_here(project(tmp_path)) as client:
-        for body, status in (
-            ({"kind": "dance"}, 422),
-            ({"kind": "write", "play": "me"}, 422),
-            ({"kind": "check", "approve": "all"}, 400),
-            ({"budget": {"usd": -1}}, 422),
+        for verb, body, status in (
+            ("dance", {}, 404),
+            ("write", {"play": "me"}, 422),
+            ("check", {"approve": "all"}, 422),
+            ("write", {"budget_usd": -1}, 422),
+            ("write", {"words": "a lot"}, 202),
         ):
-            response = await client.post(RUNS, json=body)
+            response = await client.post(f"/api/v1/projects/tale/{verb}", json=body)
+            if status == 202:  # what only the verb itself knows, its run says
+                run = await until(client, "failed", "finished")
+                assert "'a lot' is no number of words" in run["message"]
+                continue
             assert response.status_code == status
             assert response.json()["error"]["message"]
         wrong = await client.post(f"{PARTS}/start", data={"usd": "a lot"})
         assert (wrong.status_code, "is no number of dollars" in wrong.text) == (400, True)
         assert (await client.get(f"{RUNS}/nothing")).status_code == 404
-        assert (await client.post("/api/v1/projects/none/runs", json={})).status_code == 404
+        assert (await client.post("/api/v1/projects/none/write", json={})).status_code == 404
 
 
 async def test_events_are_given_from_any_number_on_without_following(tmp_path: Path) -> None:
     everything = {"after": "0", "follow": "false"}
     async with studio_here(project(tmp_path)) as client:
-        await client.post(RUNS, json={"kind": "plan"})
+        await client.post("/api/v1/projects/tale/plan", json={})
         await until(client, "finished", "failed")
         async with asyncio.timeout(SECONDS):
             response = await client.get("/api/v1/events", params=everything)
@@ -292,5 +297,5 @@ async def test_a_finished_story_is_written_again_by_another_seed_only_where_a_pe
         assert "Write again what stands" in form
         await client.post(f"{PARTS}/again", data=hidden(form))
         run = await until(client, "finished", "failed")
-        assert (run["state"], run["order"]["anew"]) == ("finished", True)
+        assert (run["state"], run["arguments"]["anew"]) == ("finished", True)
         assert asked(folder) == 2 * CALLS

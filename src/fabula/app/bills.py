@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
+
+from typing_extensions import TypedDict
 
 from fabula.engine.events import CallFinished, CallLost
 from fabula.models.base import NOTHING_USED, Usage
@@ -17,6 +19,27 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event
     from fabula.project.folder import Change
     from fabula.project.settings import BudgetTable, Settings
+
+
+class UsageData(TypedDict):
+    """Tokens, seconds and US dollars; an unknown cost is null."""
+
+    prompt: int
+    cached: int
+    reply: int
+    reasoning: int
+    seconds: float
+    cost: float | None
+    estimated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Billed:
+    """What was asked of models for it, how much of that came from the journal, and what each role took."""
+
+    asked: int
+    replayed: int
+    bill: dict[str, UsageData]
 
 
 @dataclass
@@ -111,9 +134,17 @@ def total(roles: Mapping[str, Usage]) -> Usage:
     return sum(roles.values(), NOTHING_USED)
 
 
-def usage_data(usage: Usage) -> dict[str, Any]:
+def usage_data(usage: Usage) -> UsageData:
     """Usage as JSON data; an unknown cost is null."""
-    return {name: value for name, value in asdict(usage).items() if name != "first"}
+    return {
+        "prompt": usage.prompt,
+        "cached": usage.cached,
+        "reply": usage.reply,
+        "reasoning": usage.reasoning,
+        "seconds": usage.seconds,
+        "cost": usage.cost,
+        "estimated": usage.estimated,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,6 @@ def project_alone(stories: Sequence[Path]) -> Path | None:
     return stories[0] if len(stories) == 1 and (stories[0] / "brief.md").is_file() else None
 
 
-def model_of(settings: Settings) -> str:
-    """The model that a project names for all roles; empty where none is, or its address has to be named with it."""
-    return settings.model if settings.model not in settings.models and "model" in settings.model_fields_set else ""
-
-
 def stories_to_check(sources: Sequence[StorySource], selection: Selection) -> tuple[Item, ...]:
     """The stories; a single file is taken as it is, so that scenes, headings and places in it stay its own.
 
@@ -107,19 +102,25 @@ def _check_data(path: Path, whole: str) -> None:
     split(whole, "json")
 
 
-def check_of(project: Project, settings: Settings, evaluator: str = "atlas") -> tuple[Task, Settings]:
-    """The check of a project's story by the model that writes it, and the settings that it is done with.
+def settings_to_judge(project: Project, settings: Settings) -> Settings:
+    """With what a project's story is judged: the model that writes it, how that is reached, and what it costs."""
+    own: dict[str, Any] = {"model": settings.model}
+    tables = settings.as_tables
+    for name in ("models", "prices"):
+        own[name] = {model: table for model, table in tables.get(name, {}).items() if model == settings.model}
+    found = Settings.of(own, "the project").said_like(settings)
+    return found.with_costs_of(project.folder / OUT / project.settings_file.name)
 
-    With another `evaluator`, what that finds in the story.
+
+def check_of(project: Project, settings: Settings) -> tuple[Task, Settings]:
+    """The check of a project's story by the model that writes it, and the settings that it is done with.
 
     Raises:
         FabulaError: there is no story yet, or a setting is wrong.
     """
-    tables = {model: table for model, table in settings.as_tables.get("models", {}).items() if model == settings.model}
-    own = Settings.of({"model": settings.model, "models": tables}, "the project").said_by(project.settings_file)
-    found, (item,) = find(evaluator), read_items([project.folder], Selection(None))
-    named = replace(item, id=_ALONE) if evaluator == "atlas" else item
-    return Task(found, [named], found.config(own.preset, {}), project.folder / OUT), own
+    own, atlas = settings_to_judge(project, settings), find("atlas")
+    (item,) = read_items([project.folder], Selection(None))
+    return Task(atlas, [replace(item, id=_ALONE)], atlas.config(own.preset, {}), project.folder / OUT), own
 
 
 @dataclass(frozen=True)

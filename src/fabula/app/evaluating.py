@@ -25,6 +25,7 @@ from fabula.engine.journal import Journal
 from fabula.engine.run import Run
 from fabula.measure.ratings import read_ratings, write_ratings
 from fabula.measure.report import csv_of
+from fabula.measure.report.page import page, report_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,6 +96,14 @@ async def dry_run_evaluation(task: Task, settings: Settings, options: Options) -
             await task.evaluator.evaluate(task.items, Run(context), task.config)
     context.dry_run.shortfalls = list(dict.fromkeys(context.shortfalls))
     return context.dry_run
+
+
+def write_page(folder: Path, evaluator: Evaluator, report: Report) -> Path:
+    """The file of a report's page, which is written into `folder`."""
+    file = folder / f"{report.evaluator}.html"
+    title = f"{evaluator.name[:1].upper()}{evaluator.name[1:]}"
+    write_atomically(file, page(title, [report_section(report)], lead=str(evaluator.paper["summary"])))
+    return file
 
 
 @contextmanager

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
+from fabula.project.learned import Learned, learned_for, without_learned
+from fabula.systems import system_of
 from fabula.training.libraries import require_libraries
 
 if TYPE_CHECKING:
-    from fabula.project.learned import Learned, Place
+    from collections.abc import Mapping
+
+    from fabula.project.learned import Place
+    from fabula.project.settings import Settings
 
 PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
 WHAT: Final = "Learning from your choices"
@@ -28,6 +33,7 @@ class LearningStands:
         unfinished: something is being learned, or was left halfway.
         report: what was found, as text.
         problem: why it cannot be read; empty where it can.
+        missing: what has to be installed before anything can be learned; empty where nothing has to be.
     """
 
     learned: Learned | None = None
@@ -36,19 +42,20 @@ class LearningStands:
     unfinished: bool = False
     report: str = ""
     problem: str = ""
+    missing: str = ""
 
     @classmethod
     def at(cls, place: Place) -> LearningStands:
         """What was learned at a place."""
-        unfinished = place.next.exists()
+        unfinished, missing = place.next.exists(), _missing_packages()
         try:
             learned = place.read()
             usable = learned is not None and place.has(learned)
             report = read_text(place.report, _LONGEST_REPORT) if place.report.is_file() else ""
         except FabulaError as error:
-            return cls(unfinished=unfinished, problem=str(error))
+            return cls(unfinished=unfinished, problem=str(error), missing=missing)
         in_use = learned is not None and usable and learned.in_use
-        return cls(learned, usable, in_use, unfinished, report)
+        return cls(learned, usable, in_use, unfinished, report, missing=missing)
 
     @property
     def is_there(self) -> bool:
@@ -56,8 +63,7 @@ class LearningStands:
         return bool(self.learned or self.unfinished or self.problem)
 
 
-def missing_packages() -> str:
-    """What has to be installed before anything can be learned, with the command; empty where nothing has to be."""
+def _missing_packages() -> str:
     try:
         require_libraries(PACKAGES, WHAT)
     except UsageError as error:
@@ -84,3 +90,29 @@ def put_into_use(place: Place, *, on: bool = True) -> Learned:
         if after != before:
             place.write(after)
         return after
+
+
+def with_learned(
+    settings: Settings, environ: Mapping[str, str], *, begun: bool, wanted: bool | None = None
+) -> tuple[Settings, Learned | None]:
+    """The settings with what was learned from the author, where it is `wanted` or, unasked, the project begins.
+
+    Raises:
+        UsageError: it is wanted, and there is nothing that the system could write with.
+    """
+    if begun and wanted is None:
+        return settings, None
+    if wanted is not None:
+        settings = without_learned(settings, environ)
+    if wanted is False:
+        return settings, None
+    found = learned_for(settings, system_of(settings).roles, environ)
+    if found is None and wanted:
+        raise UsageError(
+            f"There is nothing learned that {settings.system} could write with on {settings.model}. `fabula learn "
+            "--status` says what was learned, for which model, and whether it is in use."
+        )
+    if found is None:
+        return settings, None
+    learned, adapters = found
+    return settings.with_({"adapters": adapters}), learned

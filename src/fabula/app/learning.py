@@ -321,7 +321,7 @@ def learn(
     place: Place,
     trainer: Trainer,
     today: str,
-    tell: Callable[[str], None],
+    tell: Callable[[str], object],
     *,
     anyway: bool = False,
 ) -> Learned:

@@ -21,8 +21,7 @@ from weakref import WeakValueDictionary
 
 from fabula.app import deciding
 from fabula.app.bills import BudgetSpent
-from fabula.app.checking import OUT, check_of
-from fabula.app.evaluating import dry_run_evaluation
+from fabula.app.checking import OUT
 from fabula.app.exporting import as_it_stands
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import findings_of
@@ -56,7 +55,9 @@ if TYPE_CHECKING:
 
     from fabula.app.findings import ProjectFindings
     from fabula.app.standing import Text
+    from fabula.app.training import Listener as TrainingListener
     from fabula.engine.dry_run import DryRun
+    from fabula.engine.events import Listener
     from fabula.engine.journal import Journal
     from fabula.models.base import Request
     from fabula.project.folder import Change
@@ -210,6 +211,11 @@ class Workspace:
 
     Attributes:
         told: hears sentences about the files that the author should read.
+        listeners: hear what happens in work that takes long.
+        training: hears how a training goes on.
+        cast: gives the settings with which this door has work done, for those of the project.
+        at_home: who calls sits at this machine, so that a program or folder that they name is trusted.
+        only_foresees: what takes long only says what it would ask.
     """
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
@@ -217,6 +223,11 @@ class Workspace:
         self._owner = f"{folder} {next(_NUMBERS)}"  # another environment may make other answers of the same files
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
+        self.listeners: tuple[Listener, ...] = ()
+        self.training: TrainingListener | None = None
+        self.cast: Callable[[Settings], Settings] = lambda settings: settings
+        self.at_home = True
+        self.only_foresees = False
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
         self._looking = threading.Lock()
         self._makers: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()  # for as long as one is at work
@@ -261,7 +272,7 @@ class Workspace:
     def settings(self, project: Project | None = None) -> Settings:
         """What a run would be done with: `fabula.toml`, what the last run was given, and the model used last."""
         project = project or self.texts()
-        settings = settings_as_last_time(project)
+        settings = self.cast(settings_as_last_time(project))
         if "model" in settings.model_fields_set:
             return settings
         with project.journal as journal:
@@ -499,27 +510,6 @@ class Workspace:
             ProjectError: it cannot be read.
         """
         return self.cached("known facts", lambda: ProjectWorld.of(self.project()))
-
-    def facts_expected(self) -> DryRun:
-        """What reading the story for facts would ask and cost now. Asks nobody, writes nothing.
-
-        Raises:
-            FabulaError: what stands in the way.
-        """
-        return self._read_expected("facts")
-
-    def check_expected(self) -> DryRun:
-        """What a check of the story would ask and cost now. Asks nobody, writes nothing.
-
-        Raises:
-            FabulaError: what stands in the way of a check.
-        """
-        return self._read_expected("atlas")
-
-    def _read_expected(self, evaluator: str) -> DryRun:
-        project = self.project()
-        task, settings = check_of(project, self.settings(project), evaluator)
-        return asyncio.run(dry_run_evaluation(task, settings, self.options))
 
     def rewrite_expected(self, name: str, span: tuple[int, int], note: str) -> DryRun:
         """What it would ask and cost to have a passage of a text written anew. Asks nobody, writes nothing.

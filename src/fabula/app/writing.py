@@ -13,7 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.app.bills import BudgetSpent, Estimate, amount, dollars, usage_data
+from fabula.app.bills import Billed, BudgetSpent, Estimate, UsageData, amount, dollars, usage_data
 from fabula.app.remarks import remarks_on
 from fabula.app.standing import shortfalls
 from fabula.base.errors import (
@@ -568,6 +568,33 @@ def fitting(journal: Journal, dry: DryRun) -> list[str]:
     ]
 
 
+def old_texts(project: Project, dry: DryRun, changes: Sequence[Change]) -> list[str]:
+    """What can be revised to fit instead of being written anew; the author's own changes are not among it."""
+    changed = {change.path for change in changes}
+    with project.journal as journal:
+        return [path for path in fitting(journal, dry) if path not in changed]
+
+
+def chosen_to_fit(project: Project, old: Sequence[str], only: Sequence[str]) -> list[str]:
+    """Those of the texts that can be revised to fit which are named; all where none is.
+
+    Raises:
+        UsageError: one that is named cannot be revised so.
+        UnknownNameError: there is no such artefact.
+    """
+    with project.journal as journal:
+        named = [project.artefact(journal, name) for name in only]
+        for path in named:
+            if path not in old:
+                override = journal.decisions.override(path)
+                why = f"it is {override[1]}, so it stays as it is" if override else "it would not be written anew"
+                raise UsageError(
+                    f"{path} cannot be revised to fit: {why}. `fabula text retake {path} --note TEXT` revises it your "
+                    f"way."
+                )
+    return [path for path in old if not named or path in named]
+
+
 def _asked_for(path: str, asked: Sequence[str]) -> bool:
     return any(one.startswith(f"{path}/") for one in asked)
 
@@ -688,6 +715,62 @@ async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable
 # what a caller gets ---------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class SceneWords:
+    """A part of a story and its length."""
+
+    label: str
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenStory(Billed):
+    """A story that was written or updated, and what it took.
+
+    Attributes:
+        project: the folder in which it stands.
+        story: its file.
+        files: of its artefacts, by their names.
+        not_as_asked: what was asked and not got, in sentences.
+        total: what all roles took.
+        paid: what each model took.
+        budget: of the project, and what all its runs have spent of it.
+        project_bill: what each role took, in all runs.
+    """
+
+    project: str
+    story: str
+    title: str
+    words: int
+    scenes: list[SceneWords]
+    files: dict[str, str]
+    not_as_asked: list[str]
+    total: UsageData
+    paid: dict[str, UsageData]
+    budget: BudgetSpent
+    project_bill: dict[str, UsageData]
+
+    @classmethod
+    def in_(cls, project: Project, settings: Settings, story: Story, bill: Bill) -> WrittenStory:
+        """What stands in a project after a run that took what `bill` says."""
+        with project.journal as journal:
+            spent = spent_by_role(journal.calls)
+            return cls(
+                **bill.as_data(),
+                project=str(project.folder),
+                story=str(project.story_file),
+                title=story.title,
+                words=story.words,
+                scenes=[SceneWords(scene.label, scene.words) for scene in story.scenes],
+                files=dict(journal.artefacts.places()),
+                not_as_asked=shortfalls(journal, project.brief, settings, story.words),
+                total=usage_data(bill.total),
+                paid={who: usage_data(usage) for who, usage in bill.paid.items()},
+                budget=BudgetSpent.of(paid_in(journal, settings), settings.budget),
+                project_bill={role: usage_data(usage) for role, usage in spent.items()},
+            )
+
+
 @dataclass(frozen=True)
 class Written:
     """A story that was written, and what it took.
@@ -697,41 +780,26 @@ class Written:
         project: where it stands, with its plan, its journal and all that can be edited.
         model: that plays every role which is not cast otherwise.
         why: that model, where nobody named one: for instance "which you used last"; else empty.
-        not_as_asked: what was asked and not got, in sentences.
         bill: what the run took, by role and by model.
-        paid_in_all: what all runs of the project have taken.
+        data: all of it that `fabula write --json` prints.
     """
 
     story: Story
     project: Project
     model: str
     why: str
-    not_as_asked: tuple[str, ...]
     bill: Bill
-    paid_in_all: Usage
-    _data: Mapping[str, Any] = field(repr=False)
+    data: WrittenStory = field(repr=False)
 
     @classmethod
     def in_(cls, project: Project, settings: Settings, story: Story, bill: Bill, why: str = "") -> Written:
         """What stands in a project after a run that took what `bill` says."""
-        with project.journal as journal:
-            places, spent, in_all = journal.artefacts.places(), spent_by_role(journal.calls), paid_in(journal, settings)
-            missed = shortfalls(journal, project.brief, settings, story.words)
-        data = {
-            "project": str(project.folder),
-            "story": str(project.story_file),
-            "title": story.title,
-            "words": story.words,
-            "scenes": [{"label": scene.label, "words": scene.words} for scene in story.scenes],
-            "files": places,
-            "not_as_asked": missed,
-            **bill.as_data(),
-            "total": usage_data(bill.total),
-            "paid": {who: usage_data(usage) for who, usage in bill.paid.items()},
-            "budget": asdict(BudgetSpent.of(in_all, settings.budget)),
-            "project_bill": {role: usage_data(usage) for role, usage in spent.items()},
-        }
-        return cls(story, project, settings.model, why, tuple(missed), bill, in_all, data)
+        return cls(story, project, settings.model, why, bill, WrittenStory.in_(project, settings, story, bill))
+
+    @property
+    def not_as_asked(self) -> tuple[str, ...]:
+        """What was asked and not got, in sentences."""
+        return tuple(self.data.not_as_asked)
 
     @property
     def title(self) -> str:
@@ -755,7 +823,7 @@ class Written:
 
     def to_dict(self) -> dict[str, Any]:
         """As `fabula write --json` prints it."""
-        return dict(self._data)
+        return asdict(self.data)
 
     def __str__(self) -> str:
         return self.text

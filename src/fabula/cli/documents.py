@@ -11,9 +11,11 @@ from typing import Any, Final, NotRequired
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
-from fabula.app.bills import BudgetSpent, Estimate
+from fabula.app.bills import Estimate, UsageData
 from fabula.app.health import Health
 from fabula.app.past_calls import AskedCall, RemovedText  # noqa: TC001 - pydantic reads them
+from fabula.app.rewriting import Rewritten
+from fabula.app.writing import WrittenStory
 from fabula.data.sets import SetList
 from fabula.engine.journal import Version  # noqa: TC001 - pydantic reads it
 from fabula.story import Story
@@ -25,18 +27,6 @@ from fabula.verbs.models import ModelList
 from fabula.verbs.text import ArtefactText
 
 # what several documents hold ------------------------------------------------------------------------------------------
-
-
-class Usage(TypedDict):
-    """Tokens, seconds and US dollars; an unknown cost is null."""
-
-    prompt: int
-    cached: int
-    reply: int
-    reasoning: int
-    seconds: float
-    cost: float | None
-    estimated: int
 
 
 class Number(TypedDict):
@@ -78,7 +68,7 @@ class Billed(TypedDict):
 
     asked: int
     replayed: int
-    bill: dict[str, Usage]
+    bill: dict[str, UsageData]
 
 
 class BilledReport(Report, Billed):
@@ -127,29 +117,6 @@ class Paused(TypedDict):
 
 
 # a project ------------------------------------------------------------------------------------------------------------
-
-
-class SceneWords(TypedDict):
-    """A part of the story and its length."""
-
-    label: str
-    words: int
-
-
-class Written(Billed):
-    """A story that was written or updated."""
-
-    project: str
-    story: str
-    title: str
-    words: int
-    scenes: list[SceneWords]
-    files: dict[str, str]
-    not_as_asked: list[str]
-    total: Usage
-    paid: dict[str, Usage]
-    budget: BudgetSpent
-    project_bill: dict[str, Usage]
 
 
 class New(TypedDict):
@@ -241,24 +208,6 @@ class History(TypedDict):
     versions: list[Version]
 
 
-class PassageLengths(TypedDict):
-    """Words of a passage before it was written anew, and in the text that was offered."""
-
-    before: int
-    after: int
-
-
-class Rewritten(TypedDict):
-    """An artefact after a passage was written anew; `proposed` is the text that was offered."""
-
-    artefact: str
-    file: str
-    changed: bool
-    words: int
-    passage: PassageLengths
-    proposed: str | None
-
-
 class ExportedFile(TypedDict):
     """A file of the story."""
 
@@ -327,7 +276,7 @@ class Chat(TypedDict):
     present: list[str]
     over: bool
     turns: list[dict[str, Any]]
-    bill: dict[str, Usage]
+    bill: dict[str, UsageData]
 
 
 class Served(TypedDict):
@@ -357,7 +306,7 @@ class Checked(Report):
     left: int
     asked: NotRequired[int]
     replayed: NotRequired[int]
-    bill: NotRequired[dict[str, Usage]]
+    bill: NotRequired[dict[str, UsageData]]
 
 
 class Verdict(TypedDict):
@@ -649,7 +598,7 @@ class ModelChecked(TypedDict):
 
     model: str
     reply: str
-    usage: Usage
+    usage: UsageData
     sent: dict[str, Any]
     dropped: list[str]
     able: dict[str, Any] | None
@@ -706,8 +655,8 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "new": (New,),
     "import": (Imported,),
     "plan": (MadePlan, CheckedPlan, Estimate),
-    "write": (Written, Estimate),
-    "update": (Written, Estimate),
+    "write": (WrittenStory, Estimate),
+    "update": (WrittenStory, Estimate),
     "show": (Story, ArtefactText, CallsShown, RemovedShown, TimelineShown),
     "world": (World, KnownBy, WorldChanged, WorldExported, WorldImported),
     "export": (ExportedFile,),

@@ -84,6 +84,8 @@ COMMANDS: Final = {
     "lab snap": Entry("snap", "lab", "Learn the weights of SNAP's planning filter from plans that were scored."),
 }
 """Every command by its whole name; a group that is listed here has the commands whose names begin with its own."""
+_UNLISTED: Final = {"do": Entry("do", "", "Do a verb, with its arguments and its result as JSON.")}
+"""Commands for programs of ours alone."""
 
 _ENDS: Final = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[1])  # by which commands end, of typer's own
 
@@ -134,7 +136,7 @@ class LazyGroup(Group):
         Raises:
             UnknownNameError: there is no such command; the nearest is named.
         """
-        known = self._within
+        known = self._within if self.inside else {**self._within, **{name: name for name in _UNLISTED}}
         if name := known.get(args[0], ""):
             return name.removeprefix(f"{self.inside} "), load(name), args[1:]
         if args[0].startswith("-") or ctx.resilient_parsing:
@@ -171,7 +173,7 @@ class LazyGroup(Group):
 
 def load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private
     """The command of that whole name, with its module imported."""
-    entry = COMMANDS[name]
+    entry = _UNLISTED.get(name) or COMMANDS[name]
     own = name.rpartition(" ")[2]
     if not entry.module:
         return LazyGroup(inside=name, name=own, help=entry.help, no_args_is_help=True, context_settings=dict(CONTEXT))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from fabula.app.asking import file_of, waiting_for
 from fabula.base.errors import FabulaError, PausedError, UsageError
 from fabula.cli.form import asked_as, shown, value_of
 from fabula.engine.roles import HandBackError
-from fabula.story import count_words, slug
+from fabula.story import count_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,18 +125,14 @@ class People:
         """
         if self.wait_for == "plans" and kept.folder != "plan":
             return kept.text
-        file = self._file(kept)
-        waits = PausedError(
-            f"{file} waits for your approval. Edit the file, or say `fabula text approve -C {self.folder}`; then "
-            f"give the "
-            "same command again.",
-            path=kept.path,
-        )
+        waits = waiting_for(self.folder, kept)
         if not self.terminal.interactive:
             raise waits
         async with self._one:
             with self.terminal.aside():
-                self.terminal.message(f"\n{_RULE}\n{file}\n{_RULE}\n{kept.text}\n{_RULE}\n{_count(kept.text)}")
+                self.terminal.message(
+                    f"\n{_RULE}\n{file_of(self.folder, kept)}\n{_RULE}\n{kept.text}\n{_RULE}\n{_count(kept.text)}"
+                )
                 while (said := await self.terminal.choice(_WHAT_NOW, "aetrs")) in {"e", "t"}:
                     if text := await self._other_text(kept.text, said):
                         return text
@@ -156,12 +152,6 @@ class People:
         except UsageError as problem:  # the run goes on
             self.terminal.message(f"{problem} Or type it: t.")
             return ""
-
-    def _file(self, kept: Kept) -> Path:
-        """The artefact's file, with its number if it has one."""
-        name = re.escape(f"{slug(kept.path.removeprefix(f'{kept.folder}/'))}.{kept.suffix}")
-        folder = self.folder / kept.folder
-        return next((file for file in folder.glob("*") if re.fullmatch(rf"(\d+-)?{name}", file.name)), folder)
 
 
 def _count(text: str) -> str:

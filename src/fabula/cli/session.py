@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.app.bills import Bill, BudgetSpent, amount, cost_of
+from fabula.app.bills import Bill, amount, cost_of
 from fabula.app.titles import Titles
 from fabula.app.writing import Options, Written, check_prices, dry_run_in, project_budget, too_little, write_in
 from fabula.base.addresses import is_near
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from fabula.models.budget import Budget
     from fabula.project.folder import Change, Project
     from fabula.project.settings import Settings
-    from fabula.server.runs.record import Kind
     from fabula.server.runs.terminal import OwnRun
     from fabula.story import Story
 
@@ -66,7 +65,7 @@ class _Seen:
 
             project, settings = self.session.project, self.session.settings
             model = settings.model if settings.model != project.settings.model else ""
-            self._run = OwnRun(project.folder, self.session.kind, model, self.session.terminal.environ)
+            self._run = OwnRun(project.folder, self.session.verb, model, self.session.terminal.environ)
             self._run.begin()
         if self._run is not None:
             self._run.hear(event)
@@ -85,7 +84,7 @@ class Session:
     project: Project
     settings: Settings
     limits: Limits
-    kind: Kind = "write"
+    verb: str = "write"
     bill: Bill = field(default_factory=Bill)
     fit: Sequence[str] = ()  # artefacts whose old texts are to be revised to fit
     budget: Budget = field(init=False)
@@ -148,7 +147,7 @@ class Session:
         async def go_on(announced: Announced) -> bool:
             with self.terminal.aside():
                 if free:
-                    self.terminal.message(f"This takes more calls than the {len(expected.planned):,} announced.")
+                    self.terminal.message(f"This takes more calls than the {expected.calls[1]:,} announced.")
                     return True
                 if self.terminal.json or not self.terminal.interactive:
                     return False
@@ -231,7 +230,7 @@ class Session:
         written = Written.in_(self.project, self.settings, story, self.bill)
         terminal.say(f"{file}: {story.words:,} words")
         say_bill(terminal, self.bill)
-        if said := project_line(BudgetSpent.of(written.paid_in_all, self.settings.budget)):
+        if said := project_line(written.data.budget):
             terminal.say(said)
         if written.not_as_asked:
             terminal.say("Not as asked:\n" + "\n".join(f"  {sentence}" for sentence in written.not_as_asked))

@@ -17,20 +17,20 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fabula.base.errors import UsageError
 from fabula.base.files import PRIVATE
 from fabula.base.keys import keys_in, without_keys
 from fabula.base.locks import lock
-from fabula.engine.events import Kept, TextArrived
+from fabula.engine.events import Event, Kept, TextArrived
 from fabula.models.base import Usage
 from fabula.story import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fabula.engine.events import Event, Listener
+    from fabula.engine.events import Listener
 
 VARIABLE: Final = "FABULA_EVENTS"
 LONGEST: Final = 20_000  # characters of a text in one line
@@ -170,6 +170,23 @@ def _fields_of(event: Event) -> dict[str, Any]:
         else:
             found[name] = f"{value[:LONGEST]}..." if isinstance(value, str) and len(value) > LONGEST else value
     return found
+
+
+def event_of(data: Mapping[str, Any]) -> Event | None:
+    """The event of a line; a text that was kept is empty in it. `None` for what is no event of a run.
+
+    Raises:
+        TypeError: fields are missing.
+    """
+    kind = next((one for one in get_args(Event) if _WORD.sub("_", one.__name__).lower() == data.get("type")), None)
+    if kind is None:
+        return None
+    found = {name: data[name] for name in kind.__dataclass_fields__ if name in data}
+    found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
+    found |= {"usage": Usage(**found["usage"])} if "usage" in found else {}
+    found |= {"text": ""} if kind is Kept else {}
+    event: Event = kind(**found)
+    return event
 
 
 EVENT_LOG: ContextVar[EventLog | None] = ContextVar("fabula_event_log", default=None)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -28,7 +29,7 @@ from fabula.models.known import DIGITS, find_weights, models_home
 from fabula.story import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
     from contextlib import AbstractContextManager
 
     from fabula.models.base import OnText, Reply, Request

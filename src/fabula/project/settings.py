@@ -239,6 +239,10 @@ class Settings(_Table):
         """These settings as those that a file says: what they could do needs the trust that was given to it."""
         return self._from(self, _Said(file))
 
+    def said_like(self, other: Settings) -> Settings:
+        """These settings as those that stand behind `other`: what they could do is trusted as there."""
+        return self._from(self, other._said)
+
     @property
     def typed(self) -> frozenset[Act]:
         """What could be done by what a person has put on top of a file's settings."""

@@ -6,12 +6,11 @@
     ferry = client.project("ferry")
     text = ferry.text("exposition")
     ferry.edit(text.name, text.text.replace("grey", "blue"), text.base)
-    run = ferry.start("update")
-    for event in ferry.follow(run.id):
-        ...
+    written = ferry.update(on_event=print)
 
-Answers are the server's own classes, and refusals fabula's own errors. A verb waits for its answer: in an event loop,
-`await asyncio.to_thread(ferry.text, "exposition")`. Nothing has to be installed besides fabula itself.
+What takes long is a run of the server's, which a verb follows to its end; `start` begins one and `follow` gives what
+happens in it. Answers are the server's own classes, and refusals fabula's own errors. A verb waits for its answer: in
+an event loop, `await ferry.update_async()`. Nothing has to be installed besides fabula itself.
 """
 
 from __future__ import annotations
@@ -20,35 +19,35 @@ import asyncio
 import json
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import uuid4
 
+from fabula.app.bills import Estimate
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind, PeopleShown
+from fabula.base import errors
 from fabula.base.errors import (
     ConflictError,
     DiskFullError,
     FabulaError,
     GoneError,
     LockedError,
+    PausedError,
     ServerError,
     UsageError,
 )
+from fabula.engine.event_log import event_of
 from fabula.server.api.wire import (
-    ComparisonView,
-    LearnedView,
     Messages,
     Prompts,
-    ReportList,
-    ReportView,
     RunEvents,
     RunList,
-    VerdictList,
 )
 from fabula.server.runs.record import Run
-from fabula.verbs.base import File, adapter
+from fabula.verbs.base import File, adapter, long_verb
 from fabula.verbs.doors import ShelfVerbs, Verbs
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from http.client import HTTPMessage, HTTPResponse
 
     from fabula.craft.conversation.lines import Freedom
-    from fabula.verbs.base import Verb
+    from fabula.verbs.base import OnEvent, Verb
 
 T = TypeVar("T")
 F = TypeVar("F", bound=File)
@@ -177,22 +176,23 @@ class Wire:
             raise refused
         return connection, response
 
-    def do(self, verb: Verb, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
+    def do(self, verb: Verb, arguments: Mapping[str, Any], kind: Any = None, below: str = "") -> Any:  # noqa: ANN401 - what the verb gives
         """What a verb gives for its arguments, each by its name; the project among them, where it is of one.
+
+        What is asked `below` its address is of another `kind`.
 
         Raises:
             FabulaError: the server refuses, or cannot be reached.
         """
         named = set(re.findall(r"{(\w+)}", address := verb.address.replace(":path}", "}")))
-        path = address.format(**{name: _quoted(str(arguments[name])) for name in named})
+        path = address.format(**{name: _quoted(str(arguments[name])) for name in named}) + below
         sent = {name: value for name, value in arguments.items() if name not in named}
+        kind = kind or verb.result
         if verb.body is not None:
-            return self.send(verb.result, verb.method, path, sent)
+            return self.send(kind, verb.method, path, sent)
         given = urlencode({name: value for name, value in sent.items() if value is not None})
         path = f"{path}?{given}" if given else path
-        return (
-            self.file(verb.result, path) if issubclass(verb.result, File) else self.send(verb.result, verb.method, path)
-        )
+        return self.file(kind, path) if issubclass(kind, File) else self.send(kind, verb.method, path)
 
     def events(self, after: int | None, *, follow: bool) -> Iterator[ServerEvent]:
         """What happens on the server; a stream that is cut off is opened anew where it ended."""
@@ -248,7 +248,7 @@ class Client(ShelfVerbs):
         """A project, by the name that `projects` has for it; nothing is asked yet."""
         return RemoteProject(self._wire, name)
 
-    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
+    def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401, ARG002 - what the verb gives
         """What a verb gives for its arguments, each by its name.
 
         Raises:
@@ -286,49 +286,29 @@ class RemoteProject(Verbs):
 
     # looking --------------------------------------------------------------------------------------------------------
 
-    def reports(self) -> ReportList:
-        """What was measured, the newest first."""
-        return self._get(ReportList, "/reports")
-
-    def report(self, name: str) -> ReportView:
-        """One report: each number with its interval."""
-        return self._get(ReportView, f"/reports/{_quoted(name)}")
-
-    def compare(self, one: str, other: str, beside: str = "") -> ComparisonView:
-        """By how much the numbers of another report are above those of one; `beside` names the project of the other."""
-        return self._get(ComparisonView, "/comparison", one=one, other=other, beside=beside)
-
-    def verdicts(
-        self, report: str, words: str = "", *, winner: str = "", question: str = "", stories: str = ""
-    ) -> VerdictList:
-        """Single verdicts of a report: with these words in the reason, this winner, question and stories."""
-        given = {"words": words, "winner": winner, "question": question, "stories": stories}
-        return self._get(VerdictList, "/verdicts", report=report, **given)
-
-    def learned(self) -> LearnedView:
-        """What was learned from the author's choices."""
-        return self._get(LearnedView, "/learning")
-
-    def use_learned(self, *, use: bool) -> LearnedView:
-        """Have new projects write with what was learned, or without it."""
-        return self._send(LearnedView, "PUT", "/learning", {"use": use})
-
-    def forget_learned(self) -> LearnedView:
-        """Remove what was learned for good."""
-        return self._send(LearnedView, "DELETE", "/learning")
-
     # running --------------------------------------------------------------------------------------------------------
 
-    def start(self, kind: str = "write", options: Mapping[str, Any] | None = None) -> Run:
-        """Start a run: "write", "update", "plan", "check", ... with the fields that its address takes.
+    def start(self, verb: str, **arguments: Any) -> Run:  # noqa: ANN401 - as the verb has them
+        """Start a run of a verb that takes long: `start("check", budget_tokens=100_000)`; the verb itself waits for it.
 
-        For instance `{"budget": {"tokens": 100_000}}`.
+        Raises:
+            UnknownNameError: there is no such verb.
         """
-        return self._send(Run, "POST", "/runs", {"kind": kind, **(options or {})})
+        found = long_verb(verb)
+        run: Run = self._do(found, found.bound((), arguments))
+        return run
 
     def run(self, run: str) -> Run:
         """A run as it stands."""
         return self._get(Run, f"/runs/{_quoted(run)}")
+
+    def result(self, run: str) -> Any:  # noqa: ANN401 - what the verb of the run gives
+        """What a run has come to.
+
+        Raises:
+            UsageError: it is not finished.
+        """
+        return self._get(long_verb(self.run(run).verb).result, f"/runs/{_quoted(run)}/result")
 
     def stop(self, run: str) -> Run:
         """Stop a run; what is finished is kept."""
@@ -501,13 +481,55 @@ class RemoteProject(Verbs):
         """A conversation as Markdown."""
         return self.wire.whole("GET", f"{self._at}/chats/{_quoted(chat)}/transcript").decode()
 
-    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
-        """What a verb gives for its arguments, each by its name.
+    def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - what the verb gives
+        """What a verb gives for its arguments, each by its name; of one that takes long a run is made, and followed.
 
         Raises:
-            FabulaError: the server refuses, or cannot be reached.
+            FabulaError: the server refuses, or cannot be reached; or whatever the verb itself failed with.
         """
-        return self.wire.do(verb, {"project": self.name, **arguments})
+        if not verb.long:
+            return self._do(verb, arguments)
+        run = self._do(verb, arguments).id
+        try:
+            return self._come_to(verb, run, on_event)
+        except BaseException:
+            with suppress(FabulaError):  # it is over
+                self.stop(run)
+            raise
+
+    async def do_async(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - as above
+        """The same, to be awaited, with `on_event` called in a thread; a run is stopped where the caller cancels it."""
+        if not verb.long:
+            return await super().do_async(verb, arguments)
+        run = (await asyncio.to_thread(self._do, verb, arguments)).id
+        try:
+            return await asyncio.to_thread(self._come_to, verb, run, on_event)
+        except BaseException:
+            with suppress(FabulaError):
+                await asyncio.to_thread(self.stop, run)
+            raise
+
+    def estimated(self, verb: Verb, arguments: dict[str, Any]) -> Estimate:
+        """What a verb that takes long would ask, with these arguments.
+
+        Raises:
+            FabulaError: what stands in its way.
+        """
+        found: Estimate = self.wire.do(verb, {"project": self.name, **arguments}, Estimate, "/estimate")
+        return found
+
+    def _do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - a result, or a run
+        return self.wire.do(verb, {"project": self.name, **arguments}, Run if verb.long else None)
+
+    def _come_to(self, verb: Verb, run: str, on_event: OnEvent | None) -> Any:  # noqa: ANN401 - as above
+        """What a run comes to, followed to its end."""
+        for event in self.follow(run):
+            if on_event is not None and (happened := event_of(event.data)) is not None:
+                on_event(happened)
+        ended = self.run(run)
+        if ended.state == "finished":
+            return self._get(verb.result, f"/runs/{_quoted(run)}/result")
+        raise _error_of_run(ended)
 
     def _get(self, kind: type[T], path: str, **asked: object) -> T:
         return self.wire.get(kind, self._at + path, **asked)
@@ -566,3 +588,16 @@ def _error_of(status: int, body: bytes) -> FabulaError:
     if code in _KINDS:
         return _KINDS[code](message)
     return ServerError(message, status=status, code=code)
+
+
+def _error_of_run(run: Run) -> FabulaError:
+    """Why a run has no result, as the verb itself would have failed."""
+    if run.state == "waits":
+        return PausedError(run.message, path=run.waits_for)
+    made: type[FabulaError]
+    for made in getattr(errors, run.kind_of_error, FabulaError).__mro__:  # the nearest that is made of a message alone
+        if made is FabulaError or made.__init__ is FabulaError.__init__:
+            break
+    if made is not FabulaError:
+        return made(run.message)
+    return ServerError(run.message or f"The run was {run.state}.", status=0, code=run.kind_of_error or run.state)

@@ -36,28 +36,26 @@ from fabula.models.base import Reply
 from fabula.models.outside import ANSWERS, CLIENT
 from fabula.models.prompt_text import form_wanted
 from fabula.server.mcp_tools import Said
-from fabula.server.mcp_verbs import ProjectName, add_verbs
+from fabula.server.mcp_verbs import OwnModelWanted, ProjectName, add_verbs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from fabula.engine.dry_run import DryRun
+    from fabula.app.bills import Estimate
     from fabula.engine.events import Event, Listener
     from fabula.models.base import Request
     from fabula.server.mcp_tools import Projects
 
 T = TypeVar("T")
-Coming: TypeAlias = "Callable[[], Awaitable[DryRun]]"
-DryRunWanted: TypeAlias = Annotated[bool, Field(description="Only say how many calls, tokens and dollars it takes.")]
-OwnModelWanted: TypeAlias = Annotated[bool, Field(description="Have your own model write, where you offer it.")]
-Anew: TypeAlias = Annotated[bool, Field(description="Write again what another model has written.")]
-BudgetUsd: TypeAlias = Annotated[float, Field(description="Stop before it costs more US dollars; 0: no cap.")]
+Work: TypeAlias = "Callable[[Listener], Awaitable[Any]]"
+Coming: TypeAlias = "Callable[[], Awaitable[Estimate]]"
+Asked: TypeAlias = "Callable[..., Awaitable[Any]]"
 
 INSTRUCTIONS: Final = """Projects of long stories, each a folder of plain files: a brief, a plan, parts of the story.
 `new` makes one, `write` writes its story, with the roles of a paper's writing method. Change a text with \
-`edit`; `update` says what hangs on it before anything is asked, and with `dry_run` false writes that again. `check` \
-finds contradictions, `chat` talks with the characters. `write` and `check` say with `dry_run` what they would take. \
-Every change can be taken back with `undo`."""
+`edit`; `update` writes again what hangs on it. `check` finds contradictions, `chat` talks with the characters. What \
+takes long says with `dry_run` what it would ask and cost: see that before you `update`. Every change can be taken \
+back with `undo`."""
 _ROUNDS_SINCE: Final = "2026-07-28"  # the protocol in which a tool is called again with what it needs
 _ROUNDS: Final = 9  # clients give up after ten
 _TOGETHER: Final = 0.05  # seconds in which calls side by side gather
@@ -105,12 +103,12 @@ class Asking:
         said = (self.ctx.input_responses or {}).get(name)
         if isinstance(said, CreateMessageResult):
             return _reply(said)
-        self.pending[name] = CreateMessageRequest(params=_asked(request))
+        self.pending[name] = CreateMessageRequest(params=_params(request))
         await asyncio.sleep(_TOGETHER)
         raise PausedError(f"The role {request.role!r} waits for the client's model.", path=request.path)
 
     async def _answered_at_once(self, request: Request) -> Reply:
-        asked = _asked(request)
+        asked = _params(request)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MCPDeprecationWarning)  # clients of today have no other way
@@ -131,7 +129,7 @@ class Asking:
         return _reply(said)
 
 
-def _asked(request: Request) -> CreateMessageRequestParams:
+def _params(request: Request) -> CreateMessageRequestParams:
     """A request as a client takes it; the form that is wanted stands at the end of the last message."""
     system = "\n\n".join(message.content for message in request.messages if message.role == "system")
     turns = [(message.role, message.content) for message in request.messages if message.role != "system"]
@@ -203,8 +201,9 @@ def server(projects: Projects, shown: Callable[[str], str]) -> MCPServer[Any]:
         "fabula", instructions=INSTRUCTIONS, version=__version__, website_url=None, log_level="ERROR"
     )
     _add_looking(offered, projects, shown)
-    add_verbs(offered, projects, _done(shown))
-    _add_asking(offered, projects, shown)
+    asked = _asked(shown)
+    add_verbs(offered, projects, _done(shown), asked)
+    _add_chat(offered, projects, asked)
     _add_resources(offered, projects, shown)
     return offered
 
@@ -238,13 +237,10 @@ def _add_looking(offered: MCPServer[Any], projects: Projects, shown: Callable[[s
         return await done(lambda: projects.conversation(project, conversation))
 
 
-def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
-    """The tools that may ask a model."""
-    # long because the tools are functions here: their names, parameters and docstrings are what a client is shown
+def _asked(shown: Callable[[str], str]) -> Asked:
+    """Does the work of a tool that may ask a model: its text, or what the client has to answer first."""
 
-    async def asked(
-        ctx: Context[Any, Any], project: str, work: Callable[[Listener], Awaitable[Any]], coming: Coming | None = None
-    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
+    async def asked(ctx: Context[Any, Any], project: str, work: Work, coming: Coming | None = None) -> Any:  # noqa: ANN401 - either of the two
         asking = Asking(ctx)
         reporting = Reporting(asking)
         again, total = asking.state
@@ -263,60 +259,10 @@ def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[st
         finally:
             ANSWERS.reset(mark)
 
-    async def written(ctx: Context[Any, Any], project: str, own: bool, **how: Any) -> Any:  # noqa: ANN401, FBT001 - as above
-        return await asked(
-            ctx,
-            project,
-            lambda hear: projects.write(project, hear, own_model=own, **how),
-            None if how["dry_run"] else lambda: projects.coming(project, own_model=own),
-        )
+    return asked
 
-    @offered.tool(structured_output=False)
-    async def write(
-        project: ProjectName,
-        ctx: Context[Any, Any],
-        *,
-        dry_run: DryRunWanted = False,
-        use_client_model: OwnModelWanted = False,
-        anew: Anew = False,
-        budget_usd: BudgetUsd = 0.0,
-    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
-        """Write the story of a project, or go on where it stopped: many calls to a model, which can be cancelled."""
-        return await written(ctx, project, use_client_model, dry_run=dry_run, anew=anew, budget_usd=budget_usd)
 
-    @offered.tool(structured_output=False)
-    async def update(
-        project: ProjectName,
-        ctx: Context[Any, Any],
-        *,
-        dry_run: DryRunWanted = True,
-        use_client_model: OwnModelWanted = False,
-        anew: Anew = False,
-        budget_usd: BudgetUsd = 0.0,
-    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
-        """Say what hangs on your edits and would be asked again, at what cost; with `dry_run` false, do it."""
-        return await written(ctx, project, use_client_model, dry_run=dry_run, anew=anew, budget_usd=budget_usd)
-
-    @offered.tool(structured_output=False)
-    async def check(
-        project: ProjectName,
-        ctx: Context[Any, Any],
-        *,
-        dry_run: DryRunWanted = False,
-        use_client_model: OwnModelWanted = False,
-    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
-        """Find where the story of a project contradicts itself: both passages of each finding, quoted.
-
-        `findings` has what was found last.
-        """
-        own = use_client_model
-        return await asked(
-            ctx,
-            project,
-            lambda hear: projects.check(project, hear, own_model=own, dry_run=dry_run),
-            None if dry_run else lambda: projects.coming_check(project, own_model=own),
-        )
-
+def _add_chat(offered: MCPServer[Any], projects: Projects, asked: Asked) -> None:
     @offered.tool(structured_output=False)
     async def chat(
         project: ProjectName,
@@ -361,7 +307,7 @@ async def _planned(coming: Coming | None) -> int:
         found = await coming()
     except FabulaError:
         return 0
-    return len(found.planned) + found.replayed
+    return found.total_calls + found.replayed
 
 
 def _add_resources(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:

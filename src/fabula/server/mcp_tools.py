@@ -6,7 +6,7 @@ every change is recorded and can be taken back.
 
 from __future__ import annotations
 
-import json
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.app.bills import Bill
 from fabula.app.chatting import Chat, conversation_for, parties_for, transcript_of
-from fabula.app.checking import OUT, Checked, check_of
+from fabula.app.checking import OUT
 from fabula.app.conversing import settings_for as settings_for_talk
-from fabula.app.evaluating import dry_run_evaluation, evaluate_in
-from fabula.app.standing import shortfalls
-from fabula.app.writing import Options, dry_run_in, refuse_anew, settings_as_last_time, write_in
+from fabula.app.writing import Options, settings_as_last_time
 from fabula.base.errors import ProjectError
 from fabula.base.files import is_plain, plain_files, read_text
 from fabula.craft.conversation import ConversationFiles, conversations_in
@@ -38,10 +36,6 @@ if TYPE_CHECKING:
 
 _FINDINGS: Final = Path(OUT) / "findings-story.md"
 _MOST_CALLS: Final = 50  # that a dry run names
-_ANEW: Final = (
-    "`anew` does it, and the old texts stay in the history; `retake` has a single text written again; leave "
-    "`use_client_model` out where the project's own model is to go on."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +70,17 @@ class Projects:
         """The projects, for the verbs."""
         return Home.open(self.root, environ={**self.environ, VARIABLE: self.model})
 
-    def opened(self, name: str) -> Door:
-        """The project of that name, for the verbs.
+    def opened(self, name: str, *, own_model: bool = False) -> Door:
+        """The project of that name, for the verbs; the client's own model may play in it.
 
         Raises:
             UnknownNameError: there is none.
         """
-        return self.home[name]
+        door = copy(self.home[name])
+        door.at_home = False
+        if own_model:
+            door.cast = _cast
+        return door
 
     def project(self, name: str) -> Project:
         """The project of that name.
@@ -117,66 +115,6 @@ class Projects:
         return read_text(file, MAX_FILE)
 
     # asking ---------------------------------------------------------------------------------------------------------
-
-    async def write(
-        self,
-        name: str,
-        listener: Listener,
-        *,
-        own_model: bool,
-        dry_run: bool = False,
-        anew: bool = False,
-        budget_usd: float = 0.0,
-    ) -> dict[str, Any]:
-        """Write the story, or go on where it stopped; edits of files are taken over first. A dry run says what it asks.
-
-        Raises:
-            WrittenBeforeError: for the sake of other settings it would write again what stands.
-        """
-        project, bill = self.project(name), Bill()
-        settings = self._settings(project, own_model=own_model)
-        if dry_run:
-            coming, changes = await dry_run_in(project, settings, Options(environ=self.environ))
-            return {"done": False, "changed": [change.file for change in changes], **_to_ask(coming)}
-        options = Options(environ=self.environ, listeners=(listener, bill), budget_usd=budget_usd or None)
-        if not anew:
-            await refuse_anew(project, settings, options, _ANEW)
-        story = (await write_in(project, settings, options)).story
-        with project.journal as journal:
-            missed = shortfalls(journal, project.brief, settings, story.words)
-        return {
-            "done": True,
-            "project": name,
-            "title": story.title,
-            "words": story.words,
-            "story": str(project.story_file.relative_to(self.root)),
-            "not_as_asked": missed,
-            **_took(bill),
-        }
-
-    async def coming(self, name: str, *, own_model: bool) -> DryRun:
-        """What a run would ask now."""
-        project = self.project(name)
-        settings = self._settings(project, own_model=own_model)
-        return (await dry_run_in(project, settings, Options(environ=self.environ)))[0]
-
-    async def coming_check(self, name: str, *, own_model: bool) -> DryRun:
-        """What a check would ask now."""
-        project = self.project(name)
-        task, settings = check_of(project, self._settings(project, own_model=own_model))
-        return await dry_run_evaluation(task, settings, Options(environ=self.environ))
-
-    async def check(self, name: str, listener: Listener, *, own_model: bool, dry_run: bool = False) -> dict[str, Any]:
-        """Find where the story contradicts itself; a dry run says what that asks."""
-        if dry_run:
-            return {"done": False, **_to_ask(await self.coming_check(name, own_model=own_model))}
-        project, bill = self.project(name), Bill()
-        task, settings = check_of(project, self._settings(project, own_model=own_model))
-        options = Options(environ=self.environ, listeners=(listener, bill))
-        report = (await evaluate_in(task, settings, options)).report
-        found = Checked.in_(project.folder / OUT, report.as_data(), ["fabula", "check", str(project.folder)], bill)
-        left = [_plain(one) for one in found.findings]
-        return {"done": True, "project": name, "findings": left, **_took(bill)}
 
     # talking --------------------------------------------------------------------------------------------------------
 
@@ -229,8 +167,13 @@ class Projects:
         """What is in force for a project; the client's own model where it wants that, or the project names none."""
         settings = settings_as_last_time(project)
         if own_model:
-            return settings.with_({"model": CLIENT, "roles": {role: {"model": ""} for role in settings.roles}})
+            return _cast(settings)
         return settings if "model" in settings.model_fields_set else settings.with_({"model": self.model})
+
+
+def _cast(settings: Settings) -> Settings:
+    """The settings with the client's own model in every role."""
+    return settings.with_({"model": CLIENT, "roles": {role: {"model": ""} for role in settings.roles}})
 
 
 def _took(bill: Bill) -> dict[str, Any]:
@@ -242,9 +185,3 @@ def _took(bill: Bill) -> dict[str, Any]:
 def _to_ask(coming: DryRun) -> dict[str, Any]:
     calls = [{"role": call.role, "path": call.path} for call in coming.planned[:_MOST_CALLS]]
     return {"to_ask": len(coming.planned), "tokens": coming.tokens, "cost_usd": coming.cost, "calls": calls}
-
-
-def _plain(finding: Mapping[str, Any]) -> dict[str, Any]:
-    """A finding as JSON data."""
-    data: dict[str, Any] = json.loads(json.dumps(finding, default=str))
-    return data

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
+from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
@@ -13,22 +14,32 @@ from fabula.base.files import inside, write_atomically
 from fabula.verbs.base import File, OwnersOnly, as_data, every
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from mcp.server.mcpserver import MCPServer
 
+    from fabula.app.bills import Estimate
+    from fabula.engine.events import Listener
     from fabula.server.mcp_tools import Projects
     from fabula.verbs.base import Verb
+    from fabula.verbs.home import Project as Door
+
+    Done = Callable[[Callable[[], Any]], Awaitable[str]]
+    Asked = Callable[..., Awaitable[Any]]
 
 ProjectName = Annotated[str, Field(description="Its name, as `projects` gives it.")]
 
 
-def add_verbs(offered: MCPServer[Any], projects: Projects, done: Callable[[Callable[[], Any]], Awaitable[str]]) -> None:
-    """Offer a tool for each verb; `done` gives its result as a text, and says errors as a tool does."""
+OwnModelWanted = Annotated[bool, Field(description="Have your own model write, where you offer it.")]
+DryRunWanted = Annotated[bool, Field(description="Only say how many calls, tokens and dollars it takes.")]
+
+
+def add_verbs(offered: MCPServer[Any], projects: Projects, done: Done, asked: Asked) -> None:
+    """Offer a tool for each verb; `done` gives its result as a text, and `asked` that of one that takes long."""
     for verb in every().values():
         about = "\n\n".join(part for part in (f"{verb.summary}.", verb.description) if part)
         offered.add_tool(
-            _tool(verb, projects, done),
+            _long_tool(verb, projects, done, asked) if verb.long else _tool(verb, projects, done),
             name=verb.name,
             description=about,
             annotations=ToolAnnotations(read_only_hint=not verb.changes),
@@ -36,9 +47,7 @@ def add_verbs(offered: MCPServer[Any], projects: Projects, done: Callable[[Calla
         )
 
 
-def _tool(
-    verb: Verb, projects: Projects, done: Callable[[Callable[[], Any]], Awaitable[str]]
-) -> Callable[..., Awaitable[str]]:
+def _tool(verb: Verb, projects: Projects, done: Done) -> Callable[..., Awaitable[str]]:
     """What a client calls, with the signature that it is shown."""
 
     async def tool(**given: Any) -> str:  # noqa: ANN401 - as the verb has them
@@ -46,7 +55,7 @@ def _tool(
 
         def work() -> Any:  # noqa: ANN401 - JSON data
             opened = projects.opened(project) if verb.of_project else projects.home
-            made = opened.do(verb, verb.bound((), given))
+            made = opened.do(verb, verb.from_outside(verb.bound((), given), projects.home.folder))
             if not isinstance(made, File):
                 return as_data(made)
             write_atomically(inside(projects.opened(project).folder, made.name), made.content)
@@ -54,11 +63,51 @@ def _tool(
 
         return await done(lambda: asyncio.to_thread(work))
 
-    named = inspect.Parameter("project", inspect.Parameter.KEYWORD_ONLY, annotation=ProjectName)
+    return _shown(tool, verb, {"project": ProjectName} if verb.of_project else {})
+
+
+def _long_tool(verb: Verb, projects: Projects, done: Done, asked: Asked) -> Callable[..., Awaitable[Any]]:
+    """What a client calls of a verb that takes long: its own model may be asked meanwhile, and it hears how it goes."""
+
+    async def tool(
+        project: str,
+        ctx: Context[Any, Any],
+        *,
+        dry_run: bool = False,
+        use_client_model: bool = False,
+        **given: Any,  # noqa: ANN401 - as the verb has them
+    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
+        def opened() -> tuple[Door, dict[str, Any]]:
+            arguments = verb.from_outside(verb.bound((), given), projects.home.folder)
+            return projects.opened(project, own_model=use_client_model), arguments
+
+        def foreseen() -> Estimate:
+            door, arguments = opened()
+            return door.estimated(verb, arguments)
+
+        async def work(hear: Listener) -> dict[str, Any]:
+            door, arguments = opened()
+            return {"done": True, "project": project, **as_data(await door.do_async(verb, arguments, hear))}
+
+        if dry_run:
+            return await done(lambda: asyncio.to_thread(lambda: as_data(foreseen())))
+        return await asked(ctx, project, work, lambda: asyncio.to_thread(foreseen))
+
+    by_us = {"project": ProjectName, "ctx": Context[Any, Any]}
+    return _shown(tool, verb, by_us, {"dry_run": DryRunWanted, "use_client_model": OwnModelWanted})
+
+
+def _shown(
+    tool: Callable[..., Awaitable[Any]], verb: Verb, before: Mapping[str, Any], flags: Mapping[str, Any] | None = None
+) -> Callable[..., Awaitable[Any]]:
+    """A tool with the signature that a client is shown: what is ours, the verb's arguments, and flags that are off."""
+    kind = inspect.Parameter.KEYWORD_ONLY
     own = [one for one in verb.signature.parameters.values() if not _is_owners(one.annotation)]
-    taken = [*([named] if verb.of_project else []), *(one.replace(kind=one.KEYWORD_ONLY) for one in own)]
-    tool.__signature__ = inspect.Signature(taken, return_annotation=str)  # type: ignore[attr-defined] # as above
-    tool.__annotations__ = {one.name: one.annotation for one in taken} | {"return": str}
+    taken = [inspect.Parameter(name, kind, annotation=one) for name, one in before.items()]
+    taken += [one.replace(kind=kind) for one in own]
+    taken += [inspect.Parameter(name, kind, annotation=one, default=False) for name, one in (flags or {}).items()]
+    tool.__signature__ = inspect.Signature(taken, return_annotation=Any)  # type: ignore[attr-defined] # what `mcp` reads
+    tool.__annotations__ = {one.name: one.annotation for one in taken} | {"return": Any}
     tool.__name__ = verb.name
     return tool
 

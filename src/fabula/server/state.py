@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fabula.app.writing import Options
 from fabula.project.trust import state_home
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.conversing import Conversing
-    from fabula.server.runs.record import Order, Run
+    from fabula.server.runs.record import Run
     from fabula.verbs.home import Home
 
 
@@ -57,14 +57,14 @@ class StudioState:
             known = self._conversations[project] = Conversations(workspace, self.options, shared=shared)
         return known
 
-    async def start(self, project: str, order: Order) -> Run:
-        """Begin a run, or queue it; a conversation that still holds the project lets go of it first.
+    async def start(self, project: str, verb: str, arguments: Mapping[str, Any]) -> Run:
+        """Begin a run of a verb, or queue it; a conversation that still holds the project lets go of it first.
 
         Raises:
             FabulaError: see `Runs.start`.
         """
         await self.conversations(project).let_go()
-        return self.runs.start(project, order)
+        return self.runs.start(project, verb, arguments)
 
     async def again(self, project: str, run: str, *, anew: bool = False) -> Run:
         """Do the same again as a run, or write `anew` what stands; as `start`.

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
@@ -33,23 +34,45 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.remembering import remembered
+from fabula.engine.events import Event
+from fabula.engine.folders import is_path
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Mapping
+    from pathlib import Path
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "DELETE"]
+OnEvent: TypeAlias = Callable[[Event], object]
+HEARS: Final = "on_event"
+"""The argument of a method that takes long: what hears what happens in it."""
 LONGEST_NAME: Final = 300
 LONG: Final = 10_000  # characters of a note or a reason
 ArtefactName: TypeAlias = Annotated[
     str, Field(max_length=LONGEST_NAME, description="The artefact: its name, or its file.", examples=["exposition"])
 ]
+ModelName: TypeAlias = Annotated[
+    str, Field(max_length=500, description="The model of all roles; empty: as the project says.")
+]
+MostTokens: TypeAlias = Annotated[int | None, Field(ge=0, le=10**12, description="Most prompt and reply tokens.")]
+MostDollars: TypeAlias = Annotated[
+    float | None, Field(ge=0, le=10**9, allow_inf_nan=False, description="Most US dollars.", examples=[2.5])
+]
+_OTHER: Final = object()
+OtherProject: TypeAlias = Annotated[
+    str, Field(max_length=LONGEST_NAME, description="Another project: its name, or its folder at home."), _OTHER
+]
+OtherProjects: TypeAlias = Annotated[
+    Sequence[str], Field(max_length=50, description="Other projects: their names, or their folders at home."), _OTHER
+]
 _IN_PATH: Final = re.compile(r"\{(\w+)(?::path)?\}")
+_METHODS: Final = ("system", "evaluator")  # arguments that may name a folder of code, for who is at home
 _DOORS: Final = ("doors", "home")  # modules here that open on the verbs, and are none
 
 
@@ -95,6 +118,7 @@ class Verb:
         tag: the group that the reference of HTTP shows it in.
         command: of `fabula`, whose document with `--json` is the verb's result; empty for none.
         changes: whether it changes anything.
+        long: it asks models, or takes long for another reason: HTTP makes a run of it, Python tells what happens in it.
     """
 
     function: Callable[..., Awaitable[Any]]
@@ -103,6 +127,7 @@ class Verb:
     tag: str
     command: str
     changes: bool
+    long: bool = False
 
     @property
     def name(self) -> str:
@@ -148,7 +173,8 @@ class Verb:
         hints = get_type_hints(self.function)
         own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         taken = [one.replace(annotation=hints[one.name]) for one in self.signature.parameters.values()]
-        return self.signature.replace(parameters=[own, *taken])
+        hears = inspect.Parameter(HEARS, inspect.Parameter.KEYWORD_ONLY, default=None, annotation="OnEvent | None")
+        return self.signature.replace(parameters=[own, *taken, *([hears] if self.long else [])])
 
     @property
     def result(self) -> Any:  # noqa: ANN401 - a class
@@ -174,6 +200,38 @@ class Verb:
         made.model_rebuild(force=True)
         return made  # type: ignore[no-any-return] # as above
 
+    def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments as HTTP takes them, those that were left out with their defaults.
+
+        Raises:
+            UsageError: one is not known, or its value does not fit.
+        """
+        try:
+            found = (self.body or Body).model_validate(dict(arguments))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = " ".join(str(part) for part in first["loc"])
+            raise UsageError(f"`{self.name}` cannot be done as asked; {where}: {first['msg']}.") from None
+        return {name: getattr(found, name) for name in type(found).model_fields}
+
+    def from_outside(self, arguments: Mapping[str, Any], folder: Callable[[str], Path]) -> dict[str, Any]:
+        """Arguments that a program elsewhere has given, with the `folder` of each other project that they name.
+
+        Raises:
+            UsageError: one names a folder of code, which is not run for who is elsewhere.
+            FabulaError: there is no such project.
+        """
+        for name in _METHODS:
+            if is_path(said := arguments.get(name) or ""):
+                raise UsageError(f"{said!r} is a folder of code, which is not run from here. Name an installed {name}.")
+        given = dict(arguments)
+        for one in self.signature.parameters.values():
+            if _OTHER in getattr(one.annotation, "__metadata__", ()) and (said := given.get(one.name)):
+                named = [said] if isinstance(said, str) else list(dict.fromkeys(said))
+                folders = [str(folder(name)) for name in named]
+                given[one.name] = folders[0] if isinstance(said, str) else folders
+        return given
+
     def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by their names, those that were left out with their defaults.
 
@@ -189,12 +247,18 @@ class Verb:
 
 
 def verb(
-    method: Method, path: str, tag: str = "decisions", *, command: str = "", changes: bool = True
+    method: Method,
+    path: str,
+    tag: str = "decisions",
+    *,
+    command: str = "",
+    changes: bool = True,
+    long: bool = False,
 ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Awaitable[T]]]:
     """Make a function a verb that every door opens on; the function itself stays as it is."""
 
     def known(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-        vars(function)["verb"] = Verb(function, method, path, tag, command, changes and method != "GET")
+        vars(function)["verb"] = Verb(function, method, path, tag, command, changes and method != "GET", long)
         return function
 
     return known
@@ -207,6 +271,18 @@ def every() -> dict[str, Verb]:
     functions = [one for name in names for one in vars(import_module(name)).values() if inspect.isfunction(one)]
     found = {one.__name__: vars(one)["verb"] for one in functions if "verb" in vars(one)}
     return dict(sorted(found.items()))
+
+
+def long_verb(name: str) -> Verb:
+    """The verb of that name, which takes long.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    known = {verb.name: verb for verb in every().values() if verb.long}
+    if name not in known:
+        raise UnknownNameError("verb that takes long", name, known)
+    return known[name]
 
 
 def as_data(result: object) -> Any:  # noqa: ANN401 - JSON data

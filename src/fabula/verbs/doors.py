@@ -9,22 +9,44 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from fabula.verbs.base import every
+from fabula.verbs.base import HEARS, every, long_verb
 
 if TYPE_CHECKING:
-    from fabula.verbs.base import Verb
+    from fabula.app.bills import Estimate
+    from fabula.verbs.base import OnEvent, Verb
 
 
 class Door:
     """What does verbs. Each waits for its result; `VERB_async` is the same, to be awaited."""
 
-    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
-        """What a verb gives for its arguments; each door has its own way."""
+    def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - what the verb gives
+        """What a verb gives for its arguments; each door has its own way. `on_event` hears what happens."""
         raise NotImplementedError
+
+    async def do_async(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - as above
+        """The same, to be awaited."""
+        return await asyncio.to_thread(self.do, verb, arguments, on_event)
 
 
 class Verbs(Door):
     """What can be done with a project."""
+
+    def estimated(self, verb: Verb, arguments: dict[str, Any]) -> Estimate:
+        """What a verb that takes long would ask, with these arguments."""
+        raise NotImplementedError
+
+    def dry_run(self, verb: str, **arguments: Any) -> Estimate:  # noqa: ANN401 - as the verb has them
+        """What a verb that takes long would ask and cost: `dry_run("check", model="...")`. Nobody is asked.
+
+        Raises:
+            FabulaError: what stands in its way.
+        """
+        found = long_verb(verb)
+        return self.estimated(found, found.bound((), arguments))
+
+    async def dry_run_async(self, verb: str, **arguments: Any) -> Estimate:  # noqa: ANN401 - as above
+        """The same, to be awaited."""
+        return await asyncio.to_thread(self.dry_run, verb, **arguments)
 
 
 class ShelfVerbs(Door):
@@ -35,10 +57,12 @@ def _methods(verb: Verb) -> None:
     """Give every door a verb, and the same to be awaited."""
 
     def blocking(self: Door, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb has them
-        return self.do(verb, verb.bound(args, kwargs))
+        on_event = kwargs.pop(HEARS, None) if verb.long else None
+        return self.do(verb, verb.bound(args, kwargs), on_event)
 
     async def awaited(self: Door, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb has them
-        return await asyncio.to_thread(self.do, verb, verb.bound(args, kwargs))
+        on_event = kwargs.pop(HEARS, None) if verb.long else None
+        return await self.do_async(verb, verb.bound(args, kwargs), on_event)
 
     owner = Verbs if verb.of_project else ShelfVerbs
     for method, name in ((blocking, verb.name), (awaited, f"{verb.name}_async")):

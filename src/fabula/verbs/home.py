@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from fabula.app.asking import ForeseenError
 from fabula.app.calling import waited_for
 from fabula.app.shelf import Shelf
 from fabula.app.sources import read_story
 from fabula.app.workspace import Workspace
+from fabula.base.errors import UsageError
 from fabula.project import folder as folders
 from fabula.verbs.doors import ShelfVerbs, Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fabula.app.bills import Estimate
+    from fabula.engine.events import Event, Listener
     from fabula.story import Brief, Story
-    from fabula.verbs.base import Verb
+    from fabula.verbs.base import OnEvent, Verb
 
 
 class Project(Workspace, Verbs):
@@ -46,13 +51,40 @@ class Project(Workspace, Verbs):
         folders.Project.create(Path(folder), brief, dict(settings or {}))
         return cls(Path(folder))
 
-    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
-        """What a verb gives for its arguments, each by its name.
+    def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - what the verb gives
+        """What a verb gives for its arguments, each by its name. What takes long can be interrupted, and gone on with.
 
         Raises:
             FabulaError: any of its kinds.
         """
-        return _done(verb, self, arguments)
+        return waited_for(self._done(verb, arguments, on_event), asyncio.run)
+
+    async def do_async(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - as above
+        """The same, to be awaited; what takes long is done in the caller's loop, and can be cancelled."""
+        if verb.long:
+            return await self._done(verb, arguments, on_event)
+        return await super().do_async(verb, arguments, on_event)
+
+    def estimated(self, verb: Verb, arguments: dict[str, Any]) -> Estimate:
+        """What a verb that takes long would ask, with these arguments. Nobody is asked, and nothing is written.
+
+        Raises:
+            FabulaError: what stands in its way.
+        """
+        door = copy(self)
+        door.only_foresees = True
+        try:
+            door.do(verb, arguments)
+        except ForeseenError as found:
+            return found.estimate
+        raise UsageError(f"`{verb.name}` cannot say what it would ask.")
+
+    async def _done(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None) -> Any:  # noqa: ANN401 - as above
+        door = self
+        if on_event is not None:
+            door = copy(self)
+            door.listeners = (*self.listeners, _heard(on_event))
+        return await verb.function(door, **arguments)
 
 
 class Home(Shelf, ShelfVerbs):
@@ -81,20 +113,24 @@ class Home(Shelf, ShelfVerbs):
         """
         return self[name]
 
-    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
+    def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401, ARG002 - what the verb gives
         """What a verb gives for its arguments, each by its name.
 
         Raises:
             FabulaError: any of its kinds.
         """
-        return _done(verb, self, arguments)
+
+        async def done() -> Any:  # noqa: ANN401 - as above
+            return await verb.function(self, **arguments)
+
+        return waited_for(done(), asyncio.run)
 
 
-def _done(verb: Verb, opened: Workspace | Shelf, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - as above
-    async def done() -> Any:  # noqa: ANN401 - as above
-        return await verb.function(opened, **arguments)
+def _heard(on_event: OnEvent) -> Listener:
+    def heard(event: Event) -> None:
+        on_event(event)
 
-    return waited_for(done(), asyncio.run)
+    return heard
 
 
 def read(path: str | Path) -> Project | Story:

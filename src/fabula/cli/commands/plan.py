@@ -98,7 +98,7 @@ def plan(
         return
     out = place_named(common, sources.out, "--out")
     project, settings = _project(replace(sources, out=out), choices, terminal)
-    session = Session(terminal, project, settings, limits, "plan")
+    session = Session(terminal, project, settings, limits, "make_plan")
     silent = common.quiet or limits.frozen
     _report(
         session, _made(session, None if silent else asyncio.run(dry_run_plan_in(project, settings, session.looking)))

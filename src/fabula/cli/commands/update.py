@@ -11,7 +11,7 @@ import typer
 from fabula.app.beginning import check
 from fabula.app.bills import Estimate
 from fabula.app.standing import not_obeyed
-from fabula.app.writing import fitting
+from fabula.app.writing import chosen_to_fit, old_texts
 from fabula.base.errors import UsageError
 from fabula.cli.asked import settings_for
 from fabula.cli.bill import calls_table, changes_list
@@ -21,11 +21,9 @@ from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
-    from fabula.project.folder import Change, Project
+    from fabula.project.folder import Change
 
 
 @bundled
@@ -53,9 +51,9 @@ def update(
     if only and not revise:
         raise UsageError("--only goes with --revise: it names the texts that are revised to fit.")
     expected, changes = session.dry_run()
-    old = _old_texts(project, expected, changes)
+    old = old_texts(project, expected, changes)
     if revise:
-        session.fit = _chosen(project, old, only or ())
+        session.fit = chosen_to_fit(project, old, only or ())
         expected, changes = session.dry_run()
     _show_plan(session, expected, changes)
     said = "n" if limits.dry_run else "y"
@@ -72,28 +70,6 @@ def update(
     again = f"`fabula update {near(project.folder)} --yes`"
     announced = None if yes else lambda: session.announced(expected, again, exact=True)
     session.report(session.run(expected, announced))
-
-
-def _old_texts(project: Project, expected: DryRun, changes: list[Change]) -> list[str]:
-    """What can be revised to fit instead of being written anew; the author's own changes are not among it."""
-    changed = {change.path for change in changes}
-    with project.journal as journal:
-        return [path for path in fitting(journal, expected) if path not in changed]
-
-
-def _chosen(project: Project, old: list[str], only: Sequence[str]) -> list[str]:
-    """The texts that `--revise` and `--only` name."""
-    with project.journal as journal:
-        named = [project.artefact(journal, name) for name in only]
-        for path in named:
-            if path not in old:
-                override = journal.decisions.override(path)
-                why = f"it is {override[1]}, so it stays as it is" if override else "it would not be written anew"
-                raise UsageError(
-                    f"{path} cannot be revised to fit: {why}. `fabula text retake {path} --note TEXT` revises it your "
-                    f"way."
-                )
-    return [path for path in old if not named or path in named]
 
 
 def _show_plan(session: Session, expected: DryRun, changes: list[Change]) -> None:

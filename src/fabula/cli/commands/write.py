@@ -13,6 +13,7 @@ import typer
 
 from fabula.app.beginning import check, with_usual_system
 from fabula.app.bills import Estimate, amount
+from fabula.app.learned import with_learned
 from fabula.app.standing import not_obeyed, too_weak
 from fabula.app.writing import anew, check_prices
 from fabula.base.errors import BudgetError, UnknownNameError, UsageError, WrittenBeforeError
@@ -28,7 +29,6 @@ from fabula.engine.journal import spent_by_role
 from fabula.engine.roles import role_key
 from fabula.models.base import NOTHING_USED
 from fabula.project.folder import MAX_FILE, Project
-from fabula.project.learned import learned_for, without_learned
 from fabula.project.settings import Settings, difference
 from fabula.project.trust import Trust
 from fabula.story import MAX_BRIEF_BYTES, Brief, plain
@@ -290,27 +290,13 @@ class _New:
 
     def _with_learned(self, settings: Settings, *, begun: bool) -> Settings:
         """The settings with what was learned from the author; unasked, only as a project begins."""
-        environ = self.terminal.environ
-        if begun and self.learned is None:
-            return settings
-        if self.learned is not None:
-            settings = without_learned(settings, environ)
-        if self.learned is False:
-            return settings
-        found = learned_for(settings, system_of(settings).roles, environ)
-        if found is None and self.learned:
-            raise UsageError(
-                f"There is nothing learned that {settings.system} could write with on {settings.model}. `fabula learn "
-                "--status` says what was learned, for which model, and whether it is in use."
+        settings, learned = with_learned(settings, self.terminal.environ, begun=begun, wanted=self.learned)
+        if learned is not None:
+            self.terminal.advise(
+                f"Writes with what it learned from you ({counted(learned.pairs, 'pair')}, {learned.made}); "
+                "`--no-learned` does without, `fabula learn --forget` removes it."
             )
-        if found is None:
-            return settings
-        learned, adapters = found
-        self.terminal.advise(
-            f"Writes with what it learned from you ({counted(learned.pairs, 'pair')}, {learned.made}); `--no-learned` "
-            "does without, `fabula learn --forget` removes it."
-        )
-        return settings.with_({"adapters": adapters})
+        return settings
 
     def _check(self, settings: Settings) -> None:
         check(settings, self.terminal.environ)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Query
+from fastapi.responses import Response
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, read_text, write_atomically
 from fabula.models.answer_files import ANSWER, LARGEST, PROMPT
 from fabula.server.api.depends import ProjectName, RunsDep, StateDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.wire import Answer, Messages, Prompt, Prompts, RunEvents, RunList
-from fabula.server.runs.record import Order, Run  # noqa: TC001 - FastAPI reads them
+from fabula.server.runs.record import Run  # noqa: TC001 - FastAPI reads it
 from fabula.story import plain
+from fabula.verbs.base import every
 
 if TYPE_CHECKING:
     from fabula.server.runs.children import Runs
@@ -22,18 +26,13 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["runs"])
 
 _MOST: Final = 200
+_RESULT: Final[Any] = reduce(or_, dict.fromkeys(one.result for one in every().values() if one.long))
 
 
 @router.get("/projects/{project}/runs", summary="The runs of a project")
 async def runs(project: ProjectName, runs: RunsDep, most: Annotated[int, Query(ge=1, le=_MOST)] = 50) -> RunList:
     """The newest first; the logs of old ones are removed."""
     return RunList(runs=(await asyncio.to_thread(runs.of, project))[:most])
-
-
-@router.post("/projects/{project}/runs", summary="Start a run", status_code=201)
-async def start(project: ProjectName, order: Order, state: StateDep) -> Run:
-    """It is queued where one is at work in the project."""
-    return await state.start(project, order)
 
 
 @router.get("/projects/{project}/runs/{run}", summary="One run")
@@ -49,6 +48,12 @@ async def events(project: ProjectName, run: str, runs: RunsDep) -> RunEvents:
     return RunEvents(after=after, events=found)
 
 
+@router.get("/projects/{project}/runs/{run}/result", summary="What a run has come to", response_model=_RESULT)
+async def result(project: ProjectName, run: str, runs: RunsDep) -> Response:
+    """What its verb gives, once it is finished."""
+    return Response(await asyncio.to_thread(runs.result, project, run), media_type="application/json")
+
+
 @router.get("/projects/{project}/runs/{run}/messages", summary="What a run has said")
 async def messages(project: ProjectName, run: str, runs: RunsDep) -> Messages:
     """The last lines that its command printed beside its result."""
@@ -62,7 +67,7 @@ async def stop(project: ProjectName, run: str, runs: RunsDep) -> Run:
     return runs.stop(project, run)
 
 
-@router.post("/projects/{project}/runs/{run}/again", summary="Go on with a run", status_code=201)
+@router.post("/projects/{project}/runs/{run}/again", summary="Go on with a run", status_code=202)
 async def again(project: ProjectName, run: str, state: StateDep) -> Run:
     """The same again, as a new run: what is kept is not asked again."""
     return await state.again(project, run)

@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from fabula.server.api.depends import ShelfDep, WorkspaceDep
+from fabula.app.bills import Estimate
+from fabula.server.api.depends import ProjectName, ShelfDep, StateDep, WorkspaceDep
+from fabula.server.runs.record import Run
 from fabula.verbs.base import File, adapter, every
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fabula.server.state import StudioState
     from fabula.verbs.base import Verb
     from fabula.verbs.doors import Door
+    from fabula.verbs.home import Home, Project
 
 router = APIRouter()
 
@@ -31,11 +35,10 @@ _NONE = inspect.Parameter.empty
 
 
 def _handler(verb: Verb) -> Callable[..., Response]:
-    """What answers a request, with the signature that FastAPI reads; in a thread, since verbs read and write files."""
+    """What does a verb for a request; in a thread, since verbs read and write files."""
 
-    def answered(*, opened: Door, request: Request, body: Any = None, **given: Any) -> Response:  # noqa: ANN401 - as the verb has them
-        sent = {} if body is None else {name: getattr(body, name) for name in type(body).model_fields}
-        made = opened.do(verb, verb.bound((), {**given, **sent}))
+    def answered(*, opened: Door, shelf: Home, request: Request, body: Any = None, **given: Any) -> Response:  # noqa: ANN401 - as the verb has them
+        made = opened.do(verb, _asked(verb, shelf, body, given))
         if isinstance(made, File):
             about = {"content-disposition": f'attachment; filename="{made.name}"', ABOUT: json.dumps(made.about())}
             return Response(made.content, media_type=guess_type(made.name)[0], headers=about)
@@ -46,28 +49,81 @@ def _handler(verb: Verb) -> Callable[..., Response]:
             return Response(status_code=304, headers=headers)
         return Response(content, media_type="application/json", headers=headers)
 
+    door = WorkspaceDep if verb.of_project else ShelfDep
+    return _with_signature(answered, verb, {"opened": door, "shelf": ShelfDep, "request": Request})
+
+
+def _beginner(verb: Verb) -> Callable[..., Any]:
+    """What makes a run of a verb that takes long."""
+
+    async def begun(*, project: str, state: StudioState, body: Any = None, **given: Any) -> Run:  # noqa: ANN401 - as the verb has them
+        return await state.start(project, verb.name, given | _fields(body))
+
+    return _with_signature(begun, verb, {"project": ProjectName, "state": StateDep})
+
+
+def _foreteller(verb: Verb) -> Callable[..., Estimate]:
+    """What says what a verb that takes long would ask."""
+
+    def foretold(*, opened: Project, shelf: Home, body: Any = None, **given: Any) -> Estimate:  # noqa: ANN401 - as the verb has them
+        return opened.estimated(verb, _asked(verb, shelf, body, given))
+
+    return _with_signature(foretold, verb, {"opened": WorkspaceDep, "shelf": ShelfDep})
+
+
+def _asked(verb: Verb, shelf: Home, body: Any, given: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - a body of a verb's
+    return verb.from_outside(verb.bound((), given | _fields(body)), shelf.folder)
+
+
+def _fields(body: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
+    return {} if body is None else {name: getattr(body, name) for name in type(body).model_fields}
+
+
+def _with_signature(handler: Callable[..., Any], verb: Verb, by_us: dict[str, Any]) -> Callable[..., Any]:
+    """A handler with the signature that FastAPI reads: what is `by_us`, and the verb's arguments."""
     named = verb.signature.parameters.values()
-    parameters: list[tuple[str, Any, Any]] = [
-        ("opened", WorkspaceDep if verb.of_project else ShelfDep, _NONE),
-        ("request", Request, _NONE),
-    ]
+    parameters: list[tuple[str, Any, Any]] = [(name, kind, _NONE) for name, kind in by_us.items()]
     if verb.body is not None:
         needed = any(one.is_required() for one in verb.body.model_fields.values())
         parameters += [(one.name, one.annotation, _NONE) for one in named if one.name in verb.in_path]
         parameters.append(("body", verb.body, _NONE if needed else None))
     else:
         parameters += [(one.name, one.annotation, _NONE if one.name in verb.in_path else one.default) for one in named]
-    answered.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # what FastAPI reads
+    handler.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # what FastAPI reads
         [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
             for name, kind, default in parameters
         ]
     )
-    answered.__name__, answered.__doc__ = verb.name, verb.description
-    return answered
+    handler.__name__, handler.__doc__ = verb.name, verb.description
+    return handler
 
 
 for _verb in every().values():
+    if _verb.long:
+        router.add_api_route(
+            _verb.address,
+            _beginner(_verb),
+            methods=[_verb.method],
+            name=_verb.name,
+            status_code=202,
+            response_model=Run,
+            response_description=f"The run; its result is `{_verb.result.__name__}`.",
+            summary=_verb.summary,
+            description=_verb.description,
+            tags=[_verb.tag],
+        )
+        router.add_api_route(
+            f"{_verb.address}/estimate",
+            _foreteller(_verb),
+            methods=["POST"],
+            name=f"{_verb.name}_estimate",
+            response_model=Estimate,
+            summary=f"What it would ask: {_verb.summary[:1].lower()}{_verb.summary[1:]}",
+            description="Nobody is asked, and nothing is written.",
+            tags=[_verb.tag],
+        )
+        continue
     _file = issubclass(_verb.result, File)
     _said: dict[int | str, dict[str, Any]] = {
         200: {

@@ -7,6 +7,7 @@ killed while a story is written, and the next one goes on watching. That a proce
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import stat
@@ -19,13 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
-from fabula.base.files import BEGUN_BY, PRIVATE, STUDIO, holder, inside, make_folder, read_text
+from fabula.base.files import BEGUN_BY, PRIVATE, STUDIO, holder, inside, make_folder, read_bytes, read_text
 from fabula.base.locks import lock
 from fabula.engine.event_log import VARIABLE
 from fabula.project.trust import Trust, TrustError, acts_in
 from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
 from fabula.server.runs.looking import again_and_again
-from fabula.server.runs.record import NAME, RUNS, Order, Run, Tally, arguments, forget_old, new_name, read_run, runs_in
+from fabula.server.runs.record import NAME, RUNS, Run, Tally, forget_old, new_name, read_run, runs_in
+from fabula.verbs.base import long_verb
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -49,6 +51,7 @@ _RESCAN: Final = 2.0  # and at the projects' folders, for runs that another serv
 _HARDER: Final = 3.0  # seconds after which a process that was asked to stop is killed
 _YOUNG: Final = 20.0  # seconds within which a process may not have locked its log yet
 _MOST_QUEUED: Final = 50
+_LARGEST: Final = 20_000_000  # bytes of a result
 _MESSAGES, _OUTPUT = "messages.txt", "output.json"
 _TAIL: Final = 2_000  # letters of a process's last messages that are shown
 _KILLED: Final = (
@@ -123,27 +126,28 @@ class Runs:
 
     # asking for runs ------------------------------------------------------------------------------------------------
 
-    def start(self, project: str, order: Order) -> Run:
-        """Begin a run, or queue it behind the one that is at work in its project.
+    def start(self, project: str, verb: str, arguments: Mapping[str, Any] | None = None) -> Run:
+        """Begin a run of a verb, or queue it behind the one that is at work in its project.
 
         Raises:
-            UsageError: the order does not hold, too many runs wait, or the folder of runs lies elsewhere.
-            FabulaError: there is no such project, or nothing can be written in it.
+            UsageError: an argument does not hold, too many runs wait, or the folder of runs lies elsewhere.
+            FabulaError: there is no such verb or project, or nothing can be written in it.
         """
         folder = self._folder(project)
         inside(folder, RUNS)
-        self.command_line(order, folder)
+        given = long_verb(verb).checked(arguments or {})
+        long_verb(verb).from_outside(given, self._folder)
         if sum(child.run.state == "queued" for child in self._open.values()) >= _MOST_QUEUED:
             raise UsageError(f"{_MOST_QUEUED} runs wait already. Stop some of them, or wait.")
         now = self.clock()
         name = new_name(now)
-        run = Run(id=name, order=order, created=now, pid=os.getpid())
+        run = Run(id=name, verb=verb, arguments=given, created=now, pid=os.getpid())
         child = Child((str(folder), name), run)
         run.save(self._place(child.source))
         self._known.add(child.source)
         self._begun.add(child.source)
         self._open[child.source] = child
-        self.feed.tell("run_queued", *child.source, kind=order.kind)
+        self.feed.tell("run_queued", *child.source, kind=verb)
         self._begin_next(str(folder))
         return run
 
@@ -159,7 +163,19 @@ class Runs:
             raise UsageError(f"The run {name} has not ended yet.")
         if (str(folder), name) not in self._begun:
             _check_record(run, folder)
-        return self.start(project, run.order.model_copy(update={"anew": True}) if anew else run.order)
+        return self.start(project, run.verb, {**run.arguments, **({"anew": True} if anew else {})})
+
+    def result(self, project: str, name: str) -> bytes:
+        """What a run's verb gave, as JSON.
+
+        Raises:
+            UsageError: it is not finished, or did not come to a result.
+            UnknownNameError: there is no such run.
+        """
+        run = self.get(project, name)
+        if run.state != "finished":
+            raise UsageError(f"The run {name} has no result: it is {run.state}.")
+        return read_bytes(self._place((str(self._folder(project)), name)) / _OUTPUT, _LARGEST, links=False)
 
     def stop(self, project: str, name: str) -> Run:
         """Have a run end: within a second, as a person would with Ctrl-C; the second time at once.
@@ -299,7 +315,9 @@ class Runs:
     def _begin(self, child: Child) -> None:
         run, place = child.run, self._place(child.source)
         try:
-            line = [*self.command, *self.command_line(run.order, place.parents[2])]
+            verb = long_verb(run.verb)
+            given = verb.from_outside(verb.checked(run.arguments), self._folder)
+            line = [*self.command, "do", run.verb, str(place.parents[2]), json.dumps(given), "--json"]
             make_folder(place, mode=0o700)
             with (
                 open(place / _MESSAGES, "wb", opener=_private) as messages,
@@ -322,16 +340,7 @@ class Runs:
         run.state, run.started, run.pid = "running", self.clock(), child.process.pid
         with suppress(FabulaError):  # a full disk; the process says so itself
             run.save(place)
-        self.feed.tell("run_begun", *child.source, kind=run.order.kind)
-
-    def command_line(self, order: Order, folder: Path) -> list[str]:
-        """The words of the command that does what is asked for the project in `folder`, behind this program's own.
-
-        Raises:
-            FabulaError: the order does not hold, or another project that it names is not there.
-        """
-        against = self._folder(order.against) if order.against else None
-        return arguments(order, folder, against, [self._folder(name) for name in dict.fromkeys(order.beside)])
+        self.feed.tell("run_begun", *child.source, kind=run.verb)
 
     # finding them again ---------------------------------------------------------------------------------------------
 
@@ -367,7 +376,7 @@ class Runs:
             for event in events_in(self.feed.log_of(source), self.feed.taken_in(source)):
                 run.hear(event)
             if run.terminal:
-                self.feed.tell("run_begun", *source, kind=run.order.kind)
+                self.feed.tell("run_begun", *source, kind=run.verb)
         elif run.pid is None or not _exists(run.pid) or run.pid == os.getpid():
             self._settle_unbegun(child)
 
@@ -392,10 +401,8 @@ def _check_record(run: Run, folder: Path) -> None:
     Raises:
         UsageError: it would.
     """
-    order = run.order
-    said = {"model": order.model, "system": order.system, "evaluator": order.evaluator, "base": order.base}
     try:
-        Trust().check(folder / "fabula.toml", acts_in(said, folder))
+        Trust().check(folder / "fabula.toml", acts_in(run.arguments, folder))
     except TrustError as error:
         what = "; ".join(str(act)[:300] for act in error.acts)
         raise UsageError(

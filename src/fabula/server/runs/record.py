@@ -8,24 +8,17 @@ import secrets
 import shutil
 import time
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fabula.app.checking import model_of
-from fabula.app.planning import SOURCE
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import PRIVATE, inside, make_folder, read_text, write_atomically
-from fabula.craft.length import parse_range
-from fabula.engine.folders import is_path
-from fabula.evaluators import evaluators
-from fabula.project.folder import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Iterator
+    from pathlib import Path
 
-Kind: TypeAlias = Literal["write", "update", "rewrite", "plan", "check", "evaluate", "judge", "rank", "learn"]
 State: TypeAlias = Literal["queued", "running", "waits", "finished", "stopped", "failed", "killed"]
 
 NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
@@ -38,64 +31,6 @@ _LARGEST: Final = 1_000_000
 _MOST_KEPT: Final = 30  # runs of a project whose logs are kept
 _MOST: Final = 2**53  # of anything that is counted
 _MOST_FILES: Final = 100  # files that are waited for, as they are shown
-
-
-class Limits(BaseModel):
-    """What a run may spend; nothing sets no bound but the project's own."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    tokens: int | None = Field(default=None, ge=0, le=10**12, description="Most prompt and reply tokens.")
-    usd: float | None = Field(default=None, ge=0, le=10**9, description="Most US dollars.")
-
-
-class Order(BaseModel):
-    """What is to be done: a command, with the options that make sense for one without a terminal."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, json_schema_extra={"examples": [{"kind": "update", "budget": {"usd": 2.5}}]}
-    )
-
-    kind: Kind = Field(default="write", description="The command.")
-    model: str = Field(default="", max_length=500, description="The model of all roles; empty: as the project says.")
-    words: str = Field(
-        default="", max_length=50, description="Length of the story, as 3000-4000; for `write` and `plan`."
-    )
-    system: str = Field(default="", max_length=200, description="The writing system by name; for `write` and `plan`.")
-    approve: Literal["", "plans", "all"] = Field(
-        default="", description="Wait for approval of the plan, or of every text; for `write` and `update`."
-    )
-    anew: bool = Field(
-        default=False,
-        description="For `write`: write again what stands, where other settings than before want that. For `rewrite`: "
-        "take the new passage, however long it is.",
-    )
-    revise: bool = Field(
-        default=False, description="Revise old texts to fit, instead of writing them anew; for `update`."
-    )
-    only: list[str] = Field(default=[], max_length=1000, description="With `revise`: these artefacts alone.")
-    artefact: str = Field(default="", max_length=500, description="For `rewrite`: the text.")
-    passage: str = Field(
-        default="",
-        pattern=r"^([1-9]\d{0,6}-[1-9]\d{0,6})?$",
-        description="For `rewrite`: its first and last character, from 1, as 120-480.",
-    )
-    note: str = Field(default="", max_length=10_000, description="For `rewrite`: what should become of the passage.")
-    evaluator: str = Field(default="", max_length=200, description="For `evaluate`: which one.")
-    against: str = Field(default="", max_length=200, description="For `judge`: the other project's name.")
-    beside: list[Annotated[str, Field(max_length=200)]] = Field(
-        default=[],
-        max_length=50,
-        description="Other projects: their stories are ranked or measured too, or their choices are learned from.",
-    )
-    base: str = Field(default="", max_length=500, description="For `learn`: the model that is tuned.")
-    quick: bool | None = Field(
-        default=None, description="For `learn`: one training, or with false six; null: as many as are useful."
-    )
-    use_anyway: bool = Field(
-        default=False, description="For `learn`: write with what was learned although it is not shown to be better."
-    )
-    budget: Limits = Limits()
 
 
 class Tally(BaseModel):
@@ -139,7 +74,8 @@ class Run(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False)
 
     id: str
-    order: Order
+    verb: str = Field(description="What is done: a verb that takes long.")
+    arguments: dict[str, Any] = Field(default={}, description="Of the verb, by name.")
     state: State = "queued"
     created: float = Field(default=0.0, description="Seconds since 1970, as all times here.")
     started: float | None = None
@@ -231,94 +167,6 @@ def read_run(folder: Path) -> Run | None:
     except (FabulaError, ValidationError):
         return None
     return run if run.id == folder.name else None
-
-
-def arguments(order: Order, folder: Path, against: Path | None = None, beside: Sequence[Path] = ()) -> list[str]:
-    """The command line that does what is asked, for a project's folder; `against` and `beside` are those of others.
-
-    Raises:
-        UsageError: options do not go together.
-    """
-    caps = [
-        *([f"--budget-tokens={order.budget.tokens}"] if order.budget.tokens is not None else []),
-        *([f"--budget-usd={order.budget.usd}"] if order.budget.usd is not None else []),
-    ]
-    given = {name: value for name in _OPTIONS if (value := getattr(order, name)) != Order.model_fields[name].default}
-    stray = [name for name in given if name not in _OF_KIND[order.kind]]
-    if stray:
-        raise UsageError(f"`{order.kind}` takes no {' and no '.join(stray)}. Leave that out.")
-    if order.words:
-        parse_range(order.words)
-    for what, name in (("system", order.system), ("evaluator", order.evaluator)):
-        if is_path(name):
-            raise UsageError(f"{name!r} is a folder of code, which is not run from here. Name an installed {what}.")
-    options = [f"--{name}={value}" for name, value in given.items() if isinstance(value, str) and name in _AS_TYPED]
-    options += ["--anew"] if order.anew and order.kind == "write" else []
-    options += ["--revise"] if order.revise else []
-    options += [f"--only={name}" for name in order.only]
-    if order.kind in _JUDGED and not order.model and _asks(order) and (model := model_of(Project(folder).settings)):
-        options.append(f"--model={model}")
-    return [*_words(order, str(folder), against, [str(one) for one in beside]), *options, *caps, "--json"]
-
-
-_OPTIONS: Final = (
-    *("model", "words", "system", "approve", "anew", "revise", "only"),
-    *("artefact", "passage", "note", "evaluator", "against", "beside", "base", "quick", "use_anyway"),
-)
-_AS_TYPED: Final = ("model", "words", "system", "approve", "base")
-_JUDGED: Final = ("evaluate", "judge", "rank")  # commands that know nothing of a project's model by themselves
-_OF_KIND: Final[dict[Kind, tuple[str, ...]]] = {
-    "write": ("model", "words", "system", "approve", "anew"),
-    "update": ("model", "approve", "revise", "only"),
-    "rewrite": ("artefact", "passage", "note", "anew"),
-    "plan": ("model", "words", "system"),
-    "check": ("model",),
-    "evaluate": ("model", "evaluator", "beside"),
-    "judge": ("model", "against"),
-    "rank": ("model", "beside"),
-    "learn": ("beside", "base", "quick", "use_anyway"),
-}
-
-
-def _words(order: Order, folder: str, against: Path | None, beside: Sequence[str]) -> list[str]:
-    """The command and what it is about."""
-    if order.kind == "plan":
-        source = (
-            f"--from-story={folder}/{SOURCE}" if Path(folder, SOURCE).is_file() else f"--from-brief={folder}/brief.md"
-        )
-        return ["plan", source, f"--out={folder}"]
-    if order.kind == "rewrite":
-        if not order.artefact.strip() or order.artefact.startswith("-") or not order.passage:
-            raise UsageError("Say which `artefact` and which `passage` of it, as 120-480.")
-        about = [f"--characters={order.passage}", *([f"--note={order.note}"] if order.note.strip() else [])]
-        return ["text", "rewrite", order.artefact, "-C", folder, *about, "--yes" if order.anew else "--if-alike"]
-    if order.kind in _JUDGED:
-        return [*_judged(order, folder, against, beside), f"--out={folder}/evaluation"]
-    if order.kind == "learn":
-        how = [] if order.quick is None else ["--quick" if order.quick else "--thorough"]
-        return ["learn", folder, *beside, *how, *(["--use-anyway"] if order.use_anyway else [])]
-    return [order.kind, folder, *(["--yes"] if order.kind in ("write", "update") else [])]
-
-
-def _judged(order: Order, folder: str, against: Path | None, beside: Sequence[str]) -> list[str]:
-    """The command that measures or judges stories, and which ones."""
-    if order.kind == "evaluate":
-        if not order.evaluator.strip() or order.evaluator.startswith("-"):
-            raise UsageError("Say which `evaluator`; `fabula evaluate` lists them.")
-        return ["evaluate", order.evaluator, folder, *beside]
-    if order.kind == "rank":
-        if not beside:
-            raise UsageError("Say `beside` which other projects' stories this one is ranked.")
-        return ["evaluate", "pairwise", folder, *beside, "--as-stories"]
-    if against is None:
-        raise UsageError("Say `against` which other project the story is judged.")
-    return ["evaluate", "pairwise", folder, str(against)]
-
-
-def _asks(order: Order) -> bool:
-    """Whether a model is asked; an evaluator that is not known is refused by its command, in words."""
-    evaluator = evaluators().get(order.evaluator) if order.kind == "evaluate" else None
-    return evaluator is None or bool(evaluator.roles)
 
 
 def _whole(value: object) -> int:

@@ -16,14 +16,13 @@ from fabula.base.errors import FabulaError, PausedError, kind_of
 from fabula.base.files import BEGUN_BY, inside
 from fabula.engine.event_log import EventLog
 from fabula.server.runs.feed import EVENTS, events_in
-from fabula.server.runs.record import RUNS, Order, Run, forget_old, new_name
+from fabula.server.runs.record import RUNS, Run, forget_old, new_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from fabula.engine.events import Event
-    from fabula.server.runs.record import Kind
 
 
 @dataclass
@@ -32,13 +31,13 @@ class OwnRun:
 
     Attributes:
         folder: the project's, which this process holds.
-        kind: the command.
+        verb: that the command does.
         model: of all roles, where it was typed.
         environ: holds keys, which stay out of the log.
     """
 
     folder: Path
-    kind: Kind
+    verb: str
     model: str
     environ: Mapping[str, str]
     _run: Run | None = field(default=None, init=False)
@@ -49,7 +48,7 @@ class OwnRun:
         if self.environ.get(BEGUN_BY):
             return
         now = time.time()
-        run = Run(id=new_name(now), order=Order(kind=self.kind, model=self.model), state="running", terminal=True)
+        run = Run(id=new_name(now), verb=self.verb, arguments={"model": self.model}, state="running", terminal=True)
         run.created = run.started = now
         run.pid = os.getpid()
         with suppress(FabulaError, OSError):

@@ -5,29 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 from asyncio.subprocess import DEVNULL, PIPE
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
-from pydantic import ValidationError
 
-from fabula.app.learned import LearningStands, missing_packages, put_into_use
 from fabula.app.reports import reports_in
 from fabula.base.errors import UsageError
 from fabula.evaluators import evaluators
-from fabula.project.learned import place_for
 from fabula.server.api.depends import ProjectName, RunsDep, ShelfDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.runs.record import Order
 from fabula.server.studio.rendering import page
+from fabula.server.studio.typed import number, whole_number
+from fabula.verbs.base import long_verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from fabula.app.workspace import Workspace
-    from fabula.project.learned import Place
     from fabula.server.runs.children import Runs
-    from fabula.server.runs.record import Kind, Run
+    from fabula.server.runs.record import Run
     from fabula.server.state import StudioState
     from fabula.verbs.home import Home
 
@@ -35,95 +32,75 @@ router = APIRouter(prefix="/projects/{project}", include_in_schema=False)
 RunName: TypeAlias = Annotated[str, Form(max_length=100)]
 Short: TypeAlias = Annotated[str, Form(max_length=200)]
 _LONGEST: Final = 60.0  # seconds in which a command says what it would ask
-_MEASURES: Final[tuple[Kind, ...]] = ("check", "evaluate", "judge", "rank")
-_LEARNS: Final[tuple[Kind, ...]] = ("learn",)
+_MEASURES: Final = ("check", "evaluate", "judge", "rank")
+_LEARNS: Final = ("learn",)
 _REPORT_OF: Final = {"check": "atlas", "judge": "pairwise", "rank": "pairwise"}
 
 
-async def order_of(
-    kind: Annotated[str, Form(max_length=20)] = "check",
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A verb that takes long, and its arguments."""
+
+    verb: str
+    arguments: dict[str, Any]
+
+
+async def wanted(
+    kind: Annotated[Literal["check", "evaluate", "judge", "rank"], Form()] = "check",
     evaluator: Short = "",
     against: Short = "",
     beside: Annotated[list[str] | None, Form()] = None,
     model: Annotated[str, Form(max_length=500)] = "",
     tokens: Annotated[str, Form(max_length=20)] = "",
     usd: Annotated[str, Form(max_length=20)] = "",
-) -> Order:
+) -> Wanted:
     """What the form asks for.
 
     Raises:
         UsageError: that is nothing that can be measured.
     """
-    asked: dict[str, Any] = {
-        "kind": kind,
-        "model": model.strip(),
-        "budget": {"tokens": _count(tokens), "usd": _sum(usd)},
+    own: dict[str, dict[str, Any]] = {
+        "evaluate": {"evaluator": evaluator},
+        "judge": {"against": against},
+        "rank": {"beside": beside or []},
     }
-    asked |= {"evaluator": evaluator} if kind == "evaluate" else {}
-    asked |= {"against": against} if kind == "judge" else {}
-    asked |= {"beside": beside or []} if kind == "rank" else {}
-    return _order(asked, "measured")
+    caps = {"budget_tokens": whole_number(tokens), "budget_usd": number(usd, "dollars")}
+    return Wanted(kind, {"model": model.strip(), **caps, **own.get(kind, {})})
 
 
-async def learning_order(
+async def learning_wanted(
     beside: Annotated[list[str] | None, Form()] = None,
     base: Annotated[str, Form(max_length=500)] = "",
     how: Annotated[str, Form(max_length=20)] = "",
     anyway: Annotated[str, Form(max_length=5)] = "",
-) -> Order:
-    """What the form of learning asks for.
-
-    Raises:
-        UsageError: nothing can be learned so.
-    """
+) -> Wanted:
+    """What the form of learning asks for."""
     quick = {"quick": True, "thorough": False}.get(how)
     said = {"beside": beside or [], "base": base.strip(), "quick": quick, "use_anyway": bool(anyway)}
-    return _order({"kind": "learn", **said}, "learned")
+    return Wanted("learn", said)
 
 
-OrderDep: TypeAlias = Annotated[Order, Depends(order_of)]
-LearningDep: TypeAlias = Annotated[Order, Depends(learning_order)]
-
-
-def _order(asked: dict[str, Any], done: str) -> Order:
-    try:
-        return Order.model_validate(asked, strict=False)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = " ".join(str(part) for part in first["loc"])
-        raise UsageError(f"This cannot be {done} as asked; {where}: {first['msg']}.") from None
-
-
-def _count(typed: str) -> int | str | None:
-    return int(typed) if typed.strip().isdecimal() else typed.strip() or None
-
-
-def _sum(typed: str) -> str | None:
-    return typed.strip() or None
+WantedDep: TypeAlias = Annotated[Wanted, Depends(wanted)]
+LearningDep: TypeAlias = Annotated[Wanted, Depends(learning_wanted)]
 
 
 # measuring ----------------------------------------------------------------------------------------------------------
 
 
 @router.post("/measure-estimate")
-async def estimate(request: Request, workspace: WorkspaceDep, runs: RunsDep, order: OrderDep) -> Response:
-    """What it would ask and cost, as the command itself says it.
-
-    Raises:
-        UsageError: it says something else.
-    """
-    said = await _dry(runs, order, workspace.folder)
-    if "calls" not in said:
-        raise UsageError("What it would take could not be found out.")
-    asked = {"calls": len(said["calls"]), "tokens": said["tokens"], "replayed": said["replayed"]}
-    who = list(dict.fromkeys(str(call.get("by", "")).partition("@")[0] for call in said["calls"]))
-    return page(request, "measure_estimate.html", cost=said.get("cost"), who=who, **asked)
+async def estimate(request: Request, workspace: WorkspaceDep, shelf: ShelfDep, asked: WantedDep) -> Response:
+    """What it would ask and cost."""
+    verb = long_verb(asked.verb)
+    arguments = verb.from_outside(verb.checked(asked.arguments), shelf.folder)
+    found = await asyncio.to_thread(workspace.estimated, verb, arguments)
+    who = list(dict.fromkeys(call.by.partition("@")[0] for call in found.calls))
+    return page(request, "measure_estimate.html", found=found, who=who)
 
 
 @router.post("/measure")
-async def start(request: Request, project: str, state: StateDep, order: OrderDep) -> Response:
+async def start(request: Request, project: str, state: StateDep, asked: WantedDep) -> Response:
     """Have the story checked, measured, judged or ranked."""
-    return await _begin(request, project, state, order)
+    return await _begin(request, project, state, asked)
 
 
 @router.get("/measure-run")
@@ -147,8 +124,9 @@ async def again(request: Request, project: str, state: StateDep, run: RunName) -
     return await _standing(request, project, state.runs, (await state.again(project, run)).id, begun=True)
 
 
-async def _begin(request: Request, project: str, state: StudioState, order: Order) -> Response:
-    return await _standing(request, project, state.runs, (await state.start(project, order)).id, begun=True)
+async def _begin(request: Request, project: str, state: StudioState, asked: Wanted) -> Response:
+    run = await state.start(project, asked.verb, asked.arguments)
+    return await _standing(request, project, state.runs, run.id, begun=True)
 
 
 async def _standing(request: Request, project: str, runs: Runs, run: str, *, begun: bool = False) -> Response:
@@ -169,16 +147,16 @@ def form_of(project: ProjectName, shelf: ShelfDep, runs: RunsDep) -> dict[str, A
 FormDep: TypeAlias = Annotated[dict[str, Any], Depends(form_of)]
 
 
-def standing_of(runs: Runs, project: str, kinds: Sequence[Kind], run: str) -> dict[str, Any]:
-    """How a run stands, as `measure_run.html` shows it: the one that is named, else the last one of some kinds."""
+def standing_of(runs: Runs, project: str, verbs: Sequence[str], run: str) -> dict[str, Any]:
+    """How a run stands, as `measure_run.html` shows it: the one that is named, else the last one of some verbs."""
     known = runs.of(project)
-    mine = [one for one in known if one.order.kind in kinds]
+    mine = [one for one in known if one.verb in verbs]
     chosen = runs.get(project, run) if run else next((one for one in mine if one.is_open), mine[0] if mine else None)
     about: dict[str, Any] = {"run": chosen, "begun": False, "queue": 0, "result": "", "messages": ""}
     if chosen is None:
         return about
     about["queue"] = sum(one.state == "queued" and one.id != chosen.id for one in known)
-    about["messages"] = runs.messages(project, chosen.id) if chosen.order.kind == "learn" else ""
+    about["messages"] = runs.messages(project, chosen.id) if chosen.verb == "learn" else ""
     if chosen.state == "finished":
         about["result"] = _result(runs.shelf.folder(project), project, chosen)
     return about
@@ -186,9 +164,9 @@ def standing_of(runs: Runs, project: str, kinds: Sequence[Kind], run: str) -> di
 
 def _result(folder: Path, project: str, run: Run) -> str:
     """The page of what a run has found."""
-    if run.order.kind == "learn":
+    if run.verb == "learn":
         return f"/projects/{project}/measure/learning"
-    name = _REPORT_OF.get(run.order.kind) or run.order.evaluator.replace("_", "-")
+    name = _REPORT_OF.get(run.verb) or str(run.arguments.get("evaluator", "")).replace("_", "-")
     known = {one.name for one in reports_in(folder)}
     report = f"evaluation/{name}"
     return f"/projects/{project}/measure/{report}" if report in known else f"/projects/{project}/measure"
@@ -197,16 +175,6 @@ def _result(folder: Path, project: str, run: Run) -> str:
 def _others(shelf: Home, project: str) -> list[tuple[str, str]]:
     """The projects that one can be compared with, by name and title."""
     return [(name, shelf.title(name)) for name in shelf.names if name != project]
-
-
-async def _dry(runs: Runs, order: Order, folder: Path) -> dict[str, Any]:
-    """What a command says that it would do.
-
-    Raises:
-        UsageError: it cannot do as asked, or does not come to an end.
-    """
-    words = await asyncio.to_thread(runs.command_line, order, folder)
-    return await _said([*runs.command, *words, "--dry-run"], runs.environ)
 
 
 async def _said(command: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -238,23 +206,28 @@ async def learning(
 
     def looked() -> dict[str, Any]:
         about = standing_of(state.runs, project, _LEARNS, "")
-        return about | {"others": _others(shelf, project), **_learned(workspace, state.runs.environ)}
+        return about | {"others": _others(shelf, project), "stands": workspace.learned()}
 
-    about = await asyncio.to_thread(looked)
-    return page(request, "learning.html", missing=missing_packages(), **about)
+    return page(request, "learning.html", **await asyncio.to_thread(looked))
 
 
 @router.post("/measure/learning/estimate")
-async def learning_estimate(request: Request, workspace: WorkspaceDep, runs: RunsDep, order: LearningDep) -> Response:
-    """What would be learned from, in which time and memory, and what it could show."""
-    said = await _dry(runs, order, workspace.folder)
-    return page(request, "learning_estimate.html", said=said, missing=missing_packages())
+async def learning_estimate(request: Request, workspace: WorkspaceDep, runs: RunsDep, asked: LearningDep) -> Response:
+    """What would be learned from, in which time and memory, and what it could show, as `fabula learn` says it."""
+    given = asked.arguments
+    quick = {True: ["--quick"], False: ["--thorough"]}.get(given["quick"], [])
+    base = [f"--base={given['base']}"] if given["base"] else []
+    folders = [str(runs.shelf.folder(name)) for name in dict.fromkeys(given["beside"])]
+    words = ["learn", str(workspace.folder), *folders, *quick, *base, "--dry-run", "--json"]
+    said = await _said([*runs.command, *words], runs.environ)
+    stands = await asyncio.to_thread(workspace.learned)
+    return page(request, "learning_estimate.html", said=said, stands=stands)
 
 
 @router.post("/measure/learning/begin")
-async def begin_learning(request: Request, project: str, state: StateDep, order: LearningDep) -> Response:
+async def begin_learning(request: Request, project: str, state: StateDep, asked: LearningDep) -> Response:
     """Learn, as a run."""
-    return await _begin(request, project, state, order)
+    return await _begin(request, project, state, asked)
 
 
 @router.get("/measure-run/learning")
@@ -266,33 +239,15 @@ async def learning_run(
 
 
 @router.post("/measure/learning/use")
-async def use(
-    request: Request, workspace: WorkspaceDep, runs: RunsDep, on: Annotated[Literal["yes", ""], Form()] = ""
-) -> Response:
+async def use(request: Request, workspace: WorkspaceDep, on: Annotated[Literal["yes", ""], Form()] = "") -> Response:
     """Have new projects write with what was learned, or without it."""
-
-    def done() -> dict[str, Any]:
-        put_into_use(_place(workspace, runs.environ), on=bool(on))
-        return _learned(workspace, runs.environ)
-
-    return page(request, "learning_stands.html", said="", **await asyncio.to_thread(done))
+    stands = await asyncio.to_thread(workspace.use_learned, use=bool(on))
+    return page(request, "learning_stands.html", said="", stands=stands)
 
 
 @router.post("/measure/learning/forget")
-async def forget(request: Request, workspace: WorkspaceDep, runs: RunsDep) -> Response:
+async def forget(request: Request, workspace: WorkspaceDep) -> Response:
     """Remove all that was learned from the author."""
-
-    def done() -> dict[str, Any]:
-        _place(workspace, runs.environ).forget()
-        return _learned(workspace, runs.environ)
-
+    stands = await asyncio.to_thread(workspace.forget_learned)
     said = "All of it is removed. Projects that were written with it keep their texts and their record."
-    return page(request, "learning_stands.html", said=said, **await asyncio.to_thread(done))
-
-
-def _place(workspace: Workspace, environ: Mapping[str, str]) -> Place:
-    return place_for(workspace.settings().author.name, environ)
-
-
-def _learned(workspace: Workspace, environ: Mapping[str, str]) -> dict[str, Any]:
-    return {"stands": LearningStands.at(_place(workspace, environ))}
+    return page(request, "learning_stands.html", said=said, stands=stands)

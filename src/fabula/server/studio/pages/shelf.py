@@ -27,7 +27,6 @@ from fabula.models.providers import KINDS, keys_set
 from fabula.project.default_model import offered_model
 from fabula.project.settings import Settings
 from fabula.server.api.depends import ProjectName, RunsDep, ShelfDep, StateDep  # noqa: TC001 - FastAPI reads it
-from fabula.server.runs.record import Order
 from fabula.server.studio.rendering import page, pages_of
 from fabula.story import count_words, one_line
 from fabula.systems import systems
@@ -196,7 +195,7 @@ async def make(
     tables = await asyncio.to_thread(wanted.tables, state.options.environ)
     name = await asyncio.to_thread(shelf.make, wanted.called, lambda folder: begin(wanted, folder, tables))
     if at_once and wanted.kind != "manuscript":
-        await state.start(name, Order(kind="plan" if wanted.from_story else "write"))
+        await state.start(name, "make_plan" if wanted.from_story else "write", {})
     return _go_to(request, name)
 
 

@@ -14,7 +14,6 @@ from fabula.app.saving import base_of
 from fabula.app.world import READ_FILE
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.runs.record import Order
 from fabula.server.studio.pages.plan import expectation, fields_of
 from fabula.server.studio.rendering import page
 from fabula.story import one_line
@@ -238,15 +237,11 @@ async def expected(
 
 
 @router.post("/run/{kind}", response_model=None)
-async def run(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
+async def run(request: Request, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
     """Begin to read the story, by another model where one is named; it goes on beside the server."""
     model = (await fields_of(request)).get("model", "").strip()
-    order = Order(kind="check", model=model)
-    if kind == "facts":  # a check takes the project's model by itself
-        settings = await asyncio.to_thread(workspace.settings)
-        own = settings.model if "model" in settings.model_fields_set else ""
-        order = Order(kind="evaluate", evaluator="facts", model=model or own)
-    begun: Run = await asyncio.to_thread(runs.start, project, order)
+    verb, asked = ("check", {}) if kind == "check" else ("evaluate", {"evaluator": kind})
+    begun = await asyncio.to_thread(runs.start, project, verb, {**asked, "model": model})
     return page(request, "world_begun.html", run=begun)
 
 
@@ -342,15 +337,15 @@ def _short(text: str) -> str:
 
 def _last(runs: Runs, project: str, kind: Kind) -> Run | None:
     """The last run that read the story so."""
-    wanted = ("check", "") if kind == "check" else ("evaluate", kind)
-    return next((run for run in runs.of(project) if (run.order.kind, run.order.evaluator) == wanted), None)
+    wanted = ("check", None) if kind == "check" else ("evaluate", kind)
+    return next((run for run in runs.of(project) if (run.verb, run.arguments.get("evaluator")) == wanted), None)
 
 
 def _expected(workspace: Project, kind: Kind) -> dict[str, Any]:
     try:
-        dry = workspace.check_expected() if kind == "check" else workspace.facts_expected()
+        found = workspace.dry_run("check") if kind == "check" else workspace.dry_run("evaluate", evaluator=kind)
     except FabulaError as error:
         return {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0, "replayed": 0, "readers": []}
-    readers = list(dict.fromkeys(call.performer for call in dry.planned))
-    return {"problem": "", "readers": readers, "calls": len(dry.planned), "tokens": dry.tokens, "cost": dry.cost,
-            "replayed": dry.replayed}  # fmt: skip
+    readers = list(dict.fromkeys(call.by for call in found.calls))
+    return {"problem": "", "readers": readers, "calls": found.total_calls, "tokens": found.tokens, "cost": found.cost,
+            "replayed": found.replayed}  # fmt: skip

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from fastapi import APIRouter, Form, Query, Request
 
 from fabula.app.saving import BRIEF
-from fabula.base.errors import FabulaError, UnknownNameError, UsageError
+from fabula.base.errors import FabulaError, UnknownNameError
 from fabula.models.answer_files import KIND, LARGEST
 from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import ProjectName, RunsDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.runs import awaited, put_answer
 from fabula.server.api.wire import Answer, Prompt
-from fabula.server.runs.record import Limits, Order, Run
 from fabula.server.studio.rendering import page
+from fabula.server.studio.typed import number, whole_number
 from fabula.story import plain
 from fabula.story.export import formats
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Branch
     from fabula.app.writing import Expected
     from fabula.server.runs.children import Runs
+    from fabula.server.runs.record import Run
     from fabula.verbs.home import Project
     from fabula.verbs.text import ArtefactText
 
@@ -180,7 +181,7 @@ async def start(
     project: ProjectName,
     workspace: WorkspaceDep,
     state: StateDep,
-    kind: Annotated[Literal["write", "update", "plan", "check"], Form()] = "write",
+    kind: Annotated[Literal["write", "update", "make_plan", "check"], Form()] = "write",
     model: Annotated[str, Form(max_length=500)] = "",
     approve: Annotated[Literal["", "plans", "all"], Form()] = "",
     usd: Annotated[str, Form(max_length=30)] = "",
@@ -188,10 +189,10 @@ async def start(
     by_hand: Annotated[bool, Form()] = False,  # noqa: FBT002 - FastAPI's form of a box
 ) -> Response:
     """Start a run."""
-    limits = Limits(usd=_number(usd, "dollars"), tokens=_whole(tokens))
     who = f"{KIND}:{workspace.folder / _ANSWERS}" if by_hand else model.strip()
-    approves = approve if kind in ("write", "update") else ""
-    await state.start(project, Order(kind=kind, model=who, approve=approves, budget=limits))
+    asked = {"model": who, "budget_tokens": whole_number(tokens), "budget_usd": number(usd, "dollars")}
+    asked |= {"approve": approve} if kind in ("write", "update") else {}
+    await state.start(project, kind, asked)
     return await _shown(request, project, workspace, state.runs)
 
 
@@ -264,26 +265,3 @@ async def answer(
 async def _shown(request: Request, project: str, workspace: Project, runs: Runs) -> Response:
     found = await asyncio.to_thread(standing, workspace, runs, project)
     return page(request, "write_run.html", standing=found)
-
-
-def _number(said: str, what: str) -> float | None:
-    """A number that was typed; `None` for nothing.
-
-    Raises:
-        UsageError: it is none.
-    """
-    bare = said.replace(",", "").replace("$", "").strip()
-    if not bare:
-        return None
-    try:
-        number = float(bare)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 10**9:
-        raise UsageError(f"{said!r} is no number of {what}. Write it as 2.50, or leave the field empty.")
-    return number
-
-
-def _whole(said: str) -> int | None:
-    number = _number(said, "tokens")
-    return None if number is None else int(number)

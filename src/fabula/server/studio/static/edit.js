@@ -388,17 +388,16 @@ let following = "";
 let starting = false;
 let looking = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
 
-/** Begin a run, and follow it. @param {Record<string, unknown>} order */
-async function start(order) {
+/** Begin a run of a verb, and follow it. @param {string} verb @param {Record<string, unknown>} given */
+async function start(verb, given) {
   if (starting || following) return say("A run that was begun here is at work.");
   starting = true;
-  const budget = Object.fromEntries(
-    ["tokens", "usd"].map((id) => [id, /** @type {HTMLInputElement | null} */ (find(id))?.value]).filter(([, most]) => most),
-  );
+  const caps = ["tokens", "usd"].map((id) => [`budget_${id}`, /** @type {HTMLInputElement | null} */ (find(id))?.value]);
+  const budget = Object.fromEntries(caps.filter(([, most]) => most).map(([name, most]) => [name, Number(most)]));
   try {
     const model = /** @type {HTMLInputElement | null} */ (find("model"))?.value.trim();
-    const chosen = model && order.kind === "update" ? { model } : {};
-    const run = await ask(`${api}/runs`, { body: { ...order, ...chosen, budget } });
+    const chosen = model && verb === "update" ? { model } : {};
+    const run = await ask(`${api}/${verb}`, { body: { ...given, ...chosen, ...budget } });
     following = run.id;
     warn("run", "");
     await follow();
@@ -490,7 +489,7 @@ async function ended(run) {
   await editor?.look(true);
   tellSaved();
   if (editor?.torn) return; // first two texts are to be put together
-  const of = run.order.kind === "rewrite" && `compare?name=${encodeURIComponent(run.order.artefact)}`;
+  const of = run.verb === "rewrite" && `compare?name=${encodeURIComponent(run.arguments.artefact)}`;
   if (whole || (!of && run.kept)) load(`${parts}/${of || "review"}`, "#review");
 }
 
@@ -499,7 +498,7 @@ function offer(run) {
   const take = document.createElement("button");
   take.type = "button";
   take.textContent = "Take it all the same";
-  take.addEventListener("click", () => start({ ...run.order, anew: true }));
+  take.addEventListener("click", () => start(run.verb, { ...run.arguments, anew: true }));
   find("run")?.replaceChildren(take);
 }
 
@@ -553,7 +552,7 @@ async function rewrite(event) {
   const found = marked();
   if (!found || !editor) return say("Mark words in the text first.");
   const note = /** @type {HTMLTextAreaElement} */ (find("passage-note")).value;
-  if (await isSaved()) await start({ kind: "rewrite", artefact: editor.name, passage: `${found.from}-${found.to}`, note });
+  if (await isSaved()) await start("rewrite", { artefact: editor.name, passage: `${found.from}-${found.to}`, note });
 }
 
 // the rest of the page ---------------------------------------------------------------------------------------------------
@@ -617,7 +616,7 @@ document.addEventListener("click", (event) => {
     tellTaken();
   }
   const run = /** @type {HTMLElement | null} */ (target.closest("[data-run]"));
-  if (run) isSaved().then((yes) => yes && start({ kind: "update", revise: run.dataset.run === "revise" }));
+  if (run) isSaved().then((yes) => yes && start("update", { revise: run.dataset.run === "revise" }));
 });
 document.addEventListener("change", (event) => {
   if (/** @type {HTMLElement} */ (event.target).matches('#review input[name="take"]')) tellTaken();

@@ -1,0 +1,150 @@
+"""What a verb that asks models works with: its project, the settings in force, what it may spend, and its bill."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from fabula.app.bills import Bill, Estimate
+from fabula.app.evaluating import dry_run_evaluation, evaluate_in
+from fabula.app.writing import check_prices, settings_as_last_time
+from fabula.base.errors import PausedError
+from fabula.models.budget import Budget
+from fabula.project.casting import full_name
+from fabula.project.default_model import offered_model
+from fabula.story import slug
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
+
+    from fabula.app.evaluating import Task
+    from fabula.app.workspace import Workspace
+    from fabula.app.writing import Options
+    from fabula.engine.dry_run import DryRun
+    from fabula.engine.events import Kept
+    from fabula.measure.report import Report
+    from fabula.project.folder import Change, Project
+    from fabula.project.settings import Settings
+
+Approve: TypeAlias = Literal["", "plans", "all"]
+
+
+class ForeseenError(Exception):
+    """Ends a verb before anything is asked, with what would be."""
+
+    def __init__(self, estimate: Estimate) -> None:
+        super().__init__("This was only to say what would be asked.")
+        self.estimate = estimate
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A verb at work.
+
+    Attributes:
+        project: its project.
+        settings: in force.
+        options: how it is done; its listeners have the bill among them.
+        bill: what it takes.
+        begun: the project was written in before.
+        only_foreseen: it only says what it would ask.
+    """
+
+    project: Project
+    settings: Settings
+    options: Options
+    bill: Bill
+    begun: bool
+    only_foreseen: bool
+
+    async def begin(self, look: Callable[[], Awaitable[DryRun]], changes: Sequence[Change] = ()) -> None:
+        """Called before anything is asked: ends a verb that is only to say what that would be.
+
+        Raises:
+            ForeseenError: it is.
+            UsageError: there is a cap in dollars, and a call that is to come has no known price.
+        """
+        if self.only_foreseen:
+            raise ForeseenError(Estimate.of(await look(), changes=changes))
+        cap = self.options.whole.usd if self.options.whole else None
+        if cap is not None or self.settings.budget.usd is not None:
+            check_prices(await look(), self.settings, cap)
+
+    async def evaluated(self, task: Task) -> Report:
+        """What an evaluator finds, with the settings in force; it is kept in its folder.
+
+        Raises:
+            FabulaError: any of its kinds; all finished calls are kept.
+        """
+        await self.begin(lambda: dry_run_evaluation(task, self.settings, self.options))
+        report = (await evaluate_in(task, self.settings, self.options)).report
+        self.bill.remember(self.settings)
+        return report
+
+
+async def asking(
+    workspace: Workspace,
+    *,
+    model: str = "",
+    words: str = "",
+    system: str = "",
+    approve: Approve = "",
+    caps: tuple[int | None, float | None] = (None, None),
+) -> Asking:
+    """What a verb works with: the settings as last time, what its caller says on top, else the model that is offered.
+
+    Raises:
+        FabulaError: a setting does not hold, or a name is not known.
+    """
+    project = workspace.project()
+    named = find(system).spec if system else ""
+    settings = workspace.cast(settings_as_last_time(project, named))
+    with project.journal as journal:
+        begun = journal.last_settings() is not None
+    changes: dict[str, Any] = {"system": named} if named else {}
+    changes |= {"config": {"words": words}} if words else {}
+    if model:
+        changes["model"] = full_name(model)
+    elif not begun and "model" not in settings.model_fields_set and (offered := await offered_model(workspace.environ)):
+        changes |= offered.changes
+    settings = settings.with_(changes, "the call")
+    if not workspace.at_home:
+        settings = settings.said_by(project.settings_file)
+    bill = Bill()
+    options = replace(
+        workspace.options,
+        whole=Budget(*caps),
+        listeners=(bill, *workspace.listeners),
+        approve=_waits(approve, project.folder) if approve else None,
+    )
+    return Asking(project, settings, options, bill, begun, workspace.only_foresees)
+
+
+def file_of(folder: Path, kept: Kept) -> Path:
+    """The file of an artefact in a project, with its number if it has one."""
+    name = re.escape(f"{slug(kept.path.removeprefix(f'{kept.folder}/'))}.{kept.suffix}")
+    place = folder / kept.folder
+    return next((file for file in place.glob("*") if re.fullmatch(rf"(\d+-)?{name}", file.name)), place)
+
+
+def waiting_for(folder: Path, kept: Kept) -> PausedError:
+    """That a text waits for its author's approval."""
+    return PausedError(
+        f"{file_of(folder, kept)} waits for your approval. Edit the file, or say `fabula text approve -C {folder}`; "
+        "then give the same command again.",
+        path=kept.path,
+    )
+
+
+def _waits(approve: Approve, folder: Path) -> Callable[[Kept], Awaitable[str]]:
+    """Has a run end where a text waits for approval."""
+
+    async def approved(kept: Kept) -> str:
+        if approve == "plans" and kept.folder != "plan":
+            return kept.text
+        raise waiting_for(folder, kept)
+
+    return approved

@@ -1,0 +1,129 @@
+"""`evaluate`, `judge`, `rank`: what evaluators find in a project's story, alone or beside those of other projects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from fabula.app.asking import asking
+from fabula.app.bills import Billed
+from fabula.app.checking import OUT, settings_to_judge
+from fabula.app.evaluating import Task, write_page
+from fabula.app.item_files import Selection
+from fabula.app.judging import Judged, two_stories
+from fabula.app.ranking import Ranked, as_stories
+from fabula.app.sources import items_of
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.evaluators import find
+from fabula.evaluators.pairwise.algorithm import pairs_of
+from fabula.verbs.base import ModelName, MostDollars, MostTokens, OtherProject, OtherProjects, verb
+from fabula.verbs.reports import ReportView, report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.app.asking import Asking
+    from fabula.evaluators import Evaluator
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
+
+_ALL = Selection(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated(Billed):
+    """A report on the story, as the verb `report` gives it, the files that show it, and what it took."""
+
+    report: ReportView
+    files: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedStories(Evaluated):
+    """A report on two stories, and by question which is better: its name, "same", or null where that is not settled."""
+
+    better: dict[str, str | None]
+
+
+@verb("POST", "/evaluate", "runs", long=True)
+async def evaluate(
+    project: Workspace,
+    evaluator: Annotated[str, Field(min_length=1, max_length=200, description="Which one.", examples=["surface"])],
+    beside: OtherProjects = (),
+    model: ModelName = "",
+    *,
+    budget_tokens: MostTokens = None,
+    budget_usd: MostDollars = None,
+) -> Evaluated:
+    """Run an evaluator on the story, and on those of other projects.
+
+    Raises:
+        FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
+    """
+    found = find(evaluator)
+    at_work = await _judging(project, model, (budget_tokens, budget_usd))
+    made = await _made(at_work, found, items_of([project.folder, *map(Path, beside)], _ALL))
+    page = write_page(project.folder / OUT, found, made)
+    return Evaluated(**at_work.bill.as_data(), report=await report(project, _name(made)), files=[str(page)])
+
+
+@verb("POST", "/judge", "runs", long=True)
+async def judge(
+    project: Workspace,
+    against: Annotated[OtherProject, Field(min_length=1)],
+    model: ModelName = "",
+    *,
+    budget_tokens: MostTokens = None,
+    budget_usd: MostDollars = None,
+) -> JudgedStories:
+    """Have a judge compare the story with that of another project, side by side, in both orders.
+
+    Raises:
+        FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
+    """
+    at_work = await _judging(project, model, (budget_tokens, budget_usd))
+    items = two_stories(project.folder, Path(against), _ALL)
+    made = await _made(at_work, find("pairwise"), items)
+    better = Judged(*items, made, at_work.bill).verdicts
+    shown = await report(project, _name(made))
+    return JudgedStories(**at_work.bill.as_data(), report=shown, files=[], better=better)
+
+
+@verb("POST", "/rank", "runs", long=True)
+async def rank(
+    project: Workspace,
+    beside: Annotated[OtherProjects, Field(min_length=1)],
+    model: ModelName = "",
+    *,
+    budget_tokens: MostTokens = None,
+    budget_usd: MostDollars = None,
+) -> Evaluated:
+    """Rank the story among those of other projects by side-by-side verdicts, with intervals.
+
+    Raises:
+        FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
+    """
+    at_work = await _judging(project, model, (budget_tokens, budget_usd))
+    items = as_stories(items_of([project.folder, *map(Path, beside)], _ALL))
+    pairs_of(items)  # what is wrong with the stories is said before anything is made
+    made = await _made(at_work, find("pairwise"), items)
+    ranked = Ranked.in_(project.folder / OUT, made.evaluator, made, at_work.bill)
+    shown = await report(project, _name(made))
+    return Evaluated(**at_work.bill.as_data(), report=shown, files=list(map(str, ranked.files)))
+
+
+async def _judging(project: Workspace, model: str, caps: tuple[int | None, float | None]) -> Asking:
+    at_work = await asking(project, model=model, caps=caps)
+    return replace(at_work, settings=settings_to_judge(at_work.project, at_work.settings))
+
+
+async def _made(at_work: Asking, evaluator: Evaluator, items: Sequence[Item]) -> Report:
+    config = evaluator.config(at_work.settings.preset, {})
+    return await at_work.evaluated(Task(evaluator, items, config, at_work.project.folder / OUT))
+
+
+def _name(made: Report) -> str:
+    return f"{OUT}/{made.evaluator}"

@@ -1,0 +1,50 @@
+"""`make_plan`: the plan of a project, made from its brief or read off its story."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fabula.app.asking import asking
+from fabula.app.beginning import check
+from fabula.app.bills import Billed
+from fabula.app.planning import dry_run_plan_in, plan_in, planning_system
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.craft.length import parse_range
+from fabula.verbs.base import ModelName, MostDollars, MostTokens, verb
+from fabula.verbs.plan import PlanView, plan
+from fabula.verbs.write import System, Words  # noqa: TC001 - doors read them
+
+
+@dataclass(frozen=True, slots=True)
+class MadePlan(Billed):
+    """A plan that was made, as the verb `plan` gives it, and what it took."""
+
+    found: PlanView
+
+
+@verb("POST", "/plan", "runs", long=True)
+async def make_plan(
+    project: Workspace,
+    model: ModelName = "",
+    words: Words = "",
+    system: System = "",
+    *,
+    budget_tokens: MostTokens = None,
+    budget_usd: MostDollars = None,
+) -> MadePlan:
+    """Make the plan alone, from the brief, or from the story that the project began with; `write` goes on from there.
+
+    Raises:
+        FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
+    """
+    if words:
+        parse_range(words)
+    named = planning_system(project.project(), system or None)
+    caps = (budget_tokens, budget_usd)
+    at_work = await asking(project, model=model, words=words, system=named, caps=caps)
+    check(at_work.settings, project.environ)
+    asked = (at_work.project, at_work.settings, at_work.options)
+    await at_work.begin(lambda: dry_run_plan_in(*asked))
+    await plan_in(*asked)
+    at_work.bill.remember(at_work.settings)
+    return MadePlan(**at_work.bill.as_data(), found=await plan(project))
