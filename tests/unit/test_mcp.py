@@ -300,7 +300,7 @@ def test_a_client_names_no_folder_with_code(tmp_path: Path) -> None:
         async with Client(server(projects(tmp_path), str), mode="auto") as client:
             for system in (str(tmp_path / "paper"), "./paper", "~"):
                 made = {"title": "tale", "brief": BRIEF, "system": system}
-                assert "Unknown system" in failed(await client.call_tool("new", made))
+                assert "Name an installed system." in failed(await client.call_tool("new", made))
 
     run(work)
     assert not (tmp_path / "tale").exists()

@@ -30,12 +30,10 @@ from fabula.verbs.home import Project as Door
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Listener
     from fabula.project.settings import Settings
 
 _FINDINGS: Final = Path(OUT) / "findings-story.md"
-_MOST_CALLS: Final = 50  # that a dry run names
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +178,3 @@ def _took(bill: Bill) -> dict[str, Any]:
     """The calls that were made and replayed, and the tokens of the former."""
     made = bill.as_data()
     return {"asked": made["asked"], "from_the_journal": made["replayed"], "tokens": bill.tokens}
-
-
-def _to_ask(coming: DryRun) -> dict[str, Any]:
-    calls = [{"role": call.role, "path": call.path} for call in coming.planned[:_MOST_CALLS]]
-    return {"to_ask": len(coming.planned), "tokens": coming.tokens, "cost_usd": coming.cost, "calls": calls}

@@ -11,7 +11,7 @@ from pydantic import Field
 from fabula.app.reports import FoundReport, Sought, report_named, reports_in
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.measure.ratings import Rating  # noqa: TC001 - doors read it
-from fabula.measure.report.beside import Comparison, compared
+from fabula.measure.report.beside import compared
 from fabula.verbs.base import OtherProject, verb
 
 _LONG = 1000
@@ -61,6 +61,31 @@ class VerdictList:
     verdicts: list[Rating]
 
 
+@dataclass(frozen=True, slots=True)
+class TwiceLine:
+    """A number of two reports: `apart` says by how much the second is above the first, or why nobody can say."""
+
+    of: str
+    what: str
+    one: dict[str, Any]
+    other: dict[str, Any]
+    apart: dict[str, Any]
+    said: str
+    baseline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonView:
+    """Two reports beside each other: `problem` says why they cannot be compared, `settings` in what they differ."""
+
+    one: ReportLine
+    other: ReportLine
+    problem: str
+    settings: dict[str, list[str]]
+    rows: list[TwiceLine]
+    notes: list[str]
+
+
 @verb("GET", "/reports", "measuring")
 async def reports(project: Workspace) -> ReportList:
     """What was measured, the newest first, with what newer reports took the place of."""
@@ -84,14 +109,21 @@ async def compare(
     one: ReportName,
     other: ReportName,
     beside: OtherProject = "",
-) -> Comparison:
+) -> ComparisonView:
     """By how much each number of another report is above that of one; `beside` names the project of the other.
 
     Raises:
         UnknownNameError: there is no such report.
     """
+    first = report_named(project.folder, one)
     second = report_named(Path(beside) if beside else project.folder, other)
-    return compared(report_named(project.folder, one).report, second.report)
+    found = compared(first.report, second.report)
+    rows = [
+        TwiceLine(row.of, row.what, row.one.as_data(), row.other.as_data(), row.apart.as_data(), row.said, row.baseline)
+        for row in found.rows
+    ]
+    settings = {name: [here, there] for name, here, there in found.settings}
+    return ComparisonView(ReportLine.of(first), ReportLine.of(second), found.problem, settings, rows, list(found.notes))
 
 
 @verb("GET", "/verdicts", "measuring")

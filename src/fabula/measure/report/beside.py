@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.stats.estimate import Estimate, Scored, Unscored, between
+from fabula.stats.estimate import Estimate, Unscored, between
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fabula.measure.report import Report, Row
+    from fabula.stats.estimate import Scored
 
 _STRENGTH: Final = "strength/"
 _FIGURES: Final = re.compile(r"\d[\d,.]*")

@@ -12,22 +12,13 @@ from pydantic import BaseModel, Field
 from fabula.app.chat_views import MoveKind  # noqa: TC001 - pydantic reads it
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - pydantic reads it
 from fabula.models.answer_files import LARGEST
-from fabula.project.folder import MAX_FILE
 from fabula.server.runs.record import Run
 from fabula.verbs.base import Body
 
-LONGEST_NAME = 300
-MOST_CALLS = 200
-MOST_FACTS = 2000
-MOST_CONFLICTS = 200
-_MOST_AT_ONCE = 200
-_LONG = 10_000  # characters of a note or a reason
 LONGEST_CHAT = 200
 _LONGEST_SAID = 20_000  # characters that are taken in, to be told what is too long
 _MOST_IN_CHAT = 50
 
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
-WholeText = Annotated[str, Field(max_length=MAX_FILE)]
 InChat = Annotated[str, Field(max_length=LONGEST_CHAT)]
 
 

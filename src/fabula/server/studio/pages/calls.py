@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypedDict
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse
 
 from fabula.app.past_calls import call_for
-from fabula.engine.journal import CallFilter
 from fabula.server.api.depends import ProjectName, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.rendering import page
 from fabula.verbs.calls import Before, ModelName, Number, Role, Search, Under  # noqa: TC001 - FastAPI reads them
@@ -24,19 +23,27 @@ PAGE: Final = "/projects/{project}/calls"
 _FOLDED: Final = 1200  # characters of a message from which on it is folded up
 
 
+class Wanted(TypedDict):
+    """Which calls are looked for."""
+
+    search: str
+    role: str
+    model: str
+    artefact: str
+
+
+async def wanted(search: Search = "", role: Role = "", model: ModelName = "", artefact: Under = "") -> Wanted:
+    """As an address says it."""
+    return Wanted(search=search, role=role, model=model, artefact=artefact)
+
+
+WantedDep: TypeAlias = Annotated[Wanted, Depends(wanted)]
+
+
 @router.get(PAGE, response_model=None)
-async def listed(
-    request: Request,
-    workspace: WorkspaceDep,
-    search: Search = "",
-    role: Role = "",
-    model: ModelName = "",
-    artefact: Under = "",
-    before: Before = None,
-) -> Response:
+async def listed(request: Request, workspace: WorkspaceDep, wanted: WantedDep, before: Before = None) -> Response:
     """The list; a piece of it for a search that is typed."""
-    wanted = CallFilter(search, role, model, artefact)
-    calls = await workspace.calls_async(search, role, model, artefact, before)
+    calls = await workspace.calls_async(**wanted, before=before)
     template = "calls_list.html" if request.headers.get("hx-request") else "calls.html"
     return page(request, template, calls=calls, wanted=wanted, query=_query(wanted), before=before)
 
@@ -57,24 +64,14 @@ async def prompt_of(project: ProjectName, workspace: WorkspaceDep, name: Under, 
 
 
 @router.get(PAGE + "/{number}", response_model=None)
-async def one(
-    request: Request,
-    workspace: WorkspaceDep,
-    number: Number,
-    search: Search = "",
-    role: Role = "",
-    model: ModelName = "",
-    artefact: Under = "",
-) -> Response:
+async def one(request: Request, workspace: WorkspaceDep, number: Number, wanted: WantedDep) -> Response:
     """One call."""
-    wanted = CallFilter(search, role, model, artefact)
-    call = await workspace.call_async(number, search, role, model, artefact)
+    call = await workspace.call_async(number, **wanted)
     form = json.dumps(call.form, indent=2, ensure_ascii=False) if call.form else ""
     return page(request, "call.html", call=call, wanted=wanted, query=_query(wanted), form=form, folded=_FOLDED)
 
 
-def _query(wanted: CallFilter) -> str:
+def _query(wanted: Wanted) -> str:
     """The search as it stands in an address, with its question mark."""
-    fields = {"search": wanted.text, "role": wanted.role, "model": wanted.performer, "artefact": wanted.under}
-    given = urlencode({name: value for name, value in fields.items() if value})
+    given = urlencode({name: value for name, value in wanted.items() if value})
     return f"?{given}" if given else ""
