@@ -15,6 +15,7 @@ from fabula.app.measuring import with_references
 from fabula.app.ranking import Ranked, as_stories, ranked_by
 from fabula.app.verdict_files import beside_people
 from fabula.base.errors import UsageError
+from fabula.base.files import write_atomically
 from fabula.cli import completing
 from fabula.cli.bill import say_bill, say_dry_run
 from fabula.cli.evaluation import Evaluating
