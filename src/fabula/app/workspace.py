@@ -26,6 +26,7 @@ from fabula.app.evaluating import dry_run_evaluation
 from fabula.app.exporting import as_it_stands
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import findings_of
+from fabula.app.live_turns import LiveTurns
 from fabula.app.saving import BRIEF, base_of
 from fabula.app.standing import CHANGED, WAITS, shortfalls, texts, waiting, words_asked
 from fabula.app.titles import Titles, is_behind
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from fabula.app.findings import ProjectFindings
     from fabula.app.standing import Text
     from fabula.engine.dry_run import DryRun
+    from fabula.engine.events import Listener
     from fabula.engine.journal import Journal
     from fabula.models.base import Request
     from fabula.project.folder import Change
@@ -210,6 +212,9 @@ class Workspace:
 
     Attributes:
         told: hears sentences about the files that the author should read.
+        listeners: hear what happens in work that takes long.
+        cast: gives the settings with which this door has work done, for those of the project.
+        turns: of conversations, which this process makes.
     """
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
@@ -217,6 +222,9 @@ class Workspace:
         self._owner = f"{folder} {next(_NUMBERS)}"  # another environment may make other answers of the same files
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
+        self.listeners: tuple[Listener, ...] = ()
+        self.cast: Callable[[Settings], Settings] = lambda settings: settings
+        self.turns = LiveTurns()
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
         self._looking = threading.Lock()
         self._makers: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()  # for as long as one is at work
@@ -261,7 +269,7 @@ class Workspace:
     def settings(self, project: Project | None = None) -> Settings:
         """What a run would be done with: `fabula.toml`, what the last run was given, and the model used last."""
         project = project or self.texts()
-        settings = settings_as_last_time(project)
+        settings = self.cast(settings_as_last_time(project))
         if "model" in settings.model_fields_set:
             return settings
         with project.journal as journal:
@@ -482,7 +490,7 @@ class Workspace:
     @property
     def options(self) -> Options:
         """What plans are checked and runs looked at with: nobody is here to play a role."""
-        return Options(environ=self.environ, person=_nobody)
+        return Options(environ=self.environ, person=_nobody, listeners=self.listeners)
 
     def last_check(self) -> ProjectFindings:
         """Where the story contradicts itself, as the last check found, beside the story as it is now.

@@ -12,7 +12,7 @@ import json
 import warnings
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -35,8 +35,7 @@ from fabula.models.answer_files import file_name
 from fabula.models.base import Reply
 from fabula.models.outside import ANSWERS, CLIENT
 from fabula.models.prompt_text import form_wanted
-from fabula.server.mcp_tools import Said
-from fabula.server.mcp_verbs import ProjectName, add_verbs
+from fabula.server.mcp_verbs import ASKING, ProjectName, add_verb, add_verbs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event, Listener
     from fabula.models.base import Request
     from fabula.server.mcp_tools import Projects
+    from fabula.verbs.base import Verb
 
 T = TypeVar("T")
 Coming: TypeAlias = "Callable[[], Awaitable[DryRun]]"
@@ -202,7 +202,6 @@ def server(projects: Projects, shown: Callable[[str], str]) -> MCPServer[Any]:
     offered: MCPServer[Any] = MCPServer(
         "fabula", instructions=INSTRUCTIONS, version=__version__, website_url=None, log_level="ERROR"
     )
-    _add_looking(offered, projects, shown)
     add_verbs(offered, projects, _done(shown))
     _add_asking(offered, projects, shown)
     _add_resources(offered, projects, shown)
@@ -224,18 +223,6 @@ def _done(shown: Callable[[str], str]) -> Callable[[Callable[[], Any]], Awaitabl
             raise ToolError(shown(str(error))) from error
 
     return done
-
-
-def _add_looking(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
-    done = _done(shown)
-
-    @offered.tool(structured_output=False)
-    async def conversations(
-        project: ProjectName,
-        conversation: Annotated[str, Field(description="Its name; none for the names of all.")] = "",
-    ) -> str:
-        """The conversations with characters by their names; what was said in one, where it is named."""
-        return await done(lambda: projects.conversation(project, conversation))
 
 
 def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
@@ -317,24 +304,20 @@ def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[st
             None if dry_run else lambda: projects.coming_check(project, own_model=own),
         )
 
-    @offered.tool(structured_output=False)
-    async def chat(
-        project: ProjectName,
-        ctx: Context[Any, Any],
-        line: Annotated[str, Field(description="What is said; without it, the story goes on by itself.")] = "",
-        character: Annotated[str, Field(description="Who answers; without it, who did last.")] = "",
-        player: Annotated[str, Field(description="Who you are; by default whom the story names most.")] = "",
-        conversation: Annotated[str, Field(description="Its name; another name begins another one.")] = "",
-        move: Annotated[
-            Literal["say", "retry", "undo"],
-            Field(description='"retry" draws the last answer anew, "undo" takes the last turn back.'),
-        ] = "say",
-        *,
-        use_client_model: OwnModelWanted = False,
-    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
-        """Say a line to a character of the story, and have the answer; `conversations` has what was said."""
-        said = Said(line, character, player, conversation, move)
-        return await asked(ctx, project, lambda hear: projects.chat(project, hear, said, own_model=use_client_model))
+    _add_verbs_that_ask(offered, projects, asked)
+
+
+def _add_verbs_that_ask(offered: MCPServer[Any], projects: Projects, asked: Callable[..., Awaitable[Any]]) -> None:
+    def answering(verb: Verb) -> Callable[..., Awaitable[Any]]:
+        async def tool(project: str, ctx: Context[Any, Any], *, use_client_model: bool = False, **given: Any) -> Any:  # noqa: ANN401 - as above
+            return await asked(
+                ctx, project, lambda hear: projects.answered(verb, project, hear, given, own_model=use_client_model)
+            )
+
+        return tool
+
+    for verb in ASKING:
+        add_verb(offered, verb, answering(verb), ctx=Context[Any, Any], use_client_model=OwnModelWanted)
 
 
 async def _apart(work: Awaitable[T]) -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 from mcp_types import ToolAnnotations
 from pydantic import Field
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
 ProjectName = Annotated[str, Field(description="Its name, as `projects` gives it.")]
 
 
+ASKING: Final = (every()["chat"], every()["read_people"])
+"""Those that ask a model, which may be the client's own."""
+
+
 def add_verbs(offered: MCPServer[Any], projects: Projects, done: Callable[[Callable[[], Any]], Awaitable[str]]) -> None:
-    """Offer a tool for each verb; `done` gives its result as a text, and says errors as a tool does."""
+    """Offer a tool for each verb that asks nobody; `done` gives its result as a text, and errors as a tool does."""
     for verb in every().values():
-        about = "\n\n".join(part for part in (f"{verb.summary}.", verb.description) if part)
-        offered.add_tool(
-            _tool(verb, projects, done),
-            name=verb.name,
-            description=about,
-            annotations=ToolAnnotations(read_only_hint=not verb.changes),
-            structured_output=False,
-        )
+        if verb not in ASKING:
+            add_verb(offered, verb, _tool(verb, projects, done))
 
 
 def _tool(
@@ -54,13 +52,31 @@ def _tool(
 
         return await done(lambda: asyncio.to_thread(work))
 
-    named = inspect.Parameter("project", inspect.Parameter.KEYWORD_ONLY, annotation=ProjectName)
-    own = [one for one in verb.signature.parameters.values() if not _is_owners(one.annotation)]
-    taken = [*([named] if verb.of_project else []), *(one.replace(kind=one.KEYWORD_ONLY) for one in own)]
-    tool.__signature__ = inspect.Signature(taken, return_annotation=str)  # type: ignore[attr-defined] # as above
+    return tool
+
+
+def add_verb(offered: MCPServer[Any], verb: Verb, tool: Callable[..., Awaitable[Any]], **more: Any) -> None:  # noqa: ANN401 - types
+    """Offer a tool for a verb, which a client sees with the verb's arguments, and `more` of the tool's own."""
+    defaults = {name: one.default for name, one in inspect.signature(tool).parameters.items()}
+    ours = {"project": ProjectName, **more} if verb.of_project else more
+    own = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=defaults.get(name, inspect.Parameter.empty)
+        )
+        for name, kind in ours.items()
+    ]
+    theirs = [one for one in verb.signature.parameters.values() if not _is_owners(one.annotation)]
+    taken = [*own, *(one.replace(kind=one.KEYWORD_ONLY) for one in theirs)]
+    tool.__signature__ = inspect.Signature(taken, return_annotation=str)  # type: ignore[attr-defined] # what `mcp` reads
     tool.__annotations__ = {one.name: one.annotation for one in taken} | {"return": str}
     tool.__name__ = verb.name
-    return tool
+    offered.add_tool(
+        tool,
+        name=verb.name,
+        description="\n\n".join(part for part in (f"{verb.summary}.", verb.description) if part),
+        annotations=ToolAnnotations(read_only_hint=not verb.changes),
+        structured_output=False,
+    )
 
 
 def _is_owners(annotation: Any) -> bool:  # noqa: ANN401 - a type

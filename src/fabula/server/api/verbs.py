@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from fabula.server.api.chats import ANSWERED
 from fabula.server.api.depends import ShelfDep, WorkspaceDep
 from fabula.verbs.base import File, adapter, every
 
@@ -67,7 +68,7 @@ def _handler(verb: Verb) -> Callable[..., Response]:
     return answered
 
 
-for _verb in every().values():
+for _verb in (one for one in every().values() if one.name not in ANSWERED):
     _file = issubclass(_verb.result, File)
     _said: dict[int | str, dict[str, Any]] = {
         200: {
