@@ -180,7 +180,7 @@ def stub() -> str:
         kinds = [one.annotation for one in signature.parameters.values()] + [signature.return_annotation]
         modules |= {f"{kind.__module__}.{kind.__qualname__}" for kind in map(_class_of, kinds) if kind is not None}
         text = re.sub(r"(?:\w+\.)+(\w+)", r"\1", str(signature))
-        modules |= {"typing.Literal"} if "Literal[" in text else set()
+        modules |= {f"typing.{name}" for name in ("Literal", "Optional") if f"{name}[" in text}
         lines[verb.of_project] += [f"    def {verb.name}{text}: ...", f"    async def {verb.name}_async{text}: ..."]
     found = sorted(one.rpartition(".")[::2] for one in modules)
     imports = "".join(f"from {module} import {name}\n" for module, name in found)

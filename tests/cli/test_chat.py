@@ -90,11 +90,11 @@ def test_it_goes_on_where_it_stood(cli: Cli) -> None:
 
 def test_new_and_named_conversations(cli: Cli) -> None:
     talk(cli)
-    assert talk(cli, "--new", "--json").json["session"] == "tobias-mara-2"
-    assert talk(cli, "--session", "evening", "--json").json["session"] == "evening"
+    assert talk(cli, "--new", "--json").json["name"] == "tobias-mara-2"
+    assert talk(cli, "--session", "evening", "--json").json["name"] == "evening"
     again = cli("chat", "lamp", "--new", "--json").json
-    assert (again["session"], again["player"], again["others"]) == ("tobias-mara-3", "Tobias", ["Mara"])
-    assert cli("chat", "lamp", "--session", "evening", "--json").json["session"] == "evening"
+    assert (again["name"], again["player"], again["others"]) == ("tobias-mara-3", "Tobias", ["Mara"])
+    assert cli("chat", "lamp", "--session", "evening", "--json").json["name"] == "evening"
     ran = talk(cli, "--session", "evening", "--new")
     assert (ran.code, "There is a conversation 'evening' already." in ran.err) == (2, True)
     ran = cli("chat", "lamp", "--as", "Mara", "--with", "Tobias", "--session", "evening")
@@ -107,7 +107,7 @@ def test_undo_retry_next_and_save(cli: Cli) -> None:
     ran = talk(cli, "--json", stdin=said)
     assert ran.code == 0, ran.err
     assert [turn["said"] for turn in ran.json["turns"]] == ["", ""]
-    assert (ran.json["cell"], ran.json["step"]) == (1, 2)
+    assert (ran.json["place"]["cell"], ran.json["place"]["step"]) == (1, 2)
     assert "Taken back." in ran.err
     assert "Freedom is now loose." in ran.err
     assert "Saved as talk.md." in ran.err

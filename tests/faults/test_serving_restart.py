@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 import serving
-from fabula.craft.conversation import ConversationFiles
-from fabula.craft.conversation.kept import conversations_in
-from fabula.server.chat.histories import standing
+from fabula.craft.conversation import Log, conversations_in
 from serving import MODEL, TOKEN
 
 if TYPE_CHECKING:
@@ -75,10 +73,7 @@ def test_every_conversation_goes_on_after_the_server_was_killed_in_the_middle_of
     folder = tmp_path / "lamp"
     logs = conversations_in(folder)
     assert len(logs) == SESSIONS, "no conversation was begun anew"
-    found = []
-    for log in logs:
-        turns = [record["turn"] for record in standing(ConversationFiles.in_(folder, log).read())]
-        found.append([turn["said"] for turn in turns])
+    found = [[turn.said for turn in Log.of(folder, log).state.turns] for log in logs]
     assert sorted(found) == [[f"I am number {n}.", "Who are you?", "And then?"] for n in range(SESSIONS)]
 
 

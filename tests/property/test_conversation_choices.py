@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.craft.conversation.kept import drawn_answers, kept_turns, state_of_log
+from fabula.craft.conversation import Log
 
 HEAD = {"format": 1, "player": "Tobias", "others": ["Mara"], "freedom": "guided"}
 MOVES = st.lists(st.sampled_from(["turn", "retry", "choose first", "choose last", "undo"]), max_size=30)
@@ -37,8 +37,9 @@ def test_a_log_gives_back_what_was_drawn_and_what_was_chosen(moves: list[str]) -
             drawn = [*drawn, f"{number}"] if move == "retry" else drawn
             records.append(record("retry", chosen, drawn[chosen]))
             turns[-1] = drawn, chosen
-    found, stands = drawn_answers(records)
+    log = Log(records)
+    found, stands = log.answers
     assert [str(turn) for turn in found] == (turns[-1][0] if turns else [])
     assert stands == (turns[-1][1] + 1 if turns else 0)
-    assert [str(turn) for turn in state_of_log(records).turns] == [drawn[chosen] for drawn, chosen in turns]
-    assert len(kept_turns(records)) == len(turns)
+    assert [str(turn) for turn in log.state.turns] == [drawn[chosen] for drawn, chosen in turns]
+    assert len(log.kept) == len(turns)

@@ -12,12 +12,12 @@ from unittest import mock
 import httpx
 import pytest
 
+from fabula.app.live_turns import LiveTurn
 from fabula.app.people import people_in
 from fabula.base.errors import LockedError, ModelError
-from fabula.craft.conversation import ConversationFiles
+from fabula.craft.conversation import Log, log_file
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
-from fabula.server.conversations import LiveTurn
 from fabula.server.runs.children import Runs
 from serving import MODEL, Engine, SnapEngine, project, there
 from serving import TOKEN as SERVED
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fabula.server.runs.children import Child
 
 CHATS = "/api/v1/projects/lamp/chats"
+TURNS = "/api/v1/projects/lamp/turns"
 
 
 @dataclass
@@ -47,12 +48,12 @@ class Here:
 
     async def begin(self, *others: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a request
         response = await self.client.post(CHATS, json={"others": others or ("Mara",), "player": "Tobias"} | more)
-        assert response.status_code == 201, response.text
+        assert response.status_code == 200, response.text
         return dict(response.json())
 
-    async def move(self, chat: str, kind: str = "say", **more: Any) -> list[tuple[str, dict[str, Any]]]:  # noqa: ANN401 - fields of a request
+    async def move(self, chat: str, move: str = "say", **more: Any) -> list[tuple[str, dict[str, Any]]]:  # noqa: ANN401 - fields of a request
         """The events of a move."""
-        response = await self.client.post(f"{CHATS}/{chat}/turns", json={"kind": kind} | more)
+        response = await self.client.post(TURNS, json={"conversation": chat, "move": move} | more)
         assert response.status_code == 200, response.text
         return events_in(response.text)
 
@@ -86,23 +87,21 @@ async def test_a_conversation_from_its_beginning_to_its_transcript(tmp_path: Pat
         first = await studio.move(chat, "begin")
         assert first[-1][0] == "done"
         assert {data["who"] for kind, data in first if kind == "piece"} == {"Mara"}
-        said = await studio.move(chat, text="Is there light?", version=first[-1][1]["version"])
+        said = await studio.move(chat, line="Is there light?", version=first[-1][1]["version"])
         pieces = "".join(data["text"] for kind, data in said if kind == "piece")
         view = await studio.view(chat)
         assert [turn["said"] for turn in view["turns"]] == ["", "Is there light?"]
         assert pieces == view["turns"][1]["answer"]
         assert view["moving"] is None
-        text = (await studio.client.get(f"{CHATS}/{chat}/transcript")).text
+        text = (await studio.client.get(f"{CHATS}/{chat}/transcript")).json()["text"]
         assert text.startswith("# Tobias and Mara\n")
         assert "**Tobias:** Is there light?" in text
-        assert (await studio.client.post(f"{CHATS}/{chat}/close")).status_code == 204
-        assert len((await studio.view(chat))["turns"]) == 2
 
 
 async def test_answers_are_drawn_and_chosen_and_turns_taken_back(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
-        await studio.move(chat, text="One.")
+        await studio.move(chat, line="One.")
         await studio.move(chat, "another")
         await studio.move(chat, "another")
         view = await studio.view(chat)
@@ -122,12 +121,12 @@ async def test_another_conversation_branches_off_from_any_turn(tmp_path: Path) -
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
         for text in ("One.", "Two.", "Three."):
-            await studio.move(chat, text=text)
+            await studio.move(chat, line=text)
         branch = (await studio.client.post(f"{CHATS}/{chat}/branch", json={"after": 2})).json()
         assert (branch["name"], branch["branched_from"], branch["branched_after"]) == (f"{chat}-2", chat, 2)
-        await studio.move(branch["name"], text="Else.")
+        await studio.move(branch["name"], line="Else.")
         assert [turn["said"] for turn in (await studio.view(chat))["turns"]] == ["One.", "Two.", "Three."]
-        assert (await studio.view(chat))["branches"] == [{"name": f"{chat}-2", "after": 2, "turns": 3}]
+        assert [one["name"] for one in (await studio.view(chat))["branches"]] == [f"{chat}-2"]
         again = (await studio.client.post(f"{CHATS}/{chat}-2/branch", json={"after": 0})).json()
         assert again["name"] == f"{chat}-3"
         why = (await studio.client.get(f"{CHATS}/{chat}-2/turns/1/why")).json()
@@ -137,13 +136,13 @@ async def test_another_conversation_branches_off_from_any_turn(tmp_path: Path) -
 async def test_a_client_that_goes_away_does_not_lose_the_turn(tmp_path: Path) -> None:
     async with here(tmp_path, Engine(gate=asyncio.Event())) as studio:
         chat = (await studio.begin())["name"]
-        live = studio.conversations.move(chat, "say", "Is there light?")
+        live = await studio.conversations.chat("Is there light?", conversation=chat)
         gone = asyncio.ensure_future(anext(live.follow(10.0)))
         await studio.engine.begun(1)
         gone.cancel()
         view = await studio.view(chat)
         assert view["moving"] == {"kind": "say", "said": "Is there light?", "who": "", "text": "", "problem": ""}
-        busy = await studio.client.post(f"{CHATS}/{chat}/turns", json={"kind": "say", "text": "Hello?"})
+        busy = await studio.client.post(TURNS, json={"conversation": chat, "line": "Hello?"})
         assert busy.status_code == 409
         assert busy.json()["error"]["code"] == "busy"
         listening = asyncio.create_task(studio.client.get(f"{CHATS}/{chat}/turns/live"))
@@ -171,7 +170,7 @@ async def test_what_came_before_a_model_failed_is_kept_and_the_turn_can_be_tried
 
     async with here(tmp_path, Failing(fails=ModelError("The server of the model was ended.", model="m"))) as studio:
         chat = (await studio.begin())["name"]
-        failed = await studio.move(chat, text="Is there light?")
+        failed = await studio.move(chat, line="Is there light?")
         assert [kind for kind, _ in failed] == ["piece", "failed"]
         assert failed[-1][1]["error"]["message"] == "The server of the model was ended."
         assert failed[-1][1]["said"] == "Is there light?"
@@ -180,16 +179,16 @@ async def test_what_came_before_a_model_failed_is_kept_and_the_turn_can_be_tried
         assert moving["problem"] == "The server of the model was ended."
         assert moving["text"] == failed[-1][1]["text"]
         studio.engine.fails = None
-        assert (await studio.move(chat, text="Is there light?"))[-1][0] == "done"
+        assert (await studio.move(chat, line="Is there light?"))[-1][0] == "done"
         assert (await studio.view(chat))["moving"] is None
 
 
 async def test_two_windows_of_one_conversation_do_not_talk_past_each_other(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = await studio.begin()
-        await studio.move(chat["name"], text="One.", version=chat["version"])
-        late = {"kind": "say", "text": "Two.", "version": chat["version"]}
-        stale = await studio.client.post(f"{CHATS}/{chat['name']}/turns", json=late)
+        await studio.move(chat["name"], line="One.", version=chat["version"])
+        late = {"conversation": chat["name"], "line": "Two.", "version": chat["version"]}
+        stale = await studio.client.post(TURNS, json=late)
         assert stale.status_code == 409
         assert stale.json()["error"]["code"] == "stale"
         assert "another window" in stale.json()["error"]["message"]
@@ -221,10 +220,10 @@ async def test_what_cannot_be_said_is_refused_in_words(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
         for text, message in (("x" * 4001, "4,001 characters; 4,000 are the most"), (" ", "Your message is empty")):
-            refused = await studio.client.post(f"{CHATS}/{chat}/turns", json={"kind": "say", "text": text})
+            refused = await studio.client.post(TURNS, json={"conversation": chat, "line": text})
             assert refused.status_code == 400
             assert message in refused.json()["error"]["message"]
-        unknown = await studio.client.post(f"{CHATS}/nobody/turns", json={"kind": "go_on"})
+        unknown = await studio.client.post(TURNS, json={"conversation": "nobody"})
         assert unknown.status_code == 404
         assert "Unknown conversation 'nobody'" in unknown.json()["error"]["message"]
         for path in ("..%2f..%2fbrief", "a" * 300):
@@ -235,15 +234,15 @@ async def test_a_conversation_that_was_deleted_or_written_by_another_is_seen_as_
     async with here(tmp_path) as studio:
         studio.conversations.linger = 60.0  # it is still in memory
         chat = (await studio.begin())["name"]
-        await studio.move(chat, text="One.")
-        await studio.move(chat, text="Two.")
-        files = ConversationFiles.in_(tmp_path / "lamp", chat)
-        files.append({"do": "undo"})
-        await studio.move(chat, text="Three.")
+        await studio.move(chat, line="One.")
+        await studio.move(chat, line="Two.")
+        log = Log.of(tmp_path / "lamp", chat)
+        log.undo()
+        await studio.move(chat, line="Three.")
         assert [turn["said"] for turn in (await studio.view(chat))["turns"]] == ["One.", "Three."]
-        files.log.unlink()
+        log_file(tmp_path / "lamp", chat).unlink()
         assert (await studio.client.get(f"{CHATS}/{chat}")).status_code == 404
-        assert (await studio.client.post(f"{CHATS}/{chat}/turns", json={"kind": "go_on"})).status_code == 404
+        assert (await studio.client.post(TURNS, json={"conversation": chat})).status_code == 404
         again = await studio.begin(name=chat)
         assert again["turns"] == []
 
@@ -252,13 +251,13 @@ async def test_a_conversation_is_deleted_with_its_transcript_and_its_branch_stay
     async with here(tmp_path) as studio:
         studio.conversations.linger = 60.0  # it is still in memory
         chat = (await studio.begin())["name"]
-        await studio.move(chat, text="One.")
+        await studio.move(chat, line="One.")
         branch = (await studio.client.post(f"{CHATS}/{chat}/branch", json={"after": 1})).json()["name"]
-        files = ConversationFiles.in_(tmp_path / "lamp", chat)
-        files.transcript.write_text("# As it was", encoding="utf-8")
-        assert (await studio.client.delete(f"{CHATS}/{chat}")).status_code == 204
-        assert not files.log.exists()
-        assert not files.transcript.exists()
+        log = log_file(tmp_path / "lamp", chat)
+        log.with_suffix(".md").write_text("# As it was", encoding="utf-8")
+        assert (await studio.client.delete(f"{CHATS}/{chat}")).status_code == 200
+        assert not log.exists()
+        assert not log.with_suffix(".md").exists()
         assert [one["name"] for one in (await studio.client.get(CHATS)).json()["chats"]] == [branch]
         assert (await studio.client.delete(f"{CHATS}/{chat}")).status_code == 404
         assert (await studio.begin(name=chat))["turns"] == []
@@ -271,8 +270,8 @@ async def test_a_conversation_is_deleted_with_its_transcript_and_its_branch_stay
 async def test_a_conversation_is_not_deleted_while_it_is_talked_in(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
-        await studio.move(chat, text="One.")
-        with mock.patch.dict(studio.conversations._turns, {chat: LiveTurn("say", "Two.")}):
+        await studio.move(chat, line="One.")
+        with mock.patch.dict(studio.conversations.workspace.turns.by_conversation, {chat: LiveTurn("say", "Two.")}):
             refused = await studio.client.delete(f"{CHATS}/{chat}")
         assert refused.status_code == 409
         assert "An answer is being made in this conversation." in refused.json()["error"]["message"]
@@ -282,14 +281,14 @@ async def test_a_conversation_is_not_deleted_while_it_is_talked_in(tmp_path: Pat
 async def test_who_is_there_and_how_free_one_is_can_be_set(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin("Mara", "Henrik"))["name"]
-        await studio.move(chat, text="One.")
+        await studio.move(chat, line="One.")
         body = {"present": ["Henrik"], "freedom": "guided"}
-        place = (await studio.client.patch(f"{CHATS}/{chat}", json=body)).json()["place"]
+        place = (await studio.client.put(f"{CHATS}/{chat}/scene", json=body)).json()["place"]
         assert (place["present"], place["absent"], place["freedom"]) == (["Henrik"], ["Mara"], "guided")
-        refused = await studio.client.patch(f"{CHATS}/{chat}", json={"freedom": "loose"})
+        refused = await studio.client.put(f"{CHATS}/{chat}/scene", json={"freedom": "loose"})
         assert refused.status_code == 400
         assert "cannot be set to 'loose' here" in refused.json()["error"]["message"], "the baseline knows of none"
-        nobody = await studio.client.patch(f"{CHATS}/{chat}", json={"present": []})
+        nobody = await studio.client.put(f"{CHATS}/{chat}/scene", json={"present": []})
         assert nobody.status_code == 400
         assert "Somebody has to be there" in nobody.json()["error"]["message"]
 
@@ -305,18 +304,18 @@ def is_held(project: Project) -> bool:
 async def test_a_project_is_let_go_between_turns(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
-        await studio.move(chat, text="One.")
-        lamp = studio.conversations.project
+        await studio.move(chat, line="One.")
+        lamp = studio.conversations.workspace.project()
         async with asyncio.timeout(120):
             while is_held(lamp):  # noqa: ASYNC110 - a file's lock
                 await asyncio.sleep(0.01)
         with lamp.lock():  # as a run does
-            locked = await studio.move(chat, text="Two.")
+            locked = await studio.move(chat, line="Two.")
             assert locked[-1][0] == "failed"
             assert locked[-1][1]["error"]["code"] == "locked"
             assert (await studio.view(chat))["turns"][0]["said"] == "One."  # it can still be read
-            assert (await studio.client.get(f"{CHATS}/{chat}/turns/1/why")).json()["story"] is None
-        assert (await studio.move(chat, text="Two."))[-1][0] == "done"
+            assert (await studio.client.get(f"{CHATS}/{chat}/turns/1/why")).json()["story"]
+        assert (await studio.move(chat, line="Two."))[-1][0] == "done"
 
 
 async def test_the_plan_is_shown_where_it_is_asked_for(tmp_path: Path) -> None:
@@ -339,7 +338,7 @@ async def test_calls_are_searched_and_shown_whole(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
         for text in ("The heron?", "One.", "Two."):
-            await studio.move(chat, text=text)
+            await studio.move(chat, line=text)
         calls = "/api/v1/projects/lamp/calls"
         every = (await studio.client.get(calls)).json()
         assert every["total"] == len(every["calls"])
@@ -374,13 +373,13 @@ async def test_another_model_can_be_named_for_a_turn(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
         with mock.patch("fabula.project.casting.open_model", return_value=Engine(identity="another")) as opened:
-            assert (await studio.move(chat, text="One.", model="openai-chat:llama"))[-1][0] == "done"
+            assert (await studio.move(chat, line="One.", model="openai-chat:llama"))[-1][0] == "done"
             assert "openai-chat:llama" in str(opened.call_args_list)
             opened.reset_mock()
             assert (await studio.client.get(f"{CHATS}/{chat}/turns/1/why")).json()["story"]
             await studio.client.post(f"{CHATS}/{chat}/undo", json={})
-            assert not opened.called  # who only looks opens no other model
-        unknown = await studio.move(chat, text="One.", model="nonsense:llama")
+            assert "scripted" not in str(opened.call_args_list)  # who only looks opens no other model
+        unknown = await studio.move(chat, line="One.", model="nonsense:llama")
         assert unknown[-1][0] == "failed"
         assert "nonsense" in unknown[-1][1]["error"]["message"]
 
@@ -389,23 +388,23 @@ async def test_a_run_that_begins_is_let_in_before_its_time(tmp_path: Path) -> No
     async with here(tmp_path) as studio:
         studio.conversations.linger = 60.0
         chat = (await studio.begin())["name"]
-        await studio.move(chat, text="One.")
-        with pytest.raises(LockedError), studio.conversations.project.lock():
+        await studio.move(chat, line="One.")
+        with pytest.raises(LockedError), studio.conversations.workspace.project().lock():
             pass
         await studio.conversations.let_go()
-        with studio.conversations.project.lock():
+        with studio.conversations.workspace.project().lock():
             pass
-        assert (await studio.move(chat, text="Two."))[-1][0] == "done"
+        assert (await studio.move(chat, line="Two."))[-1][0] == "done"
 
 
 async def test_a_project_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
-        await studio.move(chat, text="One.")
+        await studio.move(chat, line="One.")
         (tmp_path / "lamp").rename(tmp_path / "away")
         for answer in (
             await studio.client.get(f"{CHATS}/{chat}"),
-            await studio.client.post(f"{CHATS}/{chat}/turns", json={"kind": "go_on"}),
+            await studio.client.post(TURNS, json={"conversation": chat}),
             await studio.client.get("/api/v1/projects/lamp/calls"),
         ):
             assert answer.status_code == 410, answer.text
@@ -418,16 +417,23 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
         httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers, timeout=120) as client,
     ):
         chat = client.post(CHATS, json={"others": ["Mara"], "player": "Tobias"}).json()["name"]
-        body = {"kind": "say", "text": "Is there light?"}
-        assert events_in(client.post(f"{CHATS}/{chat}/turns", json=body).text)[-1][0] == "done"
+        body = {"conversation": chat, "line": "Is there light?"}
+        assert events_in(client.post(TURNS, json=body).text)[-1][0] == "done"
         said = {"model": MODEL, "messages": [{"role": "user", "content": "And now?"}]}
         again = client.post("/v1/chat/completions", json=said, headers={"x-fabula-session": chat})
         assert again.status_code == 200, again.text
         turns = client.get(f"{CHATS}/{chat}").json()["turns"]
         assert [turn["said"] for turn in turns] == ["Is there light?", "And now?"]
-        other = client.post(f"{CHATS}/{chat}/turns", json={**body, "model": "openai:gpt-4o"})
+        assert len(client.post(f"{CHATS}/{chat}/undo", json={}).json()["turns"]) == 1
+        said["messages"] = [{"role": "user", "content": "And then?"}]
+        client.post("/v1/chat/completions", json=said, headers={"x-fabula-session": chat}).raise_for_status()
+        turns = client.get(f"{CHATS}/{chat}").json()["turns"]
+        assert [turn["said"] for turn in turns] == ["Is there light?", "And then?"], "what was taken back is gone"
+        whole = client.post(TURNS, json={**body, "line": "More."}, headers={"accept": "application/json"}).json()
+        assert (whole["turn"]["number"], whole["place"]["turns"]) == (3, 3)
+        assert whole["version"] == client.get(f"{CHATS}/{chat}").json()["version"]
+        other = client.post(TURNS, json={**body, "model": "openai:gpt-4o"})
         assert "Name no other one." in events_in(other.text)[-1][1]["error"]["message"]
-        assert client.post(f"{CHATS}/{chat}/close").status_code == 204
 
 
 @pytest.mark.parametrize(
@@ -445,13 +451,13 @@ async def test_a_run_begins_at_once_beside_a_conversation_wherever_it_is_asked_f
 
     def begin(runs: Runs, child: Child) -> None:
         del runs
-        with studio.conversations.project.lock():  # as the run's process does
+        with studio.conversations.workspace.project().lock():  # as the run's process does
             begun.append(child.run.verb)
 
     monkeypatch.setattr(Runs, "_begin", begin)
     async with here(tmp_path) as studio:
         studio.conversations.linger = 60.0
-        await studio.move((await studio.begin())["name"], text="One.")
+        await studio.move((await studio.begin())["name"], line="One.")
         answered = await studio.client.post(address, **body)
         assert answered.is_success, answered.text
     assert begun == [next(iter(body.values())).get("kind", "update")]
@@ -471,10 +477,10 @@ def test_others_are_those_whom_the_plan_or_the_world_has_as_persons(tmp_path: Pa
 async def test_a_conversation_in_which_nothing_was_said_is_not_listed(tmp_path: Path) -> None:
     """One whose first turn failed, or was killed, stood in Talk as a conversation of 0 turns."""
     sample = copy_sample(tmp_path / "sample")
-    files = ConversationFiles.in_(sample.folder, "begun")
-    files.log.parent.mkdir(exist_ok=True)
+    log = log_file(sample.folder, "begun")
+    log.parent.mkdir(exist_ok=True)
     record = {"format": 1, "player": "Tobias", "others": ["Mara"], "freedom": "guided"}
-    files.log.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    log.write_text(json.dumps(record) + "\n", encoding="utf-8")
     async with studio_here(tmp_path) as client:
         assert "begun" not in (await client.get("/projects/sample/talk")).text
         listed = (await client.get("/api/v1/projects/sample/chats")).json()

@@ -89,10 +89,10 @@ def test_a_project_is_looked_at_through_the_client(client: Client) -> None:
     assert sample.final_edits().edits
     assert "epub" in sample.formats().formats
     assert sample.export("epub").content.startswith(b"PK")
-    chat = sample.chats().chats[0]
+    chat = sample.conversations().chats[0]
     view = sample.conversation(chat.name)
     assert len(view.turns) == chat.turns
-    assert view.turns[0].answer in sample.transcript(chat.name)
+    assert view.turns[0].answer in sample.transcript(chat.name).text
     assert sample.why(chat.name, 1).who == view.turns[0].who
 
 
@@ -128,25 +128,23 @@ def test_a_project_is_changed_through_the_client(client: Client) -> None:
 
 def test_a_conversation_goes_on_through_the_client(client: Client) -> None:
     sample = client.project(SAMPLE)
-    begun = sample.chat("Ivan", player="Wendy")
+    begun = sample.converse(["Ivan"], "Wendy")
     assert (begun.others, begun.player) == (["Ivan Utting"], "Wendy Clabburn")
-    chat = next(one for one in sample.chats().chats if one.turns)
+    chat = next(one for one in sample.conversations().chats if one.turns)
     branched = sample.branch(chat.name, 2)
     assert (len(branched.turns), branched.branched_from) == (2, chat.name)
     assert len(sample.take_back(branched.name).turns) == 1
     with pytest.raises(UsageError, match="no answer 7"):
         sample.choose_answer(branched.name, 7)
     with pytest.raises(UsageError, match="nothing:x"):
-        sample.say(branched.name, "And the kettle?", model="nothing:x")
+        sample.chat("And the kettle?", conversation=branched.name, model="nothing:x")
     with pytest.raises(FabulaError, match="empty"):
-        sample.move(branched.name, "say")
+        sample.say(branched.name, "")
     assert sample.listen(branched.name) is None
     assert len(sample.stop_answer(branched.name).turns) == 1
     with pytest.raises(UsageError, match="How far you may lead away cannot be set to 'rails' here"):
-        sample.change_chat(branched.name, freedom="rails")  # it was begun with the paper's prompts
-    sample.close_chat(branched.name)
-    sample.delete_chat(branched.name)
-    assert branched.name not in [one.name for one in sample.chats().chats]
+        sample.set_scene(branched.name, freedom="rails")  # it was begun with the paper's prompts
+    assert branched.name not in [one.name for one in sample.delete_conversation(branched.name).chats]
 
 
 def test_what_the_server_refuses_is_an_error_of_ours(client: Client, there: There) -> None:
@@ -188,8 +186,8 @@ class _Heard(Wire):
 
 def _ask(verb: Callable[..., Any]) -> None:
     """Call a verb with the least that it takes."""
-    made: dict[object, Any] = {"str": "x", "int": 1, "bool": True, "Sequence[str]": ["x"], "MoveKind": "say"}
-    made |= {str: "x", str | None: "x", int: 1, bool: True, Sequence[str]: ["x"]}  # of verbs, whose types are objects
+    made: dict[object, Any] = {"str": "x", "int": 1, "bool": True, "Sequence[str]": ["x"], "str | None": "x"}
+    made |= {str: "x", str | None: "x", int: 1, bool: True, Sequence[str]: ["x"], list[str]: ["x"]}  # of verbs
     places, named = [], {}
     for one in inspect.signature(verb).parameters.values():
         if one.kind is one.KEYWORD_ONLY and one.default is one.empty:
@@ -216,8 +214,6 @@ def test_every_address_of_the_api_has_a_verb() -> None:
     heard.asked.add(("GET", "/api/v1/projects/x/runs/x/result"))  # once the run is known: test_verbs.py asks it
     with pytest.raises(_AskedError):
         project.estimate({"setting": "A harbour."})
-    with pytest.raises(_AskedError):
-        project.people(read=True)
     offered = {
         (method.upper(), re.compile(re.sub(r"\{\w+\}", "[^/]+", path)))
         for path, methods in document()["paths"].items()

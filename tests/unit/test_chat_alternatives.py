@@ -7,13 +7,12 @@ from unittest import mock
 
 import pytest
 
-from fabula.app.chat_views import chats_in, view_of, why_of
+from fabula.app.conversations import chats_in, view_of, why_of
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.conversation import ConversationFiles, Parties
+from fabula.craft.conversation import Log, Parties, log_file
 from fabula.craft.conversation.cards import write_cards
-from fabula.craft.conversation.kept import copy_log, drawn_answers, known_in, origin_of_log
 from fabula.engine.journal import CallFilter
 from fabula.story.cards import Card
 from serving import Engine, SnapEngine, project
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.conversing import Conversing
+    from fabula.craft.conversation import Conversation, Turn
 
 TWO = Parties("Tobias", ("Mara",))
 THREE = Parties("Tobias", ("Mara", "Henrik"))
@@ -36,24 +36,31 @@ async def opened(tmp_path: Path) -> AsyncIterator[Conversing]:
             yield open_
 
 
+def chosen(conversation: Conversation, number: int) -> Turn:
+    """The answer that stands once it was chosen in the log."""
+    conversation.log.choose(number)
+    conversation.state = conversation.log.state
+    return conversation.turns[-1]
+
+
 async def test_every_answer_is_kept_and_any_can_be_chosen(opened: Conversing) -> None:
     conversation = await opened.conversation("evening", TWO)
-    none_yet = conversation.alternatives
+    none_yet = conversation.log.answers[0]
     assert none_yet == ()
     first = await conversation.say("One.")
     second, third = await conversation.retry(), await conversation.retry()
-    drawn = conversation.alternatives
+    drawn = conversation.log.answers[0]
     assert [str(turn) for turn in drawn] == [str(first), str(second), str(third)]
     assert len({str(turn) for turn in drawn}) == 3
-    assert await conversation.choose(1) == first
+    assert chosen(conversation, 1) == first
     assert conversation.turns == (first,)
-    assert drawn_answers(conversation.records) == (drawn, 1)
+    assert conversation.log.answers == (drawn, 1)
     fourth = await conversation.retry()  # another one, and none of the three again
     assert str(fourth) not in {str(turn) for turn in drawn}
-    assert drawn_answers(conversation.records)[1] == 4
+    assert conversation.log.answers[1] == 4
     await opened.close_conversation("evening")
     again = await opened.conversation("evening")
-    assert len(again.alternatives) == 4
+    assert len(again.log.answers[0]) == 4
     assert again.turns == (fourth,)
 
 
@@ -61,16 +68,16 @@ async def test_what_was_chosen_is_what_the_talk_goes_on_from(opened: Conversing)
     conversation = await opened.conversation("evening", TWO)
     first = await conversation.say("One.")
     await conversation.retry()
-    await conversation.choose(1)
-    length = len(conversation.records)
-    await conversation.choose(1)  # it stands already
-    assert len(conversation.records) == length
+    chosen(conversation, 1)
+    length = len(conversation.log.records)
+    chosen(conversation, 1)  # it stands already
+    assert len(conversation.log.records) == length
     await conversation.say("Two.")
-    assert len(conversation.alternatives) == 1
+    assert len(conversation.log.answers[0]) == 1
     assert first.line is not None
     assert conversation.state.lines[1].text == first.line.text
     await conversation.undo()
-    assert len(conversation.alternatives) == 2
+    assert len(conversation.log.answers[0]) == 2
 
 
 async def test_who_was_said_to_be_there_since_is_there_after_a_choice(opened: Conversing) -> None:
@@ -78,44 +85,44 @@ async def test_who_was_said_to_be_there_since_is_there_after_a_choice(opened: Co
     await conversation.say("One.")
     await conversation.retry()
     await conversation.set_present(["Henrik"])
-    await conversation.choose(1)
+    chosen(conversation, 1)
     assert conversation.state.present == ("Henrik",)
 
 
 async def test_an_answer_that_is_not_there_cannot_be_chosen(opened: Conversing) -> None:
     conversation = await opened.conversation("evening", TWO)
     with pytest.raises(UsageError, match="no answer 1: 0 were drawn"):
-        await conversation.choose(1)
+        chosen(conversation, 1)
     await conversation.say("One.")
     for number in (0, 2):
         with pytest.raises(UsageError, match="1 were drawn"):
-            await conversation.choose(number)
+            chosen(conversation, number)
 
 
 async def test_a_branch_begins_with_the_turns_up_to_there_and_the_first_one_stays(opened: Conversing) -> None:
     conversation = await opened.conversation("evening", TWO)
     turns = [await conversation.say(text) for text in ("One.", "Two.", "Three.")]
     folder = opened.project.folder
-    source, target = ConversationFiles.in_(folder, "evening"), ConversationFiles.in_(folder, "evening-2")
-    copy_log(source, 2, target)
+    source, target = Log.of(folder, "evening"), log_file(folder, "evening-2")
+    source.branched(2, target)
     branch = await opened.conversation("evening-2")
     assert branch.turns == tuple(turns[:2])
     await branch.say("Something else.")
     assert [turn.said for turn in conversation.turns] == ["One.", "Two.", "Three."]
-    assert origin_of_log(target.read()) == ("evening", 2)
-    assert [(one.name, one.after, one.turns) for one in view_of(opened.project, "evening").branches] == [
+    assert Log.read(target).origin == ("evening", 2)
+    assert [(one.name, one.branched_after, one.turns) for one in view_of(opened.project, "evening").branches] == [
         ("evening-2", 2, 3)
     ]
     assert view_of(opened.project, "evening-2").branched_from == "evening"
     with pytest.raises(UsageError, match=r"no turn 4 in the conversation 'evening': 3 stand"):
-        copy_log(source, 4, target)
+        source.branched(4, target)
 
 
 async def test_a_branch_without_turns_has_the_people_alone(opened: Conversing) -> None:
     conversation = await opened.conversation("evening", TWO)
     await conversation.say("One.")
     folder = opened.project.folder
-    copy_log(ConversationFiles.in_(folder, "evening"), 0, ConversationFiles.in_(folder, "evening-2"))
+    Log.of(folder, "evening").branched(0, log_file(folder, "evening-2"))
     assert (await opened.conversation("evening-2")).turns == ()
 
 
@@ -127,10 +134,10 @@ async def test_why_somebody_said_something_names_what_it_knew_and_the_call(tmp_p
             await conversation.begin()
             answer = await conversation.say("Is there light?")
             known = await conversation.knew(2)
-            log = known_in(conversation.records, 2)
+            log = conversation.log.known(2)
             with made.journal as journal:
-                why = why_of(journal, conversation.records, "evening", 2, known)
-                alone = why_of(journal, conversation.records, "evening", 2, None)
+                why = why_of(journal, conversation.log, "evening", known)
+                alone = why_of(journal, conversation.log, "evening", log)
                 (call,) = journal.calls.find(CallFilter(number=why.calls[0]), prompts=True)
     assert known.view is not None
     assert "Mara" in known.view.segment
@@ -168,12 +175,12 @@ async def test_a_list_of_conversations_names_what_it_cannot_read(opened: Convers
 async def test_who_only_looks_mends_no_log(opened: Conversing) -> None:
     conversation = await opened.conversation("evening", TWO)
     await conversation.say("One.")
-    assert conversation.files is not None
-    with conversation.files.log.open("ab") as log:
+    assert conversation.log.file is not None
+    with conversation.log.file.open("ab") as log:
         log.write(b'{"do": "turn", "ta')
-    before = conversation.files.log.read_bytes()
+    before = conversation.log.file.read_bytes()
     assert len(view_of(opened.project, "evening").turns) == 1
-    assert conversation.files.log.read_bytes() == before
+    assert conversation.log.file.read_bytes() == before
 
 
 async def test_a_view_says_how_far_the_story_is_and_spoils_nothing_unasked(tmp_path: Path) -> None:
@@ -202,9 +209,9 @@ async def test_of_a_card_the_other_greetings_are_what_else_it_says_first(tmp_pat
             assert str(await conversation.another(heard.append)) == "Go away."
             assert "".join(heard) == "Go away."
             assert "the lamp stays dark" in str(await conversation.another())
-            assert [str(turn) for turn in conversation.alternatives][:2] == ["Who is there?", "Go away."]
+            assert [str(turn) for turn in conversation.log.answers[0]][:2] == ["Who is there?", "Go away."]
             assert len(conversation.turns) == 1
-            assert str(await conversation.choose(2)) == "Go away."
+            assert str(chosen(conversation, 2)) == "Go away."
             await conversation.say("It is I.")
             assert "the lamp stays dark" in str(await conversation.another())
             assert len(conversation.turns) == 2

@@ -11,9 +11,9 @@ import pytest
 
 from fabula.base.errors import ModelError, ProjectError, UnknownNameError, UsageError
 from fabula.craft import PROMPTS
-from fabula.craft.conversation import ConversationFiles, Freedom, Parties, Step, open_conversation
-from fabula.craft.conversation.kept import conversations_in
+from fabula.craft.conversation import Freedom, Log, Parties, Step, log_file, open_conversation
 from fabula.craft.conversation.lines import Line, latest_lines, plan_text
+from fabula.craft.conversation.log import conversations_in
 from fabula.craft.conversation.talk import next_step
 from fabula.craft.conversation.turns import Hearing, is_new
 from fabula.engine.events import TextArrived
@@ -95,7 +95,7 @@ class Stage:
         )
         config = SNAP.config("improved", {"sentences": 4, "candidates": 1, "turns_per_step": 2})
         talk = await open_talk(story, Run(context), config, parties)
-        return open_conversation(ConversationFiles.in_(self.folder, name), talk, context)
+        return open_conversation(Log.at(self.folder, name), talk, context)
 
 
 @pytest.fixture
@@ -211,10 +211,10 @@ async def test_messages_that_cannot_be_answered_leave_the_conversation_as_it_was
 ) -> None:
     conversation = await stage.open()
     await conversation.begin()
-    before = conversation.state, conversation.files and conversation.files.log.read_bytes()
+    before = conversation.state, conversation.log.file and conversation.log.file.read_bytes()
     with pytest.raises(UsageError, match=expected):
         await conversation.say(message)
-    assert before == (conversation.state, conversation.files and conversation.files.log.read_bytes())
+    assert before == (conversation.state, conversation.log.file and conversation.log.file.read_bytes())
 
 
 async def test_a_move_that_fails_leaves_no_trace(stage: Stage) -> None:
@@ -305,7 +305,7 @@ async def test_moves_on_a_frozen_journal_give_the_same_log(stage: Stage) -> None
         await conversation.say(said)
     again = await stage.open("again")
     assert again.context is not conversation.context
-    again.files, again.name = ConversationFiles.in_(stage.folder / "other", "evening"), "evening"
+    again.log.file, again.name = log_file(stage.folder / "other", "evening"), "evening"
     again.context.mode = "frozen"
     await again.begin()
     for said in ("One.", "Two.", "Three.", "Four.", "Five."):
@@ -317,15 +317,15 @@ async def test_a_line_that_a_kill_cut_off_is_left_out(stage: Stage) -> None:
     conversation = await stage.open()
     await conversation.begin()
     await conversation.say("One.")
-    assert conversation.files is not None
-    whole = conversation.files.log.read_bytes()
+    assert conversation.log.file is not None
+    whole = conversation.log.file.read_bytes()
     lines = whole.splitlines(keepends=True)
-    conversation.files.log.write_bytes(whole[:-20])
+    conversation.log.file.write_bytes(whole[:-20])
     again = await stage.open()
     assert len(again.turns) == 1
     asked = len(stage.engine.asked)
     await again.say("One.")
-    assert conversation.files.log.read_bytes() == whole
+    assert conversation.log.file.read_bytes() == whole
     assert len(stage.engine.asked) == asked  # the call was finished when the kill came
     assert len(lines) == 3
 
@@ -364,7 +364,7 @@ async def test_a_damaged_log_is_named(stage: Stage, text: str, expected: str) ->
 @pytest.mark.parametrize("name", ["", "../up", "A b", "x" * 80, "con"])
 def test_names_of_conversations_are_names_of_files(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="cannot name a conversation"):
-        ConversationFiles.in_(tmp_path, name)
+        log_file(tmp_path, name)
 
 
 async def test_conversations_run_side_by_side_and_moves_of_one_wait_for_each_other(stage: Stage) -> None:

@@ -11,7 +11,7 @@ import pytest
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
-from fabula.craft.conversation import Parties
+from fabula.craft.conversation import Log, Parties
 from serving import Engine, project
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ async def test_two_who_ask_at_once_get_one_conversation_with_one_log(opened: Con
     assert one is other
     assert slow == [TWO]
     await asyncio.gather(one.say("One."), other.say("Two."))
-    assert one.files is not None
-    assert [record.get("do", "head") for record in one.files.read()] == ["head", "turn", "turn"]
+    assert one.log.file is not None
+    assert [record.get("do", "head") for record in Log.read(one.log.file).records] == ["head", "turn", "turn"]
 
 
 async def test_two_who_ask_at_once_get_one_talk(opened: Conversing, slow: list[Any]) -> None:

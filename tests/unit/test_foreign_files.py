@@ -15,7 +15,7 @@ import pytest
 from fabula.base.errors import ConfigError, JournalDamagedError, ProjectError, UsageError
 from fabula.base.files import read_text, remove_leftovers
 from fabula.base.tomltext import parse
-from fabula.craft.conversation.kept import ConversationFiles
+from fabula.craft.conversation import Log
 from fabula.engine.journal import Journal
 from fabula.engine.roles import load_function
 from fabula.models.scripted import ScriptedModel
@@ -187,4 +187,4 @@ def test_a_record_of_a_chat_that_cannot_be_used_is_named(tmp_path: Path, record:
     log = tmp_path / "talk.jsonl"
     log.write_text('{"format": 2, "player": "Jonas", "others": ["Elin"]}\n' + record + "\n")
     with pytest.raises(ProjectError, match=r"talk\.jsonl:2 is no record"):
-        ConversationFiles(log).read()
+        Log.read(log)

@@ -87,27 +87,30 @@ def test_a_client_talks_with_a_character_with_its_own_model(lamp: Path, mode: st
 
     async def work() -> None:
         async with client_of(lamp, talker, mode) as client:
-            to_mara = {"project": "lamp", "character": "Mara", "player": "Tobias"}
+            to_mara = {"project": "lamp", "others": ["Mara"], "player": "Tobias"}
             first = said(await client.call_tool("chat", {**to_mara, "line": "What stands in it?"}))
-            assert (first["you"], first["who"], first["turns"]) == ("Tobias", "Mara", 1)
-            assert first["answer"] == "(folds the letter) The lamp goes dark on day 1."
+            assert (first["player"], first["turn"]["who"], first["place"]["turns"]) == ("Tobias", "Mara", 1)
+            assert first["turn"]["answer"] == "(folds the letter) The lamp goes dark on day 1."
             second = said(await client.call_tool("chat", {"project": "lamp", "line": "And then?"}))
-            assert (second["conversation"], second["turns"]) == (first["conversation"], 2)
+            assert (second["conversation"], second["place"]["turns"]) == (first["conversation"], 2)
+            of_first = {"project": "lamp", "conversation": first["conversation"]}
             assert len(talker.asked) == len({*talker.asked}) == 2, "no prompt is asked twice"
-            again = said(await client.call_tool("chat", {"project": "lamp", "move": "retry"}))
-            assert (again["turns"], again["answer"]) == (2, "(folds the letter) The lamp goes dark on day 3.")
-            back = said(await client.call_tool("chat", {"project": "lamp", "move": "undo"}))
-            assert (back["turns"], back["answer"]) == (1, first["answer"])
+            again = said(await client.call_tool("chat", {"project": "lamp", "move": "another"}))
+            assert (again["place"]["turns"], again["turn"]["answer"]) == (
+                2,
+                "(folds the letter) The lamp goes dark on day 3.",
+            )
+            back = said(await client.call_tool("take_back", of_first))
+            assert [turn["answer"] for turn in back["turns"]] == [first["turn"]["answer"]]
             assert len(talker.asked) == 3
             beside = {**to_mara, "line": "Good evening.", "conversation": "evening"}
-            assert said(await client.call_tool("chat", beside))["turns"] == 1
-            names = said(await client.call_tool("conversations", {"project": "lamp"}))["conversations"]
+            assert said(await client.call_tool("chat", beside))["place"]["turns"] == 1
+            listed = said(await client.call_tool("conversations", {"project": "lamp"}))["chats"]
+            names = [one["name"] for one in listed]
             assert names == ["evening", first["conversation"]]
-            of_first = {"project": "lamp", "conversation": first["conversation"]}
-            text = said(await client.call_tool("conversations", of_first))["text"]
+            text = said(await client.call_tool("transcript", of_first))["text"]
             assert "What stands in it?" in text
             assert "And then?" not in text
-            assert said(await client.call_tool("conversations", {"project": "lamp"}))["conversations"] == names
 
     run(work)
 
@@ -119,7 +122,7 @@ def test_it_is_the_conversation_that_one_has_at_the_terminal_and_from_python(lam
     async def work() -> None:
         async with client_of(lamp, Talker(), "legacy") as client:
             on = said(await client.call_tool("chat", {"project": "lamp", "line": "What stands in it?"}))
-            assert (on["conversation"], on["turns"]) == (chat.name, 2)
+            assert (on["conversation"], on["place"]["turns"]) == (chat.name, 2)
 
     run(work)
     with fabula.chat(lamp / "lamp", "Mara", model=Own()) as chat:
@@ -130,16 +133,15 @@ def test_what_cannot_be_said_is_said_in_words(lamp: Path) -> None:
     async def work() -> None:
         async with client_of(lamp, Talker(), "legacy") as client:
             for wrong, why in (
-                ({"character": "Jonas", "line": "x"}, "'Jonas'"),
-                ({"character": "Mara", "line": "x" * 5000}, "4,000 are the most"),
-                ({"character": "Mara", "move": "retry"}, "no "),
+                ({"others": ["Jonas"], "line": "x"}, "'Jonas'"),
+                ({"others": ["Mara"], "line": "x" * 5000}, "4,000 are the most"),
+                ({"others": ["Mara"], "move": "another"}, "no "),
                 ({"player": "Mara", "line": "x"}, "Say with whom you talk"),
-                ({"character": "Mara", "line": "x", "conversation": "../out"}, "out"),
+                ({"others": ["Mara"], "line": "x", "conversation": "../out"}, "out"),
             ):
                 assert why in failed(await client.call_tool("chat", {"project": "lamp", **wrong}))
-            assert "gone" in failed(
-                await client.call_tool("conversations", {"project": "lamp", "conversation": "gone"})
-            )
+            gone = {"project": "lamp", "conversation": "gone"}
+            assert "gone" in failed(await client.call_tool("conversation", gone))
 
     run(work)
     assert not list(lamp.glob("out*"))

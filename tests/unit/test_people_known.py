@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.chatting import parties_for
+from fabula.app.conversations import parties_for
 from fabula.app.conversing import dry_run_beginning, dry_run_people, read_people
 from fabula.app.people import people_in, reading_in
 from fabula.app.world import WORLD_FILE

@@ -286,7 +286,7 @@ async def test_another_player_can_be_played(server: Here) -> None:
 
 
 async def test_conversations_that_are_not_used_leave_the_memory(server: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabula.server.chat.projects._OPEN", 2)
+    monkeypatch.setattr("fabula.app.conversing._OPEN", 2)
     for name in ("a", "b", "c", "d"):
         await server.answer("One.", headers={"X-Fabula-Session": name})
     assert sorted(server.served.conversing._conversations) == ["c", "d"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import ModelUnavailableError
-from fabula.craft.conversation import ConversationFiles, Parties, Turn
+from fabula.craft.conversation import Log, Parties, Turn
 from fabula.craft.conversation.lines import Line
 from fabula.server.chat.histories import SILENCE, Exchange, Group
 from fabula.server.chat.scenes import Scene, SceneError, spoken, unnamed
@@ -106,7 +106,7 @@ async def test_scenes_that_cannot_be_are_told(
 async def test_whoever_is_left_is_played(server: Here) -> None:
     await server.answer("One.", model="fabula/lamp/Tobias+Mara")
     (log,) = server.logs()
-    records = ConversationFiles.in_(server.served.conversing.project.folder, log).read()
+    records = Log.of(server.served.conversing.project.folder, log).records
     assert (records[0]["player"], records[0]["others"]) == ("Henrik", ["Mara", "Tobias"])
 
 
@@ -201,7 +201,7 @@ async def test_what_is_as_wanted_is_not_written_again(tmp_path: Path) -> None:
     config = CONFIG | {"plan_filter": False, "candidates": 1}
     async with here(tmp_path, SnapEngine(), system="snap", config=config) as server:
         await talked(server, "One.", "Two.", headers=EVENING, metadata={"present": "Mara", "freedom": "Loose"})
-        log = ConversationFiles.in_(server.served.conversing.project.folder, "evening").read()
+        log = Log.of(server.served.conversing.project.folder, "evening").records
     assert [record["do"] for record in log[1:]] == ["present", "freedom", "turn", "turn"]
 
 

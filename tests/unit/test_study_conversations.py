@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -12,6 +11,7 @@ from fabula.app.studies import study_of_characters
 from fabula.app.study_report import study_report
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
+from fabula.craft.conversation import Log
 from fabula.measure.ratings import read_ratings
 from fabula.measure.studies.study import Study
 from fabula.project.folder import Project
@@ -71,9 +71,11 @@ async def test_a_rater_talks_with_both_and_answers(tmp_path: Path) -> None:
     assert ratings["linearity", task.items[1:]].answer == 2.0
     assert ratings["overall", task.items].answer == task.items[0]
     assert ratings["overall", task.items].reason == "A was kinder."
-    kept = sorted((study.conversations / name).glob("*/shown.json"))
-    assert len(kept) == 2
-    assert json.loads(kept[0].read_text())["lines"][0] == ["Tobias (you)", "<b>Is it true?</b>"]
+    kept = sorted((study.conversations / name).glob("*/project"))
+    assert [Log.of(folder, "conversation").state.turns[0].said for folder in kept] == [
+        "<b>Is it true?</b>",
+        "Is it true?",
+    ]
     report = study_report(Study.open(study.folder))
     mean = report.row(study.entries[task.items[0]].system, "mean/continuity").scored
     assert isinstance(mean, Estimate)
@@ -104,7 +106,7 @@ async def test_an_answer_that_comes_after_withdrawal_is_not_kept(
     async with room.rater(name) as rater:
         await rater.post("/consent")
         await rater.post(f"/task/{study.tasks_of[name][0].key}/talk/A", {"do": "say", "message": "Forget me."})
-    assert not list((study.conversations / name).rglob("shown.json"))
+    assert not list((study.conversations / name).rglob("conversation.jsonl"))
     assert "Forget me" not in "".join(
         file.read_text(errors="replace") for file in study.folder.rglob("*") if file.is_file()
     )

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.people import narrative_in, people_in, written_or_asked
-from fabula.app.writing import Prepared
+from fabula.app.writing import Prepared, first_error
 from fabula.base.errors import UsageError
 from fabula.craft import NARRATIVE_FILE
-from fabula.craft.conversation import ConversationFiles, open_conversation
+from fabula.craft.conversation import Log, open_conversation
 from fabula.craft.conversation.cards import Cards, write_cards
-from fabula.craft.conversation.kept import parties_of_log
 from fabula.craft.narratives import narrative_of, people_read
 from fabula.craft.revising import reviser
 from fabula.engine.methods import IMPROVED
@@ -40,6 +39,7 @@ READER: Final = "labeller"  # says who is in a story
 CARD_SYSTEM: Final = "vanilla"  # a card tells no story that could be planned
 PLAYER: Final = "User"  # who talks with a card, where no name is given
 _CARDS: Final = (".png", ".json", ".charx")
+_OPEN: Final = 1000  # conversations in memory; of one more, the longest unused is only on disk
 _TALKS: Final = 100  # held for whoever asks next; conversations hold their own
 
 
@@ -113,7 +113,8 @@ class Conversing:
     ) -> Conversation:
         """The conversation of that name, new or gone on with; whoever asks again, also side by side, gets the same.
 
-        Without `parties`, those of its log talk. In which order the others are named does not matter.
+        Without `parties`, those of its log talk. In which order the others are named does not matter. What others have
+        done in its log since is taken over.
 
         Raises:
             UsageError: the name cannot be one, or the log is a conversation of other people.
@@ -121,22 +122,26 @@ class Conversing:
             ProjectError: the log cannot be read.
         """
         async with self._opening:  # two that ask at once must not make two conversations of one log
+            if name in self._conversations and self._conversations[name].log.is_behind:
+                await self.close_conversation(name)
             if name not in self._conversations:
-                files = ConversationFiles.in_(self.project.folder, name)
-                known = parties_in(files)
+                log = Log.at(self.project.folder, name)
+                known = log.parties if log.records else None
                 same = known is not None and (parties is None or known.alike(parties))
                 talk = await self._talk(known if same else parties)
                 first = self._first.setdefault(talk.parties, asyncio.Lock())
                 system = self.prepared.method.name
                 self._conversations[name] = open_conversation(
-                    files, talk, self.context, freedom, system=system, first=first
+                    log, talk, self.context, freedom, system=system, first=first
                 )
+            self._conversations[name] = self._conversations.pop(name)  # the one that was asked for last stands last
+            idle = [one for one, held in self._conversations.items() if one != name and not held.is_busy]
+            for one in idle[: len(self._conversations) - _OPEN]:
+                await self.close_conversation(one)
         conversation = self._conversations[name]
-        if parties is not None and not conversation.parties.alike(parties):
-            others = ", ".join(conversation.parties.others)
-            raise UsageError(
-                f"In the conversation {name!r}, {conversation.parties.player} talks with {others}. Name another one."
-            )
+        conversation.log.check_parties(name, parties)
+        if freedom is not None and conversation.state.freedom != freedom:
+            await conversation.set_freedom(freedom)
         return conversation
 
     @property
@@ -198,12 +203,6 @@ def card_project(
     return project
 
 
-def parties_in(files: ConversationFiles) -> Parties | None:
-    """Who talks in a conversation's log; `None` where there is none."""
-    records = files.read()
-    return parties_of_log(records) if records else None
-
-
 @asynccontextmanager
 async def conversing(
     project: Project, settings: Settings, options: Options, supplied: Supplied | None = None
@@ -231,6 +230,8 @@ async def conversing(
             open_ = await _opened(project, prepared, context)
             try:
                 yield open_
+            except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
+                raise first_error(group) from group
             finally:
                 await open_.close()
             if context.mode == "live":
@@ -245,6 +246,21 @@ async def _opened(project: Project, prepared: Prepared, context: RunContext) -> 
     return Conversing(project, prepared, context, narrative, config, cards)
 
 
+@asynccontextmanager
+async def looked_at(project: Project, settings: Settings, options: Options) -> AsyncIterator[Conversing]:
+    """The project for who looks at its conversations: what would be asked is noted in `context.dry_run`.
+
+    Asks nobody and writes nothing, so that others may be at work on the project.
+
+    Raises:
+        FabulaError: what stands in the way.
+    """
+    prepared = Prepared(settings, options)
+    with project.journal as journal:
+        async with prepared.opened(journal, dry=True) as context:
+            yield await _opened(project, prepared, context)
+
+
 async def dry_run_beginning(
     project: Project, settings: Settings, options: Options, parties: Parties, freedom: Freedom | None = None
 ) -> DryRun:
@@ -253,14 +269,10 @@ async def dry_run_beginning(
     Raises:
         FabulaError: what stands in the way.
     """
-    prepared = Prepared(settings_for(settings), options)
-    with project.journal as journal:
-        async with prepared.opened(journal, dry=True) as context:
-            open_ = await _opened(project, prepared, context)
-            open_.cards = replace(open_.cards, known=(*open_.cards.known, *parties.names))
-            conversation = open_conversation(None, await open_.talk(parties), context, freedom)
-            await conversation.begin()
-            return context.dry_run
+    async with looked_at(project, settings_for(settings), options) as open_:
+        open_.cards = replace(open_.cards, known=(*open_.cards.known, *parties.names))
+        await open_conversation(None, await open_.talk(parties), open_.context, freedom).begin()
+        return open_.context.dry_run
 
 
 async def read_people(project: Project, settings: Settings, options: Options) -> tuple[str, ...]:
@@ -281,10 +293,9 @@ async def dry_run_people(project: Project, settings: Settings, options: Options)
     Raises:
         FabulaError: what stands in the way.
     """
-    with project.journal as journal:
-        async with Prepared(settings_for(settings), options).opened(journal, dry=True) as context:
-            await people_read(Run(context), narrative_in(project), READER)
-            return context.dry_run
+    async with looked_at(project, settings_for(settings), options) as open_:
+        await people_read(Run(open_.context), narrative_in(project), READER)
+        return open_.context.dry_run
 
 
 async def _narrative(project: Project, run: Run) -> str:

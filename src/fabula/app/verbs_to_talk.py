@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from fabula.app.calling import Caller, waiting
-from fabula.app.chatting import Chat, conversation_for, parties_for, project_for_talk
+from fabula.app.chatting import Chat, project_for_talk
+from fabula.app.conversations import conversation_for, parties_for, system_of
 from fabula.app.conversing import PLAYER, card_project, is_card, settings_for
 from fabula.app.sources import path_of, project_in, story_of
 from fabula.app.verbs import first_words
-from fabula.craft.conversation import ConversationFiles
-from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.narratives import check_people
 from fabula.project.settings import Settings
 from fabula.story import slug
@@ -73,7 +72,7 @@ async def chat_async(
         project, in_force, why = _talked_in(story, (character, player), folder, caller)
     parties = parties_for(project, (character,) if character else (), player)
     name, parties = conversation_for(project, session, parties, new=new)
-    made = system_of_log(ConversationFiles.in_(project.folder, name).read())
+    made = system_of(project, name)
     if made not in ("", in_force.system) and "system" not in settings:
         in_force = settings_for(in_force, made)
     chat = Chat(project, name, in_force, caller.options(budget_tokens, budget_usd), caller.bill, why)

@@ -25,6 +25,7 @@ from fabula.app.checking import OUT
 from fabula.app.exporting import as_it_stands
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import findings_of
+from fabula.app.live_turns import LiveTurns
 from fabula.app.saving import BRIEF, base_of
 from fabula.app.standing import CHANGED, WAITS, shortfalls, texts, waiting, words_asked
 from fabula.app.titles import Titles, is_behind
@@ -216,6 +217,7 @@ class Workspace:
         cast: gives the settings with which this door has work done, for those of the project.
         at_home: who calls sits at this machine, so that a program or folder that they name is trusted.
         only_foresees: what takes long only says what it would ask.
+        turns: of conversations, which this process makes.
     """
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
@@ -228,6 +230,7 @@ class Workspace:
         self.cast: Callable[[Settings], Settings] = lambda settings: settings
         self.at_home = True
         self.only_foresees = False
+        self.turns = LiveTurns()
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
         self._looking = threading.Lock()
         self._makers: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()  # for as long as one is at work
@@ -493,7 +496,7 @@ class Workspace:
     @property
     def options(self) -> Options:
         """What plans are checked and runs looked at with: nobody is here to play a role."""
-        return Options(environ=self.environ, person=_nobody)
+        return Options(environ=self.environ, person=_nobody, listeners=self.listeners)
 
     def last_check(self) -> ProjectFindings:
         """Where the story contradicts itself, as the last check found, beside the story as it is now.

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.chatting import as_markdown, conversation_data, write_transcript
+from fabula.app.conversations import ended
 from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, write_atomically
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.engine.events import CallStarted
+from fabula.verbs.base import as_data
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -68,7 +69,7 @@ class Chat:
                 await self._with_person()
         finally:
             self._end_line()
-            write_transcript(self.conversation)
+            self.conversation.log.write_transcript()
         self._farewell()
 
     async def _alone(self, most: int) -> None:
@@ -216,10 +217,11 @@ class Chat:
         self.terminal.message(self._who_is_there(self.conversation.where))
 
     async def _save(self, rest: str) -> None:
-        if self.conversation.files is None:
+        log = self.conversation.log
+        if log.file is None:
             return
-        target = _free(rest) if rest else self.conversation.files.transcript
-        write_atomically(target, as_markdown(self.conversation), mode=PRIVATE)
+        target = _free(rest) if rest else log.file.with_suffix(".md")
+        write_atomically(target, log.markdown, mode=PRIVATE)
         self.terminal.message(f"Saved as {near(target)}.")
 
     async def _help(self, _: str) -> None:
@@ -244,10 +246,8 @@ class Chat:
             )
 
     def _show_old(self, turn: Turn) -> None:
-        if turn.said:
-            self.terminal.say(f"{self.conversation.parties.player}: {turn.said}")
-        if turn.line is not None:
-            self.terminal.say(f"{turn.line.name}: {turn.line.text}")
+        for who, words in turn.lines(self.conversation.parties.player):
+            self.terminal.say(f"{who}: {words}")
 
     def _piece(self, text: str) -> None:
         """A piece of an answer, as it comes."""
@@ -283,7 +283,7 @@ class Chat:
             f"{counted(asked, 'call')}, {self.bill.tokens:,} tokens. Go on with `fabula chat {folder} "
             f"--session {self.conversation.name}`."
         )
-        self.terminal.document(conversation_data(self.project, self.conversation, self.bill))
+        self.terminal.document(as_data(ended(self.project, self.conversation, self.bill)))
 
 
 async def _single(move: Callable[[], Awaitable[Turn | None]]) -> Turn | None:

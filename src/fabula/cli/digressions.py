@@ -14,7 +14,7 @@ from fabula.app.conversing import settings_for
 from fabula.app.digressing import digress_in, dry_run_digressions
 from fabula.app.writing import Options
 from fabula.base.errors import BriefError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import PRIVATE, read_text, write_atomically
+from fabula.base.files import read_text, write_atomically
 from fabula.cli.asked import adapter_of, changes_of, read_models
 from fabula.cli.options import Choices, Performers
 from fabula.cli.people import People
@@ -205,10 +205,7 @@ class Digressing:
         )
 
         def done(conversation: Conversation) -> None:
-            if conversation.files is not None:
-                write_atomically(
-                    conversation.files.transcript, f"# {conversation.name}\n\n{conversation.transcript}\n", mode=PRIVATE
-                )
+            conversation.log.write_transcript()
             self.terminal.advise(
                 f"  {conversation.name}: {counted(len(conversation.turns), 'turn')}, {conversation.where.share:.0%}"
             )

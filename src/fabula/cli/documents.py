@@ -12,6 +12,7 @@ from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
 from fabula.app.bills import Estimate, UsageData
+from fabula.app.conversations import ChatEnded
 from fabula.app.health import Health
 from fabula.app.past_calls import AskedCall, RemovedText  # noqa: TC001 - pydantic reads them
 from fabula.app.rewriting import Rewritten
@@ -259,24 +260,6 @@ class WorldImported(TypedDict):
     withdrawn: int
     kept: int
     conflicts: int
-
-
-class Chat(TypedDict):
-    """A conversation."""
-
-    project: str
-    session: str
-    log: str
-    player: str
-    others: list[str]
-    cell: int
-    cells: int
-    step: int
-    steps: int
-    present: list[str]
-    over: bool
-    turns: list[dict[str, Any]]
-    bill: dict[str, UsageData]
 
 
 class Served(TypedDict):
@@ -643,7 +626,7 @@ class TrustForgotten(TypedDict):
 
 # Documents that may hold more than is said here: what a method, a model or a paper adds.
 _OPEN: Final[tuple[Any, ...]] = (
-    *(TimelineShown, Chat, Experiment, Reproduced, Injected, Fitted, Chosen, BackTranslated, Preferences),
+    *(TimelineShown, Experiment, Reproduced, Injected, Fitted, Chosen, BackTranslated, Preferences),
     *(TrainingPlanned, Trained, TrainedAgents, Swept, Learned, Cards),
     *(ModelChecked, ModelPulled, Adapters),
 )
@@ -662,7 +645,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "export": (ExportedFile,),
     "check": (Checked, Estimate),
     "evaluate": (Evaluated, MethodList, MethodView, Made, Estimate),
-    "chat": (Chat,),
+    "chat": (ChatEnded,),
     "studio": (Studio,),
     "serve": (Served,),
     "text rewrite": (Rewritten, Estimate),

@@ -27,7 +27,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from uuid import uuid4
 
 from fabula.app.bills import Estimate
-from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind, PeopleShown
+from fabula.app.conversations import ChatMade, ChatView
 from fabula.base import errors
 from fabula.base.errors import (
     ConflictError,
@@ -51,10 +51,10 @@ from fabula.verbs.base import File, adapter, long_verb
 from fabula.verbs.doors import ShelfVerbs, Verbs
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from http.client import HTTPMessage, HTTPResponse
 
-    from fabula.craft.conversation.lines import Freedom
+    from fabula.craft.conversation import MoveKind
     from fabula.verbs.base import OnEvent, Verb
 
 T = TypeVar("T")
@@ -154,11 +154,12 @@ class Wire:
         body: Mapping[str, Any] | None = None,
         patience: float | None = None,
         key: str = "",
+        kind: str = "application/json",
     ) -> tuple[HTTPConnection, HTTPResponse]:
         """An answer that has begun, and its connection; what is sent again with the same `key` is done once."""
-        kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
-        connection = kind(self._parts.hostname or "", self._parts.port, timeout=patience or self._patience)
-        headers = {"authorization": f"Bearer {self._token}", "accept": "application/json"}
+        opened = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
+        connection = opened(self._parts.hostname or "", self._parts.port, timeout=patience or self._patience)
+        headers = {"authorization": f"Bearer {self._token}", "accept": kind}
         content = None if body is None else json.dumps(dict(body)).encode()
         if content is not None:
             headers["content-type"] = "application/json"
@@ -362,93 +363,48 @@ class RemoteProject(Verbs):
 
     # talking --------------------------------------------------------------------------------------------------------
 
-    def chats(self) -> ChatList:
-        """The conversations, and who can be talked to."""
-        return self._get(ChatList, "/chats")
-
-    def people(self, *, read: bool = False) -> PeopleShown:
-        """Who is in the story, and what a reading by a model would take; with `read` it is read, once a version."""
-        return self._send(PeopleShown, "POST", "/people", {}) if read else self._get(PeopleShown, "/people")
-
-    def chat(self, *others: str, player: str = "", name: str = "", freedom: Freedom | None = None) -> ChatView:
-        """Begin a conversation with somebody, or several; `freedom` is how far you may lead away from the story."""
-        body = {"others": list(others), "player": player, "name": name, "freedom": freedom}
-        return self._send(ChatView, "POST", "/chats", body)
-
-    def conversation(self, chat: str, *, plan: bool = False) -> ChatView:
-        """A conversation: its turns, and how far the story is; with `plan`, what is still to come, too."""
-        return self._get(ChatView, f"/chats/{_quoted(chat)}", plan=str(plan).lower())
-
-    def change_chat(
-        self, chat: str, *, present: Sequence[str] | None = None, freedom: Freedom | None = None
-    ) -> ChatView:
-        """Set who of the others is there from now on, and how far you may lead away; what is `None` stays."""
-        body = {"present": None if present is None else list(present), "freedom": freedom}
-        return self._send(ChatView, "PATCH", f"/chats/{_quoted(chat)}", body)
-
-    def delete_chat(self, chat: str) -> None:
-        """Delete a conversation's log and transcript; its branches and the calls that were made for it are kept."""
-        self.wire.whole("DELETE", f"{self._at}/chats/{_quoted(chat)}")
-
-    def close_chat(self, chat: str) -> None:
-        """Have the server forget a conversation that it holds in memory; its log stays, and it can be gone on with."""
-        self.wire.whole("POST", f"{self._at}/chats/{_quoted(chat)}/close")
-
-    def say(
-        self, chat: str, text: str, on_text: Callable[[str], object] = lambda _: None, *, model: str = ""
-    ) -> ChatTurn:
-        """Say something in a conversation, and hear the answer; `on_text` hears its pieces as they come.
-
-        Raises:
-            FabulaError: the answer failed, or broke off.
-        """
-        return self.move(chat, "say", text, on_text, model=model)
-
-    def move(
-        self,
-        chat: str,
-        kind: MoveKind,
-        text: str = "",
-        on_text: Callable[[str], object] = lambda _: None,
-        *,
-        model: str = "",
-    ) -> ChatTurn:
-        """What comes next: you "say" a text, the character speaks first ("begin"), they "go_on", or "another" answer.
-
-        Args:
-            chat: the conversation.
-            kind: of the move.
-            text: that you say.
-            on_text: hears the pieces of the answer as they come.
-            model: that answers in place of the project's own.
-
-        Raises:
-            FabulaError: the answer failed, or broke off.
-        """
-        body = {"kind": kind, "text": text, "model": model}
-        turn = self._heard("POST", f"/chats/{_quoted(chat)}/turns", body, on_text)
-        if turn is None:
-            raise _broken_off()
-        return turn
-
-    def listen(self, chat: str, on_text: Callable[[str], object] = lambda _: None) -> ChatTurn | None:
+    def listen(self, conversation: str, on_text: Callable[[str], object] = lambda _: None) -> ChatMade | None:
         """The turn that is being made, whoever asked for it, heard from its beginning; `None` where none is.
 
         Raises:
             FabulaError: the answer failed, or broke off.
         """
-        return self._heard("GET", f"/chats/{_quoted(chat)}/turns/live", None, on_text)
+        return self._heard("GET", f"/chats/{_quoted(conversation)}/turns/live", None, on_text)
+
+    def say(
+        self,
+        conversation: str,
+        line: str | None,
+        on_text: Callable[[str], object] = lambda _: None,
+        *,
+        move: MoveKind = "say",
+        model: str = "",
+    ) -> ChatMade:
+        """As `chat`, in a conversation that was begun; `on_text` hears the pieces of the answer as they come.
+
+        Raises:
+            FabulaError: the answer failed, or broke off.
+        """
+        return self._answered({"line": line, "conversation": conversation, "move": move, "model": model}, on_text)
+
+    def _answered(self, wanted: Mapping[str, Any], on_text: Callable[[str], object] = lambda _: None) -> ChatMade:
+        turn = self._heard("POST", "/turns", wanted, on_text)
+        if turn is None:
+            raise _broken_off()
+        return turn
 
     def _heard(
         self, method: str, path: str, body: Mapping[str, Any] | None, on_text: Callable[[str], object]
-    ) -> ChatTurn | None:
-        connection, response = self.wire.open(method, self._at + path, body, patience=_SILENCE)
+    ) -> ChatMade | None:
+        connection, response = self.wire.open(
+            method, self._at + path, body, patience=_SILENCE, kind="text/event-stream"
+        )
         try:
             for name, data in _stream(response):
                 if name == "piece":
                     on_text(str(data.get("text", "")))
                 elif name == "done":
-                    return read_as(ChatTurn, json.dumps(data["turn"]).encode())
+                    return read_as(ChatMade, json.dumps(data).encode())
                 elif name == "idle":
                     return None
                 elif name == "failed":
@@ -457,29 +413,9 @@ class RemoteProject(Verbs):
             connection.close()
         raise _broken_off()
 
-    def stop_answer(self, chat: str) -> ChatView:
+    def stop_answer(self, conversation: str) -> ChatView:
         """Stop the turn that is being made; the conversation stands as before it."""
-        return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/stop")
-
-    def choose_answer(self, chat: str, number: int) -> ChatView:
-        """Have another of the answers stand that were drawn for the last turn, from 1."""
-        return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/choose", {"number": number})
-
-    def take_back(self, chat: str) -> ChatView:
-        """Take the last turn of a conversation back."""
-        return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/undo", {})
-
-    def branch(self, chat: str, after: int) -> ChatView:
-        """Go on from an earlier turn in another conversation."""
-        return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/branch", {"after": after})
-
-    def why(self, chat: str, turn: int) -> ChatWhy:
-        """What whoever answered in a turn knew, which point of the plan it served, and the calls that were made."""
-        return self._get(ChatWhy, f"/chats/{_quoted(chat)}/turns/{turn}/why")
-
-    def transcript(self, chat: str) -> str:
-        """A conversation as Markdown."""
-        return self.wire.whole("GET", f"{self._at}/chats/{_quoted(chat)}/transcript").decode()
+        return self._send(ChatView, "POST", f"/chats/{_quoted(conversation)}/stop")
 
     def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - what the verb gives
         """What a verb gives for its arguments, each by its name; of one that takes long a run is made, and followed.
@@ -487,6 +423,8 @@ class RemoteProject(Verbs):
         Raises:
             FabulaError: the server refuses, or cannot be reached; or whatever the verb itself failed with.
         """
+        if verb.result is ChatMade:
+            return self._answered(arguments)
         if not verb.long:
             return self._do(verb, arguments)
         run = self._do(verb, arguments).id

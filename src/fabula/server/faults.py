@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
+from fabula.app.live_turns import BusyError, StaleError
 from fabula.app.writing import first_error
 from fabula.base.errors import (
     BriefError,
@@ -37,7 +38,6 @@ from fabula.server.chat.clients import NoTurnError
 from fabula.server.chat.projects import PLAYER, TooLongError
 from fabula.server.chat.scenes import SceneError
 from fabula.server.chat.wire import UnableError
-from fabula.server.conversations import BusyError, StaleError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ import json
 import warnings
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -26,7 +26,6 @@ from mcp_types import (
     TextContent,
 )
 from mcp_types.version import is_version_at_least
-from pydantic import Field
 
 from fabula.base.errors import FabulaError, ModelError, ModelUnavailableError, PausedError
 from fabula.base.version import __version__
@@ -35,8 +34,7 @@ from fabula.models.answer_files import file_name
 from fabula.models.base import Reply
 from fabula.models.outside import ANSWERS, CLIENT
 from fabula.models.prompt_text import form_wanted
-from fabula.server.mcp_tools import Said
-from fabula.server.mcp_verbs import OwnModelWanted, ProjectName, add_verbs
+from fabula.server.mcp_verbs import add_verbs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -200,10 +198,7 @@ def server(projects: Projects, shown: Callable[[str], str]) -> MCPServer[Any]:
     offered: MCPServer[Any] = MCPServer(
         "fabula", instructions=INSTRUCTIONS, version=__version__, website_url=None, log_level="ERROR"
     )
-    _add_looking(offered, projects, shown)
-    asked = _asked(shown)
-    add_verbs(offered, projects, _done(shown), asked)
-    _add_chat(offered, projects, asked)
+    add_verbs(offered, projects, _done(shown), _asked(shown))
     _add_resources(offered, projects, shown)
     return offered
 
@@ -223,18 +218,6 @@ def _done(shown: Callable[[str], str]) -> Callable[[Callable[[], Any]], Awaitabl
             raise ToolError(shown(str(error))) from error
 
     return done
-
-
-def _add_looking(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
-    done = _done(shown)
-
-    @offered.tool(structured_output=False)
-    async def conversations(
-        project: ProjectName,
-        conversation: Annotated[str, Field(description="Its name; none for the names of all.")] = "",
-    ) -> str:
-        """The conversations with characters by their names; what was said in one, where it is named."""
-        return await done(lambda: projects.conversation(project, conversation))
 
 
 def _asked(shown: Callable[[str], str]) -> Asked:
@@ -260,27 +243,6 @@ def _asked(shown: Callable[[str], str]) -> Asked:
             ANSWERS.reset(mark)
 
     return asked
-
-
-def _add_chat(offered: MCPServer[Any], projects: Projects, asked: Asked) -> None:
-    @offered.tool(structured_output=False)
-    async def chat(
-        project: ProjectName,
-        ctx: Context[Any, Any],
-        line: Annotated[str, Field(description="What is said; without it, the story goes on by itself.")] = "",
-        character: Annotated[str, Field(description="Who answers; without it, who did last.")] = "",
-        player: Annotated[str, Field(description="Who you are; by default whom the story names most.")] = "",
-        conversation: Annotated[str, Field(description="Its name; another name begins another one.")] = "",
-        move: Annotated[
-            Literal["say", "retry", "undo"],
-            Field(description='"retry" draws the last answer anew, "undo" takes the last turn back.'),
-        ] = "say",
-        *,
-        use_client_model: OwnModelWanted = False,
-    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
-        """Say a line to a character of the story, and have the answer; `conversations` has what was said."""
-        said = Said(line, character, player, conversation, move)
-        return await asked(ctx, project, lambda hear: projects.chat(project, hear, said, own_model=use_client_model))
 
 
 async def _apart(work: Awaitable[T]) -> T:

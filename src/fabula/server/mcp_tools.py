@@ -10,20 +10,16 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.bills import Bill
-from fabula.app.chatting import Chat, conversation_for, parties_for, transcript_of
 from fabula.app.checking import OUT
-from fabula.app.conversing import settings_for as settings_for_talk
-from fabula.app.writing import Options, settings_as_last_time
 from fabula.base.errors import ProjectError
 from fabula.base.files import is_plain, plain_files, read_text
-from fabula.craft.conversation import ConversationFiles, conversations_in
-from fabula.craft.conversation.kept import system_of_log
 from fabula.models.outside import CLIENT
 from fabula.project.default_model import VARIABLE
 from fabula.project.folder import MAX_FILE, Project
+from fabula.verbs.base import as_data
 from fabula.verbs.home import Home
 from fabula.verbs.home import Project as Door
 
@@ -32,19 +28,9 @@ if TYPE_CHECKING:
 
     from fabula.engine.events import Listener
     from fabula.project.settings import Settings
+    from fabula.verbs.base import Verb
 
 _FINDINGS: Final = Path(OUT) / "findings-story.md"
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What is said in a conversation, to whom, by whom, and in which one; without a line the story goes on."""
-
-    line: str = ""
-    character: str = ""
-    player: str = ""
-    conversation: str = ""
-    move: Literal["say", "retry", "undo"] = "say"
 
 
 @dataclass(frozen=True)
@@ -114,59 +100,18 @@ class Projects:
 
     # asking ---------------------------------------------------------------------------------------------------------
 
-    # talking --------------------------------------------------------------------------------------------------------
-
-    async def chat(self, name: str, listener: Listener, said: Said, *, own_model: bool) -> dict[str, Any]:
-        """A character's answer, in a conversation that is kept as those of `fabula chat` are.
-
-        Raises:
-            UsageError: the line is too long, the story is over, or there is no turn to take back.
-            UnknownNameError: the character is not in the story.
-        """
-        project, bill = self.project(name), Bill()
-        settings = settings_for_talk(self._settings(project, own_model=own_model))
-        parties = parties_for(project, (said.character,) if said.character else (), said.player)
-        conversation, parties = conversation_for(project, said.conversation, parties)
-        made = system_of_log(ConversationFiles.in_(project.folder, conversation).read())
-        if made not in ("", settings.system):
-            settings = settings_for_talk(settings, made)
-        options = Options(environ=self.environ, listeners=(listener, bill))
-        async with Chat(project, conversation, settings, options, bill, "") as chat:
-            await chat.open(parties, None)
-            if said.move == "say":
-                await (chat.say_async(said.line) if said.line.strip() else chat.go_on_async())
-            else:
-                await (chat.retry_async() if said.move == "retry" else chat.undo_async())
-            whole = chat.to_dict()
-        last = whole["turns"][-1] if whole["turns"] else {"who": "", "answer": ""}
-        return {
-            "project": name,
-            "conversation": conversation,
-            "you": whole["player"],
-            "who": last["who"],
-            "answer": last["answer"],
-            "turns": len(whole["turns"]),
-            **{part: whole[part] for part in ("step", "steps", "present", "over")},
-            **_took(bill),
-        }
-
-    def conversation(self, name: str, conversation: str) -> dict[str, Any]:
-        """A conversation as Markdown; where none is named, the names of all, the last one first.
+    async def answered(
+        self, verb: Verb, name: str, listener: Listener, given: Mapping[str, Any], *, own_model: bool
+    ) -> dict[str, Any]:
+        """What a verb gives that asks a model while the client waits, with what it took.
 
         Raises:
-            UnknownNameError: there is no such conversation.
+            FabulaError: any of its kinds.
         """
-        project = self.project(name)
-        if not conversation:
-            return {"project": name, "conversations": conversations_in(project.folder)}
-        return {"project": name, "conversation": conversation, "text": transcript_of(project, conversation)}
-
-    def _settings(self, project: Project, *, own_model: bool = False) -> Settings:
-        """What is in force for a project; the client's own model where it wants that, or the project names none."""
-        settings = settings_as_last_time(project)
-        if own_model:
-            return _cast(settings)
-        return settings if "model" in settings.model_fields_set else settings.with_({"model": self.model})
+        door, bill = self.opened(name, own_model=own_model), Bill()
+        door.listeners = (listener, bill)
+        made = await verb.function(door, **verb.bound((), given))
+        return {"project": name, **as_data(made), **_took(bill)}
 
 
 def _cast(settings: Settings) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
@@ -28,18 +28,22 @@ if TYPE_CHECKING:
     Asked = Callable[..., Awaitable[Any]]
 
 ProjectName = Annotated[str, Field(description="Its name, as `projects` gives it.")]
-
-
 OwnModelWanted = Annotated[bool, Field(description="Have your own model write, where you offer it.")]
 DryRunWanted = Annotated[bool, Field(description="Only say how many calls, tokens and dollars it takes.")]
+ASKING: Final = ("chat", "read_people")
+"""Verbs that ask a model, which may be the client's own, while the client waits."""
 
 
 def add_verbs(offered: MCPServer[Any], projects: Projects, done: Done, asked: Asked) -> None:
-    """Offer a tool for each verb; `done` gives its result as a text, and `asked` that of one that takes long."""
+    """Offer a tool for each verb; `done` gives its result as a text, and `asked` that of one that asks a model."""
     for verb in every().values():
         about = "\n\n".join(part for part in (f"{verb.summary}.", verb.description) if part)
+        if verb.long:
+            tool = _long_tool(verb, projects, done, asked)
+        else:
+            tool = _asking_tool(verb, projects, asked) if verb.name in ASKING else _tool(verb, projects, done)
         offered.add_tool(
-            _long_tool(verb, projects, done, asked) if verb.long else _tool(verb, projects, done),
+            tool,
             name=verb.name,
             description=about,
             annotations=ToolAnnotations(read_only_hint=not verb.changes),
@@ -64,6 +68,18 @@ def _tool(verb: Verb, projects: Projects, done: Done) -> Callable[..., Awaitable
         return await done(lambda: asyncio.to_thread(work))
 
     return _shown(tool, verb, {"project": ProjectName} if verb.of_project else {})
+
+
+def _asking_tool(verb: Verb, projects: Projects, asked: Asked) -> Callable[..., Awaitable[Any]]:
+    """What a client calls of a verb that asks a model and answers at once."""
+
+    async def tool(project: str, ctx: Context[Any, Any], *, use_client_model: bool = False, **given: Any) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
+        return await asked(
+            ctx, project, lambda hear: projects.answered(verb, project, hear, given, own_model=use_client_model)
+        )
+
+    by_us = {"project": ProjectName, "ctx": Context[Any, Any]}
+    return _shown(tool, verb, by_us, {"use_client_model": OwnModelWanted})
 
 
 def _long_tool(verb: Verb, projects: Projects, done: Done, asked: Asked) -> Callable[..., Awaitable[Any]]:

@@ -19,7 +19,7 @@ from rapidfuzz.distance import LCSseq
 
 from fabula.base.characters import readable
 from fabula.craft import CONVERSATIONS
-from fabula.craft.conversation.kept import ConversationFiles, kept_turns
+from fabula.craft.conversation.log import Log
 from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused
 from fabula.engine.journal import CallFilter, Decision, Version
 from fabula.engine.making import DRAFTS, WISHES
@@ -369,8 +369,8 @@ class _History:
 
     def drawn_anew(self, log: Path) -> Iterator[Pair]:
         """Turns of a conversation that were drawn anew: the one that stands before each that it replaced."""
-        records = ConversationFiles(log).read()
-        stands = set(kept_turns(records))
+        found = Log.read(log)
+        records, stands = found.records, set(found.kept)
         replaced: list[int] = []
         for number, record in enumerate(records):
             if record.get("do") not in ("turn", "retry"):

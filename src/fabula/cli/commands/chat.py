@@ -11,7 +11,8 @@ import typer
 
 from fabula.app.beginning import check
 from fabula.app.bills import Bill, amount
-from fabula.app.chatting import conversation_for, parties_for, project_for_talk
+from fabula.app.chatting import project_for_talk
+from fabula.app.conversations import conversation_for, parties_for, system_of
 from fabula.app.conversing import (
     CARD_SYSTEM,
     PLAYER,
@@ -34,9 +35,8 @@ from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
-from fabula.craft.conversation import ConversationFiles, Parties, conversations_in
+from fabula.craft.conversation import Parties, conversations_in, log_file
 from fabula.craft.conversation.cards import read_worlds, write_cards
-from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.conversation.lines import freedom_of
 from fabula.craft.narratives import NOBODY, check_people
 from fabula.project.folder import Project
@@ -122,12 +122,14 @@ def chat(
     if card is not None:
         talking = replace(talking, as_=talking.as_.strip() or PLAYER, with_=talking.with_ or [card.name])
     player, others = _who_talks(talking)
-    project, settings = _project(choices, talking, common, where, terminal, card)
+    project = _project(choices, talking, common, where, terminal, card)
+    settings = settings_of(choices, project.settings, terminal)
     if not (others or conversations_in(project.folder) or settings.config.get("npc")):
         others = _first(terminal, project, settings, caps)
     named = parties_for(project, others, player)
     name, parties = conversation_for(project, talking.session, named, new=talking.new)
-    settings = _of_log(project, name, choices, settings, terminal)
+    if not choices.system and (made := system_of(project, name)):
+        settings = settings_of(replace(choices, system=made), project.settings, terminal)
     again = f"`fabula chat {near(project.folder)} --session {name}`"
     asyncio.run(stoppable(_talk(terminal, project, settings, talking, caps, (name, parties, freedom)), again))
 
@@ -151,12 +153,9 @@ async def _talk(
         person=People(terminal, project.folder).answer,
     )
     async with conversing(project, settings, options) as open_:
-        conversation = await open_.conversation(name, parties, freedom)
-        if freedom is not None and conversation.state.freedom != freedom:
-            await conversation.set_freedom(freedom)
+        chat_.conversation = await open_.conversation(name, parties, freedom)
         if open_.too_small:
             terminal.advise(open_.too_small)
-        chat_.conversation = conversation
         await chat_.run(talking.turns if talking.auto else 0)
 
 
@@ -167,7 +166,7 @@ def _who_talks(talking: Talking) -> tuple[str, tuple[str, ...]]:
     if player and not others:
         raise UsageError(f"You are {player}. Say who answers you, too: `--with NAME`.")
     if talking.session:
-        ConversationFiles.in_(Path(), talking.session)
+        log_file(Path(), talking.session)
     return player, others
 
 
@@ -194,37 +193,23 @@ def _first(terminal: Terminal, project: Project, settings: Settings, caps: Caps)
     return (known[0],)
 
 
-def _of_log(project: Project, name: str, choices: Choices, settings: Settings, terminal: Terminal) -> Settings:
-    """The settings, for the system that a conversation was begun with, where no other is named."""
-    made = system_of_log(ConversationFiles.in_(project.folder, name).read())
-    if choices.system or made in ("", settings.system):
-        return settings
-    return _settings(replace(choices, system=made), project.settings, terminal)
-
-
 def _project(
     choices: Choices, talking: Talking, common: Common, where: str, terminal: Terminal, card: Card | None = None
-) -> tuple[Project, Settings]:
+) -> Project:
     """The project that is talked in, made for a story file or a card where it is not there yet."""
     worlds = read_worlds(talking.world or ())
-    if card is not None:
-        check(
-            Settings().with_(changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())),
-            terminal.environ,
-        )
-        folder = Path(place_named(common, talking.out, "--out") or slug(card.name))
-        changes = changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())
-        say_default(terminal, choices)
-        project = card_project(card, folder, talking.as_, changes, worlds)
-        return project, _settings(choices, project.settings, terminal)
-    project, settings = _project_of_story(choices, talking, common, where, terminal)
-    write_cards(project.folder, [], worlds)
-    return project, settings
+    if card is None:
+        project = _project_of_story(choices, talking, common, where, terminal)
+        write_cards(project.folder, [], worlds)
+        return project
+    changes = changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())
+    check(Settings().with_(changes), terminal.environ)
+    say_default(terminal, choices)
+    folder = Path(place_named(common, talking.out, "--out") or slug(card.name))
+    return card_project(card, folder, talking.as_, changes, worlds)
 
 
-def _project_of_story(
-    choices: Choices, talking: Talking, common: Common, where: str, terminal: Terminal
-) -> tuple[Project, Settings]:
+def _project_of_story(choices: Choices, talking: Talking, common: Common, where: str, terminal: Terminal) -> Project:
     """The project of a story file, or the one that is named."""
     file = Path(where) if where else None
     if file is not None and not file.exists():
@@ -232,17 +217,16 @@ def _project_of_story(
     if file is None or file.is_dir():
         if talking.out:
             raise UsageError("--out goes with a story file; a project folder is talked in where it is.")
-        project = project_of(common, where)
-        return project, _settings(choices, project.settings, terminal)
+        return project_of(common, where)
     story = read_story(file)
     folder = Path(place_named(common, talking.out, "--out") or file.stem)
     there = Project.open(folder).settings if (folder / "brief.md").exists() else None
-    settings = _settings(choices, there or Settings(), terminal)
+    settings = settings_of(choices, there or Settings(), terminal)
     _check_names(talking, story.text)
     changes = {} if there else changes_of(replace(choices, system=settings.system), Settings())
     if there is None:
         say_default(terminal, choices)
-    return project_for_talk(folder, story, file.stem, changes), settings
+    return project_for_talk(folder, story, file.stem, changes)
 
 
 def _check_names(talking: Talking, narrative: str) -> None:
@@ -251,7 +235,7 @@ def _check_names(talking: Talking, narrative: str) -> None:
     check_people(names, narrative)
 
 
-def _settings(choices: Choices, stored: Settings, terminal: Terminal) -> Settings:
+def settings_of(choices: Choices, stored: Settings, terminal: Terminal) -> Settings:
     """The settings in force: the project's, as far as they fit the system, with the options on top."""
     base = settings_for(stored, choices.system or "")
     settings = base.with_(changes_of(replace(choices, system=base.system), base))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.beginning import check
-from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, is_card, settings_for
+from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, is_card
 from fabula.app.writing import Options
 from fabula.base.addresses import is_loopback_host
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, say_default
+from fabula.cli.commands.chat import settings_of
 from fabula.cli.help import MORE
 from fabula.cli.opening import named_or_here, project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
@@ -107,7 +107,7 @@ def serve(
     opened = [_project(common, choices, folder, listen.as_.strip()) for folder in folders]
     if any(is_card(Path(folder)) for folder in folders):  # which are made into projects with the default model
         say_default(terminal, choices)
-    offered = [(project, _settings(choices, project, terminal)) for project in opened]
+    offered = [(project, settings_of(choices, project.settings, terminal)) for project in opened]
     tokens, made = tokens_of(terminal, listen.token_env)
     offer = Offer(
         offered,
@@ -162,11 +162,3 @@ def _show(terminal: Terminal, address: str, catalogue: Catalogue, made: str, *, 
         )
     terminal.advise("Ctrl-C ends; every conversation goes on when the server is started again.")
     terminal.document({"address": address, "models": models} | ({"token": made} if made else {}))
-
-
-def _settings(choices: Choices, project: Project, terminal: Terminal) -> Settings:
-    """The settings in force: the project's, as far as they fit the system, with the options on top."""
-    base = settings_for(project.settings, choices.system or "")
-    settings = base.with_(changes_of(replace(choices, system=base.system), base))
-    check(settings, terminal.environ)
-    return settings

@@ -3,25 +3,28 @@
     lines   who talks, what they do and say, and the cell that they are in
     turns   one turn out of a model, shown while it comes
     talk    what a system must be able to do, and a conversation from turn to turn
-    kept    a conversation of moves that is kept in a log
+    log     what is kept of a conversation, and what changes it without asking anybody
+    kept    a conversation from move to move
 
 The decisions stand in `docs/design/0009-conversations.md`.
 """
 
 from __future__ import annotations
 
-from fabula.craft.conversation.kept import Conversation, ConversationFiles, conversations_in, open_conversation
+from fabula.craft.conversation.kept import Conversation, MoveKind, open_conversation
 from fabula.craft.conversation.lines import Cell, Freedom, Line, Parties, Step, Turn, Where, freedom_of
+from fabula.craft.conversation.log import Log, conversations_in, log_file
 from fabula.craft.conversation.talk import Talk
 from fabula.craft.conversation.turns import Moment
 
 __all__ = [
     "Cell",
     "Conversation",
-    "ConversationFiles",
     "Freedom",
     "Line",
+    "Log",
     "Moment",
+    "MoveKind",
     "Parties",
     "Step",
     "Talk",
@@ -29,5 +32,6 @@ __all__ = [
     "Where",
     "conversations_in",
     "freedom_of",
+    "log_file",
     "open_conversation",
 ]

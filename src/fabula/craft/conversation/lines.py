@@ -133,6 +133,11 @@ class Turn:
     ends_cell: bool = False
     ends_story: bool = False
 
+    def lines(self, player: str) -> list[tuple[str, str]]:
+        """Who said what, in order."""
+        said = [(player, self.said)] if self.said else []
+        return said if self.line is None else [*said, (self.line.name, self.line.text)]
+
     def __str__(self) -> str:
         return self.line.text if self.line is not None else ""
 
@@ -141,7 +146,18 @@ class Turn:
 class Where:
     """How far a conversation is, and who is there beside the player (`present`, `absent`).
 
-    `headline` is that of the present sub-plan, empty where the player's character does not know of it.
+    Attributes:
+        cell: number of the part that it is in, from 1; 0 before the first.
+        cells: of the story; 0 where that is not known.
+        step: number of the present point of the plan; 0 where there is none.
+        steps: points of the plan.
+        headline: of the present point; empty where the player's character does not know of it.
+        turns: that stand.
+        share: of the story that has been told, 0 to 1; points count alike within their part.
+        over: the story has been told to its end.
+        present: those of the others who are there.
+        absent: the rest of them, who learn of nothing.
+        freedom: how far the player may lead away.
     """
 
     cell: int
@@ -150,17 +166,11 @@ class Where:
     steps: int
     headline: str
     turns: int
+    share: float
     over: bool = False
     present: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
-
-    @property
-    def share(self) -> float:
-        """How much of the narrative is done, 0 to 1; sub-plans count alike within their cell."""
-        if self.over:
-            return 1.0
-        within = max(self.step - 1, 0) / self.steps if self.steps else 0.0
-        return max(self.cell - 1 + within, 0.0) / self.cells if self.cells else 0.0
+    freedom: Freedom = "guided"
 
 
 def freedom_of(text: str) -> Freedom:

@@ -170,8 +170,14 @@ class State:
         known = self.sub_plan is not None and self.sub_plan.known_to(parties.player)
         headline = self.sub_plan.title if self.sub_plan is not None and known else ""
         absent = tuple(name for name in parties.others if name not in self.present) if self.present else ()
-        at = (self.cell, cells, self.step, len(self.steps), headline, len(self.turns), self.over)
-        return Where(*at, present=self.present, absent=absent)
+        at = (self.cell, cells, self.step, len(self.steps), headline, len(self.turns), self._share(cells), self.over)
+        return Where(*at, self.present, absent, self.freedom)
+
+    def _share(self, cells: int) -> float:
+        if self.over:
+            return 1.0
+        within = max(self.step - 1, 0) / len(self.steps) if self.steps else 0.0
+        return max(self.cell - 1 + within, 0.0) / cells if cells else 0.0
 
     def opened(self, cell: Cell, summaries: Summaries) -> State:
         """At the beginning of a cell."""

@@ -30,9 +30,10 @@ ShelfDep: TypeAlias = Annotated[Home, Depends(shelf_of)]
 ProjectName: TypeAlias = Annotated[str, Path(description="The project's name on the shelf.", max_length=200)]
 
 
-def workspace_of(shelf: ShelfDep, project: ProjectName) -> Project:
+def workspace_of(state: StateDep, project: ProjectName) -> Project:
     """The project that the address names."""
-    return shelf[project]
+    state.conversations(project)  # which may hold it open
+    return state.shelf[project]
 
 
 def conversations_of(state: StateDep, project: ProjectName) -> Conversations:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -14,12 +13,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
+from fabula.app.live_turns import LiveTurn
 from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
 from fabula.models.base import NOTHING_USED
 from fabula.server.chat.clients import chore_in
 from fabula.server.chat.projects import OVER, TurnRequest
-from fabula.server.chat.turns import PendingTurn
+from fabula.server.chat.turns import Meter, Outcome, measured
 from fabula.server.chat.wire import ChatRequest, Envelope, model_body, requested_turn
 from fabula.server.faults import SURPRISE, FaultBody, Problem, of_status, problem_of
 from fabula.server.gate import SILENT, Bounds, Gate, Rates, Tokens
@@ -103,14 +103,15 @@ class _Chat:
         if self.active >= bounds.turns:
             message = f"{bounds.turns} answers are being made, and no more at once. Try again."
             return _response(Problem(429, message, "rate_limit_error", "too_many_turns", retry_after=1))
-        pending = PendingTurn(heard=bool(body.stream))
+        pending, meter = LiveTurn[Outcome](), Meter()
         self.active += 1
-        pending.start(lambda on_text: served.turn(wanted, on_text), bounds.answer, self._done)
+        turn = served.turn(wanted, pending.hear if body.stream else None)
+        pending.start(measured(meter, bounds.answer, turn)).add_done_callback(self._done)
         if body.stream:
-            return await _streamed(pending, envelope, bounds.patience, with_usage=body.with_usage)
-        return await _whole(pending, envelope, request)
+            return await _streamed(pending, meter, envelope, bounds.patience, with_usage=body.with_usage)
+        return await _whole(pending, meter, envelope, request)
 
-    def _done(self) -> None:
+    def _done(self, _: object) -> None:
         self.active -= 1
 
 
@@ -199,26 +200,26 @@ def _response(problem: Problem, headers: dict[str, str] | None = None) -> Respon
     return Response(problem.bytes, problem.status, {**(headers or {}), **problem.headers})
 
 
-def _problem(pending: PendingTurn) -> Problem:
+def _problem(pending: LiveTurn[Outcome]) -> Problem:
     """What a client gets for a turn that failed; what should not happen goes to the log too."""
-    error = pending.problem
+    error, stopped = pending.problem, pending.task is not None and pending.task.cancelled()
     problem = problem_of(error)
-    if problem.status >= 500 and not isinstance(error, asyncio.CancelledError):  # noqa: PLR2004 - who went away gets nothing
+    if problem.status >= 500 and not stopped:  # noqa: PLR2004 - who went away gets nothing
         _LOG.error("A turn failed: %s: %s", type(error).__name__, error)
     return problem
 
 
-async def _whole(pending: PendingTurn, envelope: Envelope, request: Request) -> Response:
+async def _whole(pending: LiveTurn[Outcome], meter: Meter, envelope: Envelope, request: Request) -> Response:
     """The answer in one piece; where the client goes away meanwhile, the turn is not made."""
     gone = asyncio.create_task(_gone(request))
     try:
-        await pending.wait(gone)
+        await asyncio.wait({gone, *filter(None, [pending.task])}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         gone.cancel()
         await pending.stop()
     if pending.result is None:
         return _response(_problem(pending))
-    return JSONResponse(envelope.whole(pending.result.text, pending.meter.usage, pending.result.about))
+    return JSONResponse(envelope.whole(pending.result.text, meter.usage, pending.result.about))
 
 
 async def _gone(request: Request) -> None:
@@ -227,30 +228,34 @@ async def _gone(request: Request) -> None:
         pass
 
 
-async def _streamed(pending: PendingTurn, envelope: Envelope, patience: float, *, with_usage: bool) -> Response:
+async def _streamed(
+    pending: LiveTurn[Outcome], meter: Meter, envelope: Envelope, patience: float, *, with_usage: bool
+) -> Response:
     """The answer as it comes. What fails before its first piece is an error of the response itself."""
-    pieces = pending.pieces(patience)
-    with suppress(StopAsyncIteration):
-        first = await anext(pieces)
-        events = _events(pending, envelope, _from(first, pieces), with_usage=with_usage)
-        return StreamingResponse(events, media_type="text/event-stream")
-    return _response(_problem(pending))
+    async for _ in pending.follow(patience):
+        break
+    if pending.problem is not None and not pending.pieces:
+        return _response(_problem(pending))
+    events = _events(pending, meter, envelope, patience, with_usage=with_usage)
+    return StreamingResponse(events, media_type="text/event-stream")
 
 
-async def _from(first: str, rest: AsyncIterator[str]) -> AsyncIterator[str]:
-    yield first
-    async for piece in rest:
+async def _pieces(pending: LiveTurn[Outcome], patience: float) -> AsyncIterator[str]:
+    """Pieces of the answer as they come; what it says beyond them is the last one."""
+    async for piece in pending.follow(patience):
         yield piece
+    if pending.result is not None and pending.result.text != pending.text:
+        yield pending.result.text.removeprefix(pending.text)
 
 
 async def _events(
-    pending: PendingTurn, envelope: Envelope, pieces: AsyncIterator[str], *, with_usage: bool
+    pending: LiveTurn[Outcome], meter: Meter, envelope: Envelope, patience: float, *, with_usage: bool
 ) -> AsyncIterator[str]:
     """The server-sent events of a reply."""
     usage: dict[str, Any] = {"usage": None} if with_usage else {}
     try:
         yield _event(envelope.piece({"role": "assistant", "content": ""}, **usage))
-        async for piece in pieces:
+        async for piece in _pieces(pending, patience):
             # A comment keeps the connection open while the next cell is prepared.
             yield _event(envelope.piece({"content": piece}, **usage)) if piece else ": in the making\n\n"
         if pending.result is None:
@@ -258,7 +263,7 @@ async def _events(
             return
         yield _event(envelope.piece({}, "stop", fabula=envelope.about(pending.result.about), **usage))
         if with_usage:
-            yield _event(envelope.usage(pending.meter.usage))
+            yield _event(envelope.usage(meter.usage))
         yield "data: [DONE]\n\n"
     finally:
         await pending.stop()

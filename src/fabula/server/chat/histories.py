@@ -12,17 +12,17 @@ import asyncio
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
 from fabula.base.files import plain_files
 from fabula.base.remembering import remembered
 from fabula.craft import CONVERSATIONS
-from fabula.craft.conversation import ConversationFiles, Line, Parties
-from fabula.craft.conversation.kept import LONGEST, copy_log, kept_turns, parties_of_log
+from fabula.craft.conversation import Log, Parties, log_file
+from fabula.craft.conversation.kept import LONGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from fabula.craft.conversation import Turn
@@ -136,15 +136,14 @@ class Branches:
         damaged = []
         for file in plain_files(self.folder / CONVERSATIONS, f"{PREFIX}*.jsonl"):
             try:
-                records = ConversationFiles.in_(self.folder, file.stem).read()
+                log = Log.at(self.folder, file.stem)
             except ProjectError:
                 damaged.append(file.stem)
-                records = []
                 self._turns[file.stem] = []
                 self._busy[file.stem] += 1  # for good: the name is taken, and nobody goes on in it
-            if records:
-                parties = parties_of_log(records)
-                self.learn(file.stem, parties, [_exchange(record["turn"]) for record in standing(records)])
+                continue
+            if log.records:
+                self.learn(file.stem, log.parties, exchanges(log))
         return damaged
 
     def learn(self, name: str, parties: Parties, turns: Sequence[Exchange]) -> None:
@@ -264,22 +263,15 @@ class Branches:
         source, target = choice.copies
         if not source:
             return
-        files = (ConversationFiles.in_(self.folder, name) for name in (source, target))
-        records = copy_log(next(files), choice.kept, next(files))
-        kept = [_exchange(record["turn"]) for record in standing(records)]
-        self.learn(target, self._groups[source][1], kept)
+        copied = Log.of(self.folder, source).branched(choice.kept, log_file(self.folder, target))
+        self.learn(target, self._groups[source][1], exchanges(copied))
 
 
-def standing(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those records of a log whose turns stand: not taken back, not drawn anew."""
-    return [records[number] for number in kept_turns(records)]
+def exchanges(log: Log) -> list[Exchange]:
+    """What was exchanged in a conversation, of its turns that stand."""
+    return [exchange_of(turn) for turn in log.state.turns]
 
 
 def exchange_of(turn: Turn) -> Exchange:
     """A turn of a conversation as its client sends it later."""
     return Exchange(turn.said, turn.line.text if turn.line is not None else SILENCE)
-
-
-def _exchange(turn: Mapping[str, Any]) -> Exchange:
-    line = turn["line"]
-    return Exchange(str(turn["said"]), Line(str(line[0]), str(line[1]), str(line[2])).text if line else SILENCE)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation import Parties
@@ -34,7 +34,6 @@ MODEL: Final = "fabula/"
 PLAYER: Final = "player"
 OVER: Final = "(The story has been told. Begin a new conversation to hear it again.)"
 _TOGETHER: Final = 6  # characters that one listed model has at most; as many as one likes can be named
-_OPEN: Final = 1000  # conversations held in memory; one more and the longest unused is only on disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +60,6 @@ class TurnRequest:
 
 
 @dataclass
-class _Slot:
-    users: int = 0
-    one: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-
-@dataclass
 class Served:
     """A project that is talked in over HTTP.
 
@@ -84,7 +77,7 @@ class Served:
     characters: tuple[str, ...]
     branches: Branches
     together: tuple[str, ...] = ()
-    _slots: OrderedDict[str, _Slot] = field(default_factory=OrderedDict)
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     @property
     def models(self) -> list[str]:
@@ -168,24 +161,9 @@ class Served:
     @asynccontextmanager
     async def _conversation(self, name: str, parties: Parties) -> AsyncIterator[Conversation]:
         """A conversation for one request at a time."""
-        slot = self._slots.setdefault(name, _Slot())
-        self._slots.move_to_end(name)
-        slot.users += 1
-        try:
-            async with slot.one:
-                yield await self.conversing.conversation(name, parties)
-        finally:
-            slot.users -= 1
-            await self._forget()
-
-    async def _forget(self) -> None:
-        """Keep no more conversations in memory than there may be; those in use stay."""
-        if len(self._slots) <= _OPEN:
-            return
-        idle = [name for name, slot in self._slots.items() if not slot.users]
-        for name in idle[: len(self._slots) - _OPEN]:
-            del self._slots[name]
-            await self.conversing.close_conversation(name)
+        one = self._locks.setdefault(name, asyncio.Lock())
+        async with one:
+            yield await self.conversing.conversation(name, parties)
 
 
 async def served(name: str, conversing: Conversing, player: str = "") -> Served:
@@ -293,7 +271,7 @@ async def _moved(
 ) -> Outcome:
     """One move of a conversation. Where the story is over, the answer says so, and the conversation stands as it is."""
     if conversation.state.over and not again:
-        return Outcome(OVER, conversation.name, conversation.where, present=conversation.state.present, ends_story=True)
+        return Outcome(OVER, conversation.name, conversation.where)
     await scene.apply(conversation)
     on_text = naming(on_text, conversation)
     await _greeted(conversation, asked)
@@ -306,9 +284,7 @@ async def _moved(
     else:
         turn = await conversation.begin(on_text)
     conversation.prepare()
-    who, there = turn.line.name if turn.line is not None else "", conversation.state.present
-    text = spoken(turn, conversation.parties)
-    return Outcome(text, conversation.name, conversation.where, who, there, turn.ends_cell, turn.ends_story)
+    return Outcome(spoken(turn, conversation.parties), conversation.name, conversation.where, turn)
 
 
 async def _greeted(conversation: Conversation, asked: RequestedTurn) -> None:

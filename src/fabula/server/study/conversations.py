@@ -7,17 +7,16 @@ it away.
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from fabula.app.conversing import conversing
 from fabula.app.studies import character, character_settings
 from fabula.base.errors import UsageError
-from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
-from fabula.craft.conversation import Parties
+from fabula.base.files import PRIVATE, make_folder, write_atomically
+from fabula.craft.conversation import Log, Parties
 from fabula.project.folder import Project
 from fabula.story import readable
 
@@ -31,8 +30,9 @@ if TYPE_CHECKING:
     from fabula.measure.studies.study import Entry, Study, Task
 
 _CONVERSATION: Final = "conversation"
+_PROJECT: Final = "project"
+_ENDED: Final = "ended"  # the file that says that the rater has ended it
 _LONGEST: Final = 4000
-_LARGEST: Final = 20_000_000
 
 
 class ConversationError(UsageError):
@@ -73,7 +73,7 @@ class RatersConversations:
 
     async def shown(self, task: Task, place: int) -> Shown:
         """A conversation as it stands; nothing is asked."""
-        return await asyncio.to_thread(self._kept, self._folder(task, place))
+        return await asyncio.to_thread(_kept, self._folder(task, place))
 
     async def move(self, task: Task, place: int, what: str, message: str) -> None:
         """Say something, begin the next chapter, or end the conversation.
@@ -84,7 +84,7 @@ class RatersConversations:
         """
         folder = self._folder(task, place)
         async with self._locks[str(folder)]:
-            before = await asyncio.to_thread(self._kept, folder)
+            before = await asyncio.to_thread(_kept, folder)
             if before.ended:
                 raise ConversationError(
                     "This conversation has ended. Answer the questions, or talk with the other character."
@@ -92,7 +92,7 @@ class RatersConversations:
             if what == "end" and not before.lines:
                 raise ConversationError("You have not talked with this character yet. Say something, or skip the task.")
             if what == "end":
-                await asyncio.to_thread(self._keep, folder, Shown(before.lines, ended=True))
+                await asyncio.to_thread(write_atomically, folder / _ENDED, "", mode=PRIVATE)
                 return
             if len(message) > _LONGEST:
                 raise ConversationError(
@@ -107,11 +107,11 @@ class RatersConversations:
 
     async def _moved(self, task: Task, place: int, folder: Path, what: str, message: str) -> None:
         entry = self.study.entries[task.items[place]]
-        if not (folder / "project").is_dir():
+        if not (folder / _PROJECT).is_dir():
             await asyncio.to_thread(self._copy, entry, folder)
         # The settings are those that the organiser has trusted, and not the copy of them.
         settings = await asyncio.to_thread(character_settings, self.study, entry)
-        project = await asyncio.to_thread(Project.open, folder / "project")
+        project = await asyncio.to_thread(Project.open, folder / _PROJECT)
         async with conversing(project, settings, self.options()) as open_:
             conversation = await self._conversation(open_, entry.player, entry.partner)
             if what == "next":
@@ -120,10 +120,8 @@ class RatersConversations:
                 await conversation.begin()
             else:
                 await conversation.say(message)
-            shown = Shown(tuple(_lines(conversation)), conversation.where.over)
-        if not (folder / "project").is_dir():  # the rater has withdrawn while the character was answering
+        if not (folder / _PROJECT).is_dir():  # the rater has withdrawn while the character was answering
             raise ConversationError("This conversation was deleted, since you have withdrawn. Begin on the first page.")
-        await asyncio.to_thread(self._keep, folder, shown)
 
     async def _conversation(self, open_: Conversing, player: str, partner: str) -> Conversation:
         return await open_.conversation(_CONVERSATION, Parties(player, (partner,)))
@@ -133,31 +131,18 @@ class RatersConversations:
 
     def _copy(self, entry: Entry, folder: Path) -> None:
         make_folder(folder, mode=0o700)
-        shutil.copytree(character(self.study, entry).folder, folder / "project", symlinks=True)
-
-    @staticmethod
-    def _kept(folder: Path) -> Shown:
-        file = folder / "shown.json"
-        if not file.is_file():
-            return Shown()
-        data: Any = json.loads(read_text(file, _LARGEST))
-        return Shown(tuple((str(name), str(said)) for name, said in data["lines"]), bool(data["ended"]))
-
-    @staticmethod
-    def _keep(folder: Path, shown: Shown) -> None:
-        make_folder(folder, mode=0o700)
-        data = {"lines": [list(line) for line in shown.lines], "ended": shown.ended}
-        write_atomically(folder / "shown.json", json.dumps(data, ensure_ascii=False) + "\n", mode=PRIVATE)
+        shutil.copytree(character(self.study, entry).folder, folder / _PROJECT, symlinks=True)
 
 
-def _lines(conversation: Conversation) -> list[tuple[str, str]]:
-    """Who said what; where a chapter ends it is said."""
-    found = []
-    for turn in conversation.turns:
-        if turn.said:
-            found.append((f"{conversation.parties.player} (you)", readable(turn.said)))
-        if turn.line is not None:
-            found.append((turn.line.name, readable(turn.line.text)))
+def _kept(folder: Path) -> Shown:
+    """A conversation by its log, with who said what, and where a chapter ends."""
+    log = Log.at(folder / _PROJECT, _CONVERSATION, mend=False)
+    if not log.records:
+        return Shown()
+    state, you = log.state, f"{log.parties.player} (you)"
+    found: list[tuple[str, str]] = []
+    for turn in state.turns:
+        found += [(who, readable(words)) for who, words in turn.lines(you)]
         if turn.ends_cell:
             found.append(("", "The chapter ends here." if not turn.ends_story else "The story ends here."))
-    return found
+    return Shown(tuple(found), state.over or (folder / _ENDED).exists())

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
-from fabula.app.chat_views import ChatList, chats_in, lines_in
+from fabula.app.conversations import ChatList, lines_in, parties_for
+from fabula.app.conversing import dry_run_beginning
 from fabula.app.people import STRANGER
 from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - FastAPI reads it
-from fabula.server.api.chats import ChatName, people_shown, why_of_turn
-from fabula.server.api.depends import ConversationsDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.api.depends import ConversationsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.rendering import page
+from fabula.verbs.conversation import ConversationName as ChatName  # noqa: TC001 - FastAPI reads it
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.server.conversations import Conversations
+    from fabula.engine.dry_run import DryRun
+    from fabula.verbs.home import Project
 
 router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/talk"
@@ -39,16 +41,16 @@ Name = Annotated[str, Form(max_length=_NAME)]
 
 
 @router.get(PAGE, response_model=None)
-async def begin(request: Request, conversations: ConversationsDep) -> Response:
+async def begin(request: Request, workspace: WorkspaceDep) -> Response:
     """All conversations, and how to begin one."""
-    listed = await asyncio.to_thread(chats_in, conversations.project)
+    listed = await workspace.conversations_async()
     return page(request, "talk.html", listed=listed, view=None, free=_FREE, chat="", stranger=STRANGER)
 
 
 @router.get(EXPECTED, response_model=None)
 async def begin_expected(
     request: Request,
-    conversations: ConversationsDep,
+    workspace: WorkspaceDep,
     others: Annotated[list[str] | None, Query()] = None,
     player: Annotated[str, Query(max_length=_NAME)] = "",
     freedom: Freedom | None = None,
@@ -57,7 +59,7 @@ async def begin_expected(
     named = _named(others)
     expected: dict[str, Any] = {"named": named, "problem": "", "calls": 0, "tokens": 0, "cost": 0.0, "wrong": ""}
     try:
-        dry = await conversations.beginning_expected(named, player, freedom) if named else None
+        dry = await _beginning(workspace, named, player, freedom) if named else None
     except UsageError as error:
         expected["wrong"] = str(error)
     except FabulaError as error:
@@ -67,19 +69,27 @@ async def begin_expected(
     return page(request, "talk_begin.html", **expected)
 
 
+async def _beginning(workspace: Project, named: Sequence[str], player: str, freedom: Freedom | None) -> DryRun | None:
+    project = workspace.project()
+    parties = await asyncio.to_thread(parties_for, project, named, player, dry=True)
+    if parties is None:
+        return None
+    return await dry_run_beginning(project, workspace.settings(project), workspace.options, parties, freedom)
+
+
 @router.get(PEOPLE, response_model=None)
-async def people(request: Request, conversations: ConversationsDep) -> Response:
+async def people(request: Request, workspace: WorkspaceDep) -> Response:
     """What having the story read for its people would ask and cost, and the button that does it."""
-    return page(request, "talk_people.html", found=await people_shown(conversations), problem="")
+    return page(request, "talk_people.html", found=await workspace.people_async(), problem="")
 
 
 @router.post(PEOPLE, response_model=None)
-async def read(request: Request, conversations: ConversationsDep) -> Response:
+async def read(request: Request, conversations: ConversationsDep, workspace: WorkspaceDep) -> Response:
     """The people of the story, as a model has read it; the page is loaded anew with them."""
     try:
         await conversations.read_people()
     except FabulaError as error:
-        return page(request, "talk_people.html", found=await people_shown(conversations), problem=str(error))
+        return page(request, "talk_people.html", found=await workspace.people_async(), problem=str(error))
     return _go_to(f"/projects/{request.path_params['project']}/talk")
 
 
@@ -91,79 +101,86 @@ def _named(others: Sequence[str] | None) -> list[str]:
 @router.post(PAGE, response_model=None)
 async def new(
     request: Request,
-    conversations: ConversationsDep,
+    workspace: WorkspaceDep,
     others: Names = None,
     player: Name = "",
     freedom: Freedom | None = None,
 ) -> Response:
     """A conversation that begins."""
-    name = await conversations.open(_named(others), player, freedom)
-    return _go_to(f"/projects/{request.path_params['project']}/talk/{name}#begin")
+    begun = await workspace.converse_async(_named(others), player, freedom=freedom)
+    return _go_to(f"/projects/{request.path_params['project']}/talk/{begun.name}#begin")
 
 
 @router.get(PAGE + "/{chat}", response_model=None)
-async def talk(request: Request, conversations: ConversationsDep, chat: ChatName) -> Response:
+async def talk(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
     """A conversation."""
-    lines = await asyncio.to_thread(lines_in, conversations.project)
-    return page(request, "talk.html", listed=ChatList(lines), free=_FREE, **await _about(conversations, chat))
+    lines = await asyncio.to_thread(lines_in, workspace.project())
+    return page(request, "talk.html", listed=ChatList(lines), free=_FREE, **await _about(workspace, chat))
 
 
 @router.get(PARTS, response_model=None)
-async def part(request: Request, conversations: ConversationsDep, chat: ChatName, every: bool = False) -> Response:  # noqa: FBT001, FBT002 - a query
+async def part(request: Request, workspace: WorkspaceDep, chat: ChatName, every: bool = False) -> Response:  # noqa: FBT001, FBT002 - a query
     """What changes of the page with each turn."""
-    return page(request, "talk_part.html", free=_FREE, **await _about(conversations, chat, every=every))
+    return page(request, "talk_part.html", free=_FREE, **await _about(workspace, chat, every=every))
 
 
 @router.get(PARTS + "/plan", response_model=None)
-async def plan(request: Request, conversations: ConversationsDep, chat: ChatName) -> Response:
+async def plan(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
     """The plan of the present cell, what is to come included."""
-    return page(request, "talk_plan.html", view=await conversations.view(chat, plan=True))
+    return page(request, "talk_plan.html", view=await workspace.conversation_async(chat, plan=True))
 
 
 @router.get(PARTS + "/why/{number}", response_model=None)
-async def why(request: Request, conversations: ConversationsDep, chat: ChatName, number: int) -> Response:
+async def why(request: Request, workspace: WorkspaceDep, chat: ChatName, number: int) -> Response:
     """Why somebody said this."""
-    return page(request, "talk_why.html", why=await why_of_turn(conversations, chat, number))
+    return page(request, "talk_why.html", why=await workspace.why_async(chat, number))
 
 
 @router.post(PARTS + "/scene", response_model=None)
 async def scene(
     request: Request,
-    conversations: ConversationsDep,
+    workspace: WorkspaceDep,
     chat: ChatName,
     present: Names = None,
     freedom: Freedom | None = None,
 ) -> Response:
     """Who is there from now on, and how far one may lead away."""
-    view = await conversations.view(chat)
+    view = await workspace.conversation_async(chat)
     wanted = present if len(view.others) > 1 else None
     changed = wanted if wanted is None or sorted(wanted) != sorted(view.place.present) else None
-    await conversations.set(chat, changed, freedom if freedom != view.place.freedom else None)
-    return page(request, "talk_part.html", free=_FREE, **await _about(conversations, chat))
+    await workspace.set_scene_async(chat, changed, freedom if freedom != view.place.freedom else None)
+    return page(request, "talk_part.html", free=_FREE, **await _about(workspace, chat))
 
 
 @router.post(PARTS + "/branch", response_model=None)
 async def branch(
-    request: Request, conversations: ConversationsDep, chat: ChatName, after: Annotated[int, Form(ge=0)]
+    request: Request, workspace: WorkspaceDep, chat: ChatName, after: Annotated[int, Form(ge=0)]
 ) -> Response:
     """Another conversation that goes on from an earlier turn."""
-    name = await conversations.branch(chat, after)
-    return _go_to(f"/projects/{request.path_params['project']}/talk/{name}")
+    branched = await workspace.branch_async(chat, after)
+    return _go_to(f"/projects/{request.path_params['project']}/talk/{branched.name}")
 
 
 @router.post(PARTS + "/delete", response_model=None)
-async def delete(request: Request, conversations: ConversationsDep, chat: ChatName) -> Response:
+async def delete(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
     """A conversation is there no more; then all that are left."""
-    await conversations.delete(chat)
+    await workspace.delete_conversation_async(chat)
     return _go_to(f"/projects/{request.path_params['project']}/talk")
 
 
-async def _about(conversations: Conversations, chat: str, *, every: bool = False) -> dict[str, Any]:
+@router.get(PARTS + "/transcript", response_model=None)
+async def transcript(workspace: WorkspaceDep, chat: ChatName) -> Response:
+    """The conversation as a file."""
+    text = (await workspace.transcript_async(chat)).text
+    headers = {"content-disposition": f'attachment; filename="{chat}.md"'}
+    return Response(text, media_type="text/markdown", headers=headers)
+
+
+async def _about(workspace: Project, chat: str, *, every: bool = False) -> dict[str, Any]:
     """What the templates need of a conversation."""
-    view = await conversations.view(chat)
-    live = conversations.live(chat)
+    view = await workspace.conversation_async(chat)
     shown = view.turns if every else view.turns[-_SHOWN:]
-    goes_on = live is not None and not live.ended
+    goes_on = view.moving is not None and not view.moving.problem
     return {"view": view, "shown": shown, "left_out": len(view.turns) - len(shown), "goes_on": goes_on, "chat": chat}
 
 

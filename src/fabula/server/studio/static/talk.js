@@ -12,7 +12,8 @@ function converse(talk) {
   const project = document.body.dataset.project ?? "";
   const chat = talk.dataset.chat ?? "";
   const player = talk.dataset.player ?? "";
-  const path = `/projects/${encodeURIComponent(project)}/chats/${encodeURIComponent(chat)}`;
+  const home = `/projects/${encodeURIComponent(project)}`;
+  const path = `${home}/chats/${encodeURIComponent(chat)}`;
   const form = /** @type {HTMLFormElement} */ (document.getElementById("say"));
   const words = /** @type {HTMLTextAreaElement} */ (document.getElementById("words"));
   const key = `fabula-words:${project}:${chat}`;
@@ -169,13 +170,14 @@ function converse(talk) {
   async function move(kind, said = "", follow = false) {
     if (busy) return false;
     await begin();
+    const what = { move: kind, line: kind === "say" ? said : null };
     /** @type {Response} */
     let response;
     try {
-      response = await fetch(`/api/v1${path}/turns${follow ? "/live" : ""}`, {
+      response = await fetch(`/api/v1${follow ? `${path}/turns/live` : `${home}/turns`}`, {
         method: follow ? "GET" : "POST",
         headers: follow ? {} : { "content-type": "application/json" },
-        body: follow ? undefined : JSON.stringify({ kind, text: said, version: version(), model: model.value.trim() }),
+        body: follow ? undefined : JSON.stringify({ ...what, conversation: chat, version: version(), model: model.value.trim() }),
       });
       if (!response.ok) throw await problemOf(response);
     } catch (problem) {

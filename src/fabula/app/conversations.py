@@ -1,0 +1,562 @@
+"""Conversations of a project: what is seen of them, where one is kept, and what is done in it without asking anybody.
+
+All of it is read from logs and done in logs, so that it can be seen while a run goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `--json`
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.conversing import looked_at, settings_for
+from fabula.app.live_turns import StaleError
+from fabula.app.people import STRANGER, narrative_in, people_in, reading_in
+from fabula.base.errors import FabulaError, UsageError
+from fabula.base.kept import of_file
+from fabula.craft.conversation import Conversation, Log, Parties, conversations_in, log_file
+from fabula.craft.conversation.cards import Cards, write_cards
+from fabula.craft.conversation.kept import checked_freedom
+from fabula.craft.conversation.lines import Where  # noqa: TC001 - pydantic reads it
+from fabula.craft.narratives import check_people, parties_of
+from fabula.engine.journal import CallFilter
+from fabula.models.base import NOTHING_USED, Usage
+from fabula.project.casting import full_name
+from fabula.story import slug
+from fabula.story.cards import Card
+from fabula.story.people import among
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from fabula.app.bills import Bill
+    from fabula.app.conversing import Conversing
+    from fabula.app.workspace import Workspace
+    from fabula.craft.conversation import Freedom, MoveKind, Turn
+    from fabula.craft.conversation.log import Known
+    from fabula.craft.conversation.talk import State
+    from fabula.engine.journal import Call, Journal
+    from fabula.project.folder import Project
+    from fabula.project.settings import Settings
+
+_SHOWN: Final = 120  # characters of a conversation's last words
+_SLUG: Final = 50  # letters of a conversation's name before its number
+
+
+@dataclass(frozen=True, slots=True)
+class ChatLine:
+    """A conversation in a list. `last` is how its last words begin; `problem` says why its log cannot be read."""
+
+    name: str
+    player: str = ""
+    others: list[str] = field(default_factory=list)
+    turns: int = 0
+    over: bool = False
+    at: str = ""
+    last: str = ""
+    branched_from: str = ""
+    branched_after: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatList:
+    """The conversations of a project, the one that was last talked in first, and who can be talked to.
+
+    Attributes:
+        characters: of the plan, the personas and the settings, and who has a card; where there are none, `named`.
+        named: others whom the plan or the world has as persons, or a model found who read the story.
+        was_read: a model has read the story, as it stands now, for its people.
+    """
+
+    chats: list[ChatLine]
+    characters: list[str] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
+    was_read: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who is in a story, and what a model's reading of it for its people would take.
+
+    Attributes:
+        characters: who can be talked to; empty where nobody is known.
+        named: others in the story.
+        was_read: a model has read the story, as it stands now.
+        calls: that a reading would make.
+        tokens: of its prompts and replies, about.
+        cost: in US dollars; `null` where a price is not known.
+        problem: why that cannot be said.
+    """
+
+    characters: list[str]
+    named: list[str]
+    was_read: bool
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """An exchange: what the player said (empty where the character spoke by itself), and the answer of `who`.
+
+    Attributes:
+        number: in the conversation, from 1.
+        step: number of the point of the plan that it serves; 0 where there is no plan.
+        who: answered; empty where nobody did.
+        action: what `who` did; `answer` has it too.
+    """
+
+    number: int
+    cell: int
+    step: int
+    said: str
+    who: str
+    answer: str
+    action: str
+    ends_cell: bool
+    ends_story: bool
+
+    @classmethod
+    def of(cls, turn: Turn) -> ChatTurn:
+        """A turn as doors show it."""
+        line = turn.line
+        who, answer, action = (line.name, line.text, line.action) if line else ("", "", "")
+        ends = turn.ends_cell, turn.ends_story
+        return cls(turn.number, turn.cell, turn.step, turn.said, who, answer, action, *ends)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPoint:
+    """A point of the plan. `stands` is "before", "now" or "ahead"."""
+
+    number: int
+    title: str
+    detail: str
+    stands: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMoving:
+    """A turn that is being made, or failed last.
+
+    Attributes:
+        kind: of the move.
+        said: by the player.
+        who: answers, where that is known yet.
+        text: what has come of the answer.
+        problem: why it failed; empty while it is being made.
+    """
+
+    kind: str
+    said: str
+    who: str
+    text: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatView:
+    """A conversation.
+
+    Attributes:
+        system: that it was begun with.
+        version: grows with whatever is done in it: a turn, another answer, a choice, who is there. Who sends it back
+            with what they do next does that only if nobody else has done anything since.
+        alternatives: the answers that were drawn for the last turn; `chosen` (from 1) is the one that stands.
+        plan: the points of the present cell, where they are asked for; those that are ahead are the reader's choice.
+        branches: that went off from this one; `branched_from` is the one that it went off from.
+        moving: what is being made now, or failed last.
+    """
+
+    name: str
+    player: str
+    others: list[str]
+    system: str
+    version: int
+    turns: list[ChatTurn]
+    alternatives: list[ChatTurn]
+    chosen: int
+    place: Where
+    branches: list[ChatLine]
+    branched_from: str
+    branched_after: int
+    plan: list[ChatPoint] | None = None
+    moving: ChatMoving | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMade:
+    """A turn that was made, and how the conversation stands with it.
+
+    Attributes:
+        conversation: its name.
+        player: the character that is played.
+        version: of the conversation now; see `ChatView`.
+    """
+
+    conversation: str
+    player: str
+    turn: ChatTurn
+    place: Where
+    version: int
+
+    @classmethod
+    def of(cls, conversation: Conversation, turn: Turn) -> ChatMade:
+        """A turn that has just been made."""
+        where = conversation.where
+        return cls(conversation.name, conversation.parties.player, ChatTurn.of(turn), where, conversation.log.version)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEnded(ChatView):
+    """A conversation at its end for now, with the project that it is kept in, its log, and what it took."""
+
+    project: str = ""
+    log: str = ""
+    bill: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A conversation as Markdown."""
+
+    conversation: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatWhy:
+    """Why somebody said something: what it knew, which point of the plan it served, and what it was asked.
+
+    Attributes:
+        story: what it knows of this part of the story; `null` where the project is in use and only the log was read.
+        persona: who it is.
+        memory: what it remembers of earlier cells.
+        heard: what it has heard in this cell, as `Name: words`.
+        plan: points that it knows of.
+        calls: numbers of the calls that were made for the turn, the last one first; their model, and what they took.
+    """
+
+    turn: int
+    who: str
+    cell: int
+    step: int
+    headline: str
+    present: list[str]
+    story: str | None
+    persona: str
+    memory: str
+    heard: list[str]
+    plan: list[ChatPoint]
+    calls: list[int] = field(default_factory=list)
+    model: str = ""
+    took: Usage | None = None
+
+
+# what is seen ---------------------------------------------------------------------------------------------------------
+
+
+def chats_in(project: Project) -> ChatList:
+    """The conversations of a project, and who can be talked to in it."""
+    known, named = people_in(project)
+    return ChatList(lines_in(project), known, named, was_read=reading_in(project) is not None)
+
+
+def lines_in(project: Project) -> list[ChatLine]:
+    """The conversations of a project in which something was said, the one that was last talked in first."""
+    found = []
+    for name in conversations_in(project.folder):
+        with suppress(OSError, UsageError):  # it was deleted just now, or cannot be a conversation's
+            log = log_file(project.folder, name)
+            found.append(of_file(log, "line", partial(_line, project.folder, name, log.stat().st_mtime)))
+    return [line for line in found if line.turns or line.problem]
+
+
+def _line(folder: Path, name: str, changed: float) -> ChatLine:
+    """A conversation in the list, whose log was last changed then."""
+    at = datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds")
+    try:
+        log = Log.at(folder, name, mend=False)
+        if not log.records:
+            return ChatLine(name, at=at, problem="The log is empty.")
+        parties, state = log.parties, log.state
+    except FabulaError as error:
+        return ChatLine(name, at=at, problem=str(error))
+    words = "" if state.last is None else str(state.last) or state.last.said
+    people = parties.player, list(parties.others)
+    return ChatLine(name, *people, len(state.turns), state.over, at, words[:_SHOWN], *log.origin)
+
+
+def view_of(project: Project, name: str, *, plan: bool = False) -> ChatView:
+    """A conversation as its log has it; with the points of its present cell, if they are asked for.
+
+    Raises:
+        UnknownNameError: there is no such conversation.
+        ProjectError: the log cannot be read.
+    """
+    log = Log.of(project.folder, name)
+    branches = [line for line in lines_in(project) if line.branched_from == name and line.name != name]
+    return shown(log, name, branches, plan=plan)
+
+
+def shown(log: Log, name: str, branches: Sequence[ChatLine] = (), *, plan: bool = False) -> ChatView:
+    """The conversation of a log."""
+    parties, state, (drawn, chosen) = log.parties, log.state, log.answers
+    where = state.where(log.cells, parties)
+    return ChatView(
+        name,
+        parties.player,
+        list(parties.others),
+        log.system,
+        log.version,
+        [ChatTurn.of(turn) for turn in state.turns],
+        [ChatTurn.of(turn) for turn in drawn],
+        chosen,
+        replace(where, present=where.present or parties.others),
+        sorted(branches, key=lambda one: (one.branched_after, one.name)),
+        *log.origin,
+        plan=_points(state) if plan else None,
+    )
+
+
+def ended(project: Project, conversation: Conversation, bill: Bill) -> ChatEnded:
+    """A conversation as `fabula chat --json` prints it at its end."""
+    view, file = shown(conversation.log, conversation.name), conversation.log.file
+    own = {one.name: getattr(view, one.name) for one in fields(view)}
+    log = "" if file is None else str(file)
+    return ChatEnded(**own, project=str(project.folder), log=log, bill=bill.as_data()["bill"])
+
+
+def _points(state: State) -> list[ChatPoint]:
+    return [ChatPoint(n, step.title, step.detail, _stands(n, state.step)) for n, step in enumerate(state.steps, 1)]
+
+
+def _stands(number: int, step: int) -> str:
+    return "now" if number == step else "before" if number < step else "ahead"
+
+
+def why_of(journal: Journal, log: Log, name: str, known: Known) -> ChatWhy:
+    """Why somebody said what it did in a turn; without a `view`, as far as the log says it."""
+    turn, view, line = known.turn, known.view, known.turn.line
+    calls = calls_for(journal, log, name, turn.number)
+    own = [call for call in calls if line is not None and line.message in call.reply.text] or calls
+    plan = [ChatPoint(n, step.title, step.detail, _stands(n, turn.step)) for n, step in known.plan]
+    return ChatWhy(
+        turn.number,
+        known.who,
+        turn.cell,
+        turn.step,
+        next((point.title for point in plan if point.number == turn.step), ""),
+        list(known.present),
+        None if view is None else view.segment,
+        "" if view is None else view.persona,
+        known.memory,
+        [f"{one.name}: {one.text}" for one in known.lines],
+        plan,
+        [call.id for call in reversed(own)],
+        own[-1].performer if own else "",
+        sum((call.reply.usage for call in own), NOTHING_USED) if own else None,
+    )
+
+
+def calls_for(journal: Journal, log: Log, name: str, number: int) -> list[Call]:
+    """The calls that were made for a turn, oldest first; of a branch, also those of what it came from."""
+    (source, after), turns = log.origin, log.state.turns
+    cell = turns[number - 1].cell
+    place = sum(one.cell == cell for one in turns[:number])
+    found = journal.calls.find(CallFilter(under=f"chat/{name}/cell-{cell}/turn/{place}"), prompts=True)
+    if not found and source and number <= after:
+        found = journal.calls.find(CallFilter(under=f"chat/{source}/cell-{cell}/turn/{place}"), prompts=True)
+    return found
+
+
+# who talks, and where it is kept --------------------------------------------------------------------------------------
+
+
+def parties_for(project: Project, others: Sequence[str], player: str, *, dry: bool = False) -> Parties | None:
+    """Who talks, where those who answer are named; the player is the first other who is known, by default.
+
+    Where nobody else is known, or the player is to be a stranger to the story, they get a card in the project, unless
+    it is only asked who would talk (`dry`).
+
+    Raises:
+        UnknownNameError: one of them is not in the story.
+        UsageError: only the player is named.
+    """
+    if not others:
+        if player:
+            raise UsageError(f"You are {player}. Say with whom you talk, too.")
+        return None
+    people = [name for names in people_in(project) for name in names]
+    others, cards = [among(one, people) or one for one in others], Cards.in_(project.folder)
+    player = among(player, people) or player or next((name for name in people if not among(name, others)), STRANGER)
+    if player == STRANGER and cards.of(player) is None:
+        check_people(others, narrative_in(project), people)  # before anything is written
+        people.append(STRANGER)
+        if not dry:
+            write_cards(project.folder, [_stranger(" and ".join(others))], {})
+    return parties_of(narrative_in(project), player, others, cards.names(player), people)
+
+
+def _stranger(others: str) -> Card:
+    about = f"Somebody who is not in the story, has come by, and talks with {others}."
+    return Card({"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": STRANGER, "description": about}})
+
+
+def conversation_for(
+    project: Project, named: str, given: Parties | None, *, new: bool = False
+) -> tuple[str, Parties | None]:
+    """The name of the conversation, and who talks in it: in a new one those of the last one, where nobody is named.
+
+    Raises:
+        UsageError: a new one is wanted under a name that is taken.
+    """
+    known = conversations_in(project.folder)
+    if named and new and named in known:
+        raise UsageError(f"There is a conversation {named!r} already. Go on with it, or choose another name.")
+    if named in known or (known and not (given or named or new)):
+        return named or known[0], given
+    parties = given or (_parties_of(project, known[0]) if known else None)
+    if named:
+        return named, parties
+    same = [name for name in known if not new and _parties_of(project, name) == parties]
+    return same[0] if same else free_name(slug("-".join(parties.names) if parties else "talk"), known), parties
+
+
+def free_name(wanted: str, known: Sequence[str]) -> str:
+    """The name of a new conversation: `wanted`, with a number where there is one of that name."""
+    number, free = 1, wanted
+    while free in known:
+        number += 1
+        free = f"{wanted[:_SLUG].rstrip('-')}-{number}"
+    return free
+
+
+def _parties_of(project: Project, name: str) -> Parties | None:
+    log = Log.at(project.folder, name)
+    return log.parties if log.records else None
+
+
+def kind_of(move: MoveKind, line: str | None) -> MoveKind:
+    """The move that is meant: without a line, the story goes on."""
+    return "go_on" if move == "say" and line is None else move
+
+
+def system_of(project: Project, name: str) -> str:
+    """The system that a conversation was begun with; empty where there is none of that name."""
+    return Log.at(project.folder, name).system
+
+
+def settings_of(project: Workspace, system: str = "", model: str | None = None) -> Settings:
+    """What a conversation that was begun with a system is gone on with.
+
+    Args:
+        project: in which it is.
+        system: of the conversation; the project's own, if it can be talked to, where it is empty.
+        model: that answers; the project's own where it is empty, the one that answered last where it is `None`.
+    """
+    settings = settings_for(project.turns.settings or project.settings(project.project()), system)
+    model = project.turns.models.get(settings.system, "") if model is None else model
+    return settings.with_({"model": full_name(model)}, "the request") if model else settings
+
+
+def looking(project: Workspace, system: str) -> AbstractAsyncContextManager[Conversing]:
+    """A project whose conversations are only looked at: nobody is asked, and nothing is written."""
+    return looked_at(project.project(), settings_of(project, system), project.options)
+
+
+# what is done without asking anybody ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def changing(project: Workspace) -> Iterator[Project]:
+    """The project, for who changes conversations and asks nobody.
+
+    Raises:
+        LockedError: a run or a command is at work on the project.
+    """
+    with nullcontext(project.project()) if project.turns.held else project.locked() as opened, project.turns.lock:
+        yield opened
+
+
+@contextmanager
+def free(project: Workspace, name: str, version: int | None = None) -> Iterator[Log]:
+    """The log of a conversation, for who changes it and asks nobody.
+
+    Raises:
+        UnknownNameError: there is no such conversation.
+        BusyError: an answer is being made in it.
+        StaleError: it has gone on since that version.
+        LockedError: a run or a command is at work on the project.
+    """
+    with changing(project):
+        yield check_free(project, name, version)
+
+
+def check_free(project: Workspace, name: str, version: int | None) -> Log:
+    """The log of a conversation in which something can be done now.
+
+    Raises:
+        UnknownNameError: there is no such conversation.
+        BusyError: an answer is being made in it.
+        StaleError: it has gone on since that version.
+    """
+    log = Log.of(project.project().folder, name)
+    project.turns.check(name)
+    if version is not None and version != log.version:
+        raise StaleError(
+            "This conversation has gone on in another window. It is shown as it stands now; what you wrote is kept."
+        )
+    return log
+
+
+async def begun(project: Workspace, parties: Parties | None, freedom: Freedom | None, wanted: str) -> str:
+    """The name of a new conversation, in which nobody has said anything yet.
+
+    Raises:
+        UsageError: nobody is named, the name is taken or cannot be one, or nothing here obeys the freedom.
+    """
+    if parties is None:
+        raise UsageError("Choose at least one character to talk with.")
+    async with looking(project, "") as open_:
+        talk, system = await open_.talk(parties), open_.prepared.method.name
+    asked = checked_freedom(freedom or talk.freedom or "guided", talk)
+    with changing(project) as opened:
+        name, _ = conversation_for(opened, wanted, parties, new=True)
+        Log.at(opened.folder, name).begin(talk.parties, asked, system)
+    return name
+
+
+async def meant(project: Workspace, wanted: str, others: Sequence[str], player: str, freedom: Freedom | None) -> str:
+    """The name of the conversation that is meant, `wanted` or the last one of these people; begun where there is none.
+
+    Raises:
+        UnknownNameError: somebody is not in the story.
+        UsageError: nobody is named, or others talk in the conversation of that name.
+    """
+    opened = project.project()
+    name, parties = conversation_for(opened, wanted, parties_for(opened, others, player))
+    if name not in conversations_in(opened.folder):
+        return await begun(project, parties, freedom, name)
+    Log.of(opened.folder, name).check_parties(name, parties)
+    return name
+
+
+async def knew(project: Workspace, log: Log, name: str, number: int) -> Known:
+    """What whoever answered in a turn knew; without a `view` where that is not recorded.
+
+    Raises:
+        UsageError: there is no such turn, or nobody answered in it.
+    """
+    known = log.known(number)
+    with suppress(FabulaError):
+        async with looking(project, log.system) as open_:
+            return await Conversation(await open_.talk(log.parties), open_.context, log, name).knew(number)
+    return known
