@@ -23,7 +23,7 @@ from fabula.base.errors import MoreThanAnnouncedError, ReplyError, UsageError
 from fabula.engine.announced import Announced
 from fabula.engine.roles import Cast
 from fabula.models.budget import Budget
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from fabula.systems import systems
 
@@ -110,7 +110,7 @@ def tried(system: str, seed: int) -> Edited | None:
 
 async def _tried(system: str, folder: Path, draw: random.Random) -> Edited | None:
     config = {"player": "Tobias", "npc": "Mara"} if system in TALKS else {}
-    project = Project.create(folder, Brief.parse(_BRIEF), {"system": system, "config": config})
+    project = ProjectFolder.create(folder, Brief.parse(_BRIEF), {"system": system, "config": config})
     await _run(project, Options())
     file = draw.choice(_files(folder))
     how: How = draw.choice(["word", "line", "whole"])
@@ -136,7 +136,7 @@ async def _tried(system: str, folder: Path, draw: random.Random) -> Edited | Non
     return Edited(system, where, how, announced, dry.most, asked, stopped, stood, texts)
 
 
-def _texts(project: Project) -> frozenset[str]:
+def _texts(project: ProjectFolder) -> frozenset[str]:
     """The paths of all texts that there are."""
     with project.journal as journal:
         return frozenset(journal.artefacts.paths())
@@ -148,7 +148,7 @@ def _files(folder: Path) -> list[Path]:
     return [file for file in files if ".fabula" not in file.parts]
 
 
-async def _run(project: Project, options: Options, model: Writer | None = None) -> None:
+async def _run(project: ProjectFolder, options: Options, model: Writer | None = None) -> None:
     try:
         await write_in(project, project.settings, options, _cast(model or Writer(1.0, PROFILES[1])))
     except BaseExceptionGroup as group:  # of several side by side, the first says enough

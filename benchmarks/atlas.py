@@ -20,7 +20,7 @@ from benchmarks.table import Row, Table
 from benchmarks.theatre import prose, stories
 from fabula.base.errors import UsageError
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -165,7 +165,7 @@ def read(story: Story, preset: Preset, reading: str = "auto") -> Read:
 async def _checked(story: Story, model: ScriptedModel, preset: Preset, reading: str) -> None:
     values = {"reading": reading} if preset == "improved" else {}
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(EVALUATOR.prompt_folders(preset)), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(EVALUATOR.prompt_folders(preset)), Cast.of(model)))
         await EVALUATOR.evaluate((Item("long", story),), run, EVALUATOR.config(preset, values))
 
 

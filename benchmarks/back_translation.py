@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from unittest import mock
 
 from benchmarks.table import Row, Table
-from fabula.app.back_translating import Task, back_translate_in
+from fabula.app.back_translating import BackTranslationTask, back_translate_in
 from fabula.app.writing import Options
 from fabula.base.errors import ModelError
 from fabula.engine.events import CallFinished
@@ -109,7 +109,7 @@ def _measured(items: Sequence[Item], script: dict[str, str], folder: Path) -> di
 
 def _timed(items: Sequence[Item], folder: Path, fake: _Fake) -> tuple[float, float]:
     """Processor seconds of all calls, and of all that comes after the last: the examples and the files."""
-    task = Task(items, folder, Settings(), Capabilities(context=32_768), "fake", development=0.2)
+    task = BackTranslationTask(items, folder, Settings(), Capabilities(context=32_768), "fake", development=0.2)
     script = folder.parent / "unused.toml"
     script.write_text('[replies]\nall = "unused"\n', encoding="utf-8")
     ends: list[float] = []

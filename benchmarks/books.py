@@ -21,7 +21,7 @@ from fabula.engine.roles import Cast
 from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
 from fabula.project.casting import Environment, open_cast
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import Brief
 from fabula.story.plan_file import write_plan
@@ -51,11 +51,11 @@ class Book:
     system: str
     scenes: int = 300
 
-    def write(self, folder: Path) -> Project:
+    def write(self, folder: Path) -> ProjectFolder:
         """The project, written in `folder`; what is there is used."""
         if (folder / "story.md").exists():
-            return Project.open(folder)
-        project = Project.create(folder, self._brief, self._settings)
+            return ProjectFolder.open(folder)
+        project = ProjectFolder.create(folder, self._brief, self._settings)
         if self.system == "magnet":
             (folder / "plan" / "personas.yaml").write_text(personas_of(_PEOPLE), encoding="utf-8")
         if self.system == "character-simulation":
@@ -64,7 +64,7 @@ class Book:
         self.replay(project)
         return project
 
-    def replay(self, project: Project) -> float:
+    def replay(self, project: ProjectFolder) -> float:
         """Write the story, or go over what is written; the CPU seconds that it took."""
         supplied, begun = Supplied(Cast.of(self._model), Budget()), time.process_time()
         with asyncio.Runner(loop_factory=SkippingLoop) as runner:

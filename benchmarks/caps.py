@@ -19,7 +19,7 @@ from fabula.app.writing import rehearsed
 from fabula.base.errors import BudgetError, FabulaError, ModelTimeoutError, OverloadedError, UnreadableReplyError
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Reply, Usage, Wrapper
@@ -169,7 +169,7 @@ async def capped(
 
         def context(mode: Mode, budget: Budget) -> RunContext:
             cast = Cast.of(Limited(till, sleep=_no_wait))
-            prompts = Prompts(method.prompt_folders("improved"), common=PROMPTS)
+            prompts = SystemPrompts(method.prompt_folders("improved"), common=PROMPTS)
             return RunContext(
                 journal, prompts, cast, mode=mode, budget=budget, listeners=[lambda _: None], rehearse=write
             )

@@ -21,7 +21,7 @@ from fabula.base.errors import ModelUnavailableError
 from fabula.craft import PROMPTS
 from fabula.craft.conversation import Parties, open_conversation
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Sampling, Wrapper
@@ -164,7 +164,7 @@ async def read(cells: int, turns: int, seed: int) -> list[int]:
 
 async def _conversation(story: str, journal: Journal, cast: Cast) -> Conversation:
     system = find("snap")
-    context = RunContext(journal, Prompts(system.prompt_folders("improved"), common=PROMPTS), cast)
+    context = RunContext(journal, SystemPrompts(system.prompt_folders("improved"), common=PROMPTS), cast)
     # What is measured is a turn; cells of equal length make stories of different length comparable.
     config = system.config("improved", {"candidates": 1, "turns_per_step": 0})
     talk = await system.program(config).open_talk(story, Run(context), config, _TWO)

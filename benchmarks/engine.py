@@ -23,7 +23,7 @@ from benchmarks.overhead import PROMPTS
 from benchmarks.table import Row, Table
 from fabula.engine.events import CallFinished, TextArrived
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Sampling
@@ -32,7 +32,7 @@ from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.known import DEFAULT_MODEL, models_home
 from fabula.models.limits import Limited
 from fabula.models.llamacpp import Engine, EngineSettings
-from fabula.models.tuning import LONG, SHORT, Pace, Setting, Tuner, others_running, usable_cores
+from fabula.models.tuning import LONG, SHORT, EngineSetting, ReplySpeed, Tuner, others_running, usable_cores
 from fabula.project.casting import base_sampling
 from fabula.story import Brief, readable
 from fabula.story.scratchpad import Scratchpad
@@ -49,7 +49,7 @@ _HALF: Final = 50.0
 _CHOOSING: Final = 0.5  # seconds
 _LOOPS: Final = 2
 _ENOUGH: Final = 3.0  # seconds of a reply
-_ONE: Final = Setting(1, None, 1)
+_ONE: Final = EngineSetting(1, None, 1)
 _PERCENT: Final = 100.0
 _BRIEF: Final = Path(__file__).parents[1] / "examples" / "briefs" / "lighthouse.md"
 _PROMPT: Final = "section"
@@ -95,7 +95,7 @@ class Bare:
     The parameters that decide its speed are those that fabula gives; all others are the engine's own.
     """
 
-    def __init__(self, weights: Path, context: int, setting: Setting) -> None:
+    def __init__(self, weights: Path, context: int, setting: EngineSetting) -> None:
         before = os.environ.get(SPIN)
         try:
             if setting.spin is not None:
@@ -213,7 +213,7 @@ def _weights(sizes: Sizes) -> Path:
     return sizes.weights or find_weights(DEFAULT_MODEL, models_home(os.environ))
 
 
-def _told(setting: Setting) -> str:
+def _told(setting: EngineSetting) -> str:
     """A setting in words."""
     return f"{setting.threads} thread{'s' * (setting.threads > 1)}, spin {setting.spin or 'by the environment'}"
 
@@ -228,13 +228,13 @@ def _cpu(engine: Engine | None) -> float:
     return own + (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def _pairs(sizes: Sizes) -> tuple[list[tuple[Decoded, Decoded]], Setting]:
+async def _pairs(sizes: Sizes) -> tuple[list[tuple[Decoded, Decoded]], EngineSetting]:
     heard = Heard()
     model = EmbeddedModel(
         _weights(sizes), name=f"embedded:{DEFAULT_MODEL}", context=sizes.context, threads=sizes.threads
     )
     fields: dict[str, Any] = {"scratchpad": Scratchpad.of(Brief.read(_BRIEF)), "section": "Exposition", "last": False}
-    prompts = Prompts(PROMPTS)
+    prompts = SystemPrompts(PROMPTS)
     messages = prompts.render(_PROMPT, fields)
     pairs: list[tuple[Decoded, Decoded]] = []
     with Journal() as journal:
@@ -270,11 +270,11 @@ async def _pairs(sizes: Sizes) -> tuple[list[tuple[Decoded, Decoded]], Setting]:
 class Fixed(Tuner):
     """A tuner that has its mind made up."""
 
-    def __init__(self, weights: Path, setting: Setting) -> None:
+    def __init__(self, weights: Path, setting: EngineSetting) -> None:
         super().__init__(weights)
         self._fixed = setting
 
-    def choose(self) -> Setting:
+    def choose(self) -> EngineSetting:
         """That setting."""
         return self._fixed
 
@@ -282,7 +282,7 @@ class Fixed(Tuner):
         """Never."""
         return False
 
-    def collapsed(self, pace: Pace) -> bool:  # noqa: ARG002 - a slow reply is what is measured here
+    def collapsed(self, pace: ReplySpeed) -> bool:  # noqa: ARG002 - a slow reply is what is measured here
         """Never."""
         return False
 
@@ -297,13 +297,13 @@ class Writer:
         self.write()
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> EngineSetting:
         """What it was last started with."""
         return self._engine.setting or _ONE
 
     def write(self) -> tuple[float, float]:
         """Tokens a second written after the first, and seconds until the first."""
-        pace, firsts, stop = Pace(time.perf_counter), list[float](), threading.Event()
+        pace, firsts, stop = ReplySpeed(time.perf_counter), list[float](), threading.Event()
         prompt = f"Day {next(self._numbers)}. " + "The keeper wrote that the sea was calm. " * 12 + "Tell more of it."
 
         def take(chunk: dict[str, Any]) -> None:
@@ -337,16 +337,16 @@ class Tried:
     """What was measured beside so many busy loops: replies by setting, the choice, and how long choosing took."""
 
     beside: str
-    replies: dict[Setting, list[tuple[float, float]]]
-    chosen: Setting
+    replies: dict[EngineSetting, list[tuple[float, float]]]
+    chosen: EngineSetting
     chose: tuple[float, ...]
 
-    def speeds(self, setting: Setting) -> tuple[float, ...]:
+    def speeds(self, setting: EngineSetting) -> tuple[float, ...]:
         """Tokens a second of a setting's replies."""
         return tuple(speed for speed, _ in self.replies[setting])
 
     @property
-    def best(self) -> Setting:
+    def best(self) -> EngineSetting:
         """The setting with the highest median."""
         return max(self.replies, key=lambda setting: median(self.speeds(setting)))
 
@@ -370,9 +370,9 @@ def _threads_tried(sizes: Sizes) -> tuple[list[Row], tuple[str, ...]]:
     weights, each = _weights(sizes), f"{sizes.short} tokens"
     cores = min(sizes.most, usable_cores())
     before = others_running()
-    settings = [Setting(n, spin, cores) for spin in (SHORT, LONG) for n in range(1, cores + 1)]
+    settings = [EngineSetting(n, spin, cores) for spin in (SHORT, LONG) for n in range(1, cores + 1)]
     with ExitStack() as stack:
-        writers: dict[Setting, Writer] = {}
+        writers: dict[EngineSetting, Writer] = {}
         for setting in settings:
             writers[setting] = Writer(sizes, Fixed(weights, setting))
             stack.callback(writers[setting].close)
@@ -397,7 +397,7 @@ def _threads_tried(sizes: Sizes) -> tuple[list[Row], tuple[str, ...]]:
     return rows, notes
 
 
-def _tried(beside: str, sizes: Sizes, writers: dict[Setting, Writer], stack: ExitStack) -> Tried:
+def _tried(beside: str, sizes: Sizes, writers: dict[EngineSetting, Writer], stack: ExitStack) -> Tried:
     """All settings in turn, `rounds` times, and among them what is chosen now, if it is none of them."""
     chose = []
     for _ in range(sizes.rounds):
@@ -408,7 +408,7 @@ def _tried(beside: str, sizes: Sizes, writers: dict[Setting, Writer], stack: Exi
     if chosen not in running:
         running[chosen] = Writer(sizes, Fixed(_weights(sizes), chosen))
         stack.callback(running[chosen].close)
-    replies: dict[Setting, list[tuple[float, float]]] = {setting: [] for setting in running}
+    replies: dict[EngineSetting, list[tuple[float, float]]] = {setting: [] for setting in running}
     for _ in range(sizes.rounds):
         for setting, writer in running.items():
             replies[setting].append(writer.write())

@@ -22,7 +22,7 @@ from fabula.app.writing import rehearsed
 from fabula.base.errors import ContextLengthError, ReplyError, UsageError
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply, Usage
@@ -300,7 +300,9 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
         return await method.write(brief, Run(context), config)
 
     def context(journal: Journal, mode: Mode) -> RunContext:
-        return RunContext(journal, Prompts(method.prompt_folders(preset), common=PROMPTS), Cast.of(model), mode=mode)
+        return RunContext(
+            journal, SystemPrompts(method.prompt_folders(preset), common=PROMPTS), Cast.of(model), mode=mode
+        )
 
     with Journal() as journal:
         dry = asyncio.run(rehearsed(context(journal, "dry"), write))
@@ -333,7 +335,7 @@ def recorded(method: str) -> dict[str, float]:
     for brief, took in used.items():
         story = Brief.read(REPLIES / "briefs" / f"{brief}.md")
         with Journal() as journal:
-            prompts = Prompts(system.prompt_folders("improved"), common=PROMPTS)
+            prompts = SystemPrompts(system.prompt_folders("improved"), common=PROMPTS)
             context = RunContext(journal, prompts, Cast.of(model), mode="dry")
             dry = asyncio.run(rehearsed(context, partial(_written, system, story, config)))
         found[brief] = _PERCENT * dry.tokens / (_TOKENS * (took["prompt_words"] + took["reply_words"]))

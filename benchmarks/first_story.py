@@ -23,7 +23,7 @@ from fabula.app.standing import lengths_asked, words_asked
 from fabula.app.writing import Options, write_in
 from fabula.base.errors import ModelUnavailableError
 from fabula.models.known import installed, models_home
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief, count_words
 from fabula.story.sentences import sentences
 from fabula.story.words import ngrams
@@ -58,7 +58,7 @@ class Looked:
 
 def looked_at(folder: Path) -> Looked:
     """What rules can say of the story in a project."""
-    project = Project.open(folder)
+    project = ProjectFolder.open(folder)
     with project.journal as journal:
         calls = [one.usage for one in journal.calls.payments()]
         paths = [call.path for call in journal.calls.find(prompts=True)]
@@ -106,7 +106,9 @@ def write(model: str, brief: str, seed: int, out: Path) -> Path:
     folder = out / f"{brief}-{seed}"
     if folder.exists():
         shutil.rmtree(folder)
-    project = Project.create(folder, Brief.read(BRIEFS / f"{brief}.md"), {"model": f"embedded:{model}", "seed": seed})
+    project = ProjectFolder.create(
+        folder, Brief.read(BRIEFS / f"{brief}.md"), {"model": f"embedded:{model}", "seed": seed}
+    )
     asyncio.run(write_in(project, project.settings, Options(environ=os.environ)))
     return folder
 

@@ -19,7 +19,7 @@ from benchmarks.table import Row, Table
 from benchmarks.theatre import SCHEMA, VOCABULARY, prose
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.budget import estimate_tokens, prompt_tokens
@@ -280,4 +280,4 @@ def _run(roles: Roles, preset: Preset, config: dict[str, Any], at_once: int = _P
 
 def _context(journal: Journal, cast: Cast, people: int, mode: Mode, preset: Preset) -> RunContext:
     journal.decisions.add("personas", "edit", personas_of(people))
-    return RunContext(journal, Prompts(_SYSTEM.prompt_folders(preset), common=PROMPTS), cast, mode=mode)
+    return RunContext(journal, SystemPrompts(_SYSTEM.prompt_folders(preset), common=PROMPTS), cast, mode=mode)

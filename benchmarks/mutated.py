@@ -25,13 +25,13 @@ from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import FabulaError, JournalMissError, ModelError
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import evaluators
 from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story
 from fabula.systems import systems
@@ -292,7 +292,7 @@ def cases() -> list[Case]:
 async def _write(case: Case, folder: Path, model: ScriptedModel) -> None:
     # ruff: noqa: ASYNC240 - nothing else waits meanwhile
     settings = Settings(system=case.method.name, preset=case.preset, config=case.config)  # type: ignore[arg-type] # a case's
-    project = Project.open(folder) if folder.exists() else Project.create(folder, Brief.parse(case.brief))
+    project = ProjectFolder.open(folder) if folder.exists() else ProjectFolder.create(folder, Brief.parse(case.brief))
     cast = Cast.of(model)
     await write_in(project, settings, Options(), Supplied(cast, Budget()))
 
@@ -300,7 +300,9 @@ async def _write(case: Case, folder: Path, model: ScriptedModel) -> None:
 async def _measure(case: Case, folder: Path, model: ScriptedModel) -> None:
     folder.mkdir(exist_ok=True)
     with Journal(folder / "journal.db") as journal:
-        context = RunContext(journal, Prompts(case.method.prompt_folders(case.preset), common=PROMPTS), Cast.of(model))
+        context = RunContext(
+            journal, SystemPrompts(case.method.prompt_folders(case.preset), common=PROMPTS), Cast.of(model)
+        )
         with context.recording_failures():
             report = await case.method.evaluate(case.items, Run(context), case.method.config(case.preset, case.config))
     (folder / "report.txt").write_text(str(report), encoding="utf-8", errors="surrogatepass")
@@ -329,7 +331,7 @@ def play_round(case: Case, seed: int, tally: Tally, *, large: bool = False) -> N
 
 
 def _opened(folder: Path) -> None:
-    project = Project.open(folder)
+    project = ProjectFolder.open(folder)
     with project.journal as journal:
         if changes := project.changes(journal):
             raise AssertionError(f"edits that nobody made: {[change.file for change in changes]}")

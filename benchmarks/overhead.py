@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.table import Row, Table
 from fabula.engine.events import Kept
 from fabula.engine.journal import Journal, call_key, spent_by_role
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.limits import Limited
 from fabula.models.providers import provider_model
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from fabula.story.scratchpad import Scratchpad
 
@@ -134,7 +134,7 @@ class Calls:
     sizes: Sizes
     prompt: int
     heard: bool = False
-    prompts: Prompts = field(default_factory=lambda: Prompts(PROMPTS))
+    prompts: SystemPrompts = field(default_factory=lambda: SystemPrompts(PROMPTS))
 
     def fields(self, number: int) -> dict[str, Any]:
         """What fills the prompt of the call of that number; no two calls are the same."""
@@ -304,9 +304,9 @@ def open_rows(sizes: Sizes, folder: Path) -> list[Row]:
     ]
 
 
-def large_project(sizes: Sizes, folder: Path) -> Project:
+def large_project(sizes: Sizes, folder: Path) -> ProjectFolder:
     """A project with that many recorded calls and artefacts, made through the journal's own methods."""
-    project = Project.create(folder, Brief.parse("Write a story about a lamp."))
+    project = ProjectFolder.create(folder, Brief.parse("Write a story about a lamp."))
     with project.journal as journal:
         journal.start_run("agents-room", {})
         project.begin(journal)
@@ -327,9 +327,9 @@ def _recorded(sizes: Sizes, number: int) -> Request:
     return Request((Message("user", text),), _SAMPLING, role=f"role-{number % 9}", path=f"scene/{number}/section")
 
 
-def consult(project: Project, key: str) -> int:
+def consult(project: ProjectFolder, key: str) -> int:
     """Open the project, find changed files, and read what its state is told from; the number of artefacts."""
-    opened = Project.open(project.folder)
+    opened = ProjectFolder.open(project.folder)
     with opened.journal as journal:
         changes = opened.changes(journal)
         places = journal.artefacts.places()
@@ -342,7 +342,7 @@ def consult(project: Project, key: str) -> int:
     return len(places)
 
 
-def _counted(project: Project) -> Cost:
+def _counted(project: ProjectFolder) -> Cost:
     database = sqlite3.connect(project.folder / ".fabula" / "journal.db")
     wall, cpu = time.perf_counter(), time.process_time()
     database.execute("SELECT role, detail FROM call").fetchall()

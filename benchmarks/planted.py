@@ -34,7 +34,7 @@ from fabula.base.errors import FabulaError, ModelError, UsageError
 from fabula.cli.asked import performers_of
 from fabula.cli.options import Performers
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast, Program
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -256,7 +256,7 @@ async def _checked(
         gold = Path(folder) / f"{data['id']}.json"
         gold.write_text(json.dumps(data), encoding="utf-8")
         config = EVALUATOR.config("improved", {**values, "gold": str(gold)})
-        run = Run(RunContext(journal, Prompts(EVALUATOR.prompt_folders("improved")), cast))
+        run = Run(RunContext(journal, SystemPrompts(EVALUATOR.prompt_folders("improved")), cast))
         report = await EVALUATOR.evaluate((Item(data["id"], Story("", (Scene("story", text),))),), run, config)
     (details,) = report.details["stories"]
     own = replies.data.get(form, {})

@@ -11,7 +11,7 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from fabula.models.base import Message
-from fabula.training.examples import Pair
+from fabula.training.examples import PreferencePair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ _TOLD: Final = 6  # things in a passage
 _SHORT, _LONG = (4, 5), (1, 2)  # sentences in it
 
 
-def pairs_of(places: Sequence[int], count: int, seed: int) -> tuple[Pair, ...]:
+def pairs_of(places: Sequence[int], count: int, seed: int) -> tuple[PreferencePair, ...]:
     """So many pairs of these places (by index), which take turns; the place is the group."""
     drawn = random.Random(seed)  # noqa: S311 - made-up texts
     rounds = [divmod(number, len(places)) for number in range(count)]
@@ -84,14 +84,14 @@ def pairs_of(places: Sequence[int], count: int, seed: int) -> tuple[Pair, ...]:
 PLACES: Final = len(_PLACES)
 
 
-def _pair(turn: int, place: int, drawn: random.Random, *, first: bool) -> Pair:
+def _pair(turn: int, place: int, drawn: random.Random, *, first: bool) -> PreferencePair:
     name = _PLACES[place][0]
     prompt = (
         Message("system", "You write stories."),
         Message("user", f"Write a short passage about the {name}."),
     )
     texts = {sentences: _passage(place, drawn.choice(sentences), drawn) for sentences in (_SHORT, _LONG)}
-    return Pair(f"{name}-{turn}", "writer", name, prompt, texts[_SHORT], texts[_LONG], "ratings", first)
+    return PreferencePair(f"{name}-{turn}", "writer", name, prompt, texts[_SHORT], texts[_LONG], "ratings", first)
 
 
 def _passage(place: int, sentences: int, drawn: random.Random) -> str:

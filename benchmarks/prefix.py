@@ -13,7 +13,7 @@ from benchmarks.table import Row, Table
 from fabula.base.errors import ReplyError
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.embedded import EmbeddedModel, find_weights
@@ -136,7 +136,10 @@ async def reading(brief: Brief, sizes: Sizes, *, first: bool) -> Told:
     )
     cast = Cast(Assignment(Limited(engine, timeout=None), base=sizes.base))
     preset: Preset = "faithful" if first else "improved"
-    config, prompts = system.config(preset, sizes.settings), Prompts(system.prompt_folders(preset), common=PROMPTS)
+    config, prompts = (
+        system.config(preset, sizes.settings),
+        SystemPrompts(system.prompt_folders(preset), common=PROMPTS),
+    )
     try:
         with Journal() as journal:
             context = RunContext(journal, prompts, cast, aids=sizes.aids)

@@ -22,7 +22,7 @@ from fabula.app.writing import Options, Supplied, dry_run_in, write_in
 from fabula.engine.roles import Cast
 from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief, Story
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _rows(sizes: Sizes, folder: Path) -> tuple[Row, ...]:
     roles = Roles(1, sizes.people)
     model = ScriptedModel(roles.answer, name="scripted", capabilities=SCHEMA)
     settings = {"system": "magnet", "config": {"words": f"~{sizes.pages * WORDS_A_PAGE}"}}
-    project = Project.create(folder, Brief.parse(_BRIEF), settings)
+    project = ProjectFolder.create(folder, Brief.parse(_BRIEF), settings)
     (folder / "plan" / "personas.yaml").write_text(personas_of(sizes.people), encoding="utf-8")
 
     async def write() -> None:

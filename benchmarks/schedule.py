@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.table import Row, Table
 from benchmarks.theatre import SCHEMA, Company, plan_of, played, prose
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.limits import Limited
@@ -259,7 +259,7 @@ async def _write_all(stories: int, parallel: int, preset: Preset, latencies: Lat
     config, brief = system.config(preset, _settings(preset)), Brief.parse("Write a story about a lamp.")
     model = Limited(ScriptedModel(latencies.answer, name="slow"), parallel=parallel)
     with Journal() as journal:
-        context = RunContext(journal, Prompts(system.prompt_folders(preset)), Cast.of(model))
+        context = RunContext(journal, SystemPrompts(system.prompt_folders(preset)), Cast.of(model))
         await system.write(brief, Run(context).scope("warm-up"), config)  # compiles the templates
         latencies.drawn.clear()
         begun = loop.time()

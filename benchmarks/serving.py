@@ -226,7 +226,7 @@ async def _run(kind: str, folder: Path, token: str) -> None:
 
 async def _fabula(folder: Path, token: str, opened: Any, ready: Any) -> None:  # noqa: ANN401 - a socket and a function
     from fabula.app.writing import Options  # noqa: PLC0415 - as above
-    from fabula.project.folder import Project  # noqa: PLC0415 - as above
+    from fabula.project.folder import ProjectFolder  # noqa: PLC0415 - as above
     from fabula.server.chat.running import Offer, serve  # noqa: PLC0415 - as above
     from fabula.server.gate import Bounds  # noqa: PLC0415 - as above
     from fabula.story import Brief  # noqa: PLC0415 - as above
@@ -238,7 +238,7 @@ async def _fabula(folder: Path, token: str, opened: Any, ready: Any) -> None:  #
         "model": f"scripted:{script}",
         "config": {"player": "Tobias", "npc": "Mara", "open_ended": True},
     }
-    project = Project.create(folder / "lamp", Brief(_STORY), told)
+    project = ProjectFolder.create(folder / "lamp", Brief(_STORY), told)
     settings: Settings = project.settings
     await serve(Offer([(project, settings)], Options(), [token], Bounds(rate=0, turns=10_000)), opened, ready)
 

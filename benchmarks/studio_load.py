@@ -28,7 +28,7 @@ from benchmarks.table import Row, Table
 from benchmarks.theatre import prose
 from fabula.app.studies import assign, study_of_stories
 from fabula.measure.items import Item
-from fabula.measure.studies.assigning import Wanted
+from fabula.measure.studies.assigning import AssignmentOptions
 from fabula.measure.studies.study import Study
 from fabula.story import Brief, Scene, Story
 
@@ -118,7 +118,7 @@ def _study(folder: Path, sizes: Sizes) -> Study:
         for system in _SYSTEMS
     ]
     made = study_of_stories(folder, "pairwise", "Lamps", items).study
-    return assign(made, Wanted(raters=2 * sizes.people, most=sizes.tasks), datetime.now(UTC))[0]
+    return assign(made, AssignmentOptions(raters=2 * sizes.people, most=sizes.tasks), datetime.now(UTC))[0]
 
 
 def _told(text: str) -> Story:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
@@ -129,7 +129,7 @@ async def played(plan: Plan, model: Model, preset: Preset) -> Story:
     config = SYSTEM.config(preset)
     with Journal() as journal:
         journal.decisions.add("plan", "edit", write_plan(plan))
-        context = RunContext(journal, Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS), Cast.of(model))
+        context = RunContext(journal, SystemPrompts(SYSTEM.prompt_folders(preset), common=PROMPTS), Cast.of(model))
         story: Story = await SYSTEM.write(_BRIEF, Run(context), config)
     return story
 

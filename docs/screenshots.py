@@ -14,7 +14,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from fabula.project.folder import Project  # noqa: E402 - tests/support has to be found first
+from fabula.project.folder import ProjectFolder  # noqa: E402 - tests/support has to be found first
 from fabula.project.sample import copy_sample  # noqa: E402 - as above
 from fabula.server.studio.pages import routers  # noqa: E402 - as above
 from fabula.server.studio.rendering import PAGES  # noqa: E402 - as above
@@ -37,7 +37,7 @@ def main() -> None:
     with TemporaryDirectory(prefix="fabula-screenshots-") as folder:
         home = Path(folder) / "stories"
         copy_sample(home / SAMPLE)
-        Project.create(home / "letter", Brief(_BRIEF, "The Letter"), {"model": "hand"})
+        ProjectFolder.create(home / "letter", Brief(_BRIEF, "The Letter"), {"model": "hand"})
         with studio_there(home) as there, chromium() as browser:
             for look in ("light", "dark"):
                 for width, height in _SIZES:

@@ -22,9 +22,9 @@ from commandline import BRIEF, BY_PARTS, ENDING, EXPERIMENT, LAMP, REPLIES, scri
 from fabula.app.studies import assign
 from fabula.app.writing import Options
 from fabula.base.errors import DiskFullError
-from fabula.measure.studies.assigning import Wanted
-from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
-from fabula.project.folder import Project
+from fabula.measure.studies.assigning import AssignmentOptions
+from fabula.measure.studies.study import ORGANISER, Study, StudyItem, form_text, write_study
+from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
 from fabula.server.study.conversations import RatersConversations
 from fabula.story import Brief
@@ -336,8 +336,10 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
     home = tmp_path_factory.mktemp("barriers")
     shelf = home / "shelf"
     copy_sample(shelf / SAMPLE)
-    Project.create(shelf / "letter", Brief("A keeper finds a letter.", "The Letter"), {"model": "hand"})
-    broken = Project.create(shelf / "broken", Brief("A lamp.", "Broken"), {"model": "hand", "system": "ibsen"}).folder
+    ProjectFolder.create(shelf / "letter", Brief("A keeper finds a letter.", "The Letter"), {"model": "hand"})
+    broken = ProjectFolder.create(
+        shelf / "broken", Brief("A lamp.", "Broken"), {"model": "hand", "system": "ibsen"}
+    ).folder
     (broken / "plan").mkdir(exist_ok=True)
     (broken / "plan" / "plan.yaml").write_text("scenes: [1, {", encoding="utf-8")
     (home / "script.toml").write_text(script_of({**REPLIES, "writer": LAMP, "judge": ENDING}), encoding="utf-8")
@@ -493,12 +495,12 @@ def test_no_page_of_a_study_of_pairs_shuts_anybody_out(tmp_path: Path) -> None:
 def test_no_page_of_the_other_studies_shuts_anybody_out(tmp_path: Path) -> None:
     found: dict[str, list[str]] = {}
     entries = {
-        "findings": [Entry(id="f", prompt="p", claim=f"No. {LONG}", label="date", passages=(LONG, "Two."))],
-        "rubric": [Entry(id=name, prompt="p", asked=LONG, text=LONG, system=name) for name in "xy"],
+        "findings": [StudyItem(id="f", prompt="p", claim=f"No. {LONG}", label="date", passages=(LONG, "Two."))],
+        "rubric": [StudyItem(id=name, prompt="p", asked=LONG, text=LONG, system=name) for name in "xy"],
     }
     for kind, of in entries.items():
         write_study(tmp_path / kind, form_text(kind, kind), of)
-        study, _ = assign(Study.open(tmp_path / kind), Wanted(), datetime.now(UTC))
+        study, _ = assign(Study.open(tmp_path / kind), AssignmentOptions(), datetime.now(UTC))
         with joined(study) as tab:
             begin(tab, found)
             opened(tab)

@@ -11,7 +11,7 @@ import pytest
 
 from commandline import BRIEF, BY_PARTS, REPLIES, script_of
 from fabula.base.errors import DiskFullError
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from studio import browsing, chromium, expect, sign_in, studio_there
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def test_what_is_typed_while_a_run_holds_the_project_is_saved_when_it_ends(shelf
         page = tab.page
         tab.open("/projects/lamp/edit/climax")
         expect(page.locator("#expected")).to_contain_text("Nothing")
-        with Project.open(shelf / "lamp").lock():
+        with ProjectFolder.open(shelf / "lamp").lock():
             page.locator("#text").fill("Typed meanwhile.")
             expect(page.locator("#saved")).to_have_text("Waits for the run")
             expect(page.locator("#status")).to_contain_text("saved when the run has ended")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from commandline import BRIEF, EXPERIMENT, REPLIES, script_of
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
 from fabula.server.studio.pages import routers
 from fabula.server.studio.rendering import PAGES
@@ -47,7 +47,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A shelf with the sample, in whose texts something hostile stands, and with a project of a hostile name."""
     home = tmp_path_factory.mktemp("hostile")
     project = copy_sample(home / SAMPLE)
-    Project.create(home / "<img src=x onerror=alert(1)>", Brief(EVIL, EVIL), {"model": "hand"})
+    ProjectFolder.create(home / "<img src=x onerror=alert(1)>", Brief(EVIL, EVIL), {"model": "hand"})
     for file in (project.folder / "story").glob("*.md"):
         file.write_text(EVIL + "\n\n" + file.read_text("utf-8"), "utf-8")
     for name in ("plan/conflict.md", "plan/setting.md", "world.yaml", "brief.md"):

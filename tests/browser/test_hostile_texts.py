@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from fabula.app.studies import assign
-from fabula.measure.studies.assigning import Wanted
-from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
-from fabula.project.folder import Project
+from fabula.measure.studies.assigning import AssignmentOptions
+from fabula.measure.studies.study import ORGANISER, Study, StudyItem, form_text, write_study
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from patience import wait_until
 from raters import study_there
@@ -59,7 +59,7 @@ def hostile_project(home: Path) -> None:
     script = home / "script.toml"
     script.write_text(f"[replies]\nwriter = {json.dumps(WHOLE)}\n", "utf-8")
     brief = Brief(ASKED, title=ASKED)
-    Project.create(home / SAMPLE, brief, {"model": f"scripted:{script}", "system": "end-to-end"})
+    ProjectFolder.create(home / SAMPLE, brief, {"model": f"scripted:{script}", "system": "end-to-end"})
 
 
 def written(there: There) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def test_a_log_of_somebody_else_stays_text_and_stops_no_page(tmp_path: Path) -> 
 @pytest.mark.parametrize("kind", ["pairwise", "rubric", "findings"])
 def test_what_is_rated_stays_text_on_raters_pages(kind: str, tmp_path: Path) -> None:
     entries = [
-        Entry(
+        StudyItem(
             id=f"{number} {system}",
             system=EVIL + system,
             prompt=f"{EVIL} {number}",
@@ -156,7 +156,7 @@ def test_what_is_rated_stays_text_on_raters_pages(kind: str, tmp_path: Path) -> 
         for system in (("a", "b") if kind != "findings" else ("",))
     ]
     write_study(tmp_path / "study", form_text(kind, "Lamps"), entries)
-    study, _ = assign(Study.open(tmp_path / "study"), Wanted(), datetime.now(UTC))
+    study, _ = assign(Study.open(tmp_path / "study"), AssignmentOptions(), datetime.now(UTC))
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there)
         tab.open("/")

@@ -11,8 +11,8 @@ from fabula.app.studies import assign
 from fabula.app.writing import Options
 from fabula.measure.ratings import read_ratings
 from fabula.measure.studies.answering import Answers
-from fabula.measure.studies.assigning import Wanted
-from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
+from fabula.measure.studies.assigning import AssignmentOptions
+from fabula.measure.studies.study import ORGANISER, Study, StudyItem, form_text, write_study
 from fabula.server.study.conversations import RatersConversations
 from raters import SAID, characters_here, study_here, study_there
 from studio import chromium, expect, sign_in
@@ -121,11 +121,13 @@ def test_the_other_kinds_are_for_everybody(
     tmp_path: Path, kind: str, passages: tuple[str, ...], heads: list[str], third: str
 ) -> None:
     entries = [
-        Entry(id=f"f{n}", prompt="ferry", claim=f"It cannot be ({n}).", label="date", passages=passages, group="decoys")
+        StudyItem(
+            id=f"f{n}", prompt="ferry", claim=f"It cannot be ({n}).", label="date", passages=passages, group="decoys"
+        )
         for n in range(3)
     ]
     write_study(tmp_path / "verify", form_text(kind, "Verify"), entries)
-    study, _ = assign(Study.open(tmp_path / "verify"), Wanted(), datetime.now(UTC))
+    study, _ = assign(Study.open(tmp_path / "verify"), AssignmentOptions(), datetime.now(UTC))
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there, width=360)
         tab.open("/")

@@ -13,7 +13,7 @@ import pytest
 
 from fabula.base.errors import ModelError
 from fabula.models.base import Reply, Usage
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from patience import wait_until
 from serving import Engine, project
@@ -381,7 +381,7 @@ class PeopleReader(Talker):
 
 def test_where_nobody_is_known_a_reading_is_offered_with_its_price_and_a_name_can_be_typed(tmp_path: Path) -> None:
     story = "Am Wehr stand Grete und rief nach Knut. Der Schlüssel brach. Am Wehr lag der Schlüssel, und Knut kam."
-    Project.create(tmp_path / "lamp", Brief(story), {"system": "vanilla", "model": "scripted:none"})
+    ProjectFolder.create(tmp_path / "lamp", Brief(story), {"system": "vanilla", "model": "scripted:none"})
     engine = PeopleReader()
     with lamp(tmp_path, engine) as there, browsing(there) as tab:
         page = tab.page

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def test_it_lasts_over_several_runs(cli: Cli, with_seed: Path) -> None:
 
 
 def test_a_conversation_is_not_the_last_run_of_the_story(cli: Cli, with_seed: Path) -> None:
-    with Project.open(with_seed).journal as journal:
+    with ProjectFolder.open(with_seed).journal as journal:
         journal.start_run("chat with vanilla", {"model": "hand", "system": "vanilla"})
         journal.end_run()
     assert cli("write", "lamp", "--json").json["asked"] == 0

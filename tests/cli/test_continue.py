@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.writing import Options, Prepared, recorded_run
+from fabula.app.writing import Options, PreparedMethod, recorded_run
 from fabula.engine.context import RunContext
 from fabula.engine.journal import CallFilter, Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import REACHED
@@ -227,9 +227,9 @@ def test_the_help_names_the_command(cli: Cli) -> None:
 
 def test_only_a_run_that_went_over_the_whole_story_says_what_the_story_is_made_of() -> None:
     """A plan that is read from a story runs in its project, and reaches no part of it."""
-    prepared = Prepared(Settings(system="vanilla", model="scripted:none"), Options())
+    prepared = PreparedMethod(Settings(system="vanilla", model="scripted:none"), Options())
     with Journal() as journal:
-        context = RunContext(journal, Prompts(find("vanilla").prompts), Cast.of(ScriptedModel({})))
+        context = RunContext(journal, SystemPrompts(find("vanilla").prompts), Cast.of(ScriptedModel({})))
         context.dry_run.reached.add("plan")
         with recorded_run(prepared, context):
             pass

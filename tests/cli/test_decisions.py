@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,7 +189,7 @@ def test_an_unknown_artefact_is_named_with_the_nearest(cli: Cli, project: Path) 
 
 
 def test_decisions_wait_for_the_lock(cli: Cli, project: Path) -> None:
-    with Project(project).lock():
+    with ProjectFolder(project).lock():
         ran = cli("text", "pin", "setting", "-C", "lamp")
         assert ran.code == 1
         assert "is in use by process" in ran.err

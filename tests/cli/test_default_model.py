@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import PLAN
-from fabula.models.finding import Served, Server
+from fabula.models.finding import ServedModel, Server
 from fabula.models.known import KNOWN
 from fabula.models.providers import KINDS
 from fabula.project.default_model import DefaultModel, default_model, remember_model
@@ -150,7 +150,7 @@ def test_what_a_server_here_serves_is_offered_before_what_is_embedded(
 ) -> None:
     async def one_server(_environ: object) -> list[Server]:
         names = {"small": "llama3.2:1b", "large": "llama3.1:8b"}
-        return [Server("ollama", "http://127.0.0.1:11434/v1", (Served(names[kind]),), "0.13")]
+        return [Server("ollama", "http://127.0.0.1:11434/v1", (ServedModel(names[kind]),), "0.13")]
 
     monkeypatch.setattr("fabula.project.default_model.look", one_server)
     monkeypatch.setattr("fabula.project.default_model.installed", lambda name, _: name == "smollm2")

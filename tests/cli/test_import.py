@@ -13,7 +13,7 @@ from fabula.app import importing
 from fabula.app.importing import import_manuscript, read_manuscript
 from fabula.base.errors import UsageError
 from fabula.continuity.parts import manuscript
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 
 if TYPE_CHECKING:
     from commandline import Cli
@@ -215,7 +215,7 @@ def test_a_killed_import_is_finished_by_the_same_command(
     found, folder = manuscript(NOVEL), tmp_path / "lamp"
     name = "begin_with" if dies.startswith("before its texts") else "go_on_beginning"
     with monkeypatch.context() as patch:
-        patch.setattr(Project, name, die)
+        patch.setattr(ProjectFolder, name, die)
         with pytest.raises(KilledError):
             import_manuscript(folder, found, "novel.md", {"system": "end-to-end"})
     assert not (folder / "story.md").exists()

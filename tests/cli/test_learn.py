@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from commandline import Cli
-    from fabula.training.examples import Pair
+    from fabula.training.examples import PreferencePair
 
 PARTS = ("exposition", "rising-action", "climax", "falling-action", "resolution")
 ENVIRON = "fabula.cli.commands.learn.trainer_for"
@@ -62,7 +62,7 @@ class Fake:
         tinygguf.write_room(self.folder / "room", self.folder / "tiny.gguf", {"climax": 5})
         shutil.copytree(self.folder / "room" / "climax", out)
 
-    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+    def margins(self, adapter: Path, pairs: Sequence[PreferencePair]) -> dict[str, tuple[float, float]]:
         return {pair.id: (-1.0, 1.0 if self.right else -1.0) for pair in pairs}
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import BY_PARTS, REPLIES
-from fabula.models.best_here import Chosen
-from fabula.models.finding import Served, Server
+from fabula.models.best_here import ChosenModel
+from fabula.models.finding import ServedModel, Server
 from fabula.models.known import KNOWN
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def test_version(cli: Cli) -> None:
 
 
 def test_the_best_model_for_this_machine_is_fetched_and_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = Chosen("smollm2", "smollm2 writes: there is no room for another.")
+    chosen = ChosenModel("smollm2", "smollm2 writes: there is no room for another.")
     monkeypatch.setattr("fabula.models.best_here.pull_best", lambda *_args, **_named: chosen)
     monkeypatch.setattr("fabula.cli.commands.models.look", nothing_listens)
     assert "smollm2 writes: there is no room for another." in cli("models", "pull", "best").out
@@ -261,9 +261,9 @@ def test_a_model_that_a_server_here_serves_is_offered_before_one_is_fetched(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, answer: str | None, model: str
 ) -> None:
     async def one_server(_environ: Mapping[str, str]) -> list[Server]:
-        return [Server("ollama", "http://127.0.0.1:11434/v1", (Served("llama3.1:8b"),), "0.13")]
+        return [Server("ollama", "http://127.0.0.1:11434/v1", (ServedModel("llama3.1:8b"),), "0.13")]
 
-    chosen = Chosen("smollm2", "smollm2 writes: there is no room for another.")
+    chosen = ChosenModel("smollm2", "smollm2 writes: there is no room for another.")
     monkeypatch.setattr("fabula.models.best_here.pull_best", lambda *_args, **_named: chosen)
     monkeypatch.setattr("fabula.cli.commands.models.look", one_server)
     if answer is None:  # without a terminal nobody is asked

@@ -19,7 +19,7 @@ from fabula.models.adapters import GGUF
 from fabula.project.learned import Learned, learned_for, place_of
 from fabula.project.sample import copy_sample
 from fabula.project.settings import Settings
-from fabula.server.runs.record import Run
+from fabula.server.runs.record import RunRecord
 from fabula.stats.estimate import Estimate
 from studio import studio_here
 
@@ -194,9 +194,9 @@ async def test_measuring_is_begun_as_a_run(
 ) -> None:
     started = []
 
-    def start(_: object, project: str, verb: str, arguments: dict[str, Any]) -> Run:
+    def start(_: object, project: str, verb: str, arguments: dict[str, Any]) -> RunRecord:
         started.append((project, verb, arguments))
-        return Run(id="20260101-000000-abcdef", verb=verb, arguments=arguments)
+        return RunRecord(id="20260101-000000-abcdef", verb=verb, arguments=arguments)
 
     monkeypatch.setattr("fabula.server.runs.children.Runs.start", start)
     copy_sample(tmp_path / "home" / "sample")
@@ -340,9 +340,9 @@ async def test_what_was_learned_is_shown_switched_off_and_on_and_forgotten(tmp_p
 async def test_learning_is_begun_as_a_run_and_said_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
 
-    def start(_: object, project: str, verb: str, arguments: dict[str, Any]) -> Run:
+    def start(_: object, project: str, verb: str, arguments: dict[str, Any]) -> RunRecord:
         started.append((verb, arguments))
-        return Run(id="20260101-000000-abcdef", verb=verb, arguments=arguments)
+        return RunRecord(id="20260101-000000-abcdef", verb=verb, arguments=arguments)
 
     copy_sample(tmp_path / "home" / "sample")
     async with studio_here(tmp_path / "home") as client:
@@ -352,7 +352,7 @@ async def test_learning_is_begun_as_a_run_and_said_before(tmp_path: Path, monkey
         few = await client.post(f"{at}/estimate", data={"base": f"embedded:{tiny(tmp_path)}"})
         assert "it takes 12 or more" in few.text, few.text
         monkeypatch.setattr("fabula.server.runs.children.Runs.start", start)
-        monkeypatch.setattr("fabula.server.runs.children.Runs.get", lambda _, __, ___: Run(id="x", verb="learn"))
+        monkeypatch.setattr("fabula.server.runs.children.Runs.get", lambda _, __, ___: RunRecord(id="x", verb="learn"))
         begun = await client.post(f"{at}/begin", data={"base": " smollm2 ", "how": "thorough", "anyway": "yes"})
         assert "data-begun" in begun.text
     assert started == [("learn", {"beside": [], "base": "smollm2", "quick": False, "use_anyway": True})]

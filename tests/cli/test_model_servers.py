@@ -14,7 +14,7 @@ import pytest
 from fabula.models.prices import price_of
 from fabula.models.providers import KINDS, OWN_KINDS
 from fabula.project.casting import Environment, open_model
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fake_provider import Answer, no_such_model, overloaded, refused_key
 from own_servers import OLLAMA, PAGES, serving
 
@@ -149,7 +149,7 @@ def test_limits_follow_the_context_that_a_server_says(cli: Cli, servers: dict[st
     for kind, context in {"ollama": 4096, "lmstudio": 8192, "llamacpp": 16384, "vllm": 40960}.items():
         name = f"{kind}:{NAMES[kind]}"
         assert cli("new", kind, "--brief", "brief.md", "--model", name).code == 0
-        settings = Project.open(cli.folder / kind).settings
+        settings = ProjectFolder.open(cli.folder / kind).settings
         assert settings.models[name].context == context
         assert open_model(name, settings.models[name], Environment()).capabilities.context == context
         assert servers[kind].requests

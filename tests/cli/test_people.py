@@ -8,7 +8,7 @@ from commandline import BY_PARTS, script_of
 from fabula.app.asking import file_of
 from fabula.cli.terminal import Terminal
 from fabula.engine.events import Kept
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -181,7 +181,7 @@ def turns(folder: Path, scene: str) -> list[str]:
 
 def performers(cli: Cli, role: str) -> dict[str, str]:
     """Who answered the calls of a role, by path."""
-    with Project.open(cli.folder / "lamp").journal as journal:
+    with ProjectFolder.open(cli.folder / "lamp").journal as journal:
         return {
             call.path: call.performer.partition("@")[0]
             for call in journal.calls.find(prompts=True)

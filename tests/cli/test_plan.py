@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,7 +149,7 @@ def test_a_plan_is_read_off_a_story_and_is_the_authors_from_then_on(cli: Cli, fi
     again = cli("plan", "--from-story", "story.md", "--json").json
     assert [scene["name"] for scene in again["plan"]["scenes"]] == ["The first", "The end"]
     assert again["asked"] == 0
-    with Project.open(files / "story").journal as journal:
+    with ProjectFolder.open(files / "story").journal as journal:
         assert [(d.path, d.kind) for d in journal.decisions.find()] == [("plan", "edit"), ("plan", "edit")]
 
 

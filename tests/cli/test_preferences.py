@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commandline import Cli
-    from fabula.training.examples import Pair
+    from fabula.training.examples import PreferencePair
 
 pytestmark = pytest.mark.usefixtures("same_model")
 
@@ -32,7 +32,7 @@ THIRD = "Nobody heard the window go. Mara stood in the rain with a light in her 
 NOTE = "climax:revise_to_note"
 
 
-def pairs_of(cli: Cli, *arguments: str) -> list[Pair]:
+def pairs_of(cli: Cli, *arguments: str) -> list[PreferencePair]:
     ran = cli("data", "preferences", "lamp", "--out", "pairs", "--development", "0", *arguments)
     assert ran.code == 0, ran.err
     return list(read_pairs(cli.folder / "pairs", "train"))
@@ -59,7 +59,7 @@ def retaken(cli: Cli, write_script: Callable[..., None], *note: str, **replies: 
     assert cli("update", "lamp", "--yes").code == 0
 
 
-def told(pairs: list[Pair]) -> list[tuple[str, str, str]]:
+def told(pairs: list[PreferencePair]) -> list[tuple[str, str, str]]:
     return [(pair.kind, pair.chosen, pair.rejected) for pair in pairs]
 
 
@@ -453,7 +453,7 @@ def rated(here: Path) -> Callable[..., None]:
     return write
 
 
-def from_ratings(cli: Cli, *arguments: str) -> list[Pair]:
+def from_ratings(cli: Cli, *arguments: str) -> list[PreferencePair]:
     ran = cli("data", "preferences", "ratings.jsonl", "--stories", "stories.jsonl", "--out", "pairs", *arguments)
     assert ran.code == 0, ran.err
     return list(read_pairs(cli.folder / "pairs", "train") + read_pairs(cli.folder / "pairs", "development"))

@@ -6,7 +6,7 @@ import pytest
 
 from fabula.app.bills import Bill, dollars
 from fabula.cli.bill import bill_table
-from fabula.cli.progress import Progress, counted, duration
+from fabula.cli.progress import ProgressDisplay, counted, duration
 from fabula.cli.terminal import Terminal, safe, table
 from fabula.engine.dry_run import PlannedCall
 from fabula.engine.events import (
@@ -44,13 +44,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def progress(clock: Clock) -> Progress:
-    found = Progress(Terminal(environ={}), clock, [planned("climax", 20), planned("ending", 40)])
+def progress(clock: Clock) -> ProgressDisplay:
+    found = ProgressDisplay(Terminal(environ={}), clock, [planned("climax", 20), planned("ending", 40)])
     found(RunStarted("agents-room"))
     return found
 
 
-def test_who_is_at_work_and_how_fast(progress: Progress, clock: Clock) -> None:
+def test_who_is_at_work_and_how_fast(progress: ProgressDisplay, clock: Clock) -> None:
     progress(CallStarted("climax/section", "climax", "model"))
     clock.now += 3
     call = progress.running["climax/section"]
@@ -62,7 +62,7 @@ def test_who_is_at_work_and_how_fast(progress: Progress, clock: Clock) -> None:
     assert progress.call_line(call) == f"▸ climax · model · 10 words, {speed:.0f} tokens/s"
 
 
-def test_what_remains_is_counted_down(progress: Progress, clock: Clock) -> None:
+def test_what_remains_is_counted_down(progress: ProgressDisplay, clock: Clock) -> None:
     assert progress.rest_lines() == ["  0 of about 2 calls done", "  then climax, ending"]
     progress(CallStarted("climax/section", "climax", "model"))
     assert progress.rest_lines() == ["  0 of about 2 calls done", "  then ending"]
@@ -78,7 +78,7 @@ def test_what_remains_is_counted_down(progress: Progress, clock: Clock) -> None:
     assert progress.seconds_left() is None
 
 
-def test_what_it_cost_so_far_counts_what_came_to_nothing(progress: Progress) -> None:
+def test_what_it_cost_so_far_counts_what_came_to_nothing(progress: ProgressDisplay) -> None:
     progress(CallFinished("climax/section", "climax", "model", Usage(10, 0, 20, 1.0, cost=0.01), replayed=False))
     progress(CallLost("ending/section", "ending", "model", Usage(50, 0, 20, 1.0, cost=0.02)))
     assert "100 tokens, $0.0300" in progress.rest_lines()[0]
@@ -86,7 +86,7 @@ def test_what_it_cost_so_far_counts_what_came_to_nothing(progress: Progress) -> 
 
 def test_how_long_is_read_and_written_is_told_apart(clock: Clock) -> None:
     calls = [PlannedCall(f"part/{n}", "writer", "model", 1000, 100, None) for n in range(3)]
-    progress = Progress(Terminal(environ={}), clock, calls)
+    progress = ProgressDisplay(Terminal(environ={}), clock, calls)
     progress(RunStarted("end-to-end"))
     progress(CallStarted("part/0", "writer", "model"))
     clock.now += 5
@@ -104,7 +104,7 @@ def test_how_long_is_read_and_written_is_told_apart(clock: Clock) -> None:
 def test_time_left_counts_what_is_asked_again(clock: Clock) -> None:
     """Each part is drawn twice, and only once was planned; what is announced halfway is a quarter off at most."""
     parts = [PlannedCall(f"part/{n}", "writer", "model", 500, 100, None) for n in range(8)]
-    progress = Progress(Terminal(environ={}), clock, parts)
+    progress = ProgressDisplay(Terminal(environ={}), clock, parts)
     progress(RunStarted("agents-room"))
     said, began = 0.0, clock.now
     for n in range(8):
@@ -121,7 +121,7 @@ def test_time_left_counts_what_is_asked_again(clock: Clock) -> None:
 
 def test_time_left_follows_a_machine_that_others_have_come_to_use(clock: Clock) -> None:
     parts = [PlannedCall(f"part/{n}", "writer", "model", 0, 100, None) for n in range(20)]
-    progress = Progress(Terminal(environ={}), clock, parts)
+    progress = ProgressDisplay(Terminal(environ={}), clock, parts)
     progress(RunStarted("agents-room"))
     for n in range(12):
         progress(CallStarted(f"part/{n}", "writer", "model"))
@@ -133,7 +133,7 @@ def test_time_left_follows_a_machine_that_others_have_come_to_use(clock: Clock) 
 
 def test_calls_beside_each_other_take_their_time_together(clock: Clock) -> None:
     calls = [PlannedCall(f"part/{n}", "writer", "model", 0, 100, None) for n in range(4)]
-    progress = Progress(Terminal(environ={}), clock, calls)
+    progress = ProgressDisplay(Terminal(environ={}), clock, calls)
     progress(RunStarted("end-to-end"))
     for n in range(2):
         progress(CallStarted(f"part/{n}", "writer", "model"))
@@ -144,7 +144,7 @@ def test_calls_beside_each_other_take_their_time_together(clock: Clock) -> None:
 
 
 def test_in_a_pipe_each_text_says_how_far_the_run_is(
-    progress: Progress, clock: Clock, capsys: pytest.CaptureFixture[str]
+    progress: ProgressDisplay, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     progress(CallStarted("climax/section", "climax", "model"))
     clock.now += 10
@@ -155,7 +155,7 @@ def test_in_a_pipe_each_text_says_how_far_the_run_is(
     )
 
 
-def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_say_where_a_text_comes_from(progress: ProgressDisplay, capsys: pytest.CaptureFixture[str]) -> None:
     progress(CallFinished("climax/section", "climax", "model", Usage(10, 0, 20, 4.0), replayed=False))
     progress(Kept("climax", "story", "The storm broke.", "made"))
     progress(CallFinished("ending/section", "ending", "model", Usage(), replayed=True))
@@ -181,12 +181,12 @@ def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.Ca
 
 
 def test_quiet_tells_nothing(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress(Terminal(quiet=True, environ={}), clock)
+    progress = ProgressDisplay(Terminal(quiet=True, environ={}), clock)
     progress(Kept("plot", "plan", "Mine.", "edited"))
     assert capsys.readouterr().err == ""
 
 
-def test_the_picture_has_no_full_line_and_no_control_characters(progress: Progress) -> None:
+def test_the_picture_has_no_full_line_and_no_control_characters(progress: ProgressDisplay) -> None:
     from rich.console import Console  # noqa: PLC0415 - heavy, and only here
 
     progress(CallStarted("climax/section", "climax", "m" * 200))

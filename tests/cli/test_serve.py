@@ -13,7 +13,7 @@ import pytest
 
 from fabula.cli import serving
 from fabula.cli.commands import serve as command
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commandline import Cli
-    from fabula.server.chat.projects import Catalogue
+    from fabula.server.chat.projects import ServedProjects
     from fabula.server.chat.running import Offer
 
 STORY = (
@@ -44,7 +44,7 @@ def tale(here: Path) -> Path:
         "model": f"scripted:{here / 'mara.toml'}",
         "config": {"player": "Tobias", "npc": "Mara"},
     }
-    Project.create(here / "tale", Brief(STORY), settings)
+    ProjectFolder.create(here / "tale", Brief(STORY), settings)
     return here / "tale"
 
 
@@ -96,7 +96,7 @@ class _Heard:
     def __init__(self) -> None:
         self.offers: list[Offer] = []
 
-    async def __call__(self, offer: Offer, opened: Any, ready: Callable[[Catalogue], None]) -> None:  # noqa: ANN401 - a socket
+    async def __call__(self, offer: Offer, opened: Any, ready: Callable[[ServedProjects], None]) -> None:  # noqa: ANN401 - a socket
         self.offers.append(offer)
         ready(type("Told", (), {"models": ["fabula/tale/Mara"], "projects": {}})())
 

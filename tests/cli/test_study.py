@@ -13,7 +13,7 @@ import pytest
 
 from fabula.measure.studies.answering import Answers, Sent
 from fabula.measure.studies.study import Study
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from raters import QUESTIONS, Clock
 
@@ -160,7 +160,9 @@ def test_a_changed_study_is_refused_and_goes_on_as_a_new_version(cli: Cli, rated
 def test_characters_are_looked_at_before_raters_meet_them(cli: Cli, here: Path) -> None:
     for name in ("plain", "other"):
         settings = {"system": "vanilla", "model": "scripted:none.toml", "config": {"player": "Tobias", "npc": "Mara"}}
-        project = Project.create(here / name, Brief("Mara kept the lamp. Tobias brought Mara a letter."), settings)
+        project = ProjectFolder.create(
+            here / name, Brief("Mara kept the lamp. Tobias brought Mara a letter."), settings
+        )
         (project.folder / "mine.py").write_text("def play(request):\n    return 'No.'\n", encoding="utf-8")
         with (project.folder / "fabula.toml").open("a", encoding="utf-8") as file:
             file.write('\n[roles.npc]\nplay = "mine.py:play"\n')

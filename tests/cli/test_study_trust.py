@@ -11,9 +11,9 @@ import pytest
 from fabula.app.studies import acts_of_study, assign, character_settings, check_trusted, study_of_characters
 from fabula.base.errors import UsageError
 from fabula.cli.terminal import Terminal
-from fabula.measure.studies.assigning import Wanted
+from fabula.measure.studies.assigning import AssignmentOptions
 from fabula.measure.studies.study import Study
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.trust import Trust, TrustError
 from fabula.story import Brief
 
@@ -42,7 +42,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def project(folder: Path, more: str = "") -> Path:
     """A project of a character, as a person here has made it."""
     settings = {"system": "vanilla", "model": "scripted:none.toml", "config": {"player": "Tobias", "npc": "Mara"}}
-    Project.create(folder, Brief(STORY), settings)
+    ProjectFolder.create(folder, Brief(STORY), settings)
     (folder / "evil.py").write_text(PROGRAM, encoding="utf-8")
     with (folder / "fabula.toml").open("a", encoding="utf-8") as file:
         file.write(more)
@@ -53,7 +53,7 @@ def study(folder: Path, *more: str) -> Study:
     """A study of two characters whose raters have their tasks."""
     places = [project(folder / "made" / name, settings) for name, settings in zip("ab", (*more, "", ""), strict=False)]
     made = study_of_characters(folder / "theirs", "Talk", places, "Tobias", "Mara").study
-    return assign(made, Wanted(), datetime.now(UTC))[0]
+    return assign(made, AssignmentOptions(), datetime.now(UTC))[0]
 
 
 def with_project(made: Study, place: str) -> Study:
@@ -147,7 +147,7 @@ def test_a_link_out_of_a_study_is_neither_read_nor_written(tmp_path: Path, name:
 def test_projects_that_a_person_trusts_are_trusted_as_copies_in_their_study(tmp_path: Path) -> None:
     mine = [project(tmp_path / name, PLAY) for name in "ab"]
     for place in mine:
-        settings = Project.open(place).settings
+        settings = ProjectFolder.open(place).settings
         with pytest.raises(TrustError) as refused:
             settings.check_trusted()
         Trust().give(place / "fabula.toml", refused.value.acts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.cli.terminal import Terminal
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.project.trust import Trust, TrustError, acts_in
 from fabula.story import Brief
@@ -152,13 +152,15 @@ def test_a_foreign_experiment_runs_nothing(cli: Cli) -> None:
 
 def test_the_python_interface_asks_too(tmp_path: Path) -> None:
     home = foreign(tmp_path, PLAY)
-    settings = Project.open(home).settings
+    settings = ProjectFolder.open(home).settings
     with pytest.raises(TrustError):
         settings.check_trusted()
     with pytest.raises(TrustError):
         settings.model_copy(update={"seed": 2}).check_trusted()
     Settings.of({"roles": {"writer": {"play": str(home / "evil.py:speak")}}}, "a caller").check_trusted()
-    mine = Project.create(tmp_path / "mine", Brief("A lamp."), {"sampling": {"play": str(home / "evil.py:speak")}})
+    mine = ProjectFolder.create(
+        tmp_path / "mine", Brief("A lamp."), {"sampling": {"play": str(home / "evil.py:speak")}}
+    )
     mine.settings.check_trusted()
 
 

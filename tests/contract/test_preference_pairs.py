@@ -8,7 +8,7 @@ from fabula.engine.journal import Journal
 from fabula.models.base import Message
 from fabula.story import plain
 from fabula.systems import systems
-from fabula.training.examples import Pair
+from fabula.training.examples import PreferencePair
 from fabula.training.histories import TOGETHER, history_of
 from harness import cases, run_case
 
@@ -36,8 +36,8 @@ async def test_an_edit_of_each_text_is_a_pair_or_has_a_reason(name: str) -> None
         found = history_of(journal, "", "lamp")
         given = {plain(reply.text) for reply in journal.calls.find()}
         prompts = {tuple(Message(*one) for one in reply.messages) for reply in journal.calls.find(prompts=True)}
-    pairs = [one for one in found if isinstance(one, Pair)]
-    reasons = {one["path"]: one["reason"] for one in found if not isinstance(one, Pair)}
+    pairs = [one for one in found if isinstance(one, PreferencePair)]
+    reasons = {one["path"]: one["reason"] for one in found if not isinstance(one, PreferencePair)}
     assert {one.source["path"] for one in pairs} | set(reasons) == set(made)
     assert set(reasons.values()) <= {TOGETHER}
     assert bool(pairs) == (name not in ("magnet", "ibsen"))  # of which the last lines here come from JSON

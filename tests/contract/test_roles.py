@@ -14,7 +14,7 @@ from fabula.cli.asked import performers_of
 from fabula.cli.options import Choices
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Program
 from fabula.engine.run import Run, RunContext
 from fabula.project.casting import Environment, open_cast
@@ -66,7 +66,7 @@ async def test_whoever_is_cast_for_a_role_plays_it(case: Case, role: str, tmp_pa
         cast = replace(chosen, default=Assignment(model))
         with Journal() as journal:
             case.given_in(journal)
-            context = RunContext(journal, Prompts(system.prompt_folders(case.preset), common=PROMPTS), cast)
+            context = RunContext(journal, SystemPrompts(system.prompt_folders(case.preset), common=PROMPTS), cast)
             await system.write(case.brief, Run(context), system.config(case.preset, case.config))
         asked = {request.role for request in model.asked}
         assert role not in asked, f"{name}: another performer was asked in its place"

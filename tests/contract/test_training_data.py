@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from commandline import script_of as script
-from fabula.app.back_translating import Task, back_translate_in, config_for
+from fabula.app.back_translating import BackTranslationTask, back_translate_in, config_for
 from fabula.app.evaluating import journal_to_read
 from fabula.app.writing import Options, Supplied, write_in
 from fabula.engine.methods import settings_of
@@ -16,7 +16,7 @@ from fabula.measure.items import Item
 from fabula.models.base import Capabilities
 from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story
 from fabula.systems import find
@@ -49,12 +49,12 @@ async def data_of(
     able: Capabilities,
     brief: str,
     **settings: Any,  # noqa: ANN401 - of any setting
-) -> tuple[Task, tuple[Example, ...]]:
+) -> tuple[BackTranslationTask, tuple[Example, ...]]:
     """The training data of one story."""
     (tmp_path / "teacher.toml").write_text(script({**NOTES, "splitter": SPLIT}), encoding="utf-8")
     item = Item("lamp", Story.parse(STORY), brief=Brief.parse(brief))
     learner = Settings.of(settings, "test")
-    task = Task([item], tmp_path / "data", learner, able, "somebody", development=0)
+    task = BackTranslationTask([item], tmp_path / "data", learner, able, "somebody", development=0)
     teacher = Settings(model=f"scripted:{tmp_path / 'teacher.toml'}", preset=learner.preset)
     made = await back_translate_in(task, teacher, Options())
     assert not made.left_out
@@ -81,7 +81,7 @@ async def test_the_messages_of_the_data_are_those_of_a_run(
     asked = Brief.parse(BRIEFS[brief])
     config = config_for(task, asked, texts)
     fields = {one.name: one.value for one in settings_of(config)}
-    project = Project.create(tmp_path / "project", asked, {})
+    project = ProjectFolder.create(tmp_path / "project", asked, {})
     model = ScriptedModel(texts, capabilities=able)
     roles = find(task.settings.system).roles
     cast = Cast(Assignment(model, adapter="mine"), known=roles)

@@ -17,7 +17,7 @@ from fabula.engine.journal import Journal, spent_by_role
 from fabula.models.base import Message, Reply, Request, Usage
 from fabula.models.budget import Budget, estimate_tokens
 from fabula.models.limits import Limited
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from fabula.systems import systems
 from fake_provider import Answer, FakeProvider, broken_json
@@ -35,8 +35,8 @@ SETTINGS = {"model": SCRIPT, "preset": "faithful", "sampling": {"max_tokens": 30
 BRIEF = Brief("Write about Mara, who keeps a lighthouse.")
 
 
-def project(folder: Path, **more: object) -> Project:
-    return Project.create(folder, BRIEF, SETTINGS | more)
+def project(folder: Path, **more: object) -> ProjectFolder:
+    return ProjectFolder.create(folder, BRIEF, SETTINGS | more)
 
 
 async def test_stops_before_the_call_and_a_higher_cap_goes_on_to_the_same_story(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def asked(heard: list[Event]) -> list[str]:
     return [event.path for event in heard if isinstance(event, CallFinished) and not event.replayed]
 
 
-def check_stop(home: Project, stopped: str, cap: int, calls: int) -> int:
+def check_stop(home: ProjectFolder, stopped: str, cap: int, calls: int) -> int:
     """The cap that the message names; what is replayed costs nothing, so that it always suffices for a call."""
     spent, wanted = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) (?:are spent|or more)", stopped))
     assert spent <= cap < wanted
@@ -105,7 +105,7 @@ async def test_a_cap_in_dollars_needs_a_price_and_asks_nobody_without(tmp_path: 
 SERVED = "openai-chat:tale"
 
 
-def served(folder: Path, server: FakeProvider, **more: object) -> Project:
+def served(folder: Path, server: FakeProvider, **more: object) -> ProjectFolder:
     """A project on a server of one's own, with a price."""
     settings = {
         "system": "end-to-end",
@@ -114,7 +114,7 @@ def served(folder: Path, server: FakeProvider, **more: object) -> Project:
         "models": {SERVED: {"base_url": server.openai_url}},
         "prices": {SERVED: {"input": 1000, "output": 2000}},
     }
-    return Project.create(folder, BRIEF, settings | more)
+    return ProjectFolder.create(folder, BRIEF, settings | more)
 
 
 async def test_a_server_that_counts_nothing_is_counted_and_charged_by_estimate(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ async def test_what_failed_tries_cost_is_on_the_bill_of_the_project(tmp_path: Pa
 
 async def test_a_conversation_keeps_to_the_budget_of_its_project(tmp_path: Path) -> None:
     brief = Brief("Mara lit the lamp. Ilya left the house.")
-    home = Project.create(tmp_path / "tale", brief, SETTINGS | {"budget": {"tokens": 10}})
+    home = ProjectFolder.create(tmp_path / "tale", brief, SETTINGS | {"budget": {"tokens": 10}})
     with pytest.raises(BudgetError, match="budget of 10 tokens of the project is passed"):
         await talk(home, home.settings, Options())
     free = home.settings.with_({"budget": {"tokens": None}})
@@ -160,7 +160,7 @@ async def test_a_conversation_keeps_to_the_budget_of_its_project(tmp_path: Path)
         await talk(home, free, Options(whole=Budget(tokens=20)))
 
 
-async def talk(home: Project, settings: Settings, options: Options) -> None:
+async def talk(home: ProjectFolder, settings: Settings, options: Options) -> None:
     async with conversing(home, settings_for(settings), options) as open_:
         conversation = await open_.conversation("evening", Parties("Mara", ("Ilya",)))
         await conversation.say("Is anybody there?")
@@ -171,7 +171,7 @@ async def talk(home: Project, settings: Settings, options: Options) -> None:
 WORDS = "The lamp went out, and nobody spoke of it again. "
 
 
-def dear(folder: Path, server: FakeProvider, **more: object) -> Project:
+def dear(folder: Path, server: FakeProvider, **more: object) -> ProjectFolder:
     """The same, at a usual price."""
     return served(folder, server, prices={SERVED: {"input": 1.0, "output": 5.0}}, **more)
 

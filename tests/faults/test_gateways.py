@@ -11,7 +11,7 @@ import pytest
 
 from fabula.base.errors import ConfigError, ModelError, ModelUnavailableError
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Message, Request, Sampling
@@ -119,7 +119,7 @@ async def test_a_server_that_ignores_the_schema_is_told_the_form_when_it_is_aske
         model = connect(server)
         with Journal(None) as journal:
             journal.start_run("vanilla", {})
-            run = Run(RunContext(journal, Prompts(tmp_path), Cast.of(model)))
+            run = Run(RunContext(journal, SystemPrompts(tmp_path), Cast.of(model)))
             assert await run.ask_for(dict[str, str], "writer", "who") == {"name": "Mara"}
         await model.close()
     assert len(server.requests) == 2

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import forked
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from fabula.systems import systems
 from killed import CHILD
@@ -39,7 +39,7 @@ def write(folder: Path, log: Path, moment: str = "never", dies_at: int = 0) -> i
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
     """The story of an unbroken run, and the calls it took."""
     folder = tmp_path_factory.mktemp("unbroken")
-    Project.create(folder / "tale", Brief("Write about Mara."), {"preset": "faithful"})
+    ProjectFolder.create(folder / "tale", Brief("Write about Mara."), {"preset": "faithful"})
     assert write(folder / "tale", folder / "log") == 0
     asked = (folder / "log").read_text().split()
     assert len(asked) == CALLS
@@ -54,7 +54,7 @@ def check(folder: Path, log: Path, whole: tuple[str, list[str]]) -> None:
     with closing(sqlite3.connect(folder / ".fabula" / "journal.db")) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert db.execute("SELECT count(*), count(DISTINCT path) FROM call").fetchone() == (CALLS, CALLS)
-    project = Project.open(folder)
+    project = ProjectFolder.open(folder)
     with project.journal as journal:
         ended = [run["error"] for run in journal.runs()]
         assert ended[:-1] == [None] * (len(ended) - 1)
@@ -69,7 +69,7 @@ def check(folder: Path, log: Path, whole: tuple[str, list[str]]) -> None:
 )
 def test_killed_once_and_started_again(tmp_path: Path, whole: tuple[str, list[str]], moment: str, dies_at: int) -> None:
     folder, log = tmp_path / "tale", tmp_path / "log"
-    Project.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
+    ProjectFolder.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
     assert write(folder, log, moment, dies_at) == -signal.SIGKILL
     assert write(folder, log) == 0
     check(folder, log, whole)
@@ -77,7 +77,7 @@ def test_killed_once_and_started_again(tmp_path: Path, whole: tuple[str, list[st
 
 def whole_kept(folder: Path) -> Path:
     """A project that is written and whose process was killed at its end, so that all is in the journal's log still."""
-    Project.create(folder / "tale", Brief("Write about Mara."), {"preset": "faithful"})
+    ProjectFolder.create(folder / "tale", Brief("Write about Mara."), {"preset": "faithful"})
     assert write(folder / "tale", folder / "log", "Kept", CALLS) == -signal.SIGKILL
     assert write(folder / "tale", folder / "log", "RunFinished", 0) == -signal.SIGKILL
     return folder / "tale"
@@ -90,14 +90,14 @@ def test_a_journal_whose_end_a_power_cut_took_forges_no_edit_and_asks_only_what_
     folder, log = whole_kept(tmp_path), tmp_path / "again"
     wal = folder / ".fabula" / "journal.db-wal"
     os.truncate(wal, int(wal.stat().st_size * left))
-    with Project.open(folder).journal as journal:
+    with ProjectFolder.open(folder).journal as journal:
         lost = CALLS - len(journal.calls)
         assert journal.decisions.find() == []
     log.touch()
     assert write(folder, log) == 0
     assert log.read_text().split() == whole[1][CALLS - lost :]
     assert (folder / "story.md").read_text() == whole[0]
-    with Project.open(folder).journal as journal:
+    with ProjectFolder.open(folder).journal as journal:
         assert journal.decisions.find() == []
 
 
@@ -111,7 +111,7 @@ def test_a_journal_of_which_nothing_is_left_is_said_before_anything_is_asked(
     assert write(folder, log) == 1
     assert not log.exists()
     assert {file: file.read_bytes() for file in folder.rglob("*.md")} == before
-    with Project.open(folder).journal as journal:
+    with ProjectFolder.open(folder).journal as journal:
         assert journal.decisions.find() == []
 
 
@@ -119,18 +119,18 @@ def test_a_project_that_is_renamed_while_it_is_written_stops_and_forges_no_edit(
     tmp_path: Path, whole: tuple[str, list[str]]
 ) -> None:
     folder, log, renamed = tmp_path / "tale", tmp_path / "log", tmp_path / "renamed"
-    Project.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
+    ProjectFolder.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
     assert write(folder, log, "rename", 4) == 1
     assert not folder.exists(), "nothing is written under the old name"
     assert write(renamed, log) == 0
     check(renamed, log, whole)
-    with Project.open(renamed).journal as journal:
+    with ProjectFolder.open(renamed).journal as journal:
         assert journal.decisions.find() == []
 
 
 def test_killed_again_and_again_at_the_next_call(tmp_path: Path, whole: tuple[str, list[str]]) -> None:
     folder, log = tmp_path / "tale", tmp_path / "log"
-    Project.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
+    ProjectFolder.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
     for _ in range(CALLS - 1):
         assert write(folder, log, "asked", 2) == -signal.SIGKILL
     assert write(folder, log) == 0
@@ -141,7 +141,7 @@ def test_killed_in_the_middle_of_a_call_asks_that_call_alone_again(
     tmp_path: Path, whole: tuple[str, list[str]]
 ) -> None:
     folder, log = tmp_path / "tale", tmp_path / "log"
-    Project.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
+    ProjectFolder.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
     assert write(folder, log, "TextArrived", 1) == -signal.SIGKILL  # the reply had begun, and was not logged
     assert write(folder, log) == 0
     check(folder, log, whole)

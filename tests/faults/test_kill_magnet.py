@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import forked
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from killed import CHILD
 
@@ -32,7 +32,7 @@ CONFIG = {"max_steps": 3, "words": "400", "chapter_words": 20, "stall_steps": 2}
 
 def made(folder: Path) -> Path:
     project = folder / "tale"
-    Project.create(
+    ProjectFolder.create(
         project, Brief("Write about Mara."), {"system": "magnet", "preset": "faithful", "config": dict(CONFIG)}
     )
     (project / "plan" / "personas.yaml").write_text(PERSONAS, encoding="utf-8")

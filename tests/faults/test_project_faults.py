@@ -18,7 +18,7 @@ from fabula.base.errors import JournalDamagedError, JournalError, JournalVersion
 from fabula.cli.main import main
 from fabula.engine.events import CallFinished, Kept
 from fabula.engine.journal import FORMAT, CallFilter, Journal
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from fabula.systems import systems
 
@@ -34,24 +34,24 @@ ONE_SENTENCE_OR_TWO = re.compile(r"[^\n]{20,400}")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Project:
-    return Project.create(tmp_path / "tale", Brief("Write about Mara."), {"model": SCRIPT, "preset": "faithful"})
+def home(tmp_path: Path) -> ProjectFolder:
+    return ProjectFolder.create(tmp_path / "tale", Brief("Write about Mara."), {"model": SCRIPT, "preset": "faithful"})
 
 
-async def write(home: Project, *listeners: Callable[[Event], None]) -> tuple[Story, list[str]]:
+async def write(home: ProjectFolder, *listeners: Callable[[Event], None]) -> tuple[Story, list[str]]:
     """The story, and the paths of the calls that were made for it."""
     heard: list[Event] = []
     story = (await write_in(home, home.settings, Options(listeners=[heard.append, *listeners]))).story
     return story, [event.path for event in heard if isinstance(event, CallFinished) and not event.replayed]
 
 
-def texts(home: Project) -> dict[str, str]:
+def texts(home: ProjectFolder) -> dict[str, str]:
     """Every file of the author's and ours, but the journal's."""
     found = [path for path in home.folder.rglob("*") if path.is_file() and ".fabula" not in path.parts]
     return {str(path.relative_to(home.folder)): path.read_text(encoding="utf-8") for path in found}
 
 
-def journal_file(home: Project) -> Path:
+def journal_file(home: ProjectFolder) -> Path:
     return home.folder / ".fabula" / "journal.db"
 
 
@@ -95,7 +95,7 @@ def foreign(file: Path) -> None:
     ],
 )
 async def test_a_journal_that_cannot_be_used_is_named_and_nothing_is_touched(
-    home: Project, damage: Callable[[Path], None], kind: type[Exception], expected: str
+    home: ProjectFolder, damage: Callable[[Path], None], kind: type[Exception], expected: str
 ) -> None:
     await write(home)
     damage(journal_file(home))
@@ -110,7 +110,7 @@ async def test_a_journal_that_cannot_be_used_is_named_and_nothing_is_touched(
 
 @pytest.mark.parametrize("gone", [lambda file: file.unlink(), lambda file: os.truncate(file, 0)])
 async def test_without_its_journal_texts_stay_and_nothing_is_asked_or_taken_for_an_edit_before_a_word_is_said(
-    home: Project, gone: Callable[[Path], None]
+    home: ProjectFolder, gone: Callable[[Path], None]
 ) -> None:
     story, asked = await write(home)
     assert len(asked) == 9
@@ -135,7 +135,7 @@ async def test_without_its_journal_texts_stay_and_nothing_is_asked_or_taken_for_
         assert [decision.kind for decision in journal.decisions.find()] == ["pin-all", *["pin"] * 9]
 
 
-async def test_texts_moved_away_after_their_journal_are_written_anew(home: Project) -> None:
+async def test_texts_moved_away_after_their_journal_are_written_anew(home: ProjectFolder) -> None:
     story, asked = await write(home)
     journal_file(home).unlink()
     for name in ("plan", "story", "story.md"):
@@ -145,7 +145,7 @@ async def test_texts_moved_away_after_their_journal_are_written_anew(home: Proje
         assert journal.decisions.find() == []
 
 
-async def test_without_its_journal_an_edited_story_is_not_lost(home: Project) -> None:
+async def test_without_its_journal_an_edited_story_is_not_lost(home: ProjectFolder) -> None:
     await write(home)
     journal_file(home).unlink()
     edited = home.story_file.read_text(encoding="utf-8").replace("The boat came in", "No boat came in")
@@ -172,7 +172,7 @@ async def test_without_its_journal_an_edited_story_is_not_lost(home: Project) ->
     ],
 )
 async def test_a_disk_that_takes_no_file_ends_the_run_and_nothing_is_lost(
-    home: Project, monkeypatch: pytest.MonkeyPatch, code: int, expected: str
+    home: ProjectFolder, monkeypatch: pytest.MonkeyPatch, code: int, expected: str
 ) -> None:
     full = False
 
@@ -200,7 +200,7 @@ async def test_a_disk_that_takes_no_file_ends_the_run_and_nothing_is_lost(
 
 
 async def test_a_disk_too_full_for_the_journal_ends_the_run_and_nothing_is_lost(
-    home: Project, monkeypatch: pytest.MonkeyPatch
+    home: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Journal] = []
 
@@ -228,7 +228,7 @@ async def test_a_disk_too_full_for_the_journal_ends_the_run_and_nothing_is_lost(
     assert len(story.scenes) == 5
 
 
-async def test_a_folder_without_permission_is_named(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_folder_without_permission_is_named(home: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
@@ -237,7 +237,7 @@ async def test_a_folder_without_permission_is_named(home: Project, monkeypatch: 
         await write(home)
 
 
-async def test_a_journal_that_cannot_be_written_is_named(home: Project) -> None:
+async def test_a_journal_that_cannot_be_written_is_named(home: ProjectFolder) -> None:
     journal_file(home).mkdir(parents=True)
     with pytest.raises(JournalError, match=r"journal.db cannot be used .*Check free space and permissions"):
         await write(home)
@@ -256,7 +256,7 @@ with Project.open(Path(sys.argv[1])).lock():
 
 
 @pytest.fixture
-def holder(home: Project) -> Iterator[subprocess.Popen[str]]:
+def holder(home: ProjectFolder) -> Iterator[subprocess.Popen[str]]:
     """A second process that holds the project."""
     command = [sys.executable, "-c", HOLDER, str(home.folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -267,7 +267,7 @@ def holder(home: Project) -> Iterator[subprocess.Popen[str]]:
 
 
 async def test_the_second_of_two_processes_is_told_who_holds_the_project(
-    home: Project, holder: subprocess.Popen[str]
+    home: ProjectFolder, holder: subprocess.Popen[str]
 ) -> None:
     message = rf"The project .*tale is in use by process {holder.pid}\. Wait for it to end, or stop it\."
     with pytest.raises(ProjectError, match=message):
@@ -277,7 +277,7 @@ async def test_the_second_of_two_processes_is_told_who_holds_the_project(
 
 @pytest.mark.parametrize("killed", [False, True])
 async def test_a_project_is_free_when_its_holder_ends_in_whatever_way(
-    home: Project, holder: subprocess.Popen[str], *, killed: bool
+    home: ProjectFolder, holder: subprocess.Popen[str], *, killed: bool
 ) -> None:
     if killed:
         holder.kill()
@@ -290,7 +290,7 @@ async def test_a_project_is_free_when_its_holder_ends_in_whatever_way(
 # the author's hands ---------------------------------------------------------------------------------------------------
 
 
-async def test_an_edit_made_while_the_run_goes_is_not_overwritten(home: Project) -> None:
+async def test_an_edit_made_while_the_run_goes_is_not_overwritten(home: ProjectFolder) -> None:
     await write(home)
     mine = home.folder / "plan" / "setting.md"
     mine.write_text("A lighthouse on the moon.\n", encoding="utf-8")
@@ -310,7 +310,7 @@ async def test_an_edit_made_while_the_run_goes_is_not_overwritten(home: Project)
 
 
 @pytest.mark.parametrize("data", [b"Mara.\r\n\r\nTobias.\r\n", b"\xef\xbb\xbfMara.\n\nTobias.", b"Mara.\n\nTobias.\n"])
-async def test_characters_laid_by_hand_before_the_first_run_are_used(home: Project, data: bytes) -> None:
+async def test_characters_laid_by_hand_before_the_first_run_are_used(home: ProjectFolder, data: bytes) -> None:
     (home.folder / "plan" / "characters.md").write_bytes(data)
     _, asked = await write(home)
     assert "characters/character" not in asked
@@ -321,7 +321,7 @@ async def test_characters_laid_by_hand_before_the_first_run_are_used(home: Proje
     assert (await write(home))[1] == []
 
 
-async def test_other_line_ends_and_byte_order_marks_are_no_edits(home: Project) -> None:
+async def test_other_line_ends_and_byte_order_marks_are_no_edits(home: ProjectFolder) -> None:
     story, _ = await write(home)
     for file in home.folder.rglob("*.md"):
         text = file.read_text(encoding="utf-8").replace("\n", "\r\n")
@@ -331,7 +331,7 @@ async def test_other_line_ends_and_byte_order_marks_are_no_edits(home: Project) 
     assert await write(home) == (story, [])
 
 
-async def test_an_edit_in_the_whole_story_is_kept_and_what_follows_it_is_written_again(home: Project) -> None:
+async def test_an_edit_in_the_whole_story_is_kept_and_what_follows_it_is_written_again(home: ProjectFolder) -> None:
     await write(home)
     text = home.story_file.read_text(encoding="utf-8")
     home.story_file.write_text(text.replace("At nine the order said dark.", "At ten it was dark."), encoding="utf-8")
@@ -354,7 +354,7 @@ async def test_an_edit_in_the_whole_story_is_kept_and_what_follows_it_is_written
     ],
 )
 async def test_a_whole_story_whose_scenes_are_lost_is_named_and_left(
-    home: Project, change: Callable[[str], str], expected: str
+    home: ProjectFolder, change: Callable[[str], str], expected: str
 ) -> None:
     await write(home)
     home.story_file.write_text(change(home.story_file.read_text(encoding="utf-8")), encoding="utf-8")
@@ -367,7 +367,7 @@ async def test_a_whole_story_whose_scenes_are_lost_is_named_and_left(
     assert (await write(home))[1] == []
 
 
-async def test_part_and_whole_story_edited_differently_is_an_error_that_touches_neither(home: Project) -> None:
+async def test_part_and_whole_story_edited_differently_is_an_error_that_touches_neither(home: ProjectFolder) -> None:
     await write(home)
     text = home.story_file.read_text(encoding="utf-8")
     home.story_file.write_text(text.replace("At nine the order said dark.", "At ten."), encoding="utf-8")
@@ -378,7 +378,7 @@ async def test_part_and_whole_story_edited_differently_is_an_error_that_touches_
     assert texts(home) == before
 
 
-async def test_deleted_files_are_written_again_without_a_call(home: Project) -> None:
+async def test_deleted_files_are_written_again_without_a_call(home: ProjectFolder) -> None:
     await write(home)
     before = texts(home)
     for name in ("plan/plot.md", "story/03-climax.md", "story.md"):
@@ -390,7 +390,7 @@ async def test_deleted_files_are_written_again_without_a_call(home: Project) -> 
 SECRET = "sk-test-not-a-key-1234567890"  # noqa: S105 - made up
 
 
-async def test_a_key_is_nowhere_in_the_folder(home: Project) -> None:
+async def test_a_key_is_nowhere_in_the_folder(home: ProjectFolder) -> None:
     environ: dict[str, Any] = {"OPENAI_API_KEY": SECRET}
     await write_in(home, home.settings, Options(environ=environ))
     for path in home.folder.rglob("*"):

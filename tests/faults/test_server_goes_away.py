@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.experiment.grid import Experiment, Trial
-    from fabula.app.experiment.results import Outcome
+    from fabula.app.experiment.results import CellOutcome
     from fake_provider import Recorded
 
 BRIEFS, SYSTEMS = 12, 2
@@ -78,7 +78,7 @@ async def test_an_experiment_waits_for_its_server_then_pauses_and_the_same_comma
         slept.append(seconds)
 
     monkeypatch.setattr("fabula.project.casting.Limited", partial(Limited, sleep=sleep))
-    ended: list[tuple[Trial, Outcome]] = []
+    ended: list[tuple[Trial, CellOutcome]] = []
     async with Restarted() as server, asyncio.timeout(120):
         found, how = experiment(tmp_path, server.openai_url), How(ended=lambda *over: ended.append(over))
         paused = await run_experiment(found, how)

@@ -13,7 +13,7 @@ from fabula.continuity import split
 from fabula.craft.matching import parse_finding
 from fabula.craft.packing import words
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -92,7 +92,7 @@ async def test_a_reader_that_names_the_known_errors_loses_none(number: int) -> N
 
     model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=128_000))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
         item = Item("script", Story("", (Scene("story", text),)))
         report = await ATLAS.evaluate((item,), run, ATLAS.config("improved", {"gold": str(file)}))
     (story,) = report.details["stories"]

@@ -24,7 +24,7 @@ from fabula.models.embedded import EmbeddedModel
 from fabula.models.gguf import read_metadata
 from fabula.models.limits import Limited
 from fabula.models.llamacpp import Engine, EngineSettings, body_of
-from fabula.models.tuning import SHORT, Pace, Setting, Tuner, measuring
+from fabula.models.tuning import SHORT, EngineSetting, ReplySpeed, Tuner, measuring
 from patience import wait_until
 
 if TYPE_CHECKING:
@@ -170,13 +170,13 @@ async def test_text_and_probabilities_do_not_depend_on_threads(weights: Path) ->
 class Slow(Tuner):
     """Finds the engine too slow once, after some pieces, and chooses another setting then."""
 
-    settings: Iterator[Setting] = iter(())
+    settings: Iterator[EngineSetting] = iter(())
 
-    def collapsed(self, pace: Pace) -> bool:
-        self._fell = pace.pieces > 6 and self._setting == Setting(1, SHORT, 1)
+    def collapsed(self, pace: ReplySpeed) -> bool:
+        self._fell = pace.pieces > 6 and self._setting == EngineSetting(1, SHORT, 1)
         return self._fell
 
-    def choose(self) -> Setting:
+    def choose(self) -> EngineSetting:
         self._fell, self._setting = False, next(self.settings)
         return self._setting
 
@@ -184,7 +184,9 @@ class Slow(Tuner):
         return self._fell
 
 
-def written(weights: Path, body: dict[str, Any], *settings: Setting) -> tuple[list[str], list[int], dict[str, Any]]:
+def written(
+    weights: Path, body: dict[str, Any], *settings: EngineSetting
+) -> tuple[list[str], list[int], dict[str, Any]]:
     """The pieces of a reply, the processes that wrote it, and what it took, with these settings in turn."""
     tuner = Slow(weights)
     tuner.settings = iter(settings)
@@ -205,8 +207,8 @@ def written(weights: Path, body: dict[str, Any], *settings: Setting) -> tuple[li
 
 def test_a_reply_that_comes_too_slowly_goes_on_with_other_threads(weights: Path) -> None:
     body = body_of(request(tokens=200), {"max_tokens": 200, "seed": 3, "temperature": 0.8}, ())
-    plain, one, took = written(weights, body, Setting(2, SHORT, 2))
-    moved, two, took_moved = written(weights, body, Setting(1, SHORT, 1), Setting(2, SHORT, 2))
+    plain, one, took = written(weights, body, EngineSetting(2, SHORT, 2))
+    moved, two, took_moved = written(weights, body, EngineSetting(1, SHORT, 1), EngineSetting(2, SHORT, 2))
     assert plain
     assert (len(one), len(two)) == (1, 2)
     assert moved[:7] == plain[:7]
@@ -247,7 +249,7 @@ def test_a_reply_is_not_lost_where_the_next_engine_would_word_it_otherwise(
     program.write_text(OTHER_WORDS)
     monkeypatch.setattr("fabula.models.child._PROGRAM", program)
     body = body_of(request(tokens=200), {"max_tokens": 200, "seed": 3, "temperature": 0.8}, ())
-    pieces, pids, _ = written(weights, body, Setting(1, SHORT, 1), Setting(2, SHORT, 2))
+    pieces, pids, _ = written(weights, body, EngineSetting(1, SHORT, 1), EngineSetting(2, SHORT, 2))
     assert len(pids) == 2
     come = len(pieces) - 1
     assert pieces == [*[f"{pids[0]}|"] * come, f"[{come} of {200 - come}]"]
@@ -256,7 +258,7 @@ def test_a_reply_is_not_lost_where_the_next_engine_would_word_it_otherwise(
 def test_this_machine_can_be_measured(weights: Path) -> None:
     assert "llama.block_count" in read_metadata(weights, before="tokenizer.").keys() < read_metadata(weights).keys()
     with measuring(weights, (SHORT, None)) as trial:
-        taken = [trial(Setting(threads, spin, 1)) for threads in (1, 2) for spin in (SHORT, None)]
+        taken = [trial(EngineSetting(threads, spin, 1)) for threads in (1, 2) for spin in (SHORT, None)]
     assert all(seconds > 0 for seconds in taken)
 
 

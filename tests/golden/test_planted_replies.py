@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).parents[2]))  # as in test_benchmarks.py
 from benchmarks import planted
 from benchmarks.novels import names, novel
 
-from fabula.app.evaluating import Task, dry_run_evaluation
+from fabula.app.evaluating import EvaluationTask, dry_run_evaluation
 from fabula.app.writing import Options
 from fabula.evaluators.atlas.planted import broken
 from fabula.measure.items import Item
@@ -65,7 +65,7 @@ def test_a_dry_run_expects_about_what_was_replied(tmp_path: Path) -> None:
     shares = []
     for file in sorted((planted.REPLIES / "strong").glob("*.json")):
         data = json.loads((DATA / "planted" / file.name).read_text(encoding="utf-8"))
-        task = Task(
+        task = EvaluationTask(
             planted.EVALUATOR,
             [Item(file.stem, Story("", (Scene("story", broken(data)),)))],
             planted.EVALUATOR.config("improved"),

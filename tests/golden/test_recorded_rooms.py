@@ -15,7 +15,7 @@ import pytest
 
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Mode, Run, RunContext
 from fabula.models.embedded import EmbeddedModel, find_weights
@@ -47,7 +47,9 @@ async def tell(name: str, preset: Preset, journal: Journal, mode: Mode) -> Story
     try:
         aids: Aids = "auto" if preset == "improved" else "off"
         run = Run(
-            RunContext(journal, Prompts(system.prompt_folders(preset), common=PROMPTS), cast, mode=mode, aids=aids)
+            RunContext(
+                journal, SystemPrompts(system.prompt_folders(preset), common=PROMPTS), cast, mode=mode, aids=aids
+            )
         )
         return await system.write(BRIEF, run, system.config(preset, values))
     finally:

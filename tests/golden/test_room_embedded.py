@@ -11,7 +11,7 @@ from fabula.app.writing import Options, write_in
 from fabula.craft.length import read_range
 from fabula.engine.events import CallFinished
 from fabula.models.known import installed, models_home
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief, Story
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ ALONE = {"system": "end-to-end"}
 
 async def write(folder: Path, settings: dict[str, Any], *, frozen: bool = False) -> tuple[Story, list[CallFinished]]:
     """The story in a new project, or replayed in one that is there, and the calls."""
-    home = Project.open(folder) if frozen else Project.create(folder, BRIEF, settings | ENGINE)
+    home = ProjectFolder.open(folder) if frozen else ProjectFolder.create(folder, BRIEF, settings | ENGINE)
     heard: list[Event] = []
     options = Options(environ={"FABULA_MODELS": str(HOME)}, listeners=[heard.append], frozen=frozen)
     story = (await write_in(home, home.settings, options)).story

@@ -32,7 +32,7 @@ from fabula.story import Story
 from fabula.verbs import home
 
 if TYPE_CHECKING:
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "projects" / "sufficient-knowledge"
 MOST = 1_000_000  # bytes; it is part of the wheel
@@ -48,11 +48,11 @@ FOREIGN = (
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> ProjectFolder:
     return copy_sample(tmp_path / "sample")
 
 
-async def test_it_replays_to_the_letter(project: Project) -> None:
+async def test_it_replays_to_the_letter(project: ProjectFolder) -> None:
     before = project.story_file.read_bytes()
     expected, changes = await dry_run_in(project, project.settings, Options())
     assert (expected.planned, changes) == ([], []), "Prompts have changed; the head of this file says what to do."
@@ -61,7 +61,7 @@ async def test_it_replays_to_the_letter(project: Project) -> None:
     assert project.story_file.read_bytes() == before
 
 
-def test_its_reader_has_nothing_to_take_back(project: Project) -> None:
+def test_its_reader_has_nothing_to_take_back(project: ProjectFolder) -> None:
     workspace = home.Project(project.folder)
     assert (workspace.overview().undo, workspace.overview().redo) == ("", "")
     with pytest.raises(UsageError, match="There is no decision to take back"):
@@ -75,7 +75,7 @@ def test_its_reader_has_nothing_to_take_back(project: Project) -> None:
     assert workspace.final_edits().refused == {REFUSED}
 
 
-def test_its_story_can_be_read_whatever_the_prompts_say(project: Project) -> None:
+def test_its_story_can_be_read_whatever_the_prompts_say(project: ProjectFolder) -> None:
     story = Story.parse(project.story_file.read_text(encoding="utf-8"))
     assert [scene.label for scene in story.scenes][0::4] == ["Exposition", "Resolution"]
     assert story.text.endswith("The beginning has been read.")

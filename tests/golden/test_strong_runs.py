@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fabula.craft import PROMPTS
 from fabula.craft.packing import blocks
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
@@ -59,7 +59,7 @@ async def played(room: str, window: int | None, shares: tuple[int, ...] = ()) ->
     system = find("agents-room")
     brief = Brief.parse(data_folder("strong_runs", f"brief{room[-1]}.md").read_text("utf-8"))
     with Journal() as journal:
-        context = RunContext(journal, Prompts(system.prompt_folders("improved"), common=PROMPTS), Cast.of(model))
+        context = RunContext(journal, SystemPrompts(system.prompt_folders("improved"), common=PROMPTS), Cast.of(model))
         await system.write(brief, Run(context), system.config("improved", {"shares": shares} if shares else {}))
     return model
 

@@ -14,7 +14,7 @@ import fabula
 from fabula.app.world import world_of
 from fabula.base.doors import Door, at_door, said
 from fabula.base.errors import FabulaError, UsageError
-from fabula.models.threads import Session
+from fabula.models.threads import EngineSession
 from serving import project
 from studio import studio_here
 
@@ -80,7 +80,7 @@ async def test_an_error_that_an_engine_raises_in_its_thread_speaks_the_words_of_
     def open_() -> None:
         raise UsageError("Use another --top-k.")
 
-    session = Session(open_, 1, "engine")
+    session = EngineSession(open_, 1, "engine")
     try:
         with at_door(door), pytest.raises(UsageError) as raised:
             await session.run(lambda _engine, _stop: None)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fabula.base.errors import UsageError
 from fabula.story import one_line
-from fabula.story.cards import Card, Lorebook, card_of, parse_card, persona_of, png, scan
+from fabula.story.cards import CharacterCard, Lorebook, card_of, parse_card, persona_of, png, scan
 from fabula.story.cards.png import Chunk
 from fabula.story.cards.texts import cleaned, nesting
 from fabula.story.personas import Persona
@@ -128,4 +128,4 @@ def test_what_a_book_tells_fits_and_is_in_order(result: list[dict[str, Any]], me
 
 
 def test_cards_that_say_the_same_are_equal() -> None:
-    assert Card({"name": "a"}) != Card({"name": "b"})
+    assert CharacterCard({"name": "a"}) != CharacterCard({"name": "b"})

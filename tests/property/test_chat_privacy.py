@@ -17,7 +17,7 @@ import pytest
 from fabula.craft import PROMPTS
 from fabula.craft.conversation import Conversation, Parties, open_conversation
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
@@ -218,7 +218,10 @@ async def gossip(name: str, seed: int, aids: Aids, preset: Preset = "improved") 
     with Journal() as journal:
         journal.decisions.add("personas", "edit", personas_of(world))
         context = RunContext(
-            journal, Prompts(system.prompt_folders(preset), common=PROMPTS), Cast.of(ScriptedModel(script)), aids=aids
+            journal,
+            SystemPrompts(system.prompt_folders(preset), common=PROMPTS),
+            Cast.of(ScriptedModel(script)),
+            aids=aids,
         )
         config = system.config(preset, small)
         talk = await system.program(config).open_talk(world.text, Run(context), config, PARTIES)
@@ -253,7 +256,7 @@ async def test_two_agents_that_write_a_story_keep_what_is_theirs(seed: int) -> N
     with Journal() as journal:
         journal.decisions.add("personas", "edit", personas_of(world))
         context = RunContext(
-            journal, Prompts(system.prompt_folders("improved"), common=PROMPTS), Cast.of(ScriptedModel(script))
+            journal, SystemPrompts(system.prompt_folders("improved"), common=PROMPTS), Cast.of(ScriptedModel(script))
         )
         config = system.config(
             "improved", {"sentences": _SENTENCES, "candidates": 2, "samples": 1, "player": "Ann", "npc": "Bob"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fabula.training.examples import Pair
+from fabula.training.examples import PreferencePair
 from fabula.training.held_out import Margins, compared
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def rows(world: World, count: int, rng: np.random.Generator) -> Iterator[Margins
         texts = ("a " * 20, "a " * int(rng.integers(21, 60)))
         chosen, rejected = texts if shorter else texts[::-1]
         kind = "retake" if rng.random() < 0.5 else "edit"
-        pair = Pair(str(number), "writer", f"{scene}", (), chosen, rejected, kind, bool(rng.random() < 0.5))
+        pair = PreferencePair(str(number), "writer", f"{scene}", (), chosen, rejected, kind, bool(rng.random() < 0.5))
         yield Margins(pair, str(scene), 2.0 * base_right - 1, 2.0 * tuned_right - 1)
 
 

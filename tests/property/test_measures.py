@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fabula.craft.ngrams import Vocabulary, ngram_codes, repeated
 from fabula.craft.tokens import rouge_tokens
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -128,7 +128,7 @@ def measured(texts: Sequence[str], **config: object) -> Report:
         for n, text in enumerate(texts)
     ]
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SURFACE.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, SystemPrompts(SURFACE.prompts), Cast.of(ScriptedModel({}))))
         return asyncio.run(SURFACE.evaluate(items, run, SURFACE.config("improved", config)))
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from fabula.cli.main import main
 from fabula.engine.journal import Journal
 from fabula.models.base import Message
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.training.histories import TOGETHER, WAITING, history_pairs
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def test_pairs_are_those_of_a_simple_model(said: Sequence[str]) -> None:
         author.looks(anew=True)
         for one in said:
             getattr(author, one)()
-        found = history_pairs(Project.open(Path("lamp")), "lamp")
+        found = history_pairs(ProjectFolder.open(Path("lamp")), "lamp")
         expected = set().union(*(episode.pairs for episode in author.episodes))
         assert {(pair.chosen, pair.rejected) for pair in found.pairs} == expected
         assert len(found.pairs) == len(expected)

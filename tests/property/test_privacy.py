@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
@@ -159,7 +159,7 @@ async def gossip(plan: Plan, order: tuple[str, ...], speakers: list[int], preset
     model = ScriptedModel(script, capabilities=Capabilities(schema=True))
     with Journal() as journal:
         journal.decisions.add("plan", "edit", write_plan(plan))
-        context = RunContext(journal, Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS), Cast.of(model))
+        context = RunContext(journal, SystemPrompts(SYSTEM.prompt_folders(preset), common=PROMPTS), Cast.of(model))
         config = SYSTEM.config(preset, {"max_turns": turns})
         await SYSTEM.write(Brief("Write a story."), Run(context), config)
     may = allowed(played(plan, order, preset), script.said, turns)
@@ -313,7 +313,7 @@ async def betrayed(teller: Teller, kind: type[Gossips], aids: Aids) -> tuple[lis
     model = ScriptedModel(script, capabilities=Capabilities(schema=True))
     with Journal() as journal:
         journal.decisions.add("plan", "edit", write_plan(plan))
-        read = Prompts(SYSTEM.prompt_folders("improved"), common=PROMPTS)
+        read = SystemPrompts(SYSTEM.prompt_folders("improved"), common=PROMPTS)
         context = RunContext(journal, read, Cast.of(model), aids=aids)
         await SYSTEM.write(Brief("Write a story."), Run(context), SYSTEM.config("improved", {"max_turns": turns}))
     prompts = [r for r in model.asked if r.path.rpartition("/")[2] in {"memory", "state", "respond"}]

@@ -20,7 +20,7 @@ from fabula.base import files
 from fabula.base.errors import JournalError
 from fabula.base.files import held
 from fabula.engine.journal import Journal
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.server.faults import problem_for_author
 from studio import SAMPLE, studio_here
 
@@ -251,7 +251,7 @@ async def test_plan_world_and_findings_are_looked_at_and_changed(tmp_path: Path)
         listed = await api("GET", "/findings")
         assert listed["undecided"] == []
         (finding,) = listed["findings"][:1]
-        known = findings_of(Project.open(tmp_path / SAMPLE)).find(finding["key"])
+        known = findings_of(ProjectFolder.open(tmp_path / SAMPLE)).find(finding["key"])
         assert [one["where"] for one in finding["places"]] == [one.where for one in known.places]
         assert all(one["where"] for one in finding["places"])
         where = f"/findings/{finding['key']}/dismissal"
@@ -311,7 +311,7 @@ async def test_a_file_changed_outside_is_seen_at_once_and_kept(tmp_path: Path) -
 
 
 def _hold(folder: Path, begun: Event, over: Event) -> None:
-    with Project.open(folder).lock():
+    with ProjectFolder.open(folder).lock():
         begun.set()
         over.wait(60)
 

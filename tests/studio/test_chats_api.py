@@ -16,7 +16,7 @@ from fabula.app.live_turns import LiveTurn
 from fabula.app.people import people_in
 from fabula.base.errors import LockedError, ModelError
 from fabula.craft.conversation import Log, log_file
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
 from fabula.server.runs.children import Runs
 from serving import MODEL, Engine, SnapEngine, project, there
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.server.conversations import Conversations
-    from fabula.server.runs.children import Child
+    from fabula.server.runs.children import RunProcess
 
 CHATS = "/api/v1/projects/lamp/chats"
 TURNS = "/api/v1/projects/lamp/turns"
@@ -263,7 +263,7 @@ async def test_a_conversation_is_deleted_with_its_transcript_and_its_branch_stay
         assert (await studio.begin(name=chat))["turns"] == []
         gone = await studio.client.post(f"/projects/lamp/talk-parts/{branch}/delete")
         assert (gone.status_code, gone.headers["hx-redirect"]) == (204, "/projects/lamp/talk")
-        with Project.open(tmp_path / "lamp").journal as journal:
+        with ProjectFolder.open(tmp_path / "lamp").journal as journal:
             assert len(journal.calls)
 
 
@@ -293,7 +293,7 @@ async def test_who_is_there_and_how_free_one_is_can_be_set(tmp_path: Path) -> No
         assert "Somebody has to be there" in nobody.json()["error"]["message"]
 
 
-def is_held(project: Project) -> bool:
+def is_held(project: ProjectFolder) -> bool:
     try:
         with project.lock():
             return False
@@ -449,7 +449,7 @@ async def test_a_run_begins_at_once_beside_a_conversation_wherever_it_is_asked_f
 ) -> None:
     begun: list[str] = []
 
-    def begin(runs: Runs, child: Child) -> None:
+    def begin(runs: Runs, child: RunProcess) -> None:
         del runs
         with studio.conversations.workspace.project().lock():  # as the run's process does
             begun.append(child.run.verb)

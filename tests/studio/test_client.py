@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import ConflictError, FabulaError, GoneError, ServerError, UsageError
-from fabula.server.client import Client, RemoteProject, Wire
+from fabula.server.client import Client, RemoteProject, ServerConnection
 from fabula.server.studio.application import document
 from fabula.verbs.base import every
 from studio import SAMPLE, TOKEN, studio_there
@@ -172,7 +172,7 @@ class _AskedError(Exception):
     """What was asked of a server that is not there."""
 
 
-class _Heard(Wire):
+class _Heard(ServerConnection):
     """A server's wire on which only is written down what is asked."""
 
     def __init__(self) -> None:

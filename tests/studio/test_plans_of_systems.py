@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.systems import CATALOGUE
 from fabula.testing.cases import run_case
 from harness import cases
@@ -24,7 +24,7 @@ PLANNED = {case.system.name: case for case in reversed(cases()) if case.plan}
 
 async def pages(case: Case, folder: Path) -> tuple[str, str]:
     """The Plan page and its picture, of a project that a case has written."""
-    project = Project.create(folder / "tale", case.brief, {"system": case.system.name, "preset": case.preset})
+    project = ProjectFolder.create(folder / "tale", case.brief, {"system": case.system.name, "preset": case.preset})
     with project.journal as journal:
         project.begin(journal)
         story = await run_case(case, case.model(), journal, on_kept=lambda kept: project.write_kept(journal, kept))

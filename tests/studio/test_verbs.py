@@ -20,7 +20,7 @@ from fabula.base.errors import BudgetError, PausedError, UsageError
 from fabula.cli.documents import DOCUMENTS
 from fabula.cli.main import main
 from fabula.engine.events import CallFinished, RunStarted
-from fabula.project.folder import Project as FolderProject
+from fabula.project.folder import ProjectFolder as FolderProject
 from fabula.project.sample import copy_sample
 from fabula.server.client import Client, RemoteProject
 from fabula.server.mcp_server import server

@@ -6,7 +6,7 @@ from fabula.evaluators import CATALOGUE as EVALUATORS
 from fabula.systems import CATALOGUE as SYSTEMS
 from fabula.testing.cases import (
     Case,
-    Dying,
+    FailingModel,
     Measurement,
     cases_of,
     dry_run_case,
@@ -19,7 +19,7 @@ from fabula.testing.cases import (
 
 __all__ = [
     "Case",
-    "Dying",
+    "FailingModel",
     "Measurement",
     "cases",
     "dry_run_case",

@@ -31,7 +31,7 @@ from fabula.cli.main import main
 from fabula.engine.roles import Cast
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.systems import find
 from harness import Case, cases
 from schemas import example
@@ -210,7 +210,7 @@ class State:
             if path.is_file() and (".fabula" not in path.parts or path.name.endswith(".tmp"))
             if path.suffix != ".db"
         }
-        with Project.open(folder).journal as journal:
+        with ProjectFolder.open(folder).journal as journal:
             decisions = [(one.path, one.kind, one.text) for one in journal.decisions.find()]
             return cls(files, decisions, {path: journal.artefacts.newest(path) for path in journal.artefacts.places()})
 
@@ -227,7 +227,7 @@ def calls_in(folder: Path) -> Counter[str]:
     file = folder / ".fabula" / "journal.db"
     if not file.exists():
         return Counter()
-    with Project.open(folder).journal as journal:
+    with ProjectFolder.open(folder).journal as journal:
         return Counter(call.path for call in journal.calls.find(prompts=True))
 
 
@@ -246,7 +246,7 @@ def made(case: Case, folder: Path) -> Path:
     """A new project of a case, with its author's plan and texts."""
     script = case.system.folder / "script.toml"
     settings = {"system": case.system.name, "config": case.config, "model": f"scripted:{script}"}
-    project = Project.create(folder, case.brief, settings)
+    project = ProjectFolder.create(folder, case.brief, settings)
     if case.plan:
         project.write_given("plan/plan.yaml", case.plan)
     with project.journal as journal:
@@ -269,7 +269,7 @@ def operation(name: str, folder: Path) -> Operation:
     """An operation on a project, on an artefact that prose can stand for, and that others are written from."""
     if name in ("write", "import"):
         return Operation(name, None, [], [name])
-    with Project.open(folder).journal as journal:
+    with ProjectFolder.open(folder).journal as journal:
         places = journal.artefacts.places()
         kept = {path: journal.artefacts.newest(path) or "" for path in places}
     prose = [path for path, file in places.items() if file.endswith(".md") and path != "order"]

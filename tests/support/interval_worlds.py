@@ -24,7 +24,7 @@ from fabula.stats.intervals import count_of, mean_of, share_of
 from fabula.stats.ranking import Comparison, bradley_terry, rank_systems
 from fabula.story import Story
 from fabula.systems.snap.learning import learn, rank_one
-from fabula.systems.snap.scores import Row as PlanRow
+from fabula.systems.snap.scores import ScoreRow as PlanRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

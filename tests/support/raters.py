@@ -20,8 +20,8 @@ import numpy as np
 from fabula.app.studies import assign, study_of_characters, study_of_stories
 from fabula.measure.items import Item
 from fabula.measure.studies.answering import Answers
-from fabula.measure.studies.assigning import Wanted
-from fabula.project.folder import Project
+from fabula.measure.studies.assigning import AssignmentOptions
+from fabula.project.folder import ProjectFolder
 from fabula.server.browser import Names, link_to
 from fabula.server.study.application import Means, application, prose
 from fabula.server.study.running import StudyOffer, serve_study
@@ -156,11 +156,11 @@ def room_of(study: Study, clock: Clock | None = None, conversations: RatersConve
 
 
 def study_here(
-    folder: Path, systems: Sequence[str] = SYSTEMS[:3], prompts: int = 6, wanted: Wanted | None = None
+    folder: Path, systems: Sequence[str] = SYSTEMS[:3], prompts: int = 6, wanted: AssignmentOptions | None = None
 ) -> Study:
     """A new study with tasks for everybody."""
     made = study_of_stories(folder, "pairwise", "Lamps", stories(systems, prompts)).study
-    study, _ = assign(made, wanted or Wanted(), datetime(2026, 11, 1, tzinfo=UTC))
+    study, _ = assign(made, wanted or AssignmentOptions(), datetime(2026, 11, 1, tzinfo=UTC))
     return study
 
 
@@ -206,9 +206,9 @@ def characters_here(tmp_path: Path, raters: int = 2) -> Study:
             "model": f"scripted:{script}",
             "config": {"player": "Tobias", "npc": "Mara"},
         }
-        places.append(Project.create(tmp_path / name, Brief(STORY), settings).folder)
+        places.append(ProjectFolder.create(tmp_path / name, Brief(STORY), settings).folder)
     made = study_of_characters(tmp_path / "vault-quillon", "Talk", places, "Tobias", "Mara").study
-    return assign(made, Wanted(overlap=raters), datetime(2026, 11, 1, tzinfo=UTC))[0]
+    return assign(made, AssignmentOptions(overlap=raters), datetime(2026, 11, 1, tzinfo=UTC))[0]
 
 
 # how simulated people rate --------------------------------------------------------------------------------------------

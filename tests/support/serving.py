@@ -13,12 +13,12 @@ import httpx
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Options
 from fabula.models.base import Capabilities, Reply, Request, Usage
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.server.chat.app import Dependencies, application
-from fabula.server.chat.projects import Catalogue, served
+from fabula.server.chat.projects import ServedProjects, served
 from fabula.server.chat.running import Offer, base_url, serve
 from fabula.server.chat.turns import measure
-from fabula.server.gate import Bounds, Tokens
+from fabula.server.gate import AccessTokens, Bounds
 from fabula.story import Brief
 from fabula.story.personas import Persona, Personas, write_personas
 from threads import serving
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.models.base import OnText
-    from fabula.server.chat.projects import Served
+    from fabula.server.chat.projects import ServedProject
     from fabula.server.gate import App
 
 TOKEN = "a-token-that-only-tests-know"  # noqa: S105 - of tests alone
@@ -107,12 +107,12 @@ def project(
     folder: Path,
     people: Sequence[str] = (),
     **settings: Any,  # noqa: ANN401 - fields of a project's settings
-) -> Project:
+) -> ProjectFolder:
     """A project `lamp` below `folder`, made where it is not there."""
     if (folder / "lamp" / "brief.md").exists():
-        return Project.open(folder / "lamp")
+        return ProjectFolder.open(folder / "lamp")
     values = {"system": "vanilla", "model": "scripted:none", "config": CONFIG} | settings
-    made = Project.create(folder / "lamp", Brief(STORY), values)
+    made = ProjectFolder.create(folder / "lamp", Brief(STORY), values)
     if people:
         made.write_given("plan/personas.yaml", write_personas(Personas("", tuple(map(Persona, people)))))
     return made
@@ -123,12 +123,12 @@ class Here:
     """A server without a socket."""
 
     app: App
-    catalogue: Catalogue
+    catalogue: ServedProjects
     client: httpx.AsyncClient
     engine: Engine
 
     @property
-    def served(self) -> Served:
+    def served(self) -> ServedProject:
         return self.catalogue.projects["lamp"]
 
     async def say(self, *messages: str, **more: Any) -> httpx.Response:  # noqa: ANN401 - fields of a request
@@ -164,8 +164,10 @@ async def here(
     made = project(folder, PEOPLE, **settings)
     with mock.patch("fabula.project.casting.open_model", return_value=engine):
         async with conversing(made, settings_for(made.settings), Options(listeners=(measure,))) as open_:
-            catalogue = Catalogue({"lamp": await served("lamp", open_, player)})
-            means = Dependencies(catalogue, Tokens.of([TOKEN]), bounds or Bounds(), clock, lambda: 1000.0, lambda: "id")
+            catalogue = ServedProjects({"lamp": await served("lamp", open_, player)})
+            means = Dependencies(
+                catalogue, AccessTokens.of([TOKEN]), bounds or Bounds(), clock, lambda: 1000.0, lambda: "id"
+            )
             app = application(means)
             async with httpx.AsyncClient(
                 transport=httpx.ASGITransport(app, raise_app_exceptions=False),

@@ -25,7 +25,7 @@ import pytest
 from fabula.app.writing import Options
 from fabula.project.sample import copy_sample
 from fabula.server.browser import Names, OwnKeys, link_to
-from fabula.server.gate import Tokens
+from fabula.server.gate import AccessTokens
 from fabula.server.state import StudioState
 from fabula.server.studio.application import application
 from fabula.server.studio.running import StudioOffer, serve_studio
@@ -66,7 +66,7 @@ async def studio_here(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a studio that serves `folder`, in this process; `client.state` is what the studio knows."""
     state = state_of(folder, environ)
-    app = application(state, OwnKeys(Tokens.of([TOKEN])), Names(), COOKIE)
+    app = application(state, OwnKeys(AccessTokens.of([TOKEN])), Names(), COOKIE)
     headers = {"authorization": f"Bearer {TOKEN}"} if signed_in else {}
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with state.at_work(), httpx.AsyncClient(transport=transport, base_url=HOST, headers=headers) as client:

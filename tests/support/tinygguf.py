@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fabula.models.adapters import AdapterRecord, Room, digest_of, write_adapter
+from fabula.models.adapters import AdapterFolder, AdapterRecord, digest_of, write_adapter
 from fabula.models.adapters import write_room as write_record
 from fabula.models.gguf import write_gguf
 from fabula.models.lora import peft_to_gguf
@@ -220,7 +220,7 @@ def write_room(folder: Path, base: Path, seeds: Mapping[str, int]) -> Path:
         peft_to_gguf(tuned, tuned / "adapter.gguf", base=base)
         record = AdapterRecord(kind="sft", agents=(role,), base=f"embedded:{base}", base_digest=digest)
         write_adapter(tuned, record)
-    room = Room(base=f"embedded:{base}", base_digest=digest, adapters={role: role for role in seeds})
+    room = AdapterFolder(base=f"embedded:{base}", base_digest=digest, adapters={role: role for role in seeds})
     write_record(folder, room)
     return folder
 

@@ -18,7 +18,7 @@ from fabula.models.adapters import digest_of
 from fabula.models.base import Message, Request
 from fabula.models.llamacpp import body_of
 from fabula.training.base import Base, load, open_base, prompt_text
-from fabula.training.examples import DataCard, Example, Pair, write_data
+from fabula.training.examples import DataCard, Example, PreferencePair, write_data
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
@@ -189,7 +189,7 @@ sys.exit(0 if constants.HF_HUB_OFFLINE else 9)
 def test_a_training_keeps_the_packages_off_the_network(tiny_llama: Path, tmp_path: Path, kind: str) -> None:
     prompt = (Message("user", "Go on."),)
     lines: list[Any] = [
-        Pair(str(n), "character", f"g{n}", prompt, "She waits.", "She runs.", "ratings")
+        PreferencePair(str(n), "character", f"g{n}", prompt, "She waits.", "She runs.", "ratings")
         if kind == "dpo"
         else Example(str(n), "climax", f"g{n}", prompt, "She waits.")
         for n in range(9)

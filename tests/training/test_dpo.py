@@ -19,7 +19,7 @@ from fabula.models.adapters import read_adapter
 from fabula.models.base import Message
 from fabula.training import running
 from fabula.training.base import load, open_base
-from fabula.training.examples import VERSION, DataCard, Pair, Source, write_data
+from fabula.training.examples import VERSION, DataCard, ExampleSource, PreferencePair, write_data
 from fabula.training.libraries import library, quiet
 from fabula.training.scoring import pair_tokens, score_pairs
 from killed import kill_in_training
@@ -38,20 +38,20 @@ VERBS = ("rows", "waits", "reads", "sings", "mends", "walks", "talks", "calls")
 QUICK = {"precision": "float32", "samples": "1", "sample_tokens": "5", "micro_batch": "4"}
 
 
-def pair(number: int, *, group: str = "") -> Pair:
+def pair(number: int, *, group: str = "") -> PreferencePair:
     """Two replies with as many words and letters: the preferred one has short sentences."""
     one, other = NAMES[number % 12], NAMES[(number * 5 + 1) % 12]
     verbs = [VERBS[(number * 3 + at) % 8] for at in range(3)]
     prompt = (Message("system", "You write."), Message("user", f"Go on with {one}."))
     chosen = f"{one} {verbs[0]}. {other} {verbs[1]}. Nobody {verbs[2]}."
     rejected = f"{other} {verbs[1]}, {one} {verbs[2]}, nobody {verbs[0]}."
-    return Pair(
+    return PreferencePair(
         f"p{number}", "character", group or f"scene-{number // 3}", prompt, chosen, rejected, "ratings", number % 2 == 0
     )
 
 
-def made(folder: Path, train: Sequence[Pair], development: Sequence[Pair]) -> Path:
-    card = DataCard("pairs", {"system": "magnet"}, (Source("own", "Own choices", "CC0-1.0", 4),))
+def made(folder: Path, train: Sequence[PreferencePair], development: Sequence[PreferencePair]) -> Path:
+    card = DataCard("pairs", {"system": "magnet"}, (ExampleSource("own", "Own choices", "CC0-1.0", 4),))
     write_data(folder, card, {"train": train, "development": development})
     return folder
 

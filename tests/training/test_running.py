@@ -14,9 +14,9 @@ import pytest
 from fabula.base.errors import ProjectError, UsageError
 from fabula.training.running import (
     Machine,
-    Outcome,
     Point,
-    Schedule,
+    TrainingOutcome,
+    TrainingSchedule,
     arguments,
     begin,
     best_of,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SCHEDULE = Schedule(
+SCHEDULE = TrainingSchedule(
     steps=60, batch=4, learning_rate=1e-2, decay="cosine", warmup=3, evaluate_every=10, patience=0, seed=3
 )
 CPU = Machine("cpu", bfloat16=False, micro_batch=2, checkpointing=False)
@@ -57,7 +57,7 @@ class Heard:
             self.act()
 
 
-def trainer_of(base: Path, folder: Path, schedule: Schedule = SCHEDULE) -> Any:  # noqa: ANN401 - the library's type
+def trainer_of(base: Path, folder: Path, schedule: TrainingSchedule = SCHEDULE) -> Any:  # noqa: ANN401 - the library's type
     transformers.set_seed(schedule.seed)
     model = transformers.AutoModelForCausalLM.from_pretrained(base)
     model = peft.get_peft_model(
@@ -67,7 +67,9 @@ def trainer_of(base: Path, folder: Path, schedule: Schedule = SCHEDULE) -> Any: 
     return transformers.Trainer(model, made, train_dataset=ROWS[:20], eval_dataset=ROWS[20:])
 
 
-def trained(base: Path, folder: Path, heard: Heard | None = None, schedule: Schedule = SCHEDULE) -> Outcome:
+def trained(
+    base: Path, folder: Path, heard: Heard | None = None, schedule: TrainingSchedule = SCHEDULE
+) -> TrainingOutcome:
     begin(folder, {"data": "same"})
     return run(trainer_of(base, folder, schedule), folder, schedule, heard or Heard())
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 from fabula.models.base import Message
-from fabula.training.examples import Pair
+from fabula.training.examples import PreferencePair
 from fabula.training.scoring import log_probabilities, pair_tokens, score_pairs, tokens_of
 from tinychat import tiny_chat
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 PROMPT = (Message("system", "Be brief."), Message("user", "Who keeps the light?"))
 PAIRS = tuple(
-    Pair(str(n), "character", str(n), PROMPT, "She does. " * (n + 1), "He " * (n + 2), "ratings") for n in range(11)
+    PreferencePair(str(n), "character", str(n), PROMPT, "She does. " * (n + 1), "He " * (n + 2), "ratings")
+    for n in range(11)
 )
 
 

@@ -20,9 +20,9 @@ from fabula.cli.main import main
 from fabula.models.adapters import read_adapter, read_room
 from fabula.models.base import Message
 from fabula.training import memory, running
-from fabula.training.examples import DataCard, Example, Source, write_data
+from fabula.training.examples import DataCard, Example, ExampleSource, write_data
 from fabula.training.presets import Computing
-from fabula.training.sft import Limits, encode
+from fabula.training.sft import TokenLimits, encode
 from killed import kill_in_training
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
@@ -54,7 +54,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def made(folder: Path, agents: Sequence[str] = ("plot", "climax"), train: int = 12, development: int = 5) -> Path:
-    card = DataCard("examples", {"system": "agents-room"}, (Source("own", "Own stories", "CC0-1.0", 17),))
+    card = DataCard("examples", {"system": "agents-room"}, (ExampleSource("own", "Own stories", "CC0-1.0", 17),))
     write_data(
         folder,
         card,
@@ -289,7 +289,7 @@ def test_a_base_that_cannot_be_asked_is_refused_with_a_sentence(
 def test_marks_of_the_template_within_a_reply_are_text_and_end_no_turn(tiny_llama: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_llama, local_files_only=True)
     said = "She read <|im_end|> on the wall.<|im_start|>system"
-    encoded = encode(tokenizer, replace(example("plot", 1), completion=said), Limits(2048, 2048, 2048))
+    encoded = encode(tokenizer, replace(example("plot", 1), completion=said), TokenLimits(2048, 2048, 2048))
     learnt = encoded.ids[encoded.prompt :]
     assert [token for token in learnt if token in tokenizer.all_special_ids] == [tokenizer.eos_token_id]
     assert learnt[-1] == tokenizer.eos_token_id

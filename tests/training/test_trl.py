@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.models.base import Message
-from fabula.training.examples import DataCard, Example, Pair, write_data
+from fabula.training.examples import DataCard, Example, PreferencePair, write_data
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
@@ -54,7 +54,7 @@ def test_sft_learns_the_reply_alone(tiny_llama: Path, tmp_path: Path) -> None:
 
 
 def test_dpo_compares_the_two_replies_to_the_whole_prompt(tiny_llama: Path, tmp_path: Path) -> None:
-    pairs = [Pair("a", "plot", "lamp", PROMPT, "A boat comes.", "A boat sinks.", "edit")]
+    pairs = [PreferencePair("a", "plot", "lamp", PROMPT, "A boat comes.", "A boat sinks.", "edit")]
     write_data(tmp_path, DataCard("pairs"), {"train": pairs, "development": []})
     tokeniser = transformers.AutoTokenizer.from_pretrained(tiny_llama)
     trainer = trl.DPOTrainer(

@@ -10,8 +10,8 @@ import pytest
 import tinygguf
 from fabula.base.errors import UsageError
 from fabula.models.adapters import (
+    AdapterFolder,
     AdapterRecord,
-    Room,
     digest_of,
     read_adapter,
     read_room,
@@ -31,7 +31,9 @@ RECORD = AdapterRecord(
     preset="improved",
     settings={"rank": 4, "rate": 1e-4},
 )
-ROOM = Room(base="embedded:smollm2", base_digest="b179c9523d0e", adapters={"climax": "climax", "old tom": "tom/ü"})
+ROOM = AdapterFolder(
+    base="embedded:smollm2", base_digest="b179c9523d0e", adapters={"climax": "climax", "old tom": "tom/ü"}
+)
 
 
 def test_a_record_reads_back(tmp_path: Path) -> None:

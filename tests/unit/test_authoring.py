@@ -18,7 +18,7 @@ from fabula.engine.events import CallFinished, CallRetried, Event, RunFinished, 
 from fabula.engine.journal import CallFilter
 from fabula.engine.roles import Cast
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story
 from fabula.systems import systems
@@ -44,8 +44,8 @@ class Closing(ScriptedModel):
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Project:
-    return Project.create(tmp_path / "tale", BRIEF, SETTINGS)
+def home(tmp_path: Path) -> ProjectFolder:
+    return ProjectFolder.create(tmp_path / "tale", BRIEF, SETTINGS)
 
 
 def playing(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel) -> None:
@@ -57,12 +57,12 @@ def playing(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel) -> None:
     monkeypatch.setattr(authoring, "open_cast", cast)
 
 
-def runs(home: Project) -> list[dict[str, Any]]:
+def runs(home: ProjectFolder) -> list[dict[str, Any]]:
     with home.journal as journal:
         return journal.runs()
 
 
-async def test_a_run_leaves_story_files_record_and_bill(home: Project) -> None:
+async def test_a_run_leaves_story_files_record_and_bill(home: ProjectFolder) -> None:
     heard: list[Event] = []
     outcome = await write_in(home, home.settings, Options(listeners=[heard.append]))
     assert Story.parse(home.story_file.read_text(encoding="utf-8")) == outcome.story
@@ -77,7 +77,7 @@ async def test_a_run_leaves_story_files_record_and_bill(home: Project) -> None:
     assert heard[-1] == RunFinished("agents-room", "")
 
 
-async def test_a_second_run_asks_nobody(home: Project) -> None:
+async def test_a_second_run_asks_nobody(home: ProjectFolder) -> None:
     first = await write_in(home, home.settings, Options())
     heard: list[Event] = []
     again = await write_in(home, home.settings, Options(listeners=[heard.append]))
@@ -88,7 +88,7 @@ async def test_a_second_run_asks_nobody(home: Project) -> None:
     assert again.budget.spent_tokens == 0
 
 
-async def test_an_edited_file_is_announced_with_what_follows_and_then_done(home: Project) -> None:
+async def test_an_edited_file_is_announced_with_what_follows_and_then_done(home: ProjectFolder) -> None:
     await write_in(home, home.settings, Options())
     (home.folder / "plan" / "setting.md").write_text("A lighthouse on the moon.\n", encoding="utf-8")
     expected, changes = await dry_run_in(home, home.settings, Options())
@@ -103,7 +103,7 @@ async def test_an_edited_file_is_announced_with_what_follows_and_then_done(home:
 
 
 async def test_what_a_finished_run_asked_is_neither_rendered_nor_cleaned_again(
-    home: Project, monkeypatch: pytest.MonkeyPatch
+    home: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = await write_in(home, home.settings, Options())
 
@@ -117,7 +117,7 @@ async def test_what_a_finished_run_asked_is_neither_rendered_nor_cleaned_again(
     assert (dry.planned, dry.replayed) == ([], 9)
 
 
-async def test_another_setting_another_brief_or_a_retake_is_planned_anew(home: Project) -> None:
+async def test_another_setting_another_brief_or_a_retake_is_planned_anew(home: ProjectFolder) -> None:
     await write_in(home, home.settings, Options())
     with home.journal as journal:
         journal.decisions.add("setting", "retake")
@@ -129,7 +129,7 @@ async def test_another_setting_another_brief_or_a_retake_is_planned_anew(home: P
     assert len((await dry_run_in(home, home.settings, Options()))[0].planned) == 9
 
 
-async def test_a_frozen_run_leaves_no_record_and_names_what_is_missing(home: Project) -> None:
+async def test_a_frozen_run_leaves_no_record_and_names_what_is_missing(home: ProjectFolder) -> None:
     with pytest.raises(JournalMissError, match="holds no reply for conflict/conflict"):
         await write_in(home, home.settings, Options(frozen=True))
     first = await write_in(home, home.settings, Options())
@@ -143,7 +143,7 @@ async def test_a_new_story_is_estimated_without_a_project() -> None:
     assert expected.cost == 0.0
 
 
-async def test_prompts_of_the_users_folder_are_used(home: Project, tmp_path: Path) -> None:
+async def test_prompts_of_the_users_folder_are_used(home: ProjectFolder, tmp_path: Path) -> None:
     own = tmp_path / "prompts"
     own.mkdir()
     (own / "plot.jinja").write_text("{% block user %}My own words.{% endblock %}")
@@ -156,7 +156,7 @@ async def test_prompts_of_the_users_folder_are_used(home: Project, tmp_path: Pat
 
 
 async def test_an_error_ends_the_record_with_its_sentence_and_closes_the_cast(
-    home: Project, monkeypatch: pytest.MonkeyPatch
+    home: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, heard = Closing({"conflict": "Mara wants the lamp."}), list[Event]()
     playing(monkeypatch, model)
@@ -168,7 +168,7 @@ async def test_an_error_ends_the_record_with_its_sentence_and_closes_the_cast(
 
 
 async def test_a_cancelled_run_is_recorded_as_stopped_and_closes_the_cast(
-    home: Project, monkeypatch: pytest.MonkeyPatch
+    home: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = asyncio.Event()
 
@@ -193,7 +193,7 @@ async def test_a_cancelled_run_is_recorded_as_stopped_and_closes_the_cast(
 
 
 def test_an_interrupted_run_is_recorded_as_stopped_and_closes_the_cast(
-    home: Project, monkeypatch: pytest.MonkeyPatch
+    home: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(request: Request) -> str:
         raise KeyboardInterrupt
@@ -206,7 +206,9 @@ def test_an_interrupted_run_is_recorded_as_stopped_and_closes_the_cast(
     assert model.closed == 1
 
 
-async def test_a_cast_is_closed_where_the_run_cannot_begin(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cast_is_closed_where_the_run_cannot_begin(
+    home: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = Closing({})
     playing(monkeypatch, model)
     with pytest.raises(UnknownNameError, match=r"Unknown setting of agents-room 'wordz'"):
@@ -216,7 +218,9 @@ async def test_a_cast_is_closed_where_the_run_cannot_begin(home: Project, monkey
     assert model.closed == 2
 
 
-async def test_a_journal_that_breaks_in_a_run_is_told_of_once(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_journal_that_breaks_in_a_run_is_told_of_once(
+    home: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def breaking(request: Request) -> str:
         journal.close()
         return "Mara wants the lamp."
@@ -224,22 +228,24 @@ async def test_a_journal_that_breaks_in_a_run_is_told_of_once(home: Project, mon
     model, heard = Closing(breaking), list[Event]()
     playing(monkeypatch, model)
     journal = home.journal
-    monkeypatch.setattr(Project, "journal", journal)
+    monkeypatch.setattr(ProjectFolder, "journal", journal)
     with pytest.raises(JournalError, match=r"The journal is closed"):
         await write_in(home, home.settings, Options(listeners=[heard.append]))
     assert isinstance(heard[-1], RunFinished)
     assert model.closed == 1
 
 
-async def test_a_journal_that_breaks_at_the_very_end_is_told_of(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_journal_that_breaks_at_the_very_end_is_told_of(
+    home: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     journal = home.journal
-    monkeypatch.setattr(Project, "journal", journal)
-    monkeypatch.setattr(Project, "write_story", lambda *_: journal.close())
+    monkeypatch.setattr(ProjectFolder, "journal", journal)
+    monkeypatch.setattr(ProjectFolder, "write_story", lambda *_: journal.close())
     with pytest.raises(JournalError, match=r"The journal is closed"):
         await write_in(home, home.settings, Options())
 
 
-async def test_retries_are_told_to_listeners(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_retries_are_told_to_listeners(home: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def cast(settings: Settings, roles: tuple[str, ...], world: Environment, open_role: str) -> Cast:
         assert world.on_retry is not None
         world.on_retry("m", 1, 0.5, "busy")
@@ -258,9 +264,9 @@ def test_a_story_is_written_from_a_text_and_gone_on_with(tmp_path: Path) -> None
     folder = tmp_path / "tale"
     story = write("# The Lamp\n\nWrite about Mara.", folder=str(folder), **SETTINGS)
     assert story.title == "The Lamp"
-    assert Project.open(folder).settings.preset == "faithful"
+    assert ProjectFolder.open(folder).settings.preset == "faithful"
     assert write("# The Lamp\n\nWrite about Mara.", folder=folder).story == story.story
-    assert len(runs(Project.open(folder))) == 2
+    assert len(runs(ProjectFolder.open(folder))) == 2
 
 
 def test_a_brief_may_be_a_file(tmp_path: Path) -> None:
@@ -299,7 +305,7 @@ async def test_an_error_comes_out_of_the_thread_as_it_is(tmp_path: Path) -> None
 async def test_an_interrupt_in_a_notebook_stops_the_story_in_its_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = Project.create(tmp_path / "tale", BRIEF, SETTINGS)
+    home = ProjectFolder.create(tmp_path / "tale", BRIEF, SETTINGS)
     asked = threading.Event()
 
     async def waiting(request: Request) -> str:

@@ -11,7 +11,7 @@ import tinygguf
 from fabula.base.errors import ModelUnavailableError
 from fabula.models import best_here
 from fabula.models.best_here import BETTER, HUB, QUICK, pull_agreed, pull_best
-from fabula.models.finding import Served, Server, best_served
+from fabula.models.finding import ServedModel, Server, best_served
 from fabula.models.hub import fetched
 from fabula.models.known import is_small, strength_of
 from fake_hub import Hub, serving_hub
@@ -151,8 +151,8 @@ def test_nobody_has_to_agree_to_a_model_whose_licence_is_stated(tmp_path: Path, 
 
 def test_what_a_server_here_serves_goes_before_all_else() -> None:
     silent = Server("ollama", "http://127.0.0.1:11434/v1", problem="nothing listens")
-    tiny = Server("ollama", "http://127.0.0.1:11434/v1", (Served("llama3.2:1b"),), "0.13")
-    large = Server("llamacpp", "http://127.0.0.1:8080/v1", (Served("Ministral-3-8B"),))
+    tiny = Server("ollama", "http://127.0.0.1:11434/v1", (ServedModel("llama3.2:1b"),), "0.13")
+    large = Server("llamacpp", "http://127.0.0.1:8080/v1", (ServedModel("Ministral-3-8B"),))
     assert best_served([silent]) is None
     assert best_served([tiny]) is None, "a small model is no better than what is fetched"
     assert best_served([silent, tiny, large]) == ("llamacpp:Ministral-3-8B", large.title)

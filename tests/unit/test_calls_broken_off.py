@@ -9,7 +9,7 @@ import pytest
 
 from fabula.base.errors import JournalError, ModelTimeoutError, OverloadedError
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Price, Reply, Request, Usage
@@ -61,7 +61,9 @@ def deaf(_: Event) -> None:
 def room(folder: Path, journal: Journal, model: Limited) -> tuple[Run, Budget]:
     (folder / "text.jinja").write_text("{% block user %}Write of the {{ what }}.{% endblock %}")
     budget = Budget(usd=9.0)
-    context = RunContext(journal, Prompts(folder), Cast.of(model), budget=budget, prices=PRICES, listeners=(deaf,))
+    context = RunContext(
+        journal, SystemPrompts(folder), Cast.of(model), budget=budget, prices=PRICES, listeners=(deaf,)
+    )
     return Run(context), budget
 
 

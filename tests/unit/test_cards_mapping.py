@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fabula.base.errors import UsageError
-from fabula.story.cards import Card, card_of, character_of, left_out, parse_card, persona_of
+from fabula.story.cards import CharacterCard, card_of, character_of, left_out, parse_card, persona_of
 from fabula.story.personas import MAX_TEXT, Persona, Personas, parse_personas, write_personas
 from fabula.story.plan import Character
 
@@ -106,4 +106,4 @@ def test_an_extension_of_other_kinds_is_passed_over() -> None:
 def test_a_character_needs_a_name() -> None:
     with pytest.raises(UsageError, match="A card needs a name"):
         card_of(Persona("\u200b"))
-    assert Card({"name": "x"}) == Card({"name": "x"}, origin=b"y")
+    assert CharacterCard({"name": "x"}) == CharacterCard({"name": "x"}, origin=b"y")

@@ -12,10 +12,10 @@ import pytest
 
 from fabula.base.errors import UsageError
 from fabula.craft import PROMPTS
-from fabula.craft.chapters import Chapter, Part, Wanted, chapters_text, chapters_wanted, read_chapters
+from fabula.craft.chapters import Chapter, ChapterDemands, ChapterPart, chapters_text, chapters_wanted, read_chapters
 from fabula.craft.length import WordRange, asked_range
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
@@ -51,7 +51,7 @@ async def written(
     system: str, brief: str, model: ScriptedModel, journal: Journal, config: dict[str, Any] | None = None
 ) -> Story:
     method = find_system(system)
-    context = RunContext(journal, Prompts(method.prompt_folders("improved"), common=PROMPTS), Cast.of(model))
+    context = RunContext(journal, SystemPrompts(method.prompt_folders("improved"), common=PROMPTS), Cast.of(model))
     return await method.write(Brief.parse(brief), Run(context), method.config("improved", config or {}))
 
 
@@ -78,7 +78,7 @@ def prompts_of(model: ScriptedModel, name: str) -> list[str]:
 def test_long_stories_have_chapters_and_those_that_the_brief_asks_for(brief: str, window: int, number: int) -> None:
     asked = Brief.parse(brief)
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(writer(window))))
+        run = Run(RunContext(journal, SystemPrompts(PROMPTS), Cast.of(writer(window))))
         wanted = chapters_wanted(run, "writer", asked, asked_range(asked))
     assert (wanted.number if wanted else 0) == number
 
@@ -184,8 +184,10 @@ async def test_chapters_that_cannot_be_read_are_an_error_that_says_what_to_do(te
 
 def test_planned_chapters_are_read_back_as_they_were_written() -> None:
     chapters = [
-        Chapter("The Letter", "A letter comes. Mara hides it.\nEnds with: the drawer.", 1200, Part("Exposition")),
-        Chapter("", "It storms.", 1800, Part("Climax")),
+        Chapter(
+            "The Letter", "A letter comes. Mara hides it.\nEnds with: the drawer.", 1200, ChapterPart("Exposition")
+        ),
+        Chapter("", "It storms.", 1800, ChapterPart("Climax")),
     ]
     again = read_chapters(chapters_text(chapters, WordRange.about(3000)))
     assert list(again) == chapters
@@ -282,4 +284,4 @@ def test_a_manuscript_with_chapters_is_read_back() -> None:
 
 
 def test_wanted_chapters_are_compared_by_what_they_say() -> None:
-    assert Wanted(3) != Wanted(3, named=True)
+    assert ChapterDemands(3) != ChapterDemands(3, named=True)

@@ -14,7 +14,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation import Log, Parties, log_file
 from fabula.craft.conversation.cards import write_cards
 from fabula.engine.journal import CallFilter
-from fabula.story.cards import Card
+from fabula.story.cards import CharacterCard
 from serving import Engine, SnapEngine, project
 
 if TYPE_CHECKING:
@@ -199,7 +199,9 @@ async def test_a_view_says_how_far_the_story_is_and_spoils_nothing_unasked(tmp_p
 async def test_of_a_card_the_other_greetings_are_what_else_it_says_first(tmp_path: Path) -> None:
     made = project(tmp_path)
     data = {"name": "Mara", "description": "A keeper.", "first_mes": "Who is there?"}
-    card = Card({"spec": "chara_card_v2", "spec_version": "2.0", "data": {**data, "alternate_greetings": ["Go away."]}})
+    card = CharacterCard(
+        {"spec": "chara_card_v2", "spec_version": "2.0", "data": {**data, "alternate_greetings": ["Go away."]}}
+    )
     write_cards(made.folder, [card], {})
     with mock.patch("fabula.project.casting.open_model", return_value=Engine()):
         async with conversing(made, settings_for(made.settings), Options()) as open_:

@@ -15,7 +15,7 @@ from fabula.app.writing import Options
 from fabula.base.errors import ProjectError, UsageError
 from fabula.craft.conversation import Parties
 from fabula.craft.conversation.cards import write_cards
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import Brief
 from fabula.story.cards import Lorebook, parse_card, read_lorebook, scan
@@ -66,12 +66,12 @@ def play(request):
 """
 
 
-def opened_card(tmp_path: Path, **more: Any) -> Project:  # noqa: ANN401 - settings of any kind
+def opened_card(tmp_path: Path, **more: Any) -> ProjectFolder:  # noqa: ANN401 - settings of any kind
     card = parse_card(json.dumps(CARD).encode())
     return card_project(card, tmp_path / "mara", "Tobias", more, {"cape": json.dumps(WORLD).encode()})
 
 
-def playing(made: Project, tmp_path: Path) -> Any:  # noqa: ANN401 - a context manager
+def playing(made: ProjectFolder, tmp_path: Path) -> Any:  # noqa: ANN401 - a context manager
     """The project, open, with a program in every role."""
     file = tmp_path / "play.py"
     file.write_text(REPLIES)
@@ -250,9 +250,9 @@ STORY = (
 )
 
 
-def story_project(tmp_path: Path) -> Project:
+def story_project(tmp_path: Path) -> ProjectFolder:
     changes = {"system": "snap", "config": {"sentences": 4, "turns_per_step": 1, "candidates": 1}}
-    return Project.create(tmp_path / "story", Brief(STORY), changes)
+    return ProjectFolder.create(tmp_path / "story", Brief(STORY), changes)
 
 
 def preparing(open_: Any) -> int:  # noqa: ANN401 - an open project

@@ -11,15 +11,15 @@ import pytest
 
 from fabula.base.errors import ModelError, ProjectError, UnknownNameError, UsageError
 from fabula.craft import PROMPTS
-from fabula.craft.conversation import Freedom, Log, Parties, Step, log_file, open_conversation
-from fabula.craft.conversation.lines import Line, latest_lines, plan_text
+from fabula.craft.conversation import Freedom, Log, Parties, SubPlan, log_file, open_conversation
+from fabula.craft.conversation.lines import SpokenLine, latest_lines, plan_text
 from fabula.craft.conversation.log import conversations_in
 from fabula.craft.conversation.talk import next_step
 from fabula.craft.conversation.turns import Hearing, is_new
 from fabula.engine.events import TextArrived
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
-from fabula.engine.replies.dialogue import Said
+from fabula.engine.prompts import SystemPrompts
+from fabula.engine.replies.dialogue import SpokenTurn
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply
@@ -91,7 +91,7 @@ class Stage:
 
     async def open(self, name: str = "evening", parties: Parties = TWO, story: str = STORY) -> Conversation:
         context = RunContext(
-            self.journal, Prompts(SNAP.prompt_folders("improved"), common=PROMPTS), Cast.of(self.engine)
+            self.journal, SystemPrompts(SNAP.prompt_folders("improved"), common=PROMPTS), Cast.of(self.engine)
         )
         config = SNAP.config("improved", {"sentences": 4, "candidates": 1, "turns_per_step": 2})
         talk = await open_talk(story, Run(context), config, parties)
@@ -432,13 +432,15 @@ def test_marks_foreign_turns_and_poor_draws_are_never_heard() -> None:
 
 
 def test_a_small_models_turn_says_something_new() -> None:
-    before = (Line("Mara", "nods slowly at him", "Yes, and so the lamp burned on through all of that long night!"),)
-    assert is_new(Said("nods", "Yes, it did."), before)
-    assert is_new(Said("", "The lamp is out."), (Line("Mara", "", "The lamp burned on, as always!"),))
-    assert not is_new(Said("nods", "Yes - and so THE LAMP burned on"), before), "whatever its marks and capitals"
-    assert not is_new(Said("", "11/7/2013"), before)
-    assert not is_new(Said("1", "So it is."), before)
-    assert not is_new(Said("nods slowly at him", "So it is."), before)
+    before = (
+        SpokenLine("Mara", "nods slowly at him", "Yes, and so the lamp burned on through all of that long night!"),
+    )
+    assert is_new(SpokenTurn("nods", "Yes, it did."), before)
+    assert is_new(SpokenTurn("", "The lamp is out."), (SpokenLine("Mara", "", "The lamp burned on, as always!"),))
+    assert not is_new(SpokenTurn("nods", "Yes - and so THE LAMP burned on"), before), "whatever its marks and capitals"
+    assert not is_new(SpokenTurn("", "11/7/2013"), before)
+    assert not is_new(SpokenTurn("1", "So it is."), before)
+    assert not is_new(SpokenTurn("nods slowly at him", "So it is."), before)
 
 
 @pytest.mark.parametrize(
@@ -468,7 +470,7 @@ def test_what_may_still_change_is_not_heard_and_what_may_not_is(text: str, shown
 
 # progress -----------------------------------------------------------------------------------------------------------
 
-STEPS = (Step("Tobias brings the letter"), Step("Mara reads the letter twice"), Step("They light the lamp"))
+STEPS = (SubPlan("Tobias brings the letter"), SubPlan("Mara reads the letter twice"), SubPlan("They light the lamp"))
 
 
 @pytest.mark.parametrize(
@@ -498,11 +500,11 @@ def test_freedom_changes_how_long_a_sub_plan_lasts() -> None:
 
 
 def test_a_plan_is_written_as_in_the_paper() -> None:
-    assert plan_text((Step("A", "b"), Step("C"))) == "#1. A\n- b\n#2. C"
+    assert plan_text((SubPlan("A", "b"), SubPlan("C"))) == "#1. A\n- b\n#2. C"
 
 
 def test_a_dialogue_is_dropped_by_the_half() -> None:
-    lines = [Line("Mara", "", f"{n} " + "word " * 20) for n in range(60)]
+    lines = [SpokenLine("Mara", "", f"{n} " + "word " * 20) for n in range(60)]
     assert latest_lines(lines, 10_000) == tuple(lines)
     begins = [len(lines[:n]) - len(latest_lines(lines[:n], 400)) for n in range(1, 61)]
     assert begins == sorted(begins)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from fabula.app import choosing
-from fabula.app.choosing import Wanted, choose, near_duplicates
-from fabula.app.prompt_files import Prompt, read_prompts
+from fabula.app.choosing import ChoiceOptions, choose, near_duplicates
+from fabula.app.prompt_files import WritingPrompt, read_prompts
 from fabula.base.errors import UsageError
 from fabula.craft.embedding import tf_idf_vectors
 from fabula.stats.clusters import k_means, reduced, silhouettes
@@ -27,21 +27,21 @@ TOPICS = {
     "space": "rocket planet orbit captain alien moon star engine colony signal",
     "court": "judge trial lawyer witness verdict prison oath jury crime appeal",
 }
-BY_WORDS = Wanted(number=6, clusters=3, embedder="tf-idf", reduction="svd")
+BY_WORDS = ChoiceOptions(number=6, clusters=3, embedder="tf-idf", reduction="svd")
 
 
-def made(topics: dict[str, str] = TOPICS, each: int = 12) -> list[Prompt]:
+def made(topics: dict[str, str] = TOPICS, each: int = 12) -> list[WritingPrompt]:
     """Prompts of a few topics, each with six of its topic's words."""
     rng = np.random.default_rng(5)
     found = []
     for name, words in topics.items():
         for number in range(each):
             drawn = " ".join(rng.choice(words.split(), 6, replace=False))
-            found.append(Prompt(f"{name}-{number}", Brief(f"Write about {drawn}.")))
+            found.append(WritingPrompt(f"{name}-{number}", Brief(f"Write about {drawn}.")))
     return found
 
 
-def topic_of(one: choosing.Chosen) -> str:
+def topic_of(one: choosing.ChosenPrompt) -> str:
     return one.prompt.id.partition("-")[0]
 
 
@@ -62,7 +62,7 @@ def test_each_group_has_its_share_nearest_first() -> None:
 
 
 def test_as_many_groups_as_fit_best_are_made() -> None:
-    choice = choose(made(), Wanted(number=6, embedder="tf-idf", reduction="svd"))
+    choice = choose(made(), ChoiceOptions(number=6, embedder="tf-idf", reduction="svd"))
     assert list(choice.scores) == [2, 3, 4, 5, 6]
     assert len(choice.clusters) == max(choice.scores, key=choice.scores.__getitem__)
     for cluster in choice.clusters:  # no group mixes topics
@@ -71,11 +71,11 @@ def test_as_many_groups_as_fit_best_are_made() -> None:
 
 def test_groups_share_in_proportion_to_their_size_and_each_has_one() -> None:
     prompts = [*made({"sea": TOPICS["sea"]}, 27), *made({"court": TOPICS["court"]}, 3)]
-    choice = choose(prompts, Wanted(6, clusters=2, embedder="tf-idf", reduction="svd"))
+    choice = choose(prompts, ChoiceOptions(6, clusters=2, embedder="tf-idf", reduction="svd"))
     assert [(cluster.size, cluster.chosen) for cluster in choice.clusters] == [(27, 5), (3, 1)]
-    few = choose(made(), Wanted(2, clusters=3, embedder="tf-idf", reduction="svd"))
+    few = choose(made(), ChoiceOptions(2, clusters=3, embedder="tf-idf", reduction="svd"))
     assert [cluster.chosen for cluster in few.clusters] == [1, 1, 0]
-    whole = choose(made(each=2), Wanted(6, clusters=3, embedder="tf-idf", reduction="svd"))
+    whole = choose(made(each=2), ChoiceOptions(6, clusters=3, embedder="tf-idf", reduction="svd"))
     assert len({one.prompt.id for one in whole.chosen}) == 6
 
 
@@ -88,7 +88,9 @@ def test_what_differs_by_a_few_words_counts_once() -> None:
     assert near_duplicates(texts, tf_idf_vectors(texts)) == [0, 0, 2, 0, 2, 5]
     short = ["Write about a lamp.", "Write about a clock.", "Write about a lamp."]
     assert near_duplicates(short, tf_idf_vectors(short)) == [0, 1, 0]
-    choice = choose([Prompt(str(n), Brief(text)) for n, text in enumerate(texts)], Wanted(2, 2, "tf-idf", "svd"))
+    choice = choose(
+        [WritingPrompt(str(n), Brief(text)) for n, text in enumerate(texts)], ChoiceOptions(2, 2, "tf-idf", "svd")
+    )
     assert (choice.prompts, choice.unlike) == (6, 3)
     assert [[prompt.id for prompt in group] for group in choice.groups] == [["0", "1", "3"], ["2", "4"], ["5"]]
 
@@ -99,26 +101,28 @@ def test_what_differs_by_a_few_words_counts_once() -> None:
         (made()[:3], 4, "There are 3 prompts; 4 cannot be chosen. Give a smaller --n, or more prompts."),
         (made()[:1], 2, "There is one prompt; 2 cannot be chosen."),
         (
-            [Prompt(str(n), Brief("The same words in all.")) for n in range(9)],
+            [WritingPrompt(str(n), Brief("The same words in all.")) for n in range(9)],
             2,
             "There are 9 prompts, of which 1 differ by more than a few words; 2 cannot be chosen.",
         ),
     ],
 )
-def test_too_few_are_named(prompts: list[Prompt], number: int, message: str) -> None:
+def test_too_few_are_named(prompts: list[WritingPrompt], number: int, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        choose(prompts, Wanted(number, embedder="tf-idf", reduction="svd"))
+        choose(prompts, ChoiceOptions(number, embedder="tf-idf", reduction="svd"))
 
 
 def test_odd_prompts_are_chosen_from(tmp_path: Path) -> None:
-    one = choose(made()[:1], Wanted(1, embedder="tf-idf", reduction="svd"))
+    one = choose(made()[:1], ChoiceOptions(1, embedder="tf-idf", reduction="svd"))
     assert [chosen.prompt.id for chosen in one.chosen] == ["sea-0"]
-    same = [Prompt(str(n), Brief("The same words in all.")) for n in range(9)]
-    assert choose(same, Wanted(1, embedder="tf-idf", reduction="svd")).clusters[0].size == 1
-    strange = [Prompt(f"p{n}", Brief(text)) for n, text in enumerate(("the of a", "了解 海", "🙂 x", "1234", "a b c"))]
-    assert len(choose(strange, Wanted(5, 9, "tf-idf", "svd")).chosen) == 5
+    same = [WritingPrompt(str(n), Brief("The same words in all.")) for n in range(9)]
+    assert choose(same, ChoiceOptions(1, embedder="tf-idf", reduction="svd")).clusters[0].size == 1
+    strange = [
+        WritingPrompt(f"p{n}", Brief(text)) for n, text in enumerate(("the of a", "了解 海", "🙂 x", "1234", "a b c"))
+    ]
+    assert len(choose(strange, ChoiceOptions(5, 9, "tf-idf", "svd")).chosen) == 5
     with pytest.raises(UsageError, match=r"UMAP needs more than 15 unlike prompts. Say --reduce svd, or give more"):
-        choose(strange, Wanted(5, 2, "tf-idf", "umap"))
+        choose(strange, ChoiceOptions(5, 2, "tf-idf", "umap"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match=r"No prompt found in .*empty. Give .md, .txt, .jsonl or .csv files"):
         read_prompts([tmp_path / "empty"])
@@ -129,15 +133,15 @@ def test_odd_prompts_are_chosen_from(tmp_path: Path) -> None:
 
 def test_what_is_not_installed_is_done_without_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "find_spec", lambda _: None)
-    how = choose(made(), Wanted(3)).how
+    how = choose(made(), ChoiceOptions(3)).how
     assert how["embeddings"] == "TF-IDF of word stems; torch is not installed (`pip install 'fabula[choose]'`)"
     assert how["reduction"].endswith("decomposition; umap is not installed (`pip install 'fabula[choose]'`)")
     for module in ("torch", "umap"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(UsageError, match=r"needs the package torch.*pip install 'fabula\[choose\]'"):
-        choose(made(), Wanted(3, embedder="minilm"))
+        choose(made(), ChoiceOptions(3, embedder="minilm"))
     with pytest.raises(UsageError, match=r"UMAP needs the package umap.*pip install 'fabula\[choose\]'"):
-        choose(made(), Wanted(3, embedder="tf-idf", reduction="umap"))
+        choose(made(), ChoiceOptions(3, embedder="tf-idf", reduction="umap"))
 
 
 PROGRAM = """
@@ -166,7 +170,10 @@ def test_two_processes_choose_the_same() -> None:
 
 
 def test_the_picture_shows_every_prompt_and_its_group() -> None:
-    prompts = [*made(), Prompt("evil<script>", Brief("A hacker tries <script>alert(1)</script> in the harbour."))]
+    prompts = [
+        *made(),
+        WritingPrompt("evil<script>", Brief("A hacker tries <script>alert(1)</script> in the harbour.")),
+    ]
     choice = choose(prompts, BY_WORDS)
     picture = ET.fromstring(choice.picture)  # noqa: S314 - our own
     space = "{http://www.w3.org/2000/svg}"

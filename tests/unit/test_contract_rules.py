@@ -13,7 +13,7 @@ from outside import PAPER, lay
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fabula.testing import Outcome
+    from fabula.testing import RuleOutcome
 
 _ALGORITHM: Final = """\
 from __future__ import annotations
@@ -98,7 +98,7 @@ def lay_planned(folder: Path, *, reads: str = '["people"]', more: str = '""', te
     return folder
 
 
-async def tried(folder: Path) -> list[Outcome]:
+async def tried(folder: Path) -> list[RuleOutcome]:
     return [outcome async for outcome in check(str(folder))]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import UsageError
-from fabula.craft.matching import Finding
+from fabula.craft.matching import ErrorFinding
 from fabula.data import atlas, dialogsum, hanna, storysumm, ttcw, writing_quality
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def test_an_atlas_label_that_was_corrected_is_gold_with_the_right_scene(tmp_path
     text = "In scene 8, a, yet in scene 3, b happens"
     put(tmp_path / "predictions.jsonl", [{"method": "LLM", "story": 1, "id": 1, "hallucination": text}])
     assert atlas.detections(tmp_path)[0].finding is None
-    assert Finding(8, 3, "a", "b") != atlas.detections(tmp_path)[0].finding
+    assert ErrorFinding(8, 3, "a", "b") != atlas.detections(tmp_path)[0].finding
     assert atlas.table(tmp_path, 10) is None
 
 

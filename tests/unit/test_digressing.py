@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.app.digressing import KINDS, Schedule, Simulation, digress_in, dry_run_digressions, kinds_of
+from fabula.app.digressing import KINDS, DigressionSchedule, Simulation, digress_in, dry_run_digressions, kinds_of
 from fabula.app.digressing.schedule import WORDS
 from fabula.app.writing import Options
 from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
@@ -21,13 +21,13 @@ from fabula.craft.conversation import Parties
 from fabula.craft.digressions import Utterance, dialogue_with_marks, utterances_of
 from fabula.craft.narratives import parties_of
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.models.scripted import ScriptedModel
 from fabula.project.casting import open_cast
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.stats.estimate import Estimate
 from fabula.story import Brief
@@ -46,15 +46,15 @@ STORY = (
     "morning the boat came home to the harbour."
 )
 TWO = Parties("Tobias", ("Mara",))
-SMALL = Schedule(lead=1, within=2)
+SMALL = DigressionSchedule(lead=1, within=2)
 
 
 def test_a_schedule_has_every_kind_and_is_the_same_for_all_who_ask() -> None:
-    schedule = Schedule(rounds=2, lead=2, within=3)
+    schedule = DigressionSchedule(rounds=2, lead=2, within=3)
     slots = schedule.slots(STORY, 1)
     assert slots == schedule.slots(STORY, 1)
     assert slots != schedule.slots(STORY, 2)
-    assert slots != Schedule(rounds=2, seed=2).slots(STORY, 1)
+    assert slots != DigressionSchedule(rounds=2, seed=2).slots(STORY, 1)
     assert len(slots) == schedule.turns == 1 + 8 * 5
     assert Counter(slot.kind for slot in slots if slot.purpose == "digression") == dict.fromkeys(KINDS, 2)
     assert [slot.purpose for slot in slots[:6]] == ["open", "story", "story", "digression", "after", "after"]
@@ -67,7 +67,7 @@ def test_a_schedule_has_every_kind_and_is_the_same_for_all_who_ask() -> None:
 def test_whatever_is_said_is_something_and_an_order_demands_a_word_that_it_names(
     seed: int, number: int, within: int, narrative: str
 ) -> None:
-    for slot in Schedule(seed=seed, within=within, rounds=3).slots(narrative, number):
+    for slot in DigressionSchedule(seed=seed, within=within, rounds=3).slots(narrative, number):
         assert bool(slot.says) is (slot.purpose != "open")
         assert "{" not in slot.says or "{" in narrative
         assert bool(slot.word) is (slot.purpose == "digression" and slot.kind == "injection")
@@ -78,7 +78,7 @@ def test_a_claim_denies_what_stands_in_the_narrative() -> None:
     said = [
         slot.says
         for seed in range(20)
-        for slot in Schedule(("contradiction",), seed=seed).slots(STORY, 1)
+        for slot in DigressionSchedule(("contradiction",), seed=seed).slots(STORY, 1)
         if slot.purpose == "digression"
     ]
     denied = [one for one in said if any(sentence in one for sentence in STORY.replace("\n\n", " ").split(". ")[:8])]
@@ -92,7 +92,11 @@ def test_what_cannot_be_scheduled_is_said() -> None:
         kinds_of("realty")
     with pytest.raises(UsageError, match="No kind of digression is named"):
         kinds_of(" , ")
-    for wrong, name in ((Schedule(rounds=0), "rounds"), (Schedule(lead=0), "lead"), (Schedule(within=0), "within")):
+    for wrong, name in (
+        (DigressionSchedule(rounds=0), "rounds"),
+        (DigressionSchedule(lead=0), "lead"),
+        (DigressionSchedule(within=0), "within"),
+    ):
         with pytest.raises(UsageError, match=f"{name} = 0 is too few"):
             wrong.check()
 
@@ -165,10 +169,10 @@ def settings_of(system: str) -> Settings:
     return Settings().with_({"system": system, "model": "scripted:none", "config": config})
 
 
-def project_of(folder: Path) -> Project:
+def project_of(folder: Path) -> ProjectFolder:
     if (folder / "brief.md").exists():
-        return Project.open(folder)
-    project = Project.create(folder, Brief("Leave the story.", "lamp"))
+        return ProjectFolder.open(folder)
+    project = ProjectFolder.create(folder, Brief("Leave the story.", "lamp"))
     project.write_given(NARRATIVE_FILE, STORY)
     return project
 
@@ -198,7 +202,7 @@ async def test_a_character_that_keeps_to_its_plan_leads_back_and_one_without_fol
     assert '[off-story: injection, "' in items[0].story.text
     evaluator = find("linearity")
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(evaluator.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, SystemPrompts(evaluator.prompts), Cast.of(ScriptedModel({}))))
         report = await evaluator.evaluate(items, run, evaluator.config("improved", {"judge": False, "within": 2}))
 
     def share(of: str, what: str) -> float:
@@ -215,7 +219,7 @@ async def test_a_character_that_keeps_to_its_plan_leads_back_and_one_without_fol
 
 
 async def test_killed_at_any_call_and_gone_on_with_gives_the_same_dialogues(tmp_path: Path, played: Character) -> None:
-    schedule = Schedule(("reality", "silence"), lead=1, within=2)
+    schedule = DigressionSchedule(("reality", "silence"), lead=1, within=2)
     whole = await dialogues(tmp_path / "whole", "snap", schedule=schedule, conversations=1, modelled=True)
     calls = len(played.asked)
     played.asked.clear()

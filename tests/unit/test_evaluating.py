@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.evaluating import RATINGS, Task, dry_run_evaluation, evaluate_in, journal_in
+from fabula.app.evaluating import RATINGS, EvaluationTask, dry_run_evaluation, evaluate_in, journal_in
 from fabula.app.item_files import item_of
 from fabula.app.writing import Options
 from fabula.base.errors import BudgetError, JournalMissError, ModelError, ProjectError
@@ -30,8 +30,8 @@ ITEMS = tuple(item_of(item, "script") for item in tomllib.loads(SCRIPT.read_text
 SETTINGS = Settings(model=f"scripted:{SCRIPT}")
 
 
-def task(folder: Path | None) -> Task:
-    return Task(PAIRWISE, ITEMS, PAIRWISE.config("faithful"), folder)
+def task(folder: Path | None) -> EvaluationTask:
+    return EvaluationTask(PAIRWISE, ITEMS, PAIRWISE.config("faithful"), folder)
 
 
 def files(folder: Path) -> list[str]:
@@ -88,7 +88,7 @@ async def test_ratings_in_the_folder_stay_and_a_verdict_given_again_replaces_the
 
 async def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = await evaluate_in(Task(SURFACE, ITEMS, SURFACE.config()), Settings(), Options())
+    done = await evaluate_in(EvaluationTask(SURFACE, ITEMS, SURFACE.config()), Settings(), Options())
     assert done.report.rows
     assert files(tmp_path) == []
 

@@ -13,7 +13,7 @@ import tinygguf
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
-from fabula.app.experiment.results import Outcome, outcome_of, record_outcome
+from fabula.app.experiment.results import CellOutcome, outcome_of, record_outcome
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
 from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete
 from fabula.app.experiment.working import How, run_experiment
@@ -24,7 +24,7 @@ from fabula.measure.report import Report, Row
 from fabula.models.adapters import Adapted
 from fabula.models.base import Price, Usage
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.project.trust import Trust, acts_in
 from fabula.stats.estimate import Estimate, Unscored
@@ -181,7 +181,7 @@ async def test_an_experiment_writes_measures_and_says_what_it_rests_on(home: Pat
     assert complete(results)
     assert len(results.of_state("done")) == 4
     assert ended == [(trial.id, "done") for trial in results.experiment.trials]
-    project = Project.open(results.runs[0].folder)
+    project = ProjectFolder.open(results.runs[0].folder)
     assert project.settings == results.runs[0].trial.settings
     assert project.brief == results.runs[0].trial.brief
     (contender,) = results.experiment.contenders
@@ -248,9 +248,9 @@ async def test_a_run_that_goes_on_at_another_address_says_it_in_its_project(home
     folder = home / "exp" / "runs" / trial.id
     (folder / "run.json").unlink()
     (name,) = trial.settings.models
-    assert Project.open(folder).settings.models[name].tries == 2
+    assert ProjectFolder.open(folder).settings.models[name].tries == 2
     await do(home, text + table.format(7))
-    assert Project.open(folder).settings.models[name].tries == 7
+    assert ProjectFolder.open(folder).settings.models[name].tries == 7
 
 
 async def test_a_failed_run_is_a_record_and_is_tried_again_only_when_asked(home: Path) -> None:
@@ -491,14 +491,14 @@ async def test_a_forecast_asks_nobody_writes_nothing_and_knows_what_is_done(home
 )
 def test_a_record_that_cannot_be_read_counts_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text, encoding="utf-8")
-    assert outcome_of(tmp_path) == Outcome("unfinished")
+    assert outcome_of(tmp_path) == CellOutcome("unfinished")
 
 
 def test_a_run_without_its_story_is_not_done(tmp_path: Path) -> None:
-    record_outcome(tmp_path / "run", Outcome("done"))
-    assert outcome_of(tmp_path / "run") == Outcome("unfinished")
+    record_outcome(tmp_path / "run", CellOutcome("done"))
+    assert outcome_of(tmp_path / "run") == CellOutcome("unfinished")
     (tmp_path / "run" / "story.md").write_text("x", encoding="utf-8")
-    assert outcome_of(tmp_path / "run") == Outcome("done")
+    assert outcome_of(tmp_path / "run") == CellOutcome("done")
 
 
 async def test_numbers_of_stories_become_means_of_contenders_and_what_is_missing_is_counted(home: Path) -> None:
@@ -546,7 +546,7 @@ async def test_the_page_leads_from_every_number_to_the_calls_behind_it(home: Pat
 
 async def test_a_run_that_was_changed_by_hand_is_said_so(home: Path) -> None:
     results = await do(home)
-    project = Project.open(results.runs[0].folder)
+    project = ProjectFolder.open(results.runs[0].folder)
     with project.lock(), project.journal as journal:
         project.edit(journal, "story", "Mine.")
     again = await do(home)
@@ -622,7 +622,7 @@ async def test_all_systems_write_with_the_personas_of_a_brief(home: Path) -> Non
     twin = SHARED.replace('["end-to-end"]', '["end-to-end", { system = "end-to-end", label = "twin" }]')
     results = await do(home, twin)
     for run in results.runs:
-        project = Project.open(results.experiment.project(run.trial))
+        project = ProjectFolder.open(results.experiment.project(run.trial))
         with project.journal as journal:
             (call,) = journal.calls.find(prompts=True)
             told = "counts under her breath" in "\n".join(text for _, text in call.messages)

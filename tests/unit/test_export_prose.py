@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.story.export.prose import Block, Span, blocks, clean, is_break, paragraphs, unfold
+from fabula.story.export.prose import Block, StyledSpan, blocks, clean, is_break, paragraphs, unfold
 from growth import LINEAR, growth
 
 LONG = "It was a long and windy evening on the rock when the keeper climbed"  # 67 characters
@@ -49,9 +49,9 @@ def test_lines_that_are_text(line: str) -> None:
 
 def test_a_break_without_blank_lines_is_no_heading() -> None:
     assert blocks("a\n---\nb") == [
-        Block("paragraph", (Span("a"),)),
+        Block("paragraph", (StyledSpan("a"),)),
         Block("break"),
-        Block("paragraph", (Span("b"),)),
+        Block("paragraph", (StyledSpan("b"),)),
     ]
 
 
@@ -61,7 +61,7 @@ def test_breaks_at_the_ends_and_doubled_ones_go() -> None:
 
 
 def test_headings() -> None:
-    assert blocks("## One *two*\n\nx")[0] == Block("heading", (Span("One "), Span("two", italic=True)))
+    assert blocks("## One *two*\n\nx")[0] == Block("heading", (StyledSpan("One "), StyledSpan("two", italic=True)))
     assert blocks("## One *two*\n\nx")[0].text == "One two"
 
 

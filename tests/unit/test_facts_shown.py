@@ -14,15 +14,15 @@ from fabula.story.world.knowing import Knowing
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 
 @pytest.fixture
-def sample(tmp_path: Path) -> Project:
+def sample(tmp_path: Path) -> ProjectFolder:
     return copy_sample(tmp_path / "sample")
 
 
-def test_the_world_of_the_sample_is_asked_by_scene_person_and_words(sample: Project) -> None:
+def test_the_world_of_the_sample_is_asked_by_scene_person_and_words(sample: ProjectFolder) -> None:
     world = ProjectWorld.of(sample)
     assert world.there
     assert world.titles[3] == "Climax"
@@ -36,7 +36,7 @@ def test_the_world_of_the_sample_is_asked_by_scene_person_and_words(sample: Proj
         world.facts(of="Ivon")
 
 
-def test_the_sentence_of_a_fact_is_found_in_its_scene_as_it_is_now(sample: Project) -> None:
+def test_the_sentence_of_a_fact_is_found_in_its_scene_as_it_is_now(sample: ProjectFolder) -> None:
     parts, world = story_parts(sample), ProjectWorld.of(sample)
     assert [part.name for part in parts] == ["exposition", "rising-action", "climax", "falling-action", "resolution"]
     fact = next(fact for fact in world.state.facts() if fact.slot == "certificate")
@@ -52,7 +52,7 @@ def test_the_sentence_of_a_fact_is_found_in_its_scene_as_it_is_now(sample: Proje
     assert sentence_of(Fact("Ivan", "hat", "red", Moment(9), quote="under certificate"), parts) is None
 
 
-def test_a_project_without_facts_has_an_empty_world(sample: Project) -> None:
+def test_a_project_without_facts_has_an_empty_world(sample: ProjectFolder) -> None:
     (sample.folder / ".fabula" / "world.db").unlink()
     world = ProjectWorld.of(sample)
     assert (world.there, world.facts(), world.people) == (False, (), ())

@@ -25,7 +25,7 @@ from fabula.craft.final_reading import (
 from fabula.craft.length import WordRange
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
@@ -73,7 +73,7 @@ class Room:
         return self.texts[request.path.split("/")[-2]]
 
     def run(self, mode: Mode = "live") -> tuple[list[str], RunContext]:
-        prompts = Prompts(Path(__file__).parents[1] / "support" / "nothing", None, PROMPTS)
+        prompts = SystemPrompts(Path(__file__).parents[1] / "support" / "nothing", None, PROMPTS)
         context = RunContext(self.journal, prompts, Cast.of(self.model), mode=mode, aids=self.aids)
         context.listeners = [self.heard.append]
         context.on_kept = lambda kept: self.files.__setitem__(kept.path, kept.text)

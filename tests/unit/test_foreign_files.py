@@ -19,18 +19,18 @@ from fabula.craft.conversation import Log
 from fabula.engine.journal import Journal
 from fabula.engine.roles import load_function
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.project.trust import acts_in
 from fabula.story import Brief
-from fabula.story.world.store import Store
+from fabula.story.world.store import WorldStore
 
 _WITHOUT_END = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r)"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    made = Project.create(tmp_path / "theirs", Brief("Write of a lamp."))
+def project(tmp_path: Path) -> ProjectFolder:
+    made = ProjectFolder.create(tmp_path / "theirs", Brief("Write of a lamp."))
     with made.journal:
         pass
     return made
@@ -47,7 +47,7 @@ def test_compiled_code_beside_a_program_is_not_run(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["__pycache__", "mine.py", "other.py"]
 
 
-def test_a_half_done_change_of_a_journal_removes_no_other_file(project: Project, tmp_path: Path) -> None:
+def test_a_half_done_change_of_a_journal_removes_no_other_file(project: ProjectFolder, tmp_path: Path) -> None:
     """SQLite removes the file that a rollback journal names as its super-journal, wherever it lies."""
     novel = tmp_path / "novel.md"
     novel.write_text("Years of work.")
@@ -81,21 +81,21 @@ def test_a_half_done_change_of_a_journal_removes_no_other_file(project: Project,
         "CREATE TABLE own (a CHECK (length(hex(zeroblob(100000000))) > 0))",
     ],
 )
-def test_a_database_that_computes_is_refused(project: Project, tmp_path: Path, statements: str) -> None:
+def test_a_database_that_computes_is_refused(project: ProjectFolder, tmp_path: Path, statements: str) -> None:
     """A view without end kept even `fabula status` at work for ever, and Ctrl-C without effect."""
     with sqlite3.connect(project.folder / ".fabula" / "journal.db") as db:
         db.executescript(statements)
     db.close()
     with pytest.raises(JournalDamagedError, match=r"is none of fabula's"), project.journal:
         pass
-    world = Store(tmp_path / "world.db")
+    world = WorldStore(tmp_path / "world.db")
     world.open()
     world.close()
     with sqlite3.connect(tmp_path / "world.db") as db:
         db.executescript("DROP TABLE fact; CREATE VIEW fact AS " + _WITHOUT_END + " SELECT n AS id FROM r")  # noqa: S608 - no data
     db.close()
     with pytest.raises(ProjectError, match=r"is none of fabula's"):
-        Store(tmp_path / "world.db").open()
+        WorldStore(tmp_path / "world.db").open()
 
 
 def test_a_journal_with_a_text_without_end_is_refused(tmp_path: Path) -> None:
@@ -112,14 +112,14 @@ def test_a_journal_with_a_text_without_end_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["fabula.toml", "story.md", ".fabula/written", ".fabula/journal.db-journal", "cards/x"]
 )
-def test_pipes_in_a_project_are_refused(project: Project, name: str) -> None:
+def test_pipes_in_a_project_are_refused(project: ProjectFolder, name: str) -> None:
     """Reading a pipe waits for a writer that never comes."""
     file = project.folder / name
     file.parent.mkdir(exist_ok=True)
     file.unlink(missing_ok=True)
     os.mkfifo(file)
     with pytest.raises(UsageError, match="is a pipe or a device"):
-        Project.open(project.folder)
+        ProjectFolder.open(project.folder)
     with pytest.raises(UsageError, match="is no file"):
         read_text(file, 100)
 
@@ -131,11 +131,11 @@ def test_a_pipe_that_looks_left_over_keeps_nobody_waiting(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["cards", "world"])
-def test_folders_that_lead_elsewhere_are_refused(project: Project, tmp_path: Path, name: str) -> None:
+def test_folders_that_lead_elsewhere_are_refused(project: ProjectFolder, tmp_path: Path, name: str) -> None:
     (tmp_path / "private").mkdir()
     (project.folder / name).symlink_to(tmp_path / "private")
     with pytest.raises(UsageError, match="a link that leaves"):
-        Project.open(project.folder)
+        ProjectFolder.open(project.folder)
 
 
 @pytest.mark.parametrize(

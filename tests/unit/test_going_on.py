@@ -15,7 +15,7 @@ from fabula.continuity.parts import manuscript
 from fabula.craft.chapters import read_chapters
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,18 +75,18 @@ def writer(window: int | None, *, small: bool) -> ScriptedModel:
     return ScriptedModel(reply, name=NAME, capabilities=able)
 
 
-def begun(folder: Path, language: str) -> Project:
+def begun(folder: Path, language: str) -> ProjectFolder:
     import_manuscript(folder, manuscript(book(language)), "novel.md", {"system": "end-to-end", "model": NAME})
-    return Project.open(folder)
+    return ProjectFolder.open(folder)
 
 
-def with_chapter(project: Project) -> Project:
+def with_chapter(project: ProjectFolder) -> ProjectFolder:
     listed = project.folder / "plan" / "chapters.md"
     listed.write_text(f"{listed.read_text('utf-8')}\n\n## The Crossing (about 100 words)\nMara crosses.\n", "utf-8")
-    return Project.open(project.folder)
+    return ProjectFolder.open(project.folder)
 
 
-async def played(project: Project, model: ScriptedModel) -> DryRun:
+async def played(project: ProjectFolder, model: ScriptedModel) -> DryRun:
     """What a dry run announces, before the run is made."""
     options = Options(models={NAME: model})
     announced, _ = await dry_run_in(project, project.settings, options)
@@ -140,7 +140,7 @@ async def test_who_writes_the_next_chapter_has_read_those_before_it(
     assert not again.asked, "nothing is paid twice"
 
 
-def continued(project: Project, part: str = "") -> None:
+def continued(project: ProjectFolder, part: str = "") -> None:
     """Have 100 words more written after a part, by default the last one."""
     with project.recorded() as journal:
         path = (
@@ -169,9 +169,9 @@ async def test_accounts_are_paid_once_for_a_chapter_and_for_what_follows(tmp_pat
     model = writer(8_192, small=False)
     await played(project, model)
     read = {one.path for one in model.asked if one.path.endswith("/account")}
-    continued(Project.open(project.folder), "the-crossing")
+    continued(ProjectFolder.open(project.folder), "the-crossing")
     more = writer(8_192, small=False)
-    await played(Project.open(project.folder), more)
+    await played(ProjectFolder.open(project.folder), more)
     assert read
     assert not read & {one.path for one in more.asked}, "what was read for the chapter is not asked again"
 
@@ -201,7 +201,7 @@ async def test_a_new_chapter_is_headed_and_listed_as_its_author_numbers_them(
     listed = (tmp_path / "plan" / "chapters.md").read_text("utf-8")
     assert not re.search(r"^## \d+\. (?:\d|Chapter \d|[VIX]+\.)", listed, re.MULTILINE), listed
     assert [one.title for one in read_chapters(listed)] == [head.lstrip("# ") for head in heads]
-    project = with_chapter(Project.open(tmp_path))
+    project = with_chapter(ProjectFolder.open(tmp_path))
     await played(project, writer(None, small=False))
     assert (tmp_path / "story.md").read_text("utf-8").count(f"\n{heading}\n\nMara takes the boat across") == 1
 
@@ -222,7 +222,7 @@ async def test_the_last_chapter_of_a_list_ends_the_story_where_the_author_said_s
     project = begun(tmp_path / "book", "en")
     project.brief_file.write_text(project.brief_file.read_text("utf-8").rstrip() + brief + "\n", "utf-8")
     model = writer(None, small=False)
-    await played(with_chapter(Project.open(project.folder)), model)
+    await played(with_chapter(ProjectFolder.open(project.folder)), model)
     asked = prompts(model, "chapter")[0]
     assert ("It ends the story: nothing comes after it" in asked) is ends
     assert ("unless the task or what this chapter tells says that it ends here" in asked) is not ends

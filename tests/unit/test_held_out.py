@@ -9,7 +9,7 @@ import pytest
 
 from fabula.models.base import Message
 from fabula.stats.estimate import Estimate
-from fabula.training.examples import Pair
+from fabula.training.examples import PreferencePair
 from fabula.training.held_out import (
     BASE,
     LATER,
@@ -24,9 +24,11 @@ from fabula.training.held_out import (
 )
 
 
-def pair(number: int, chosen: str = "one two", rejected: str = "one two", **fields: Any) -> Pair:  # noqa: ANN401 - fields of a pair
+def pair(number: int, chosen: str = "one two", rejected: str = "one two", **fields: Any) -> PreferencePair:  # noqa: ANN401 - fields of a pair
     said: dict[str, Any] = {"group": f"scene/{number}", "kind": "retake", "chosen_first": None} | fields
-    return Pair(f"p{number}", "writer", messages=(Message("user", "Write."),), chosen=chosen, rejected=rejected, **said)
+    return PreferencePair(
+        f"p{number}", "writer", messages=(Message("user", "Write."),), chosen=chosen, rejected=rejected, **said
+    )
 
 
 def rows(count: int, *, base: float = -1.0, tuned: float = 1.0, **fields: Any) -> list[Margins]:  # noqa: ANN401 - fields of a pair

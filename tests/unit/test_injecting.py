@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.app.injecting import METHOD, Source
+from fabula.app.injecting import METHOD, EditedStory
 from fabula.app.injecting.config import Config, Ours
 from fabula.app.injecting.editing import edit, views
-from fabula.app.injecting.planted import Decoy, Error, Planted, problems, words_between
+from fabula.app.injecting.planted import CleanText, Decoy, Error, problems, words_between
 from fabula.app.injecting.screenplays import in_one_call, names, one_by_one, wrong_with
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.quoting import located
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies import ReplyProblem, read_files
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
@@ -35,7 +35,7 @@ STORY = (
     "Ada was left-handed. Her brother Tom was twelve.\n\n“It’s a green door,” said Tom. The bell rang.\n\n"
     "Ada wrote with her left hand. The bell rang.\n\nThe green door shut. Tom turned round and Ada laughed."
 )
-SOURCE = Source("door", "The Door", "prose", STORY)
+SOURCE = EditedStory("door", "The Door", "prose", STORY)
 YES = '{"verdicts": []}'
 
 
@@ -57,7 +57,7 @@ def edits(*errors: dict[str, str], decoys: tuple[dict[str, str], ...] = ()) -> s
 def run_with(script: Script, mode: Mode = "live", window: int | None = None) -> tuple[Run, ScriptedModel]:
     model = ScriptedModel(script, capabilities=Capabilities(context=window, parallel=4))
     journal = Journal().__enter__()  # in memory; gone with the test
-    return Run(RunContext(journal, Prompts(METHOD.prompts), Cast.of(model), mode=mode)), model
+    return Run(RunContext(journal, SystemPrompts(METHOD.prompts), Cast.of(model), mode=mode)), model
 
 
 def in_turn(**replies: list[str]) -> Script:
@@ -178,9 +178,9 @@ def test_quotations_are_found_whatever_their_marks() -> None:
 def test_what_is_wrong_with_a_planted_story_is_said() -> None:
     error = Error("a", "hue", "x", "x", "zz", "", "lookup")
     twice = Error("b", "age", "is", "was", "x", "", "lookup")
-    said = problems(Planted("p", "", "prose", "", "", "", "x is y, is z", (error, twice), (Decoy("q", "x", ""),)))
+    said = problems(CleanText("p", "", "prose", "", "", "", "x is y, is z", (error, twice), (Decoy("q", "x", ""),)))
     assert len(said) == 4
-    assert not problems(Planted("p", "", "prose", "", "", "", "x is y", (), ()))
+    assert not problems(CleanText("p", "", "prose", "", "", "", "x is y", (), ()))
 
 
 def test_check_reads_a_planted_story_and_knows_every_place() -> None:
@@ -188,7 +188,7 @@ def test_check_reads_a_planted_story_and_knows_every_place() -> None:
         Error("a", "age", "Tom was twelve", "Tom was ten", "Tom was twelve", "Tom was ten", "lookup"),
         Error("b", "hue", "a green door", "a red door", "green door shut", "", "lookup"),
     )
-    planted = Planted("p", "", "prose", "", "", "", STORY, errors, ())
+    planted = CleanText("p", "", "prose", "", "", "", STORY, errors, ())
     known = planted_in(planted.data(), planted.broken, "planted.json")
     assert {one.id: one.place for one in known.errors} == {
         one.id: place for one, place in zip(planted.errors, planted.places, strict=True)

@@ -11,9 +11,9 @@ import pytest
 from fabula.app.item_files import MOST, Selection, item_of, notices, read_all, read_items, sources_of
 from fabula.base.errors import UsageError
 from fabula.data.corpora import prompt_id
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
-from fabula.training.examples import Source
+from fabula.training.examples import ExampleSource
 from small_sets import small_sets
 
 TEXT = "The lamp was dark.\n\nThen it was lit."
@@ -26,7 +26,7 @@ def put(path: Path, text: str = TEXT) -> Path:
 
 
 def project(folder: Path, system: str = "end-to-end", story: str = TEXT) -> Path:
-    Project.create(folder, Brief("Write about a lamp.", "The Lamp"), {"system": system})
+    ProjectFolder.create(folder, Brief("Write about a lamp.", "The Lamp"), {"system": system})
     if story:
         put(folder / "story.md", story)
     return folder
@@ -224,7 +224,7 @@ def test_sets_are_named_the_same_everywhere(tmp_path: Path) -> None:
         "2 from wikiplots: CC BY-SA 3.0 (text of Wikipedia) (github.com/markriedl/WikiPlots)",
         "1 from dialogsum: CC BY-NC-SA 4.0 (github.com/cylnlp/dialogsum)",
     )
-    assert sources_of(everything)[-1] == Source("own", "texts of one's own", "not stated", 1)
+    assert sources_of(everything)[-1] == ExampleSource("own", "texts of one's own", "not stated", 1)
     assert sources_of(everything)[0].licence == "CC BY 4.0"
 
 
@@ -345,7 +345,7 @@ def test_a_project_with_conversations_alone_names_their_files(tmp_path: Path) ->
 
 def run_of(folder: Path, story: str = TEXT) -> Path:
     """The project of a run of an experiment, whose brief has no title."""
-    Project.create(folder, Brief(f"Write about the {folder.parent.name}."), {"system": "end-to-end"})
+    ProjectFolder.create(folder, Brief(f"Write about the {folder.parent.name}."), {"system": "end-to-end"})
     put(folder / "run.json", "{}")
     if story:
         put(folder / "story.md", story)
@@ -353,9 +353,9 @@ def run_of(folder: Path, story: str = TEXT) -> Path:
 
 
 def test_projects_of_other_briefs_without_titles_answer_other_prompts(tmp_path: Path) -> None:
-    Project.create(tmp_path / "a", Brief("Write about a lamp."), {})
-    Project.create(tmp_path / "b", Brief("Write about a clock."), {})
-    Project.create(tmp_path / "c", Brief("Write about a lamp."), {})
+    ProjectFolder.create(tmp_path / "a", Brief("Write about a lamp."), {})
+    ProjectFolder.create(tmp_path / "b", Brief("Write about a clock."), {})
+    ProjectFolder.create(tmp_path / "c", Brief("Write about a lamp."), {})
     lamp, clock, again = read_items([put(tmp_path / name / "story.md").parent for name in "abc"])
     assert lamp.prompt == again.prompt == prompt_id("Write about a lamp.") != clock.prompt
 

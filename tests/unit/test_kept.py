@@ -6,7 +6,7 @@ import asyncio
 import gc
 from typing import TYPE_CHECKING
 
-from fabula.base.kept import KEPT, Kept, weight
+from fabula.base.kept import KEPT, KeptAnswers, weight
 from fabula.project.sample import copy_sample
 from fabula.server.runs import feed as feed_module
 from fabula.server.runs.feed import Feed
@@ -28,7 +28,7 @@ class _Clock:
 
 
 def test_no_more_is_kept_than_its_bytes_and_what_was_asked_for_last_stays() -> None:
-    kept = Kept(100_000)
+    kept = KeptAnswers(100_000)
     for number in range(100):
         kept.keep("a", number, None, "x" * 9_000)
         assert kept.get("a", 0) is not None, "it is asked for all the time"
@@ -41,7 +41,7 @@ def test_no_more_is_kept_than_its_bytes_and_what_was_asked_for_last_stays() -> N
 
 def test_what_nobody_asks_for_goes() -> None:
     clock = _Clock()
-    kept = Kept(clock=clock)
+    kept = KeptAnswers(clock=clock)
     kept.keep("a", "x", 1, "one")
     clock.now = 50
     kept.keep("b", "x", 1, "two")

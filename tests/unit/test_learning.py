@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.learning import PairTrainer, Proposal, learn, of_project, with_known
+from fabula.app.learning import LearningProposal, PairTrainer, learn, of_project, with_known
 from fabula.app.training import Listener
 from fabula.base.errors import ProjectError, UsageError
 from fabula.models.adapters import GGUF
 from fabula.models.base import Message
-from fabula.project.learned import Place, learned_home, place_of, places, the_author
-from fabula.training.examples import Pair, read_pairs
+from fabula.project.learned import LearnedFolder, learned_home, place_of, places, the_author
+from fabula.training.examples import PreferencePair, read_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from fabula.app.training import TrainingAsked
 
 
-def pair(number: int) -> Pair:
+def pair(number: int) -> PreferencePair:
     long, short = f"She walked {number} miles and then she stopped.", f"She walked {number} miles. She stopped. Then?"
     texts = (long, short) if number % 2 else (short, long)
     source = {"project": "/books/lamp"}
-    return Pair(
+    return PreferencePair(
         f"p{number:03}", "writer", f"scene/{number // 2}", (Message("user", "Write."),), *texts, "retake", None, source
     )
 
 
-def proposal(count: int = 40, *, quick: bool = False) -> Proposal:
+def proposal(count: int = 40, *, quick: bool = False) -> LearningProposal:
     pairs = tuple(map(pair, range(count)))
-    return Proposal("Ann", "embedded:smollm2", "b179c9523d0e", pairs, (), {"rank": 16}, quick)
+    return LearningProposal("Ann", "embedded:smollm2", "b179c9523d0e", pairs, (), {"rank": 16}, quick)
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Fake:
         out.mkdir(parents=True)
         (out / GGUF).write_text(f"{len(self.seen[-1])} pairs\n")
 
-    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+    def margins(self, adapter: Path, pairs: Sequence[PreferencePair]) -> dict[str, tuple[float, float]]:
         assert (adapter / GGUF).is_file()
         assert not self.seen[-1] & {one.id for one in pairs}, "a held-out pair was learned from"
         right = 1.0 if self.right else -1.0
@@ -65,15 +65,15 @@ class Fake:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path / "learned" / "ann")
+def place(tmp_path: Path) -> LearnedFolder:
+    return LearnedFolder(tmp_path / "learned" / "ann")
 
 
 def quiet(_: str) -> None:
     """Nobody listens."""
 
 
-def test_every_pair_is_held_out_once_and_the_adapter_in_use_is_of_all(place: Place) -> None:
+def test_every_pair_is_held_out_once_and_the_adapter_in_use_is_of_all(place: LearnedFolder) -> None:
     trainer, wanted = Fake(), proposal()
     learned = learn(wanted, place, trainer, "2026-11-12", quiet)
     assert len(trainer.trained) == wanted.trainings == 6
@@ -90,7 +90,7 @@ def test_every_pair_is_held_out_once_and_the_adapter_in_use_is_of_all(place: Pla
     assert "<svg" in place.page.read_text()
 
 
-def test_what_is_no_better_is_not_used_unless_one_wants_it(place: Place) -> None:
+def test_what_is_no_better_is_not_used_unless_one_wants_it(place: LearnedFolder) -> None:
     learned = learn(proposal(), place, Fake(right=False), "2026-11-12", quiet)
     assert not learned.in_use
     assert place.report.read_text().startswith("Not better. It is not above the model as it was")
@@ -100,7 +100,7 @@ def test_what_is_no_better_is_not_used_unless_one_wants_it(place: Place) -> None
     assert not trainer.trained, "nothing has changed, so nothing is trained"
 
 
-def test_what_was_learned_and_is_gone_is_learned_again(place: Place) -> None:
+def test_what_was_learned_and_is_gone_is_learned_again(place: LearnedFolder) -> None:
     learned = learn(proposal(), place, Fake(), "2026-11-12", quiet)
     shutil.rmtree(place.folder / "adapters")
     assert not place.has(learned)
@@ -109,14 +109,14 @@ def test_what_was_learned_and_is_gone_is_learned_again(place: Place) -> None:
     assert len(again.trained) == 6
 
 
-def test_known_pairs_that_are_damaged_can_be_forgotten(place: Place) -> None:
+def test_known_pairs_that_are_damaged_can_be_forgotten(place: LearnedFolder) -> None:
     learn(proposal(), place, Fake(), "2026-11-12", quiet)
     (place.data / "train.jsonl").write_text('{"id": ')
     with pytest.raises(UsageError, match=r"Or `fabula learn --forget` removes all that was learned"):
         with_known(place, [], [])
 
 
-def test_quick_puts_one_part_aside_and_uses_the_adapter_that_has_not_seen_it(place: Place) -> None:
+def test_quick_puts_one_part_aside_and_uses_the_adapter_that_has_not_seen_it(place: LearnedFolder) -> None:
     trainer = Fake()
     learned = learn(proposal(80, quick=True), place, trainer, "2026-11-12", quiet)
     assert len(trainer.trained) == 1
@@ -125,14 +125,14 @@ def test_quick_puts_one_part_aside_and_uses_the_adapter_that_has_not_seen_it(pla
     assert (place.adapter(learned.adapter) / GGUF).is_file()
 
 
-def test_a_held_out_pair_that_the_model_cannot_read_is_not_counted(place: Place) -> None:
+def test_a_held_out_pair_that_the_model_cannot_read_is_not_counted(place: LearnedFolder) -> None:
     learned = learn(proposal(), place, Fake(too_long=True), "2026-11-12", quiet)
     assert learned.found["n"] == 35
     assert "5 pairs were too long for the model to read" in place.report.read_text()
 
 
 @pytest.mark.parametrize("stop", range(1, 7))
-def test_a_learning_that_was_stopped_goes_on(place: Place, stop: int) -> None:
+def test_a_learning_that_was_stopped_goes_on(place: LearnedFolder, stop: int) -> None:
     trainer = Fake(stop_before=stop)
     with pytest.raises(KeyboardInterrupt):
         learn(proposal(), place, trainer, "2026-11-12", quiet)
@@ -141,7 +141,7 @@ def test_a_learning_that_was_stopped_goes_on(place: Place, stop: int) -> None:
     assert len(trainer.trained) == 6
 
 
-def test_the_adapter_before_stays_in_use_until_the_new_one_is_whole(place: Place) -> None:
+def test_the_adapter_before_stays_in_use_until_the_new_one_is_whole(place: LearnedFolder) -> None:
     first = learn(proposal(40), place, Fake(), "2026-11-12", quiet)
     with pytest.raises(KeyboardInterrupt):
         learn(proposal(50), place, Fake(stop_before=3), "2026-11-20", quiet)
@@ -152,7 +152,7 @@ def test_the_adapter_before_stays_in_use_until_the_new_one_is_whole(place: Place
     assert (place.adapter(first.adapter) / GGUF).is_file(), "projects keep the adapter that they were begun with"
 
 
-def test_other_pairs_than_those_it_was_begun_with_begin_anew(place: Place) -> None:
+def test_other_pairs_than_those_it_was_begun_with_begin_anew(place: LearnedFolder) -> None:
     with pytest.raises(KeyboardInterrupt):
         learn(proposal(40), place, Fake(stop_before=4), "2026-11-12", quiet)
     trainer = Fake()
@@ -171,7 +171,7 @@ def test_other_pairs_than_those_it_was_begun_with_begin_anew(place: Place) -> No
     ],
 )
 def test_too_little_says_how_much_there_is_and_how_to_get_more(
-    place: Place, pairs: tuple[Pair, ...], said: str
+    place: LearnedFolder, pairs: tuple[PreferencePair, ...], said: str
 ) -> None:
     with pytest.raises(UsageError, match=said) as problem:
         learn(replace(proposal(), pairs=pairs), place, Fake(), "2026-11-12", quiet)
@@ -185,13 +185,13 @@ def test_what_the_held_out_pairs_could_show_is_said_before() -> None:
     assert "can show nothing" in few.could_show
 
 
-def test_nobody_else_can_read_what_was_learned(place: Place) -> None:
+def test_nobody_else_can_read_what_was_learned(place: LearnedFolder) -> None:
     learn(proposal(), place, Fake(), "2026-11-12", quiet)
     assert place.folder.stat().st_mode & 0o777 == 0o700
     assert place.data.stat().st_mode & 0o777 == 0o700
 
 
-def test_forgetting_leaves_nothing(place: Place) -> None:
+def test_forgetting_leaves_nothing(place: LearnedFolder) -> None:
     learn(proposal(), place, Fake(), "2026-11-12", quiet)
     assert place.size > 1000
     place.forget()
@@ -199,12 +199,12 @@ def test_forgetting_leaves_nothing(place: Place) -> None:
     assert place.read() is None
 
 
-def test_what_is_being_learned_from_is_not_forgotten(place: Place) -> None:
+def test_what_is_being_learned_from_is_not_forgotten(place: LearnedFolder) -> None:
     with place.hold(), pytest.raises(ProjectError, match="What is learned from ann is in use by process"):
         place.forget()
 
 
-def test_a_link_is_forgotten_and_what_it_leads_to_is_not(place: Place, tmp_path: Path) -> None:
+def test_a_link_is_forgotten_and_what_it_leads_to_is_not(place: LearnedFolder, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "book.md").write_text("mine")
@@ -216,21 +216,21 @@ def test_a_link_is_forgotten_and_what_it_leads_to_is_not(place: Place, tmp_path:
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "no", '{"version": 1, "agents": 3}', '{"agents": [], "more": 1}'])
-def test_a_damaged_record_says_what_to_do(place: Place, text: str) -> None:
+def test_a_damaged_record_says_what_to_do(place: LearnedFolder, text: str) -> None:
     place.make()
     (place.folder / "learned.json").write_text(text)
     with pytest.raises(UsageError, match="fabula learn --forget"):
         place.read()
 
 
-def test_a_newer_record_is_refused(place: Place) -> None:
+def test_a_newer_record_is_refused(place: LearnedFolder) -> None:
     place.make()
     (place.folder / "learned.json").write_text(json.dumps({"version": 9, "agents": []}))
     with pytest.raises(UsageError, match="Update fabula"):
         place.read()
 
 
-def test_pairs_of_other_projects_are_kept_and_those_of_these_read_anew(place: Place, tmp_path: Path) -> None:
+def test_pairs_of_other_projects_are_kept_and_those_of_these_read_anew(place: LearnedFolder, tmp_path: Path) -> None:
     lamp, sea = tmp_path / "lamp", tmp_path / "sea"
     known = tuple(of_project(lamp, pair(n)) for n in range(20)) + tuple(of_project(sea, pair(n)) for n in range(50, 70))
     learn(replace(proposal(), pairs=known), place, Fake(), "2026-11-12", quiet)
@@ -241,7 +241,7 @@ def test_pairs_of_other_projects_are_kept_and_those_of_these_read_anew(place: Pl
     assert not twice
 
 
-def test_a_project_that_was_renamed_or_copied_gives_its_pairs_once(place: Place, tmp_path: Path) -> None:
+def test_a_project_that_was_renamed_or_copied_gives_its_pairs_once(place: LearnedFolder, tmp_path: Path) -> None:
     lamp, renamed, copy = tmp_path / "lamp", tmp_path / "renamed", tmp_path / "copy"
     known = tuple(of_project(lamp, pair(n)) for n in range(20))
     learn(replace(proposal(), pairs=known), place, Fake(), "2026-11-12", quiet)
@@ -285,7 +285,7 @@ def test_projects_of_several_authors_are_not_mixed_unasked() -> None:
         the_author(["Ann", "Bo"])
 
 
-def test_the_report_names_all_ways_of_ranking(place: Place) -> None:
+def test_the_report_names_all_ways_of_ranking(place: LearnedFolder) -> None:
     learn(proposal(), place, Fake(), "2026-11-12", quiet)
     text = place.report.read_text()
     for name in ("the tuned model", "the model as it was", "“longer”", "“shorter”", "“later”"):

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from fabula.server.runs import children
-from fabula.server.runs.record import Run
+from fabula.server.runs.record import RunRecord
 
 # `msvcrt.locking` as Windows documents it, from Linux's locks that belong to an open file: a byte is locked at the
 # place of the file pointer, and PermissionError says that somebody else has it.
@@ -112,6 +112,6 @@ def test_a_run_is_stopped_with_what_windows_has(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(children, "_is_locked", lambda _: True)
     assert children._exists(4)
     assert sent == []
-    run = Run(id="20260101-000000-abcdef", verb="write", pid=4)
-    children._interrupt(children.Child(("folder", run.id), run), Path("log"))
+    run = RunRecord(id="20260101-000000-abcdef", verb="write", pid=4)
+    children._interrupt(children.RunProcess(("folder", run.id), run), Path("log"))
     assert sent == [(4, 1)]

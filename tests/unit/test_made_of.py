@@ -9,7 +9,7 @@ import pytest
 
 from fabula.engine.journal import Journal
 from fabula.engine.lines import apart, digest, side_by_side
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext, has_author_text, retaken, was_made
 from fabula.models.scripted import ScriptedModel
@@ -38,7 +38,7 @@ class Work:
 
     def __init__(self, journal: Journal, mode: Mode = "live", inputs: str = "all that goes in") -> None:
         model = ScriptedModel(lambda request: f"What was asked at {request.path}.")
-        self.context = RunContext(journal, Prompts(Path()), Cast.of(model), mode=mode, inputs=inputs)
+        self.context = RunContext(journal, SystemPrompts(Path()), Cast.of(model), mode=mode, inputs=inputs)
         self.run, self.made = Run(self.context), list[str]()
 
     async def keep(self, name: str, reads: Sequence[str] | None = None) -> str:

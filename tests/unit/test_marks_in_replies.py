@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Sampling
@@ -29,7 +29,7 @@ def journal() -> Iterator[Journal]:
 
 def run_with(reply: str, journal: Journal, folder: Path) -> Run:
     (folder / "say.jinja").write_text("{% block user %}Say something.{% endblock %}", encoding="utf-8")
-    return Run(RunContext(journal, Prompts(folder), Cast.of(ScriptedModel({"poet": reply}))))
+    return Run(RunContext(journal, SystemPrompts(folder), Cast.of(ScriptedModel({"poet": reply}))))
 
 
 @pytest.mark.parametrize("mark", ["<!-- scene: x -->", "<!--scene: x-->", "* * *\n<!-- scene: x y -->"])

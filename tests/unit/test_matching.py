@@ -5,10 +5,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from fabula.craft.matching import Finding, assign, likeness, match_findings, parse_finding
+from fabula.craft.matching import ErrorFinding, assign, likeness, match_findings, parse_finding
 from fabula.stats.classification import Confusion
 
-LIMP = Finding(1, 6, "Marcus limps on his right leg", "Marcus says the injury is in his left leg")
+LIMP = ErrorFinding(1, 6, "Marcus limps on his right leg", "Marcus says the injury is in his left leg")
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ LIMP = Finding(1, 6, "Marcus limps on his right leg", "Marcus says the injury is
     ],
 )
 def test_a_finding_is_read_leniently(text: str) -> None:
-    assert parse_finding(text) == Finding(1, 7, "the mug is blue", "the mug is red")
+    assert parse_finding(text) == ErrorFinding(1, 7, "the mug is blue", "the mug is red")
 
 
 def test_commas_within_and_the_order_of_scenes_are_kept() -> None:
     text = "In scene 8, Diana, tired, calls Act Four, yet in scene 3, Oscar says three acts, no more happens"
-    assert parse_finding(text) == Finding(8, 3, "Diana, tired, calls Act Four", "Oscar says three acts, no more")
+    assert parse_finding(text) == ErrorFinding(8, 3, "Diana, tired, calls Act Four", "Oscar says three acts, no more")
     assert parse_finding(str(LIMP)) == LIMP
 
 
@@ -37,14 +37,18 @@ def test_other_texts_are_no_findings(text: str) -> None:
 
 
 def test_likeness_is_half_of_the_facts_and_half_of_the_events() -> None:
-    same_fact = Finding(1, 6, "the right leg of Marcus, limping", "a storm broke")
+    same_fact = ErrorFinding(1, 6, "the right leg of Marcus, limping", "a storm broke")
     assert likeness(LIMP, LIMP) == 1.0
     assert likeness(LIMP, same_fact) == 0.5
-    assert likeness(LIMP, Finding(1, 6, "", "the")) == 0.0
+    assert likeness(LIMP, ErrorFinding(1, 6, "", "the")) == 0.0
 
 
 def test_matching_wants_the_same_later_scene_and_a_near_earlier_one() -> None:
-    moved = [Finding(2, 6, LIMP.fact, LIMP.event), Finding(3, 6, LIMP.fact, LIMP.event), Finding(1, 7, LIMP.fact, "x")]
+    moved = [
+        ErrorFinding(2, 6, LIMP.fact, LIMP.event),
+        ErrorFinding(3, 6, LIMP.fact, LIMP.event),
+        ErrorFinding(1, 7, LIMP.fact, "x"),
+    ]
     matching = match_findings(moved, [LIMP])
     assert [(i, j) for i, j, _ in matching.pairs] == [(0, 0)]
     assert matching.unmatched == (1, 2)

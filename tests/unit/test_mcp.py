@@ -15,7 +15,7 @@ from mcp_types import CreateMessageResult, ErrorData, TextContent
 from commandline import BRIEF, REPLIES
 from fabula.app.checking import OUT, dismiss, stored_check
 from fabula.cli.terminal import Terminal
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.server.mcp_server import server
 from fabula.server.mcp_tools import Projects
 from fabula.story import Brief
@@ -80,7 +80,7 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 @pytest.fixture
 def lamp(tmp_path: Path) -> Path:
     """A folder with one project, whose model is the client's."""
-    Project.create(tmp_path / "lamp", Brief.parse(BRIEF), SETTINGS)
+    ProjectFolder.create(tmp_path / "lamp", Brief.parse(BRIEF), SETTINGS)
     return tmp_path
 
 
@@ -140,7 +140,7 @@ def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path,
 def test_a_finding_that_the_author_dismissed_is_not_found_again(tmp_path: Path) -> None:
     script = ROOT / "src/fabula/evaluators/atlas/script.toml"
     story = next(text for text in script.read_text(encoding="utf-8").split('"""') if "Mara Voss climbed" in text)
-    project = Project.create(tmp_path / "lamp", Brief.parse(BRIEF), {"model": f"scripted:{script}"})
+    project = ProjectFolder.create(tmp_path / "lamp", Brief.parse(BRIEF), {"model": f"scripted:{script}"})
     (project.folder / "story.md").write_text(story, encoding="utf-8")
 
     door = projects(tmp_path).opened("lamp")
@@ -236,7 +236,7 @@ def test_a_write_is_cancelled_and_gone_on_with(lamp: Path) -> None:
 def test_no_name_leads_out_of_the_folder(lamp: Path, name: str) -> None:
     (lamp / "root").mkdir()
     (lamp / "lamp").rename(lamp / "root" / "lamp")
-    Project.create(lamp / "secret", Brief.parse(BRIEF), {})
+    ProjectFolder.create(lamp / "secret", Brief.parse(BRIEF), {})
     (lamp / "root" / "link").symlink_to(lamp / "secret")
 
     async def work() -> None:
@@ -257,8 +257,8 @@ def test_a_link_shows_nobody_elses_files_and_one_bad_project_hides_no_other(lamp
     (lamp / "secret").mkdir()
     (lamp / "secret/findings-story.md").write_text("My diary.")
     (lamp / "lamp/evaluation").symlink_to(lamp / "secret")
-    Project.create(lamp / "tale", Brief.parse(BRIEF), SETTINGS)
-    Project.create(lamp / "torn", Brief.parse(BRIEF), SETTINGS)
+    ProjectFolder.create(lamp / "tale", Brief.parse(BRIEF), SETTINGS)
+    ProjectFolder.create(lamp / "torn", Brief.parse(BRIEF), SETTINGS)
     (lamp / "torn/fabula.toml").write_text("[[[")
 
     async def work() -> None:

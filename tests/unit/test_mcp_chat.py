@@ -13,7 +13,7 @@ from mcp_types import CreateMessageResult, TextContent
 import fabula
 from commandline import BRIEF
 from fabula.app.checking import OUT
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
 from fabula.server.mcp_server import server
 from fabula.server.mcp_tools import Projects
@@ -73,7 +73,7 @@ def failed(result: Any) -> str:  # noqa: ANN401 - the SDK's
 @pytest.fixture
 def lamp(tmp_path: Path) -> Path:
     """A folder with one project, whose model is the client's, and in which one talks without a plan."""
-    Project.create(tmp_path / "lamp", Brief.parse(NARRATIVE), {"model": "client", "system": "vanilla"})
+    ProjectFolder.create(tmp_path / "lamp", Brief.parse(NARRATIVE), {"model": "client", "system": "vanilla"})
     return tmp_path
 
 
@@ -174,7 +174,7 @@ def test_a_finding_is_read_and_dismissed_and_what_it_costs_is_said_before(tmp_pa
 
 def test_a_finished_story_is_not_written_again_by_the_clients_model_unasked(tmp_path: Path) -> None:
     given = {"model": "client", "system": "end-to-end", "preset": "faithful"}
-    Project.create(tmp_path / "lamp", Brief.parse(BRIEF), given)
+    ProjectFolder.create(tmp_path / "lamp", Brief.parse(BRIEF), given)
     fabula.write(tmp_path / "lamp", model=Teller())
     talker = Talker()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fabula.stats.correlation import COEFFICIENTS, by_row, levelled
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import meta
-from fabula.stats.meta_pairs import Pairs
+from fabula.stats.meta_pairs import ComparedPairs
 from fabula.stats.meta_stories import Stories
 from fabula.stats.verdicts import Verdict, by_rater, preferences_of, scores_of
 
@@ -215,7 +215,7 @@ def test_nothing_in_common_is_an_error() -> None:
 def test_pairs_that_one_side_did_not_compare_are_left_to_the_stories() -> None:
     human = [Verdict("a", ("x/p", "y/p"), 1.0, ("x", "y"), "p"), Verdict("a", ("x/q", "y/q"), 0.0, ("x", "y"), "q")]
     judge = [Verdict("m", ("y/p", "x/p"), 0.0, ("y", "x"), "p"), Verdict("m", ("x/q", "z/q"), 1.0, ("x", "z"), "q")]
-    pairs = Pairs.of(judge, human)
+    pairs = ComparedPairs.of(judge, human)
     assert pairs.pairs == (("x/p", "y/p"),)
     assert pairs.credit(pairs.judge).tolist() == [1.0]
     assert pairs.shown_first.tolist() == [0.0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from fabula.app.findings import Finding, Place, ProjectFindings
+from fabula.app.findings import Finding, FindingPlace, ProjectFindings
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate
 from fabula.story import Story
@@ -51,7 +51,7 @@ def test_a_report_is_a_table_of_numbers_with_their_intervals() -> None:
 
 
 def test_findings_show_both_passages_of_those_that_are_left() -> None:
-    places = [Place(side, 1, 1, f"{side} {EVIL}", "", "", "", "") for side in ("x", "y")]
+    places = [FindingPlace(side, 1, 1, f"{side} {EVIL}", "", "", "", "") for side in ("x", "y")]
     one = Finding("a", "Two colours", "colour", "", EVIL, "", stale=False, places=(places[0], places[1]))
     other = Finding("b", "Gone", "colour", "", "", "He had two.", stale=False, places=(places[0], places[1]))
     seen = Seen(ProjectFindings(checked=True, findings=(one, other))._repr_html_())

@@ -18,9 +18,9 @@ from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.craft.conversation import Parties
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
-from fabula.story.cards import Card
+from fabula.story.cards import CharacterCard
 from fabula.story.personas import Persona, Personas, write_personas
 from fabula.story.world import Fact, Moment, WorldState
 
@@ -91,16 +91,16 @@ def reader(names: list[str]) -> ScriptedModel:
     return ScriptedModel(lambda _: json.dumps({"people": names}), name="reader")
 
 
-def a_project(folder: Path, source: str, text: str, people: list[str]) -> Project:
+def a_project(folder: Path, source: str, text: str, people: list[str]) -> ProjectFolder:
     """A project whose story is `text`, and whose people stand where `source` says."""
-    project = Project.create(folder, Brief(text), {"system": "vanilla", "model": "scripted:none"})
+    project = ProjectFolder.create(folder, Brief(text), {"system": "vanilla", "model": "scripted:none"})
     if source == "plan":
         project.write_given("plan/personas.yaml", write_personas(Personas("", tuple(map(Persona, people)))))
     elif source == "cards":
         (project.folder / "cards").mkdir()
         for number, name in enumerate(people):
             data = {"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": name, "description": "-"}}
-            (project.folder / "cards" / f"{number}.json").write_bytes(Card(data).as_json())
+            (project.folder / "cards" / f"{number}.json").write_bytes(CharacterCard(data).as_json())
     elif source == "world":
         (project.folder / ".fabula").mkdir(exist_ok=True)
         with WorldState(project.folder / WORLD_FILE) as world:

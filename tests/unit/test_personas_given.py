@@ -12,7 +12,7 @@ from fabula.craft.personas import characters_of, given_personas, labelled
 from fabula.craft.planning import PlanOptions, plan_for
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run
 from fabula.models.base import Capabilities, Request
@@ -59,7 +59,7 @@ def planner(request: Request) -> str:
 
 
 def run_with(journal: Journal, model: ScriptedModel) -> Run:
-    return Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model), aids="off"))
+    return Run(RunContext(journal, SystemPrompts(PROMPTS), Cast.of(model), aids="off"))
 
 
 async def test_a_plan_is_made_for_the_authors_people_goal_setting_and_world_and_asks_nobody_for_them() -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.plan_cards import Part, PlanCards, plan_cards
+from fabula.app.plan_cards import PlanCards, PlanPart, plan_cards
 from fabula.base.errors import UsageError
 from fabula.story.plan_file import parse_plan, unchecked_plan, write_plan
 
@@ -42,7 +42,7 @@ LISTED = (
 )
 
 
-def of_plan(text: str = PLAN, parts: tuple[Part, ...] = ()) -> PlanCards:
+def of_plan(text: str = PLAN, parts: tuple[PlanPart, ...] = ()) -> PlanCards:
     return plan_cards({"plan": text}, parts)
 
 
@@ -51,7 +51,7 @@ def titles(text: str) -> list[str]:
 
 
 def test_a_plan_of_scenes_gives_a_card_each_with_what_is_written_of_it() -> None:
-    found = of_plan(parts=(Part("the-wreck", 320, ("stale",)),))
+    found = of_plan(parts=(PlanPart("the-wreck", 320, ("stale",)),))
     assert (found.form, found.name, found.movable) == ("scenes", "plan", True)
     assert [card.title for card in found.cards] == ["The letter", "The wreck", "The night"]
     letter, wreck, night = found.cards
@@ -163,7 +163,7 @@ def test_plans_in_other_styles_are_written_anew_where_they_cannot_be_kept() -> N
 
 
 def test_chapters_are_moved_with_their_text_and_numbered_anew() -> None:
-    found = plan_cards({"chapters": CHAPTERS, "conflict": "..."}, (Part("chapter-2", 900),))
+    found = plan_cards({"chapters": CHAPTERS, "conflict": "..."}, (PlanPart("chapter-2", 900),))
     assert (found.form, [card.title for card in found.cards]) == ("chapters", ["Lamps", "Storm"])
     assert [card.part.words for card in found.cards] == [0, 900]
     assert found.moved(2, 1) == (
@@ -176,7 +176,7 @@ def test_chapters_are_moved_with_their_text_and_numbered_anew() -> None:
 
 def test_the_name_of_a_chapters_text_moves_with_it_and_is_not_shown() -> None:
     text = "## 1. One (about 9 words) {#the-letter}\n\n## 2. Two {#two}\n\n## New\nThey row."
-    found = plan_cards({"chapters": text}, (Part("chapter-1", 7), Part("the-letter", 9), Part("two", 8)))
+    found = plan_cards({"chapters": text}, (PlanPart("chapter-1", 7), PlanPart("the-letter", 9), PlanPart("two", 8)))
     assert [(card.title, card.part.words) for card in found.cards] == [("One", 9), ("Two", 8), ("New", 0)]
     assert found.moved(2, 1).startswith("## 1. Two {#two}\n\n## 2. One (about 9 words) {#the-letter}")
 
@@ -191,7 +191,7 @@ def test_a_list_of_scenes_is_moved_by_its_blocks() -> None:
 
 def test_where_nothing_can_be_moved_the_cards_are_the_storys_parts_and_it_says_why() -> None:
     plot = "Told: I\n\n## Rising Action (about 180 words)\n- They meet.\n"
-    parts = (Part("exposition", 100), Part("rising-action", 200))
+    parts = (PlanPart("exposition", 100), PlanPart("rising-action", 200))
     room = plan_cards({"plot": plot, "conflict": "A lamp."}, parts)
     assert (room.form, room.movable) == ("parts", False)
     assert [(card.title, " ".join(card.outline)) for card in room.cards] == [

@@ -18,7 +18,7 @@ from fabula.craft.planning.replies import SceneTold, TellingReply
 from fabula.engine.context import RunContext
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run
 from fabula.models.base import Capabilities
@@ -63,7 +63,7 @@ async def planned(
             notes.append(event.text)
 
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model), listeners=[listen]))
+        run = Run(RunContext(journal, SystemPrompts(PROMPTS), Cast.of(model), listeners=[listen]))
         options = PlanOptions(scenes=scenes)
         plan = await plan_for(run, Brief.parse(recorded["brief"]), options)
     return plan, model, notes
@@ -132,7 +132,9 @@ async def test_a_story_told_backwards_is_read_with_its_order_of_time_and_the_age
         lambda request: json.dumps(recorded["replies"][request.path]), capabilities=Capabilities(schema=True)
     )
     with Journal() as journal:
-        plan = await plan_from_story(Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model))), recorded["story"])
+        plan = await plan_from_story(
+            Run(RunContext(journal, SystemPrompts(PROMPTS), Cast.of(model))), recorded["story"]
+        )
     assert len(model.asked) == 3 + 4 + 1, "it took 3, 2 for each scene, and 2"
     assert plan.chronology() == ("The first tree", "The wedding", "The well", "The auction")
     assert plan.position("The first tree") == "scene 4 of 4 in the order of telling; it happens first in time"

@@ -11,7 +11,7 @@ from fabula.craft import PROMPTS
 from fabula.craft.planning import PlanOptions, make_plan, plan_from_story
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run
 from fabula.models.known import installed, models_home
@@ -47,7 +47,7 @@ async def run() -> AsyncIterator[Run]:
     model = open_model("embedded:smollm2", ModelTable(threads=1, slots=1, context=4096), world)
     with Journal() as journal:
         yield Run(
-            RunContext(journal, Prompts(PROMPTS), Cast(Assignment(model, base=base_sampling("embedded:smollm2"))))
+            RunContext(journal, SystemPrompts(PROMPTS), Cast(Assignment(model, base=base_sampling("embedded:smollm2"))))
         )
     await model.close()
 

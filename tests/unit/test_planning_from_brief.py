@@ -11,11 +11,11 @@ from fabula.base.errors import ModelError, PlanError, ReplyError, UsageError
 from fabula.craft import PROMPTS
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.planning.from_brief import arc_of
-from fabula.craft.planning.replies import CastReply, SceneReply, Sheet, scene_type
+from fabula.craft.planning.replies import CastReply, CharacterReply, SceneReply, scene_type
 from fabula.craft.planning.shared import CastList, events_in, free_name, without_repeats
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies import schema_of
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run
@@ -94,7 +94,7 @@ def planner(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a tex
 
 
 def run_with(model: ScriptedModel, journal: Journal, **context: Any) -> Run:  # noqa: ANN401 - fields of RunContext
-    return Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model), **context))
+    return Run(RunContext(journal, SystemPrompts(PROMPTS), Cast.of(model), **context))
 
 
 async def made(
@@ -448,8 +448,14 @@ def test_names_are_told_apart_as_file_names_are() -> None:
 
 def test_people_are_known_by_parts_of_their_names() -> None:
     people = CastList()
-    people.add([Sheet(name="Odile Brandt", role="inspector"), Sheet(name="Old Man"), Sheet(name="Young Man")])
-    people.add([Sheet(name="Odile", role="other", goal="the truth")])
+    people.add(
+        [
+            CharacterReply(name="Odile Brandt", role="inspector"),
+            CharacterReply(name="Old Man"),
+            CharacterReply(name="Young Man"),
+        ]
+    )
+    people.add([CharacterReply(name="Odile", role="other", goal="the truth")])
     assert people.names == ("Odile Brandt", "Old Man", "Young Man")
     assert people.characters[0].role == "inspector"
     assert people.characters[0].goal == "the truth"
@@ -457,13 +463,13 @@ def test_people_are_known_by_parts_of_their_names() -> None:
 
 def test_a_family_listed_in_one_reply_stays_a_family() -> None:
     people, names = CastList(), ("Elizabeth Bennet", "Mr. Bennet", "Mrs. Bennet", "Mary", "Mary Ann")
-    people.add([Sheet(name=name) for name in names])
+    people.add([CharacterReply(name=name) for name in names])
     assert people.names == names
-    people.add([Sheet(name="Mr. Bennet", goal="peace"), Sheet(name="Elizabeth", goal="to laugh")])
+    people.add([CharacterReply(name="Mr. Bennet", goal="peace"), CharacterReply(name="Elizabeth", goal="to laugh")])
     assert people.names == names
     assert [people.characters[place].goal for place in (0, 1)] == ["to laugh", "peace"]
     small = CastList()
-    small.add([Sheet(name="Mara Quist"), Sheet(name="Mara")], small=True)
+    small.add([CharacterReply(name="Mara Quist"), CharacterReply(name="Mara")], small=True)
     assert small.names == ("Mara Quist",), "small models list one person twice"
 
 

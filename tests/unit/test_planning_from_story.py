@@ -17,7 +17,7 @@ from fabula.craft.planning import plan_from_story
 from fabula.craft.planning.from_story import importance, partition, read_story
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.room import USUAL_WINDOW
 from fabula.engine.run import Run
@@ -95,7 +95,7 @@ async def read(
 ) -> tuple[Plan, ScriptedModel]:
     model = ScriptedModel(reader(**changes), capabilities=ASKED)
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model), aids=aids))
+        run = Run(RunContext(journal, SystemPrompts(PROMPTS), Cast.of(model), aids=aids))
         return await plan_from_story(run, text, brief, window), model
 
 
@@ -283,8 +283,10 @@ async def test_a_killed_reading_goes_on_without_repeating_a_call(tmp_path: Path)
         with Journal(tmp_path / f"{kill_at}.db") as journal:
             dying, rest = ScriptedModel(dies, capabilities=ASKED), ScriptedModel(reader(), capabilities=ASKED)
             with pytest.raises(ModelError, match="killed here"):
-                await plan_from_story(Run(RunContext(journal, Prompts(PROMPTS), Cast.of(dying))), text, BRIEF, window)
-            run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(rest)))
+                await plan_from_story(
+                    Run(RunContext(journal, SystemPrompts(PROMPTS), Cast.of(dying))), text, BRIEF, window
+                )
+            run = Run(RunContext(journal, SystemPrompts(PROMPTS), Cast.of(rest)))
             assert await plan_from_story(run, text, BRIEF, window) == whole
             assert len(asked) + len(rest.asked) == len(model.asked)
 
@@ -311,7 +313,7 @@ async def test_windows_too_small_to_read_in_are_refused() -> None:
 async def test_windows_fit_the_planners_context(context: int | None, aids: Aids, windows: int) -> None:
     model = ScriptedModel(reader(), capabilities=Capabilities(schema=True, context=context))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model), aids=aids))
+        run = Run(RunContext(journal, SystemPrompts(PROMPTS), Cast.of(model), aids=aids))
         await plan_from_story(run, story_of(30))
     assert sum("/read_cast" in request.path for request in model.asked) == windows
 

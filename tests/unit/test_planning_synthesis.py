@@ -12,7 +12,7 @@ from fabula.craft import PROMPTS
 from fabula.craft.planning import synthesised_plan
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run
 from fabula.models.base import Capabilities
@@ -50,7 +50,7 @@ async def made(context: int | None = None, text: str = STORY, **changes: Any) ->
 
     model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=context))
     with Journal() as journal:
-        plan = await synthesised_plan(Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model))), text, BRIEF)
+        plan = await synthesised_plan(Run(RunContext(journal, SystemPrompts(PROMPTS), Cast.of(model))), text, BRIEF)
     return plan, model.asked
 
 

@@ -7,16 +7,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fabula.models.base import Message
-from fabula.training.examples import Pair
+from fabula.training.examples import PreferencePair
 from fabula.training.pairs import LESSONS, Lesson, changed_share, is_near, named, same_words, taught_by, without
 
 ASKED = (Message("user", "Write."),)
 
 
-def pair(number: int, chosen: int, rejected: int, kind: str = "retake", *, first: bool | None = None) -> Pair:
+def pair(number: int, chosen: int, rejected: int, kind: str = "retake", *, first: bool | None = None) -> PreferencePair:
     """A pair of texts of so many words, with none in common."""
     texts = " ".join(f"a{n}" for n in range(chosen)), " ".join(f"b{n}" for n in range(rejected))
-    return Pair(f"p{number}", "writer", f"g{number}", ASKED, *texts, kind, first)
+    return PreferencePair(f"p{number}", "writer", f"g{number}", ASKED, *texts, kind, first)
 
 
 def test_the_share_of_each_trivial_rule_and_what_pairs_teach_by_it() -> None:
@@ -31,7 +31,7 @@ def test_the_share_of_each_trivial_rule_and_what_pairs_teach_by_it() -> None:
 
 
 def test_dialogue_is_a_rule_too() -> None:
-    said = Pair("p", "writer", "g", ASKED, '"I shall go," she said.', "She went away at once.", "edit")
+    said = PreferencePair("p", "writer", "g", ASKED, '"I shall go," she said.', "She went away at once.", "edit")
     assert getattr(taught_by([said]).rules["more dialogue"], "value", None) == 1.0
 
 
@@ -56,7 +56,7 @@ def test_length_is_balanced_and_what_differs_most_goes_first() -> None:
 
 def test_texts_that_hardly_differ() -> None:
     text = " ".join(f"w{n}" for n in range(300))
-    near = Pair("p", "writer", "g", ASKED, text.replace("w7 ", "x7 "), text, "edit")
+    near = PreferencePair("p", "writer", "g", ASKED, text.replace("w7 ", "x7 "), text, "edit")
     assert is_near(near)
     assert not is_near(pair(1, 10, 10))
     assert without([near], ["near"]) == ([], {"p": "near"})

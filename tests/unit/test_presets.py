@@ -11,7 +11,7 @@ from fabula.app.prompts_shown import prompts_of, prompts_on
 from fabula.base.errors import ConfigError
 from fabula.engine.journal import Journal
 from fabula.engine.methods import of_presets
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import evaluators
@@ -110,7 +110,7 @@ async def test_a_preset_is_a_program_with_its_prompts(
 ) -> None:
     system, model = find(str(folder)), ScriptedModel({"writer": ["a"] * 4})
     with Journal() as journal:
-        context = RunContext(journal, Prompts(system.prompt_folders(preset)), Cast.of(model))
+        context = RunContext(journal, SystemPrompts(system.prompt_folders(preset)), Cast.of(model))
         story = await system.write(Brief.parse("A lamp."), Run(context), system.config(preset))
     assert [request.messages[-1].content for request in model.asked] == asked
     assert len(story.scenes) == parts

@@ -17,7 +17,7 @@ from fabula.base.errors import BriefError, ConfigError, ProjectError, UnknownNam
 from fabula.cli.main import main
 from fabula.engine.events import Kept
 from fabula.models.base import Message, Reply, Request
-from fabula.project.folder import MAX_FILE, STORY, Change, Project
+from fabula.project.folder import MAX_FILE, STORY, FileChange, ProjectFolder
 from fabula.project.sample import copy_sample
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story
@@ -32,17 +32,17 @@ PARTS = ("exposition", "climax")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Project:
-    return Project.create(tmp_path / "tale", BRIEF)
+def home(tmp_path: Path) -> ProjectFolder:
+    return ProjectFolder.create(tmp_path / "tale", BRIEF)
 
 
 @pytest.fixture
-def journal(home: Project) -> Iterator[Journal]:
+def journal(home: ProjectFolder) -> Iterator[Journal]:
     with home.journal as journal:
         yield journal
 
 
-def written(home: Project, journal: Journal, suffix: str = "") -> None:
+def written(home: ProjectFolder, journal: Journal, suffix: str = "") -> None:
     """A run that keeps one plan and two parts, as `write_in` would."""
     home.begin(journal)
     story = Story("The Lamp")
@@ -56,11 +56,11 @@ def written(home: Project, journal: Journal, suffix: str = "") -> None:
     home.write_story(journal, story)
 
 
-def read(home: Project, name: str) -> str:
+def read(home: ProjectFolder, name: str) -> str:
     return (home.folder / name).read_text(encoding="utf-8")
 
 
-def put(home: Project, name: str, text: str) -> None:
+def put(home: ProjectFolder, name: str, text: str) -> None:
     (home.folder / name).write_text(text, encoding="utf-8")
 
 
@@ -69,16 +69,16 @@ def put(home: Project, name: str, text: str) -> None:
 
 def test_a_new_project_has_its_brief_and_settings(tmp_path: Path) -> None:
     given = {"seed": 4, "roles": {"plot": {"temperature": 0.5, "stop": ["a", "b"]}}, "config": {"final_reading": True}}
-    home = Project.create(tmp_path / "deep" / "tale", BRIEF, given)
+    home = ProjectFolder.create(tmp_path / "deep" / "tale", BRIEF, given)
     assert home.brief == BRIEF
     assert home.settings == Settings.of(given, "here")
-    assert Project.open(home.folder).brief == BRIEF
+    assert ProjectFolder.open(home.folder).brief == BRIEF
     assert (home.folder / "plan").is_dir()
 
 
-def test_a_project_is_not_made_twice(home: Project) -> None:
+def test_a_project_is_not_made_twice(home: ProjectFolder) -> None:
     with pytest.raises(ProjectError, match=r"tale is a project already\. Use it with `fabula write .*`, or name anoth"):
-        Project.create(home.folder, BRIEF)
+        ProjectFolder.create(home.folder, BRIEF)
     assert home.brief == BRIEF
 
 
@@ -97,11 +97,11 @@ def test_a_project_whose_making_was_killed_is_finished_by_the_same_command(
 
     monkeypatch.setattr("os.replace", killed)
     with pytest.raises(KeyboardInterrupt):
-        Project.create(tmp_path, BRIEF, {"seed": 4})
+        ProjectFolder.create(tmp_path, BRIEF, {"seed": 4})
     with pytest.raises(ProjectError, match=r"has no brief\.md\. Make one with `fabula new"):
-        Project.open(tmp_path)
-    assert Project.create(tmp_path, BRIEF, {"seed": 4}).settings.seed == 4
-    assert Project.open(tmp_path).brief == BRIEF
+        ProjectFolder.open(tmp_path)
+    assert ProjectFolder.create(tmp_path, BRIEF, {"seed": 4}).settings.seed == 4
+    assert ProjectFolder.open(tmp_path).brief == BRIEF
 
 
 def test_settings_of_others_are_not_overwritten(tmp_path: Path) -> None:
@@ -109,11 +109,11 @@ def test_settings_of_others_are_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(
         ProjectError, match=r"has a fabula\.toml with other settings but no brief\.md\. Remove that file"
     ):
-        Project.create(tmp_path, BRIEF)
+        ProjectFolder.create(tmp_path, BRIEF)
     assert (tmp_path / "fabula.toml").read_text(encoding="utf-8") == "seed = 4\n"
 
 
-def test_the_record_of_a_project_is_its_owners_alone(home: Project) -> None:
+def test_the_record_of_a_project_is_its_owners_alone(home: ProjectFolder) -> None:
     with home.recorded() as journal:
         written(home, journal)
     assert (home.folder / ".fabula").stat().st_mode & 0o777 == 0o700
@@ -124,7 +124,7 @@ def test_the_record_of_a_project_is_its_owners_alone(home: Project) -> None:
 @pytest.mark.parametrize("closed", ["", ".fabula", "plan", "story.md"])
 @pytest.mark.parametrize("command", ["status", "write"])
 def test_a_folder_or_file_without_permission_is_named(
-    home: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, closed: str, command: str
+    home: ProjectFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, closed: str, command: str
 ) -> None:
     with home.recorded() as journal:
         written(home, journal)
@@ -151,22 +151,22 @@ def test_a_folder_or_file_without_permission_is_named(
 
 def test_wrong_settings_make_no_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the command line: sede"):
-        Project.create(tmp_path / "tale", BRIEF, {"sede": 1})
+        ProjectFolder.create(tmp_path / "tale", BRIEF, {"sede": 1})
     assert not (tmp_path / "tale").exists()
 
 
 def test_a_folder_without_a_brief_is_no_project(tmp_path: Path) -> None:
     with pytest.raises(ProjectError, match=r"is no fabula project: it has no brief.md\. Make one with `fabula new"):
-        Project.open(tmp_path)
+        ProjectFolder.open(tmp_path)
 
 
 def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "tale").write_text("I am a file.")
     with pytest.raises(ProjectError, match=r"Cannot make the folder .*tale: .*\. Choose another one\."):
-        Project.create(tmp_path / "tale", BRIEF)
+        ProjectFolder.create(tmp_path / "tale", BRIEF)
 
 
-def test_an_emptied_brief_is_told_so(home: Project) -> None:
+def test_an_emptied_brief_is_told_so(home: ProjectFolder) -> None:
     put(home, "brief.md", "# Only a title\n")
     with pytest.raises(BriefError, match=r"brief.md is empty"):
         _ = home.brief
@@ -184,12 +184,12 @@ SETTINGS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("given", SETTINGS)
 def test_settings_are_written_as_they_are_read(tmp_path: Path, given: dict[str, Any]) -> None:
-    home = Project.create(tmp_path / "tale", BRIEF, given)
+    home = ProjectFolder.create(tmp_path / "tale", BRIEF, given)
     assert Settings.read(home.settings_file) == Settings.of(given, "here")
     tomllib.loads(read(home, "fabula.toml"))
 
 
-def test_saved_settings_are_laid_over_those_that_stand(home: Project) -> None:
+def test_saved_settings_are_laid_over_those_that_stand(home: ProjectFolder) -> None:
     home.save_settings({"seed": 4, "sampling": {"top_p": 0.5}})
     home.save_settings({"model": "smollm2", "sampling": {"temperature": 0.7, "top_p": None}})
     settings = home.settings
@@ -203,18 +203,18 @@ def test_saved_settings_are_laid_over_those_that_stand(home: Project) -> None:
 # locking --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_held_project_names_the_holder(home: Project) -> None:
+def test_a_held_project_names_the_holder(home: ProjectFolder) -> None:
     with (
         home.lock(),
         pytest.raises(ProjectError, match=rf"is in use by process {os.getpid()}\. Wait for it to end, or stop it\."),
-        Project(home.folder).lock(),
+        ProjectFolder(home.folder).lock(),
     ):
         pass
     with home.lock():  # it was given back
         pass
 
 
-def test_a_holder_that_left_no_number_is_another_process(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_that_left_no_number_is_another_process(home: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
@@ -223,7 +223,7 @@ def test_a_holder_that_left_no_number_is_another_process(home: Project, monkeypa
         pass
 
 
-def test_a_disk_that_cannot_lock_is_named(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_cannot_lock_is_named(home: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(37, "No locks available")
 
@@ -232,7 +232,7 @@ def test_a_disk_that_cannot_lock_is_named(home: Project, monkeypatch: pytest.Mon
         home.lock().__enter__()
 
 
-def test_a_lock_that_cannot_be_made_is_named(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_cannot_be_made_is_named(home: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> int:
         raise PermissionError(13, "Permission denied")
 
@@ -244,7 +244,7 @@ def test_a_lock_that_cannot_be_made_is_named(home: Project, monkeypatch: pytest.
 # finding edits --------------------------------------------------------------------------------------------------------
 
 
-def test_what_fabula_wrote_is_no_change(home: Project, journal: Journal) -> None:
+def test_what_fabula_wrote_is_no_change(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     assert home.changes(journal) == []
     assert journal.artefacts.places() == {
@@ -255,14 +255,14 @@ def test_what_fabula_wrote_is_no_change(home: Project, journal: Journal) -> None
     assert Story.parse(read(home, STORY)).text == "Text of exposition.\n\nText of climax."
 
 
-def test_a_changed_file_is_an_edit_and_changed_blanks_are_none(home: Project, journal: Journal) -> None:
+def test_a_changed_file_is_an_edit_and_changed_blanks_are_none(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, "plan/conflict.md", "\ufeff\r\nText of conflict.  \r\n\r\n")
     put(home, "story/02-climax.md", "She waits.\r\n")
-    assert home.changes(journal) == [Change("climax", "story/02-climax.md", "She waits.")]
+    assert home.changes(journal) == [FileChange("climax", "story/02-climax.md", "She waits.")]
 
 
-def test_a_taken_over_edit_stands_and_is_in_file_and_versions(home: Project, journal: Journal) -> None:
+def test_a_taken_over_edit_stands_and_is_in_file_and_versions(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, "story/02-climax.md", "\r\nShe waits.\r\n")
     home.take_over(journal, home.changes(journal))
@@ -273,7 +273,7 @@ def test_a_taken_over_edit_stands_and_is_in_file_and_versions(home: Project, jou
     assert "She waits." in read(home, STORY)
 
 
-def test_a_file_laid_before_the_first_run_is_an_edit(home: Project, journal: Journal) -> None:
+def test_a_file_laid_before_the_first_run_is_an_edit(home: ProjectFolder, journal: Journal) -> None:
     put(home, "plan/Conflict.md", "Mine.")
     home.take_over(journal, home.changes(journal))
     written(home, journal)
@@ -281,7 +281,7 @@ def test_a_file_laid_before_the_first_run_is_an_edit(home: Project, journal: Jou
     assert read(home, journal.artefacts.places()["conflict"]) == "Mine.\n"
 
 
-def test_editors_files_and_folders_are_no_artefacts(home: Project, journal: Journal) -> None:
+def test_editors_files_and_folders_are_no_artefacts(home: ProjectFolder, journal: Journal) -> None:
     put(home, f"plan/{files.TEMP_PREFIX}1.tmp", "half")
     put(home, f"plan/{files.TEMP_PREFIX}1.md", "half")
     put(home, "plan/notes.txt", "A note.")
@@ -291,17 +291,17 @@ def test_editors_files_and_folders_are_no_artefacts(home: Project, journal: Jour
     assert home.changes(journal) == []
 
 
-def test_two_files_of_one_artefact_are_named(home: Project, journal: Journal) -> None:
+def test_two_files_of_one_artefact_are_named(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, "story/07-climax.md", "Another.")
     message = r"story/02-climax.md and story/07-climax.md are both files of 'climax'\. Keep one, or give story/07"
     with pytest.raises(UsageError, match=message):
         home.changes(journal)
     (home.folder / "story/02-climax.md").unlink()  # the author has renamed it
-    assert home.changes(journal) == [Change("climax", "story/07-climax.md", "Another.")]
+    assert home.changes(journal) == [FileChange("climax", "story/07-climax.md", "Another.")]
 
 
-def test_two_new_files_of_one_artefact_are_named(home: Project, journal: Journal) -> None:
+def test_two_new_files_of_one_artefact_are_named(home: ProjectFolder, journal: Journal) -> None:
     put(home, "plan/conflict.md", "One.")
     put(home, "plan/01-conflict.md", "Two.")
     message = (
@@ -319,7 +319,7 @@ def test_two_new_files_of_one_artefact_are_named(home: Project, journal: Journal
         (b"x" * (MAX_FILE + 1), r"conflict.md is larger than 2,000,000 bytes"),
     ],
 )
-def test_a_file_that_is_no_text_is_named(home: Project, journal: Journal, data: bytes, expected: str) -> None:
+def test_a_file_that_is_no_text_is_named(home: ProjectFolder, journal: Journal, data: bytes, expected: str) -> None:
     (home.folder / "plan" / "conflict.md").write_bytes(data)
     with pytest.raises(UsageError, match=expected):
         home.changes(journal)
@@ -332,7 +332,9 @@ def no_rename(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_an_old_text_under_a_newer_version_is_no_edit_and_the_next_command_writes_the_new_one(home: Project) -> None:
+def test_an_old_text_under_a_newer_version_is_no_edit_and_the_next_command_writes_the_new_one(
+    home: ProjectFolder,
+) -> None:
     with home.recorded() as journal:
         written(home, journal)
         with pytest.MonkeyPatch.context() as patch:
@@ -347,7 +349,7 @@ def test_an_old_text_under_a_newer_version_is_no_edit_and_the_next_command_write
     assert read(home, "plan/conflict.md") == "Text of conflict again.\n"
 
 
-def test_an_edit_that_could_not_be_written_is_done_by_the_next_command(home: Project) -> None:
+def test_an_edit_that_could_not_be_written_is_done_by_the_next_command(home: ProjectFolder) -> None:
     with home.recorded() as journal:
         written(home, journal)
         with pytest.MonkeyPatch.context() as patch:
@@ -361,16 +363,16 @@ def test_an_edit_that_could_not_be_written_is_done_by_the_next_command(home: Pro
     assert read(home, "story/02-climax.md") == "She waits.\n"
 
 
-def test_a_text_that_the_author_put_back_is_an_edit(home: Project) -> None:
+def test_a_text_that_the_author_put_back_is_an_edit(home: ProjectFolder) -> None:
     with home.recorded() as journal:
         written(home, journal)
         written(home, journal, " again")
     put(home, "story/02-climax.md", "Text of climax.\n")  # from a backup, say
     with home.journal as journal:
-        assert home.changes(journal) == [Change("climax", "story/02-climax.md", "Text of climax.")]
+        assert home.changes(journal) == [FileChange("climax", "story/02-climax.md", "Text of climax.")]
 
 
-def test_texts_that_the_journal_lost_are_no_edits_and_stay_in_its_history(home: Project) -> None:
+def test_texts_that_the_journal_lost_are_no_edits_and_stay_in_its_history(home: ProjectFolder) -> None:
     told: list[str] = []
     home.tell = told.append
     with home.recorded() as journal:
@@ -392,7 +394,7 @@ def test_texts_that_the_journal_lost_are_no_edits_and_stay_in_its_history(home: 
     )
 
 
-def test_a_record_that_a_kill_cut_off_counts_up_to_there(home: Project) -> None:
+def test_a_record_that_a_kill_cut_off_counts_up_to_there(home: ProjectFolder) -> None:
     with home.recorded() as journal:
         written(home, journal)
     record = home.folder / ".fabula" / "written"
@@ -407,7 +409,7 @@ def test_a_record_that_a_kill_cut_off_counts_up_to_there(home: Project) -> None:
         assert home.changes(journal) == [], "without a record the journal alone says what is an edit"
 
 
-def test_the_record_stays_short(home: Project) -> None:
+def test_the_record_stays_short(home: ProjectFolder) -> None:
     with home.recorded() as journal:
         for number in range(200):
             written(home, journal, f" {number}")
@@ -419,7 +421,7 @@ def test_the_record_stays_short(home: Project) -> None:
         assert [change.path for change in home.changes(journal)] == ["climax"]
 
 
-def test_an_emptied_file_is_not_filled_again_without_a_word(home: Project) -> None:
+def test_an_emptied_file_is_not_filled_again_without_a_word(home: ProjectFolder) -> None:
     told: list[str] = []
     home.tell = told.append
     with home.recorded() as journal:
@@ -434,17 +436,19 @@ def test_an_emptied_file_is_not_filled_again_without_a_word(home: Project) -> No
 # the whole story ------------------------------------------------------------------------------------------------------
 
 
-def test_a_scene_changed_in_the_whole_story_is_an_edit_of_its_part(home: Project, journal: Journal) -> None:
+def test_a_scene_changed_in_the_whole_story_is_an_edit_of_its_part(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits.").replace("\n", "\r\n"))
     changes = home.changes(journal)
-    assert changes == [Change("climax", STORY, "She waits.")]
+    assert changes == [FileChange("climax", STORY, "She waits.")]
     home.take_over(journal, changes)
     assert read(home, "story/02-climax.md") == "She waits.\n"
     assert home.changes(journal) == []
 
 
-def test_an_edit_that_was_taken_back_does_not_come_again_from_the_whole_story(home: Project, journal: Journal) -> None:
+def test_an_edit_that_was_taken_back_does_not_come_again_from_the_whole_story(
+    home: ProjectFolder, journal: Journal
+) -> None:
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
     home.take_over(journal, home.changes(journal))
@@ -456,14 +460,14 @@ def test_an_edit_that_was_taken_back_does_not_come_again_from_the_whole_story(ho
     assert "Text of climax." in read(home, STORY)
 
 
-def test_the_same_edit_in_both_places_is_one(home: Project, journal: Journal) -> None:
+def test_the_same_edit_in_both_places_is_one(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
     put(home, "story/02-climax.md", "She waits.")
-    assert home.changes(journal) == [Change("climax", "story/02-climax.md", "She waits.")]
+    assert home.changes(journal) == [FileChange("climax", "story/02-climax.md", "She waits.")]
 
 
-def test_different_edits_in_both_places_are_named(home: Project, journal: Journal) -> None:
+def test_different_edits_in_both_places_are_named(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
     put(home, "story/02-climax.md", "She runs.")
@@ -472,14 +476,14 @@ def test_different_edits_in_both_places_are_named(home: Project, journal: Journa
         home.changes(journal)
 
 
-def test_a_lost_scene_mark_is_named_and_no_text_moves_to_another_part(home: Project, journal: Journal) -> None:
+def test_a_lost_scene_mark_is_named_and_no_text_moves_to_another_part(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("<!-- scene: Climax -->\n", ""))
     with pytest.raises(UsageError, match=r"story.md lacks the scene 'climax'\. Keep its lines <!-- scene: ... --> as"):
         home.changes(journal)
 
 
-def test_a_renamed_scene_mark_is_named(home: Project, journal: Journal) -> None:
+def test_a_renamed_scene_mark_is_named(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("<!-- scene: Climax -->", "<!-- scene: The storm -->"))
     message = r"story.md lacks the scene 'climax'\. .* or move story.md away; it is written again"
@@ -487,13 +491,13 @@ def test_a_renamed_scene_mark_is_named(home: Project, journal: Journal) -> None:
         home.changes(journal)
 
 
-def test_a_story_that_was_there_before_the_journal_is_not_overwritten(home: Project, journal: Journal) -> None:
+def test_a_story_that_was_there_before_the_journal_is_not_overwritten(home: ProjectFolder, journal: Journal) -> None:
     put(home, STORY, "My own story.")
     with pytest.raises(UsageError, match=r"story.md has a scene that is not in story/: 'story'"):
         home.changes(journal)
 
 
-def test_an_emptied_story_or_scene_is_written_again(home: Project, journal: Journal) -> None:
+def test_an_emptied_story_or_scene_is_written_again(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     whole = read(home, STORY)
     for text in ("\n", whole.replace("Text of climax.", "")):
@@ -503,14 +507,14 @@ def test_an_emptied_story_or_scene_is_written_again(home: Project, journal: Jour
         assert read(home, STORY) == whole
 
 
-def test_parts_written_again_since_the_whole_story_are_no_edits(home: Project, journal: Journal) -> None:
+def test_parts_written_again_since_the_whole_story_are_no_edits(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     journal.artefacts.keep("climax", "Newer.", "made")  # a run that was stopped before it came to story.md
     put(home, "story/02-climax.md", "Newer.\n")
     assert home.changes(journal) == []
 
 
-def test_an_agent_that_spoke_twice_is_no_edit(home: Project, journal: Journal) -> None:
+def test_an_agent_that_spoke_twice_is_no_edit(home: ProjectFolder, journal: Journal) -> None:
     home.begin(journal)
     story = Story()
     for text in ("First.", "Second."):
@@ -524,14 +528,14 @@ def test_an_agent_that_spoke_twice_is_no_edit(home: Project, journal: Journal) -
 # writing --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_text_replaces_the_file_and_the_story(home: Project, journal: Journal) -> None:
+def test_a_new_text_replaces_the_file_and_the_story(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     written(home, journal, " again")
     assert read(home, "story/02-climax.md") == "Text of climax again.\n"
     assert "Text of climax again." in read(home, STORY)
 
 
-def test_an_edit_made_while_the_run_goes_is_left_and_found_afterwards(home: Project, journal: Journal) -> None:
+def test_an_edit_made_while_the_run_goes_is_left_and_found_afterwards(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     home.begin(journal)
     put(home, "story/01-exposition.md", "Mine meanwhile.")
@@ -546,15 +550,15 @@ def test_an_edit_made_while_the_run_goes_is_left_and_found_afterwards(home: Proj
     assert found == {"exposition": "Mine meanwhile.", "climax": "Mine too."}
 
 
-def test_a_file_laid_while_the_run_goes_is_left(home: Project, journal: Journal) -> None:
+def test_a_file_laid_while_the_run_goes_is_left(home: ProjectFolder, journal: Journal) -> None:
     home.begin(journal)
     put(home, "plan/conflict.md", "Mine meanwhile.")
     journal.artefacts.keep("conflict", "New.", "made")
     home.write_kept(journal, Kept("conflict", "plan", "New.", "made"))
-    assert home.changes(journal) == [Change("conflict", "plan/conflict.md", "Mine meanwhile.")]
+    assert home.changes(journal) == [FileChange("conflict", "plan/conflict.md", "Mine meanwhile.")]
 
 
-def test_a_part_that_moves_takes_its_file_along(home: Project, journal: Journal) -> None:
+def test_a_part_that_moves_takes_its_file_along(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     home.begin(journal)
     home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
@@ -567,7 +571,7 @@ def test_a_part_that_moves_takes_its_file_along(home: Project, journal: Journal)
 
 
 def test_parts_have_the_numbers_of_their_scenes_in_whatever_order_they_were_kept(
-    home: Project, journal: Journal
+    home: ProjectFolder, journal: Journal
 ) -> None:
     written(home, journal)
     files = journal.artefacts.places()
@@ -579,7 +583,7 @@ def test_parts_have_the_numbers_of_their_scenes_in_whatever_order_they_were_kept
     assert journal.artefacts.places() == files
 
 
-def test_a_part_does_not_move_onto_another_file(home: Project, journal: Journal) -> None:
+def test_a_part_does_not_move_onto_another_file(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     home.begin(journal)
     put(home, "story/01-climax.md", "The author's.")
@@ -587,7 +591,9 @@ def test_a_part_does_not_move_onto_another_file(home: Project, journal: Journal)
     assert read(home, "story/01-climax.md") == "The author's."
 
 
-def test_a_part_that_cannot_be_moved_is_named(home: Project, journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_cannot_be_moved_is_named(
+    home: ProjectFolder, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written(home, journal)
     home.begin(journal)
 
@@ -604,19 +610,19 @@ def test_a_part_that_cannot_be_moved_is_named(home: Project, journal: Journal, m
 
 
 @pytest.mark.parametrize("name", ["climax", "story/02-climax.md", "02-climax.md", "02-climax", "./story/02-climax.md"])
-def test_an_artefact_is_known_by_path_and_file(home: Project, journal: Journal, name: str) -> None:
+def test_an_artefact_is_known_by_path_and_file(home: ProjectFolder, journal: Journal, name: str) -> None:
     written(home, journal)
     assert home.artefact(journal, name) == "climax"
     assert home.artefact(journal, f"{home.folder}/story/02-climax.md") == "climax"
 
 
-def test_an_unknown_artefact_names_the_nearest(home: Project, journal: Journal) -> None:
+def test_an_unknown_artefact_names_the_nearest(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     with pytest.raises(UnknownNameError, match=r"Unknown artefact 'climx'. Did you mean 'climax'\?"):
         home.artefact(journal, "climx")
 
 
-def test_an_edit_is_recorded_and_in_the_file(home: Project, journal: Journal) -> None:
+def test_an_edit_is_recorded_and_in_the_file(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     home.edit(journal, "climax", "She waits.\n")
     assert journal.decisions.override("climax") == ("She waits.", "edited")
@@ -624,7 +630,7 @@ def test_an_edit_is_recorded_and_in_the_file(home: Project, journal: Journal) ->
     assert home.changes(journal) == []
 
 
-def test_an_edit_to_nothing_is_refused(home: Project, journal: Journal) -> None:
+def test_an_edit_to_nothing_is_refused(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     with pytest.raises(
         UsageError, match=r"The new text of 'climax' is empty\. Give some text, or use `fabula text retake`"
@@ -632,7 +638,7 @@ def test_an_edit_to_nothing_is_refused(home: Project, journal: Journal) -> None:
         home.edit(journal, "climax", " \n")
 
 
-def test_an_edit_of_what_is_pinned_is_pinned_and_stays_when_the_pin_goes(home: Project, journal: Journal) -> None:
+def test_an_edit_of_what_is_pinned_is_pinned_and_stays_when_the_pin_goes(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     journal.decisions.add("climax", "pin", "Text of climax.")
     put(home, "story/02-climax.md", "She waits.")
@@ -647,11 +653,11 @@ def test_an_edit_of_what_is_pinned_is_pinned_and_stays_when_the_pin_goes(home: P
 # plans and role-plays -------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_laid_into_a_project_is_the_authors_edit(home: Project, journal: Journal) -> None:
+def test_a_plan_laid_into_a_project_is_the_authors_edit(home: ProjectFolder, journal: Journal) -> None:
     home.write_given("plan/plan.yaml", "title: The Lamp\n\n")
     assert read(home, "plan/plan.yaml") == "title: The Lamp\n"
     changes = home.changes(journal)
-    assert changes == [Change("plan", "plan/plan.yaml", "title: The Lamp")]
+    assert changes == [FileChange("plan", "plan/plan.yaml", "title: The Lamp")]
     home.take_over(journal, changes)
     assert journal.decisions.override("plan") == ("title: The Lamp", "edited")
     assert journal.artefacts.places() == {"plan": "plan/plan.yaml"}
@@ -661,7 +667,7 @@ def test_a_plan_laid_into_a_project_is_the_authors_edit(home: Project, journal: 
     assert sorted(file.name for file in (home.folder / "plan").iterdir()) == ["plan.yaml"]
 
 
-def test_a_plan_that_lies_there_already_is_not_written_again(home: Project) -> None:
+def test_a_plan_that_lies_there_already_is_not_written_again(home: ProjectFolder) -> None:
     put(home, "plan/plan.yaml", "title: The Lamp\r\n\r\n\r\n")
     home.write_given("plan/plan.yaml", "title: The Lamp")
     assert read(home, "plan/plan.yaml").count("\n") == 3
@@ -669,27 +675,29 @@ def test_a_plan_that_lies_there_already_is_not_written_again(home: Project) -> N
     assert read(home, "plan/plan.yaml") == "title: The Light\n"
 
 
-def test_files_of_other_kinds_are_no_artefacts(home: Project, journal: Journal) -> None:
+def test_files_of_other_kinds_are_no_artefacts(home: ProjectFolder, journal: Journal) -> None:
     for name in ("plan/notes.txt", "plan/plan.yml", "plan/.plan.yaml"):
         put(home, name, "Nothing of ours.")
     assert home.changes(journal) == []
 
 
-def test_a_role_play_has_a_folder_that_comes_with_its_first_file(home: Project, journal: Journal) -> None:
+def test_a_role_play_has_a_folder_that_comes_with_its_first_file(home: ProjectFolder, journal: Journal) -> None:
     assert not (home.folder / "role-play").exists()
     home.begin(journal)
     journal.artefacts.keep("role-play/the-letter", "**Mara:** She waits.", "made")
     home.write_kept(journal, Kept("role-play/the-letter", "role-play", "**Mara:** She waits.", "made"))
     assert read(home, "role-play/the-letter.md") == "**Mara:** She waits.\n"
     put(home, "role-play/the-letter.md", "**Mara:** She leaves.\n")
-    assert home.changes(journal) == [Change("role-play/the-letter", "role-play/the-letter.md", "**Mara:** She leaves.")]
+    assert home.changes(journal) == [
+        FileChange("role-play/the-letter", "role-play/the-letter.md", "**Mara:** She leaves.")
+    ]
 
 
-def test_a_role_play_that_the_author_wrote_has_its_path_without_a_record(home: Project, journal: Journal) -> None:
+def test_a_role_play_that_the_author_wrote_has_its_path_without_a_record(home: ProjectFolder, journal: Journal) -> None:
     (home.folder / "role-play").mkdir()
     put(home, "role-play/02-The storm.md", "**Mara:** She lights it.\n")
     (change,) = home.changes(journal)
-    assert change == Change("role-play/the-storm", "role-play/02-The storm.md", "**Mara:** She lights it.")
+    assert change == FileChange("role-play/the-storm", "role-play/02-The storm.md", "**Mara:** She lights it.")
     home.take_over(journal, [change])
     assert journal.decisions.override("role-play/the-storm") == ("**Mara:** She lights it.", "edited")
 
@@ -701,8 +709,8 @@ def test_a_folder_that_a_shell_takes_for_home_is_refused(
     monkeypatch.chdir(tmp_path)
     said = r"'~', which a shell takes for your home folder: .* whole path"
     with pytest.raises(ProjectError, match=said):
-        Project.create(Path(name), Brief("A tale."))
+        ProjectFolder.create(Path(name), Brief("A tale."))
     with pytest.raises(ProjectError, match=said):
         copy_sample(Path(name))
     assert not list(tmp_path.iterdir())
-    Project.create(Path("~draft"), Brief("A tale."))
+    ProjectFolder.create(Path("~draft"), Brief("A tale."))

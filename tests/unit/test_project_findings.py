@@ -15,22 +15,22 @@ from fabula.project.sample import copy_sample
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 KEY = "dcf5212a-ae60"
 
 
 @pytest.fixture
-def sample(tmp_path: Path) -> Project:
+def sample(tmp_path: Path) -> ProjectFolder:
     return copy_sample(tmp_path / "sample")
 
 
-def save(project: Project, name: str, text: str) -> None:
+def save(project: ProjectFolder, name: str, text: str) -> None:
     with project.lock(), project.journal as journal:
         project.edit(journal, name, text)
 
 
-def test_a_finding_has_both_sentences_as_they_stand(sample: Project) -> None:
+def test_a_finding_has_both_sentences_as_they_stand(sample: ProjectFolder) -> None:
     found = findings_of(sample)
     assert found.checked
     (one,) = found.left
@@ -43,7 +43,7 @@ def test_a_finding_has_both_sentences_as_they_stand(sample: Project) -> None:
     assert x.quoted.pieces(0)["focus"].startswith("After the New Year it was the kettle")
 
 
-def test_mending_a_sentence_changes_it_alone_and_makes_the_finding_stale(sample: Project) -> None:
+def test_mending_a_sentence_changes_it_alone_and_makes_the_finding_stale(sample: ProjectFolder) -> None:
     found = findings_of(sample)
     new = mended(found, KEY, "y", " He had brought me a mug of tea from his flask. ")
     assert (new.name, new.old.count("\n\n")) == ("climax", new.new.count("\n\n"))
@@ -57,7 +57,7 @@ def test_mending_a_sentence_changes_it_alone_and_makes_the_finding_stale(sample:
         mended(findings_of(sample), KEY, "y", "Tea.")
 
 
-def test_a_sentence_that_moved_is_found_again(sample: Project) -> None:
+def test_a_sentence_that_moved_is_found_again(sample: ProjectFolder) -> None:
     before = findings_of(sample).find(KEY).place("y").quoted
     assert before is not None
     save(sample, "climax", f"It was late.\n\n{before.part.text}")
@@ -68,7 +68,7 @@ def test_a_sentence_that_moved_is_found_again(sample: Project) -> None:
 
 
 @pytest.mark.parametrize(("wording", "said"), [(" \n", "is empty"), (None, "is the old one")])
-def test_a_wording_has_to_be_a_new_one(sample: Project, wording: str | None, said: str) -> None:
+def test_a_wording_has_to_be_a_new_one(sample: ProjectFolder, wording: str | None, said: str) -> None:
     found = findings_of(sample)
     now = found.find(KEY).place("x").quoted
     assert now is not None
@@ -80,7 +80,7 @@ def test_a_wording_has_to_be_a_new_one(sample: Project, wording: str | None, sai
         mended(found, "nothing", "x", "Tea.")
 
 
-def test_a_dismissal_is_what_the_command_line_writes_and_can_be_taken_back(sample: Project) -> None:
+def test_a_dismissal_is_what_the_command_line_writes_and_can_be_taken_back(sample: ProjectFolder) -> None:
     dismiss_finding(sample.folder, KEY, "He had a second kettle.")
     assert read_dismissed(sample.folder / "evaluation")[KEY].reason == "He had a second kettle."
     found = findings_of(sample)
@@ -94,7 +94,7 @@ def test_a_dismissal_is_what_the_command_line_writes_and_can_be_taken_back(sampl
         dismiss_finding(sample.folder, KEY, " - ")
 
 
-def test_a_dismissal_is_a_rating_that_a_later_line_amends(sample: Project, tmp_path: Path) -> None:
+def test_a_dismissal_is_a_rating_that_a_later_line_amends(sample: ProjectFolder, tmp_path: Path) -> None:
     file = sample.folder / "evaluation" / "ratings.jsonl"
     before = file.read_text(encoding="utf-8")
     file.write_text(before.rstrip("\n"), encoding="utf-8")  # an editor that leaves the last end of a line out
@@ -120,7 +120,7 @@ def test_a_dismissal_is_a_rating_that_a_later_line_amends(sample: Project, tmp_p
     assert len(lines) == len(of_models) + 4, "what was said first stays in the file"
 
 
-def test_a_dismissal_has_the_form_of_a_rating_in_a_study(sample: Project, tmp_path: Path) -> None:
+def test_a_dismissal_has_the_form_of_a_rating_in_a_study(sample: ProjectFolder, tmp_path: Path) -> None:
     dismiss_finding(sample.folder, KEY, "He had a second kettle.")
     said = read_ratings(sample.folder / "evaluation" / "ratings.jsonl")[-1]
     study = study_of_findings(tmp_path / "study", "Verify", [sample.folder]).study
@@ -134,7 +134,7 @@ def test_a_dismissal_has_the_form_of_a_rating_in_a_study(sample: Project, tmp_pa
     assert (counts[0]["story"], counts[0]["findings"], counts[0]["grounded"]) == ("sample", 1, 1)
 
 
-def test_a_dismissal_of_before_there_were_ratings_is_taken_back(sample: Project) -> None:
+def test_a_dismissal_of_before_there_were_ratings_is_taken_back(sample: ProjectFolder) -> None:
     folder = sample.folder / "evaluation"
     before = (folder / "ratings.jsonl").read_text(encoding="utf-8")
     (folder / "findings-dismissed.jsonl").write_text(f'{{"key": "{KEY}", "reason": "Two."}}\n', encoding="utf-8")
@@ -146,7 +146,7 @@ def test_a_dismissal_of_before_there_were_ratings_is_taken_back(sample: Project)
     assert read_dismissed(folder) == {}, "nothing is kept by halves"
 
 
-def test_a_project_that_was_never_checked_says_so(sample: Project) -> None:
+def test_a_project_that_was_never_checked_says_so(sample: ProjectFolder) -> None:
     (sample.folder / "evaluation" / "atlas.json").unlink()
     found = findings_of(sample)
     assert (found.checked, found.findings) == (False, ())

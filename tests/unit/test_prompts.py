@@ -8,7 +8,7 @@ import pytest
 
 from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.craft.length import WordRange
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.models.base import Message
 
 if TYPE_CHECKING:
@@ -47,61 +47,61 @@ def overrides(tmp_path: Path) -> Path:
 
 
 def test_a_prompt_has_a_system_and_a_user_message(folder: Path) -> None:
-    assert Prompts(folder).render("scene", {"named": "Mara"}) == (
+    assert SystemPrompts(folder).render("scene", {"named": "Mara"}) == (
         Message("system", "You are Mara."),
         Message("user", "Write a scene.\n\nNow."),
     )
 
 
 def test_an_empty_system_block_sends_no_system_message(folder: Path) -> None:
-    assert Prompts(folder).render("scene", {"named": ""}) == (Message("user", "Write a scene.\n\nNow."),)
+    assert SystemPrompts(folder).render("scene", {"named": ""}) == (Message("user", "Write a scene.\n\nNow."),)
 
 
 def test_an_opening_is_the_assistants_first_words(folder: Path) -> None:
     opening = "{% block opening %}{{ named }} is{% endblock %}"
     (folder / "scene.jinja").write_text(f'{{% extends "_parent.jinja" %}}{opening}')
-    assert Prompts(folder).render("scene", {"named": "Mara"})[-1] == Message("assistant", "Mara is")
+    assert SystemPrompts(folder).render("scene", {"named": "Mara"})[-1] == Message("assistant", "Mara is")
 
 
 def test_texts_are_not_escaped_as_html(folder: Path) -> None:
-    assert Prompts(folder).render("scene", {"named": "<Mara> & Co"})[0].content == "You are <Mara> & Co."
+    assert SystemPrompts(folder).render("scene", {"named": "<Mara> & Co"})[0].content == "You are <Mara> & Co."
 
 
 def test_building_parts_are_no_prompts(folder: Path) -> None:
-    assert Prompts(folder).names == ("scene",)
+    assert SystemPrompts(folder).names == ("scene",)
 
 
 def test_an_override_replaces_a_file_of_the_same_name(folder: Path, overrides: Path) -> None:
     (overrides / "scene.jinja").write_text('{% extends "_parent.jinja" %}{% block what %}a letter{% endblock %}')
-    assert Prompts(folder, overrides).render("scene", {"named": ""})[0].content == "Write a letter.\n\nNow."
+    assert SystemPrompts(folder, overrides).render("scene", {"named": ""})[0].content == "Write a letter.\n\nNow."
 
 
 def test_the_digest_changes_with_any_file_in_force(folder: Path, overrides: Path) -> None:
-    own, empty = Prompts(folder).digest, Prompts(folder, overrides).digest
+    own, empty = SystemPrompts(folder).digest, SystemPrompts(folder, overrides).digest
     (overrides / "scene.jinja").write_text("{% block user %}x{% endblock %}")
-    assert own == empty != Prompts(folder, overrides).digest
+    assert own == empty != SystemPrompts(folder, overrides).digest
 
 
 def test_a_field_that_is_not_given_is_an_error_that_names_it(folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"The prompt file scene.jinja cannot be filled in: 'named' is undefined"):
-        Prompts(folder).render("scene", {})
+        SystemPrompts(folder).render("scene", {})
 
 
 def test_an_unknown_prompt_names_the_nearest(folder: Path) -> None:
     with pytest.raises(UnknownNameError, match=r"Unknown prompt 'scen'. Did you mean 'scene'\?"):
-        Prompts(folder).render("scen", {})
+        SystemPrompts(folder).render("scen", {})
 
 
 def test_an_unknown_parent_is_named(folder: Path) -> None:
     (folder / "scene.jinja").write_text('{% extends "_missing.jinja" %}')
     with pytest.raises(UnknownNameError, match=r"Unknown prompt '_missing'"):
-        Prompts(folder).render("scene", {})
+        SystemPrompts(folder).render("scene", {})
 
 
 def test_a_prompt_without_a_user_block_is_refused(folder: Path) -> None:
     (folder / "scene.jinja").write_text("Only text.")
     with pytest.raises(ConfigError, match=r"scene.jinja has no text in {% block user %}; a prompt needs one\."):
-        Prompts(folder).render("scene", {})
+        SystemPrompts(folder).render("scene", {})
 
 
 @pytest.mark.parametrize(
@@ -120,19 +120,19 @@ def test_a_mistake_in_an_override_is_one_sentence_with_the_files_name(
 ) -> None:
     (overrides / "scene.jinja").write_bytes(source)
     with pytest.raises(ConfigError, match=rf"The prompt file scene.jinja cannot be filled in: .*{expected}") as caught:
-        Prompts(folder, overrides).render("scene", {"named": "Mara"})
+        SystemPrompts(folder, overrides).render("scene", {"named": "Mara"})
     assert "\n" not in str(caught.value)
 
 
 def test_a_folder_of_overrides_that_is_none_is_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--prompts .*nowhere is not a folder\. Give a folder of .jinja files\."):
-        Prompts(folder, tmp_path / "nowhere").render("scene", {})
+        SystemPrompts(folder, tmp_path / "nowhere").render("scene", {})
 
 
 def test_an_override_of_nothing_names_the_nearest(folder: Path, overrides: Path) -> None:
     (overrides / "scenes.jinja").write_text("x")
     with pytest.raises(UnknownNameError, match=r"Unknown prompt file 'scenes'. Did you mean 'scene'\?"):
-        Prompts(folder, overrides).render("scene", {})
+        SystemPrompts(folder, overrides).render("scene", {})
 
 
 # prompts that systems share -------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_a_prompt_is_looked_for_in_the_overrides_then_the_system_then_what_is_sh
     folder: Path, overrides: Path, common: Path
 ) -> None:
     def said(name: str) -> str:
-        return Prompts(folder, overrides, common).render(name, {"named": ""})[0].content
+        return SystemPrompts(folder, overrides, common).render(name, {"named": ""})[0].content
 
     assert said("scene") == "Write a scene.\n\nNow."
     assert said("plan") == "Write a plan.\n\nNow."  # with the building part of the system
@@ -162,22 +162,22 @@ def test_a_prompt_is_looked_for_in_the_overrides_then_the_system_then_what_is_sh
 
 
 def test_the_names_of_shared_prompts_are_known(folder: Path, overrides: Path, common: Path) -> None:
-    assert Prompts(folder, None, common).names == ("plan", "scene")
+    assert SystemPrompts(folder, None, common).names == ("plan", "scene")
     (overrides / "plans.jinja").write_text("x")
     with pytest.raises(UnknownNameError, match=r"Unknown prompt file 'plans'. Did you mean 'plan'\?"):
-        Prompts(folder, overrides, common).render("scene", {})
+        SystemPrompts(folder, overrides, common).render("scene", {})
 
 
 def test_a_shared_prompt_in_force_is_in_the_digest(folder: Path, common: Path) -> None:
-    alone, before = Prompts(folder).digest, Prompts(folder, None, common).digest
+    alone, before = SystemPrompts(folder).digest, SystemPrompts(folder, None, common).digest
     (common / "plan.jinja").write_text("{% block user %}Another.{% endblock %}")
-    assert len({alone, before, Prompts(folder, None, common).digest}) == 3
+    assert len({alone, before, SystemPrompts(folder, None, common).digest}) == 3
 
 
 def test_a_chat_stands_before_what_is_said_last_and_neighbours_are_one_message(tmp_path: Path) -> None:
     text = "{% block user %}Play.{% endblock %}{% block closing %}Now you.{% endblock %}"
     (tmp_path / "turn.jinja").write_text(text)
-    prompts = Prompts(tmp_path)
+    prompts = SystemPrompts(tmp_path)
     assert prompts.render("turn", {}) == (Message("user", "Play.\n\nNow you."),)
     chat = (Message("user", "Hm?"), Message("assistant", "Ha."), Message("user", "Why?"))
     assert prompts.render("turn", {}, chat) == (
@@ -206,16 +206,16 @@ def test_a_file_says_what_the_usual_reply_looks_like(
     (tmp_path / "theirs").mkdir()
     (tmp_path / "own" / "say.jinja").write_text(f"{{#- Reply: {comment} -#}}\n{{% block user %}}Go.{{% endblock %}}")
     (tmp_path / "theirs" / "say.jinja").write_text("{% block user %}Go on.{% endblock %}")
-    assert Prompts(tmp_path / "own").usual("say") == usual
-    assert Prompts(tmp_path / "own", tmp_path / "theirs").usual("say") == usual  # a replaced file need not say it
-    assert Prompts(tmp_path / "theirs").usual("say") is None
+    assert SystemPrompts(tmp_path / "own").usual("say") == usual
+    assert SystemPrompts(tmp_path / "own", tmp_path / "theirs").usual("say") == usual  # a replaced file need not say it
+    assert SystemPrompts(tmp_path / "theirs").usual("say") is None
 
 
 def test_what_a_file_says_of_a_typed_reply_may_hang_on_the_fields(tmp_path: Path) -> None:
     said = """scenes {number or (words.target // 500 if words else 3)}, lines {lines}, quote {lines | join(" ")},
         narrative {words}, why 20, also {none}, sure 0.5"""
     (tmp_path / "say.jinja").write_text(f"{{#- Reply: {said} -#}}\n{{% block user %}}Go.{{% endblock %}}")
-    prompts, fixed = Prompts(tmp_path), {"lines": 2, "quote": "One. Two.", "why": 20, "also": None, "sure": 0.5}
+    prompts, fixed = SystemPrompts(tmp_path), {"lines": 2, "quote": "One. Two.", "why": 20, "also": None, "sure": 0.5}
     lines = ["One.", "Two."]
     assert prompts.expected("say", {"number": 7, "words": None, "lines": lines}) == fixed | {
         "scenes": 7,
@@ -233,11 +233,11 @@ def test_what_a_file_says_of_a_typed_reply_may_hang_on_the_fields(tmp_path: Path
 def test_an_expression_that_says_what_a_reply_has_is_kept_in_bounds(tmp_path: Path, expression: str) -> None:
     (tmp_path / "say.jinja").write_text(f"{{#- Reply: a {{{expression}}} -#}}{{% block user %}}Go.{{% endblock %}}")
     with pytest.raises(ConfigError, match=r"say\.jinja says of its reply"):
-        Prompts(tmp_path).expected("say", {"words": "text", "lines": []})
+        SystemPrompts(tmp_path).expected("say", {"words": "text", "lines": []})
 
 
 def test_a_shared_file_says_nothing_of_a_prompt_of_the_systems_own(tmp_path: Path) -> None:
     for folder, comment in (("own", ""), ("common", "{#- Reply: 60 words -#}")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "say.jinja").write_text(f"{comment}{{% block user %}}Go.{{% endblock %}}")
-    assert Prompts(tmp_path / "own", common=tmp_path / "common").usual("say") is None
+    assert SystemPrompts(tmp_path / "own", common=tmp_path / "common").usual("say") is None

@@ -10,7 +10,7 @@ import pytest
 from fabula.craft.prose import clean_reply
 from fabula.engine.events import Removed
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Reply
@@ -27,7 +27,9 @@ TEXT = f"Sure! Here is the story:\n\nThe lamp was lit. {TWICE} The boat was late
 def cleaned(aids: Aids, text: str = TEXT) -> tuple[str, list[tuple[str, str]]]:
     heard: list[Event] = []
     with Journal() as journal:
-        context = RunContext(journal, Prompts(Path()), Cast.of(ScriptedModel({})), aids=aids, listeners=[heard.append])
+        context = RunContext(
+            journal, SystemPrompts(Path()), Cast.of(ScriptedModel({})), aids=aids, listeners=[heard.append]
+        )
         said = clean_reply(Run(context).scope("part", 1), "writer", Reply(text), labels=())
         recorded: list[tuple[str, str]] = [(one.rule, one.text) for one in journal.calls.removals("part")]
         assert {one.path for one in journal.calls.removals()} <= {"part/1"}

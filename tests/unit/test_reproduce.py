@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from fabula.app.reproduce.rows import Outcome, PublishedNumber
+    from fabula.app.reproduce.rows import PublishedNumber, TableOutcome
 
 
 def put(path: Path, data: object) -> None:
@@ -24,7 +24,7 @@ def put(path: Path, data: object) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def of(folder: Path, name: str) -> Outcome:
+def of(folder: Path, name: str) -> TableOutcome:
     (outcome,) = reproduce(folder, chosen(name))
     return outcome
 

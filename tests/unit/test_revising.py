@@ -9,10 +9,10 @@ import pytest
 
 from fabula.base.errors import ModelError, ReplyError, UsageError
 from fabula.craft import PROMPTS
-from fabula.craft.revising import Change, changes, passage_spans, reviser, rewrite_passage
+from fabula.craft.revising import PromptChange, changes, passage_spans, reviser, rewrite_passage
 from fabula.engine.journal import Decision, Journal
 from fabula.engine.making import add_fits, announced_as, wanted_of
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies import is_unchanged
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
@@ -74,7 +74,11 @@ def test_a_fit_is_announced_without_its_prompt() -> None:
 def test_what_has_changed_is_shown_place_by_place() -> None:
     before = [Message("system", "Same."), Message("user", "One.\n\nTwo.\n\nThree.\n\nFour.")]
     after = [Message("system", "Same."), Message("user", "One!\n\nTwo!\n\nThree.")]
-    assert changes(before, after) == [Change("One.", "One!"), Change("Two.", "Two!"), Change("Four.", "")]
+    assert changes(before, after) == [
+        PromptChange("One.", "One!"),
+        PromptChange("Two.", "Two!"),
+        PromptChange("Four.", ""),
+    ]
     assert changes((), after) == []
 
 
@@ -102,7 +106,7 @@ async def kept(
     with Journal() as journal:
         journal.decisions.add("x", "edit", text)
         journal.decisions.add("x", "revise", "without the dog")
-        context = RunContext(journal, Prompts(Path(PROMPTS)), Cast.of(model), revise=reviser("A story."))
+        context = RunContext(journal, SystemPrompts(Path(PROMPTS)), Cast.of(model), revise=reviser("A story."))
         run = Run(context)
 
         async def make(own: Run) -> str:
@@ -150,14 +154,14 @@ async def test_without_a_reviser_the_note_is_an_error() -> None:
     with Journal() as journal:
         journal.decisions.add("x", "edit", TEXT)
         journal.decisions.add("x", "revise", "darker")
-        run = Run(RunContext(journal, Prompts(Path(PROMPTS)), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, SystemPrompts(Path(PROMPTS)), Cast.of(ScriptedModel({}))))
         with pytest.raises(UsageError, match=r"Nothing here revises texts. Take the note on 'x/note/1' back"):
             await run.given("x", folder="story")
 
 
 async def test_a_passage_that_is_none_is_an_error() -> None:
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: "***"))))
+        run = Run(RunContext(journal, SystemPrompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: "***"))))
         with pytest.raises(ReplyError, match="gave no usable passage in 3 tries"):
             await rewrite_passage(run, "writer", TEXT, (0, 8), "", "A story.")
 
@@ -165,10 +169,10 @@ async def test_a_passage_that_is_none_is_an_error() -> None:
 async def test_a_passage_that_is_none_is_asked_for_anew_by_the_same_command() -> None:
     replies = iter(["***"] * 3 + ["The lamp burned low."])
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: next(replies)))))
+        run = Run(RunContext(journal, SystemPrompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: next(replies)))))
         with pytest.raises(ReplyError, match="The same command asks anew"), run.context.recording_failures():
             await rewrite_passage(run, "writer", TEXT, (0, 8), "", "A story.")
-        run = Run(RunContext(journal, Prompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: next(replies)))))
+        run = Run(RunContext(journal, SystemPrompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: next(replies)))))
         assert "The lamp burned low." in await rewrite_passage(run, "writer", TEXT, (0, 8), "", "A story.")
 
 
@@ -189,7 +193,7 @@ class Mortal(ScriptedModel):
 @pytest.mark.parametrize("dies_at", [-1, 0, 1, 2])
 async def test_a_fit_that_was_stopped_goes_on_with_no_call_repeated(dies_at: int, tmp_path: Path) -> None:
     (tmp_path / "part.jinja").write_text("{% block user %}Write part {{ name }} after: {{ before }}{% endblock %}")
-    prompts = Prompts(tmp_path, common=Path(PROMPTS))
+    prompts = SystemPrompts(tmp_path, common=Path(PROMPTS))
 
     def answer(request: Request) -> str:
         if request.path.endswith("revise_to_fit"):

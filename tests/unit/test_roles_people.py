@@ -11,7 +11,7 @@ from fabula.base.errors import BudgetError, ModelError, RefusalError, UnknownNam
 from fabula.craft.personas import check_cast
 from fabula.engine.events import CallFinished
 from fabula.engine.journal import Journal, spent_by_role
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast, HandBackError, Person, Program, is_person, role_key
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Message, Price, Reply, Request, Usage
@@ -118,7 +118,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 async def play(journal: Journal, folder: Path, performer: Any, turns: int = 3, **more: Any) -> list[str]:  # noqa: ANN401 - a `Model`
-    run = Run(RunContext(journal, Prompts(folder), Cast.of(performer), **more))
+    run = Run(RunContext(journal, SystemPrompts(folder), Cast.of(performer), **more))
     return [(await run.scope("turn", turn).reply("Mara", "say", turn=turn)).text for turn in range(turns)]
 
 
@@ -155,7 +155,7 @@ async def test_a_person_who_takes_over_keeps_the_models_turns(journal: Journal, 
 async def test_a_person_costs_nothing_and_the_model_after_them_its_price(journal: Journal, tmp_path: Path) -> None:
     person = Person("me", saying("Mara stands.", HAND_BACK), model())
     prices = {"openai:big": Price(1_000.0, 10_000.0)}
-    context = RunContext(journal, Prompts(tmp_path), Cast.of(person), prices=prices)
+    context = RunContext(journal, SystemPrompts(tmp_path), Cast.of(person), prices=prices)
     for turn in range(3):
         await Run(context).scope("turn", turn).ask("Mara", "say", turn=turn)
     assert context.budget.bill()["Mara"].reply == 6
@@ -183,7 +183,7 @@ async def test_a_person_plays_on_when_a_cap_is_reached_or_the_models_price_is_un
     with pytest.raises(BudgetError):
         await play(journal, tmp_path, person, budget=Budget(tokens=1))
     assert performers(journal) == ["person:me"] * 2
-    context = RunContext(journal, Prompts(tmp_path), Cast.of(Person("me", saying("Four.", PASS), model())))
+    context = RunContext(journal, SystemPrompts(tmp_path), Cast.of(Person("me", saying("Four.", PASS), model())))
     context.budget = Budget(usd=1.0)
     assert await Run(context).scope("turn", 4).ask("Mara", "say", turn=4) == "Four."
     with pytest.raises(UsageError, match="The price of openai:big"):
@@ -194,7 +194,7 @@ async def test_who_hands_back_is_not_asked_again_when_the_model_declines(journal
     declines = ScriptedModel(
         lambda request: Reply("", Usage(prompt=5, reply=1), "refusal"), name="openai:big", identity="openai:big@1"
     )
-    context = RunContext(journal, Prompts(tmp_path), Cast.of(Person("me", saying(PASS), declines)))
+    context = RunContext(journal, SystemPrompts(tmp_path), Cast.of(Person("me", saying(PASS), declines)))
     with pytest.raises(RefusalError, match="openai:big@1 declined 3 times"):
         await Run(context).ask("Mara", "say", turn=0)
     assert context.budget.spent_tokens == 18
@@ -248,10 +248,10 @@ def test_without_an_open_role_anybody_may_be_met() -> None:
 
 
 def test_a_run_meets_the_people_of_its_story(journal: Journal, tmp_path: Path) -> None:
-    run = Run(RunContext(journal, Prompts(tmp_path), troupe(mora=ScriptedModel({}))))
+    run = Run(RunContext(journal, SystemPrompts(tmp_path), troupe(mora=ScriptedModel({}))))
     with pytest.raises(UnknownNameError, match="Unknown character 'mora'"):
         check_cast(run, "character", ["Mara"])
-    assert Run(RunContext(journal, Prompts(tmp_path), Cast.of(model()))).room("Mara").window == 512
+    assert Run(RunContext(journal, SystemPrompts(tmp_path), Cast.of(model()))).room("Mara").window == 512
 
 
 @pytest.mark.parametrize("name", ["Old Tom", "old-tom", "old_tom", "  OLD   tom "])

@@ -19,7 +19,7 @@ from fabula.base.errors import (
 )
 from fabula.engine.events import CallFinished, CallStarted, Event, Kept, Noted, Repaired, TextArrived
 from fabula.engine.journal import Journal, spent_by_role
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Price, Reply, Request, Sampling, Usage
@@ -50,7 +50,7 @@ class Mood:
 class Room:
     """Makes runs over one journal, with what they were asked and told."""
 
-    prompts: Prompts
+    prompts: SystemPrompts
     journal: Journal
     heard: list[Event]
 
@@ -70,7 +70,7 @@ class Room:
 def room(tmp_path: Path) -> Iterator[Room]:
     (tmp_path / "say.jinja").write_text("{% block user %}Say {{ what }}.{% endblock %}")
     with Journal() as journal:
-        yield Room(Prompts(tmp_path), journal, [])
+        yield Room(SystemPrompts(tmp_path), journal, [])
 
 
 def in_turn(*texts: str) -> Callable[[Request], str]:
@@ -586,5 +586,5 @@ def test_whoever_is_helped_is_asked_for_short_replies(
     tmp_path: Path, aids: Literal["auto", "on", "off"], *, small: bool, most: int | None
 ) -> None:
     model = ScriptedModel(lambda _: "", capabilities=Capabilities(small=small))
-    context = RunContext(Journal(), Prompts(tmp_path), Cast.of(model), aids=aids)
+    context = RunContext(Journal(), SystemPrompts(tmp_path), Cast.of(model), aids=aids)
     assert Run(context).room("writer").reply_tokens(200) == most

@@ -11,13 +11,13 @@ from fabula.app.writing import Options, write_in
 from fabula.base.errors import NoRoomError, UsageError
 from fabula.engine.dry_run import DryRun
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from fabula.systems import System, systems
 
@@ -33,7 +33,7 @@ TITLE = "To keep within the budget, the tale has no motto."
 class Room:
     """A work of three calls, of which the second can be left out, over one journal."""
 
-    def __init__(self, journal: Journal, prompts: Prompts) -> None:
+    def __init__(self, journal: Journal, prompts: SystemPrompts) -> None:
         self.journal, self.prompts = journal, prompts
         self.model = ScriptedModel(self._reply, name="openai-chat:poet", capabilities=Capabilities())
 
@@ -60,7 +60,7 @@ class Room:
 def room(tmp_path: Path) -> Iterator[Room]:
     (tmp_path / "say.jinja").write_text("{% block user %}Say {{ what }}.{% endblock %}")
     with Journal() as journal:
-        yield Room(journal, Prompts(tmp_path))
+        yield Room(journal, SystemPrompts(tmp_path))
 
 
 async def test_where_a_cap_has_room_for_all_nothing_is_left_out(room: Room) -> None:
@@ -138,7 +138,7 @@ async def test_turns_are_fewer_as_far_as_the_rest_falls_short(room: Room, cap: f
 @pytest.mark.parametrize(("preset", "known"), [("improved", True), ("faithful", False)])
 async def test_a_papers_own_method_leaves_nothing_out(preset: str, known: bool, tmp_path: Path) -> None:  # noqa: FBT001 - of a table
     script = f"scripted:{systems()['end-to-end'].folder / 'script.toml'}"
-    project = Project.create(tmp_path / "tale", Brief("Mara keeps a lamp."), {"model": script, "preset": preset})
+    project = ProjectFolder.create(tmp_path / "tale", Brief("Mara keeps a lamp."), {"model": script, "preset": preset})
     found = []
 
     async def write(_: System, __: Brief, run: Run, ___: object) -> None:

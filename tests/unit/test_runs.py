@@ -20,11 +20,11 @@ import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.server.browser import Names, OwnKeys
-from fabula.server.gate import Bounds, Tokens
+from fabula.server.gate import AccessTokens, Bounds
 from fabula.server.running import listen, listening
 from fabula.server.runs.children import Runs
 from fabula.server.runs.feed import Feed
-from fabula.server.runs.record import Run
+from fabula.server.runs.record import RunRecord
 from fabula.server.studio.application import application
 from patience import SECONDS
 from studio import COOKIE, TOKEN, state_of
@@ -68,14 +68,14 @@ async def serving(folder: Path, *names: str, **environ: str) -> AsyncIterator[Ru
         yield runs
 
 
-async def until(runs: Runs, run: Run, *states: str, project: str = "tale") -> Run:
+async def until(runs: Runs, run: RunRecord, *states: str, project: str = "tale") -> RunRecord:
     async with asyncio.timeout(SECONDS):
         while runs.get(project, run.id).state not in states:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.02)
     return runs.get(project, run.id)
 
 
-async def at_work(runs: Runs, run: Run, project: str = "tale") -> None:
+async def at_work(runs: Runs, run: RunRecord, project: str = "tale") -> None:
     """Wait until a run's program can be stopped: before that a signal kills it."""
     await until(runs, run, "running", project=project)
     log = runs._folder(project) / ".fabula/runs" / run.id / "events.jsonl"
@@ -338,7 +338,7 @@ async def test_a_hostile_log_and_record_do_no_harm(tmp_path: Path) -> None:
             b'{"type":"call_finished","usage":7}',
         ]
         (place / "events.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-        Run(id=place.name, verb="write", state="running", pid=innocent.pid, started=9e9).save(place)
+        RunRecord(id=place.name, verb="write", state="running", pid=innocent.pid, started=9e9).save(place)
         (place.parent / "20990101-000000-bbbbbb").mkdir()
         (place.parent / "20990101-000000-bbbbbb" / "run.json").write_text('{"id": "../../x"}')
         (place.parent / "..evil").mkdir()
@@ -368,7 +368,7 @@ async def test_old_logs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_a_run_costs_before_its_first_answer_is_not_made_up() -> None:
     began: dict[str, Any] = {"type": "call_started", "role": "writer", "priced": False}
     ended: dict[str, Any] = {"type": "call_finished", "role": "writer"}
-    run = Run(id="x", verb="write")
+    run = RunRecord(id="x", verb="write")
     costs, calls = [run.total.cost], []
     for event in (
         began,
@@ -381,7 +381,7 @@ def test_what_a_run_costs_before_its_first_answer_is_not_made_up() -> None:
         calls.append(run.total.calls)
         assert run.roles["writer"].cost == run.total.cost
     assert (costs, calls) == ([0, None, 0.5, 0.5, None], [0, 1, 1, 2])
-    other = Run(id="y", verb="write")
+    other = RunRecord(id="y", verb="write")
     other.hear(began | {"priced": True})
     other.hear(ended | {"replayed": True})
     assert (other.total.cost, other.roles["writer"].replayed) == (0, 1)
@@ -434,7 +434,7 @@ async def test_a_client_that_does_not_read_is_let_go_and_goes_on_from_its_number
     bounds, environ = Bounds(unread=0.5), {"WORK": "burst", "TOKENS": "1200", "ROLES": "12", "BEFORE": "0.5"}
     state = state_of(tmp_path / "shelf", environ)
     state.runs.command = (sys.executable, str(PROGRAM))
-    app = application(state, OwnKeys(Tokens.of([TOKEN])), Names(), COOKIE)
+    app = application(state, OwnKeys(AccessTokens.of([TOKEN])), Names(), COOKIE)
     with listening("127.0.0.1", 0) as opened:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
         port = opened.getsockname()[1]
@@ -468,7 +468,7 @@ async def test_a_client_that_does_not_read_is_let_go_and_goes_on_from_its_number
 
 async def test_a_server_ends_at_once_though_pages_listen(tmp_path: Path) -> None:
     state = state_of(tmp_path / "shelf")
-    app = application(state, OwnKeys(Tokens.of([TOKEN])), Names(), COOKIE)
+    app = application(state, OwnKeys(AccessTokens.of([TOKEN])), Names(), COOKIE)
     with listening("127.0.0.1", 0) as opened:
         async with state.at_work():
             ready = asyncio.Event()

@@ -15,8 +15,8 @@ import pytest
 from fabula.base.errors import LockedError
 from fabula.base.files import BEGUN_BY, STUDIO, held
 from fabula.engine.event_log import EventLog
-from fabula.project.folder import Project
-from fabula.server.runs.record import Run, read_run, runs_in
+from fabula.project.folder import ProjectFolder
+from fabula.server.runs.record import RunRecord, read_run, runs_in
 from fabula.server.runs.terminal import OwnRun
 from fabula.story import Brief
 from fabula.systems import systems
@@ -36,7 +36,7 @@ START = f'<form hx-post="{PARTS}/start"'
 
 def project(folder: Path) -> Path:
     given = {"preset": "faithful", "system": "agents-room", "model": f"scripted:{SCRIPT}"}
-    Project.create(folder / "shelf" / "tale", Brief("Write about Mara."), given)
+    ProjectFolder.create(folder / "shelf" / "tale", Brief("Write about Mara."), given)
     return folder / "shelf"
 
 
@@ -111,7 +111,9 @@ async def test_a_record_stops_no_process_that_does_not_hold_the_project(tmp_path
     place = shelf / "tale" / ".fabula/runs/20990101-000000-aaaaaa"
     waits = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     with subprocess.Popen(waits, stdin=subprocess.PIPE) as innocent:  # noqa: ASYNC220 - it is begun at once
-        Run(id=place.name, verb="write", state="running", pid=innocent.pid, started=9e9, terminal=True).save(place)
+        RunRecord(id=place.name, verb="write", state="running", pid=innocent.pid, started=9e9, terminal=True).save(
+            place
+        )
         log = EventLog(place / "events.jsonl")
         log.open()  # another process of the same person holds the log, and not the project
         async with studio_here(shelf) as client:

@@ -8,16 +8,18 @@ import pytest
 
 from fabula.models.base import Message
 from fabula.stats.estimate import Estimate, Scored, Unscored
-from fabula.training.examples import Pair
+from fabula.training.examples import PreferencePair
 from fabula.training.scoring import Likelihood, ScoredPair, accuracies, gains
 
 
-def pair(number: int, chosen: str = "a b", rejected: str = "c d", *, first: bool | None = None) -> Pair:
+def pair(number: int, chosen: str = "a b", rejected: str = "c d", *, first: bool | None = None) -> PreferencePair:
     prompt = (Message("user", "Go on."),)
-    return Pair(str(number), "character", f"g{number // 2}", prompt, chosen, rejected, "ratings", first)
+    return PreferencePair(str(number), "character", f"g{number // 2}", prompt, chosen, rejected, "ratings", first)
 
 
-def scored(one: Pair, chosen: tuple[float, float], rejected: tuple[float, float], tokens: int = 2) -> ScoredPair:
+def scored(
+    one: PreferencePair, chosen: tuple[float, float], rejected: tuple[float, float], tokens: int = 2
+) -> ScoredPair:
     return ScoredPair(one, Likelihood(*chosen, 2), Likelihood(*rejected, tokens))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabula.story import Brief
-from fabula.story.scratchpad import Entry, Scratchpad, listed
+from fabula.story.scratchpad import Contribution, Scratchpad, listed
 
 PLAN = ("Central Conflict", "Character Descriptions", "Setting", "Key Plot Points")
 PARTS = ("Exposition", "Rising Action", "Climax")
@@ -83,7 +83,7 @@ def test_adding_leaves_the_earlier_state_as_it_was() -> None:
     before = pad()
     after = before.add("Setting", "A rock.", "planning")
     assert (before.has("Setting"), after.has("Setting"), len(before.entries)) == (False, True, 1)
-    assert after.of_kind("planning") == (Entry("Setting", "A rock.", "planning"),)
+    assert after.of_kind("planning") == (Contribution("Setting", "A rock.", "planning"),)
     assert after.of_kind("writing") == ()
 
 

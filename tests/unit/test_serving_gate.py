@@ -22,7 +22,7 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.server.faults import SURPRISE, problem_of
-from fabula.server.gate import SHORTEST, Bounds, Rates, Tokens
+from fabula.server.gate import SHORTEST, AccessTokens, Bounds, Rates
 from fabula.server.running import listening
 from serving import MODEL, TOKEN, Engine, Here, here
 
@@ -74,7 +74,7 @@ async def test_two_tokens_in_one_request_are_none(server: Here) -> None:
 
 
 def test_tokens_are_held_as_hashes_and_each_is_known() -> None:
-    tokens = Tokens.of([TOKEN, "t" * SHORTEST])
+    tokens = AccessTokens.of([TOKEN, "t" * SHORTEST])
     assert TOKEN not in repr(tokens)
     assert tokens.which(b"Bearer " + TOKEN.encode()) == 0
     assert tokens.which(b"bearer  " + b"t" * SHORTEST + b" ") == 1
@@ -84,7 +84,7 @@ def test_tokens_are_held_as_hashes_and_each_is_known() -> None:
 @pytest.mark.parametrize("bad", [[], ["short"], [TOKEN, "short"]])
 def test_a_token_that_is_easily_guessed_is_refused(bad: list[str]) -> None:
     with pytest.raises(UsageError, match="16 letters at least") as caught:
-        Tokens.of(bad)
+        AccessTokens.of(bad)
     assert TOKEN not in str(caught.value)
 
 

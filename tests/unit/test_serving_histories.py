@@ -10,7 +10,7 @@ import pytest
 
 from fabula.base.errors import ModelUnavailableError
 from fabula.craft.conversation import Parties, Turn
-from fabula.server.chat.histories import PREFIX, SILENCE, Branches, Exchange, Group, exchange_of
+from fabula.server.chat.histories import PREFIX, SILENCE, Branches, ConversationGroup, Exchange, exchange_of
 from fabula.server.chat.projects import OVER
 from fabula.server.chat.wire import ChatMessage, requested_turn
 from serving import CONFIG, MODEL, Engine, Here, SnapEngine, here
@@ -210,12 +210,12 @@ async def test_a_character_that_only_ends_a_cell_is_told_so_in_words(server: Her
     made = {"cell": 1, "step": 1, "present": ["Mara"], "ends": [True, False], "next": [1, 0, False]}
     record = {"do": "turn", "turn": {"said": "One.", "line": None} | made}
     (server.served.conversing.project.folder / "chat").mkdir()
-    log = server.served.conversing.project.folder / "chat" / f"{Group(TWO).base('One.')}.jsonl"
+    log = server.served.conversing.project.folder / "chat" / f"{ConversationGroup(TWO).base('One.')}.jsonl"
     head = {"format": 1, "player": "Tobias", "others": ["Mara"], "freedom": "guided"}
     log.write_text(f"{json.dumps(head)}\n{json.dumps(record)}\n", encoding="utf-8")
     branches = Branches(server.served.conversing.project.folder)
     assert branches.load() == []
-    assert branches.choose(Group(TWO), [Exchange("One.", SILENCE)], "Two.").name == log.stem
+    assert branches.choose(ConversationGroup(TWO), [Exchange("One.", SILENCE)], "Two.").name == log.stem
 
 
 # conversations with a name --------------------------------------------------------------------------------------------
@@ -300,12 +300,12 @@ async def test_conversations_that_are_not_used_leave_the_memory(server: Here, mo
 def test_conversations_of_others_are_never_chosen(tmp_path: Path) -> None:
     branches = Branches(tmp_path)
     messages = [Exchange("One.", "Yes.")]
-    group = Group(TWO)
+    group = ConversationGroup(TWO)
     name = branches.choose(group, [], "One.").name
     branches.learn(name, TWO, messages)
     assert branches.choose(group, messages, "Two.").name == name
-    assert branches.choose(Group(TWO, "Ann"), messages, "Two.").name != name
-    assert branches.choose(Group(Parties("Tobias", ("Henrik",))), messages, "Two.").name != name
+    assert branches.choose(ConversationGroup(TWO, "Ann"), messages, "Two.").name != name
+    assert branches.choose(ConversationGroup(Parties("Tobias", ("Henrik",))), messages, "Two.").name != name
 
 
 async def test_a_player_is_chosen_for_all_clients(tmp_path: Path) -> None:

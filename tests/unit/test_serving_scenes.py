@@ -8,9 +8,9 @@ import pytest
 
 from fabula.base.errors import ModelUnavailableError
 from fabula.craft.conversation import Log, Parties, Turn
-from fabula.craft.conversation.lines import Line
-from fabula.server.chat.histories import SILENCE, Exchange, Group
-from fabula.server.chat.scenes import Scene, SceneError, spoken, unnamed
+from fabula.craft.conversation.lines import SpokenLine
+from fabula.server.chat.histories import SILENCE, ConversationGroup, Exchange
+from fabula.server.chat.scenes import SceneChange, SceneError, spoken, unnamed
 from fabula.server.chat.wire import RequestedTurn
 from serving import BOTH, CONFIG, MODEL, Here, SnapEngine, here
 
@@ -160,8 +160,8 @@ async def test_several_go_on_after_a_restart(tmp_path: Path, name: dict[str, Any
 
 
 def test_names_of_conversations_with_one_character_are_those_of_before() -> None:
-    assert Group(Parties("Tobias", ("Mara",))).base("One.") == "plain-e3b0c4-ea2ad2f07092"
-    assert Group(Parties("Tobias", ("Mara",)), "Ann").base("Hello!") == "plain-17239b-c9109d6ffd83"
+    assert ConversationGroup(Parties("Tobias", ("Mara",))).base("One.") == "plain-e3b0c4-ea2ad2f07092"
+    assert ConversationGroup(Parties("Tobias", ("Mara",)), "Ann").base("Hello!") == "plain-17239b-c9109d6ffd83"
 
 
 def test_a_name_before_an_answer_is_left_out_once_and_only_for_several() -> None:
@@ -172,7 +172,7 @@ def test_a_name_before_an_answer_is_left_out_once_and_only_for_several() -> None
 
 def test_who_only_ends_a_cell_has_no_name_before_the_silence() -> None:
     assert spoken(Turn(1, 1, 1, "One.", None, ends_cell=True), THREE) == SILENCE
-    assert spoken(Turn(1, 1, 1, "One.", Line("Mara", "nods", "Yes.")), THREE) == "Mara: (nods) Yes."
+    assert spoken(Turn(1, 1, 1, "One.", SpokenLine("Mara", "nods", "Yes.")), THREE) == "Mara: (nods) Yes."
 
 
 # who is there --------------------------------------------------------------------------------------------------------
@@ -276,13 +276,13 @@ async def test_who_is_said_to_be_away_does_not_come_back_with_the_next_cell(tmp_
 
 
 def test_a_scene_is_read_from_two_fields() -> None:
-    assert Scene.of("", " ", THREE) == Scene()
-    assert Scene().key == ""
-    scene = Scene.of("mara, HENRIK , Tobias", "Rails", THREE)
-    assert scene == Scene(("Henrik", "Mara"), "rails")
-    assert scene.key != Scene(("Henrik", "Mara")).key
+    assert SceneChange.of("", " ", THREE) == SceneChange()
+    assert SceneChange().key == ""
+    scene = SceneChange.of("mara, HENRIK , Tobias", "Rails", THREE)
+    assert scene == SceneChange(("Henrik", "Mara"), "rails")
+    assert scene.key != SceneChange(("Henrik", "Mara")).key
     with pytest.raises(SceneError, match="no freedom"):
-        Scene.of("", "wild", THREE)
+        SceneChange.of("", "wild", THREE)
 
 
 def test_one_character_is_named_as_it_is_listed() -> None:

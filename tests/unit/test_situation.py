@@ -8,7 +8,7 @@ import pytest
 
 from fabula.base.errors import UnknownNameError
 from fabula.craft import PROMPTS
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.story.cards.mapping import card_of, character_of, persona_of
 from fabula.story.personas import Persona, Personas, parse_personas, write_personas
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan, ordinal
@@ -49,7 +49,7 @@ PLAN = Plan((NIGHT, STORM), (AKSEL, RUBEN, Character("Marta", age="50", personal
 
 
 def rendered(name: str, **fields: object) -> str:
-    environment = Prompts(PROMPTS)._environment
+    environment = SystemPrompts(PROMPTS)._environment
     return environment.get_template(f"{name}.jinja").render(fields)
 
 

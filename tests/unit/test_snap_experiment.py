@@ -13,7 +13,7 @@ from fabula.base.errors import UsageError
 from fabula.craft import PROMPTS
 from fabula.craft.conversation import Parties
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -75,7 +75,7 @@ async def test_where_nobody_is_named_the_same_two_people_talk_in_both_systems(pr
     found = []
     for system in (find_system("snap"), find_system("vanilla")):
         with Journal() as journal:
-            prompts = Prompts(system.prompt_folders(preset), common=PROMPTS)
+            prompts = SystemPrompts(system.prompt_folders(preset), common=PROMPTS)
             context = RunContext(journal, prompts, Cast.of(ScriptedModel(lambda _: json.dumps(people))))
             config = system.config(preset)
             talk = await system.program(config).open_talk("Tobias found Mara. Henrik came.", Run(context), config)

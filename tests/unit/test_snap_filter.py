@@ -12,11 +12,11 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft import PROMPTS
 from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.bertscore.scoring import encoded, matched
-from fabula.craft.conversation.lines import Step
+from fabula.craft.conversation.lines import SubPlan
 from fabula.engine.context import RunContext
 from fabula.engine.events import Kept, Noted
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run
 from fabula.models.scripted import ScriptedModel
@@ -28,7 +28,7 @@ from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.learning import SCALE, learn, rank_one
 from fabula.systems.snap.scores import (
     CRITERIA,
-    Row,
+    ScoreRow,
     headlines,
     min_max,
     read_scores,
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 SYSTEM = find("snap")
 SEGMENT = "Tobias brought Mara a letter. Mara read it twice. The lamp was to go dark."
 PLANS = (
-    (Step("Tobias brings Mara a letter", "He has run."), Step("Mara reads it, twice")),
-    (Step("A dragon burns towns"),),
-    (Step("Mara lights the lamp", "It was dark."),),
+    (SubPlan("Tobias brings Mara a letter", "He has run."), SubPlan("Mara reads it, twice")),
+    (SubPlan("A dragon burns towns"),),
+    (SubPlan("Mara lights the lamp", "It was dark."),),
 )
 HEAD = ",".join(CRITERIA)
 AT = "cell-1/plan"
@@ -65,7 +65,7 @@ class Room:
     heard: list[Event] = field(default_factory=list)
 
     def run(self, mode: Mode = "live") -> Run:
-        prompts, cast = Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(ScriptedModel(self._rate))
+        prompts, cast = SystemPrompts(SYSTEM.prompts, common=PROMPTS), Cast.of(ScriptedModel(self._rate))
         context = RunContext(self.journal, prompts, cast, mode=mode, listeners=[self.heard.append])
         return Run(context).scope(*AT.split("/"))
 
@@ -73,7 +73,7 @@ class Room:
         self.asked.append(request)
         return "4" if "a letter\n" in request.messages[-1].content else "2"
 
-    async def best(self, plans: Sequence[tuple[Step, ...]] = PLANS, mode: Mode = "live", **config: Any) -> int:  # noqa: ANN401 - fields of Config
+    async def best(self, plans: Sequence[tuple[SubPlan, ...]] = PLANS, mode: Mode = "live", **config: Any) -> int:  # noqa: ANN401 - fields of Config
         settings = SYSTEM.config("faithful", {"samples": 1} | config)
         return plans.index(await best_plan(self.run(mode), plans, SEGMENT, "Mara: stubborn.", settings.paper)) + 1
 
@@ -109,7 +109,7 @@ async def test_scores_are_kept_as_a_table_that_nobody_approves(room: Room) -> No
 
 
 async def test_headlines_of_any_form_are_found_again(room: Room) -> None:
-    odd = ((Step('=A1+"x", y\u2028z'), Step("")), (Step("lamp " * 40_000),))
+    odd = ((SubPlan('=A1+"x", y\u2028z'), SubPlan("")), (SubPlan("lamp " * 40_000),))
     for _ in range(2):
         assert await room.best(odd) in (1, 2)
     assert len(room.table) < 1000
@@ -162,7 +162,7 @@ async def test_a_table_of_other_plans_is_refused(room: Room, old: str, new: str)
 async def test_a_dry_run_that_makes_plans_up_takes_an_edited_table_for_what_it_is(room: Room) -> None:
     await room.best()
     room.journal.decisions.add(f"{AT}/scores", "edit", room.table)
-    made_up = ((Step("x"),), (Step("y"),))
+    made_up = ((SubPlan("x"),), (SubPlan("y"),))
     run = room.run("dry")
     await run.ask("planner", "connectivity", plan="another")
     assert await best_plan(run, made_up, SEGMENT, "", SYSTEM.config("faithful").paper) == made_up[0]
@@ -246,7 +246,7 @@ async def test_bertscore_is_the_f1_of_the_plan_against_its_segment(room: Room) -
     ]
     assert found == pytest.approx([matched(sides[0], side).f for side in sides[1:]])
     assert found[0] > found[1]
-    assert await coherences([(Step(""),)], SEGMENT, room.run(), config.paper) == [0.0]
+    assert await coherences([(SubPlan(""),)], SEGMENT, room.run(), config.paper) == [0.0]
     assert await coherences(PLANS, SEGMENT, room.run(), SYSTEM.config("faithful").paper) == [
         by_words(plan, SEGMENT) for plan in PLANS
     ]
@@ -299,10 +299,10 @@ async def test_a_missing_model_is_told_before_anybody_is_asked(room: Room) -> No
 # learning -----------------------------------------------------------------------------------------------------------
 
 
-def rows_of(table: np.ndarray[Any, np.dtype[np.float64]], cells: Sequence[object] = ()) -> list[Row]:
+def rows_of(table: np.ndarray[Any, np.dtype[np.float64]], cells: Sequence[object] = ()) -> list[ScoreRow]:
     named = cells or [""] * len(table)
     return [
-        Row(f"x, line {n}", (float(a), float(b), float(c)), str(cell))
+        ScoreRow(f"x, line {n}", (float(a), float(b), float(c)), str(cell))
         for n, ((a, b, c), cell) in enumerate(zip(table, named, strict=True), 2)
     ]
 

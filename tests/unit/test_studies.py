@@ -19,8 +19,8 @@ from fabula.base.errors import LockedError, UnknownNameError, UsageError
 from fabula.base.files import held
 from fabula.measure.ratings import SAME, Rating, parse_ratings, read_ratings, write_ratings
 from fabula.measure.studies.answering import Answers, Seen, Sent
-from fabula.measure.studies.assigning import Wanted, share_out
-from fabula.measure.studies.study import KINDS, Entry, Study, form_of, form_text, write_study
+from fabula.measure.studies.assigning import AssignmentOptions, share_out
+from fabula.measure.studies.study import KINDS, Study, StudyItem, form_of, form_text, write_study
 from fabula.stats.estimate import Estimate, Unscored
 from raters import QUESTIONS, SYSTEMS, Clock, stories
 from raters import study_here as study_of
@@ -82,7 +82,7 @@ def test_another_kind_is_named_with_those_there_are() -> None:
 
 def test_the_latin_square_of_the_paper(tmp_path: Path) -> None:
     made = study_of_stories(tmp_path / "s", "pairwise", "-", stories(SYSTEMS, 55, 20)).study
-    shares = share_out(made, Wanted(overlap=3, shared=150))
+    shares = share_out(made, AssignmentOptions(overlap=3, shared=150))
     cells = Counter((task.prompt, tuple(sorted(task.items))) for task in shares.tasks)
     assert (shares.cells, shares.covered, shares.shared) == (1980, 1980, 150)
     assert Counter(cells.values()) == {1: 1830, 3: 150}
@@ -91,8 +91,8 @@ def test_the_latin_square_of_the_paper(tmp_path: Path) -> None:
     assert max(by_rater.values()) == 55
     assert max(Counter((task.rater, task.prompt) for task in shares.tasks).values()) == 1
     assert len({task.key for task in shares.tasks}) == len(shares.tasks)
-    assert share_out(made, Wanted(overlap=3, shared=150)) == shares
-    assert share_out(made, Wanted(overlap=3, shared=150, seed=2)).tasks != shares.tasks
+    assert share_out(made, AssignmentOptions(overlap=3, shared=150)) == shares
+    assert share_out(made, AssignmentOptions(overlap=3, shared=150, seed=2)).tasks != shares.tasks
 
 
 def test_either_of_two_systems_stands_left_as_often(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_either_of_two_systems_stands_left_as_often(tmp_path: Path) -> None:
 
 
 def test_raters_of_one_task_see_it_from_both_sides(tmp_path: Path) -> None:
-    study = study_of(tmp_path / "s", SYSTEMS[:3], 6, Wanted(overlap=2))
+    study = study_of(tmp_path / "s", SYSTEMS[:3], 6, AssignmentOptions(overlap=2))
     orders: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     for task in study.tasks:
         orders.setdefault(tuple(sorted(task.items)), set()).add(task.items)
@@ -113,14 +113,14 @@ def test_raters_of_one_task_see_it_from_both_sides(tmp_path: Path) -> None:
 
 def test_rows_are_divided_where_a_rater_has_no_time_for_all(tmp_path: Path) -> None:
     made = study_of_stories(tmp_path / "s", "pairwise", "-", stories(SYSTEMS[:3], 7, 20)).study
-    shares = share_out(made, Wanted(most=3))
+    shares = share_out(made, AssignmentOptions(most=3))
     assert shares.covered == shares.cells == 21
     assert max(Counter(task.rater for task in shares.tasks).values()) <= 3
     assert shares.raters == 9
-    few = share_out(made, Wanted(raters=2))
+    few = share_out(made, AssignmentOptions(raters=2))
     assert (few.raters, few.covered) == (2, 14)
     with pytest.raises(UsageError, match=r"3 raters do all there is, and 9 are given\. Give fewer, or .*--overlap 2"):
-        share_out(made, Wanted(raters=9))
+        share_out(made, AssignmentOptions(raters=9))
 
 
 def test_prompts_that_lack_a_system_have_fewer_pairs(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_prompts_that_lack_a_system_have_fewer_pairs(tmp_path: Path) -> None:
     alone = [replace(stories(SYSTEMS[:1], 1, 20)[0], id="alone", prompt="p-alone")]
     made = study_of_stories(tmp_path / "s", "pairwise", "-", [*items, *alone])
     assert made.left_out == ("p-alone",)
-    shares = share_out(made.study, Wanted())
+    shares = share_out(made.study, AssignmentOptions())
     assert shares.covered == shares.cells == 3 * 3 + 1
 
 
@@ -136,7 +136,7 @@ def test_hours_and_pay_are_said_before(tmp_path: Path) -> None:
     study = study_of(tmp_path / "s", SYSTEMS[:2], 4)
     text = (study.folder / "study.toml").read_text().replace("pay_an_hour = 0.0", "pay_an_hour = 20")
     (study.folder / "study.toml").write_text(text)
-    shares = share_out(Study.open(study.folder), Wanted())
+    shares = share_out(Study.open(study.folder), AssignmentOptions())
     words = sum(entry.words for entry in study.entries.values())
     assert shares.hours == pytest.approx(words / 230 / 60 + 4 * 5 * 12 / 3600, rel=0.01)
     assert shares.cost == pytest.approx(20 * shares.hours)
@@ -146,13 +146,13 @@ def test_nothing_to_compare_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No two items answer the same prompt by different systems"):
         study_of_stories(tmp_path / "s", "pairwise", "-", stories(SYSTEMS[:1], 3, 20))
     made = study_of_stories(tmp_path / "r", "rubric", "-", stories(SYSTEMS[:2], 3, 20))
-    shares = share_out(made.study, Wanted())
+    shares = share_out(made.study, AssignmentOptions())
     assert shares.covered == 6
     assert max(Counter((task.rater, task.prompt) for task in shares.tasks).values()) == 1
 
 
 def test_few_raters_share_what_they_do_as_often_as_was_wanted(tmp_path: Path) -> None:
-    shares = share_out(study_of(tmp_path / "s", SYSTEMS[:4], 6), Wanted(raters=6, overlap=3))
+    shares = share_out(study_of(tmp_path / "s", SYSTEMS[:4], 6), AssignmentOptions(raters=6, overlap=3))
     assert (shares.raters, len(shares.tasks), shares.covered, shares.shared) == (6, 36, 12, 12)
 
 
@@ -186,12 +186,12 @@ def test_a_study_that_was_changed_after_its_first_rating_is_refused(tmp_path: Pa
 def test_tasks_stay_as_they_are_after_the_first_rating(tmp_path: Path) -> None:
     study = study_of(tmp_path / "s")
     before = study.token(study.raters[0])
-    again, _ = assign(study, Wanted(seed=2), NOW)
+    again, _ = assign(study, AssignmentOptions(seed=2), NOW)
     assert again.raters != study.raters
     assert again.token(again.raters[0]) != before
     _sent(again)
     with pytest.raises(UsageError, match="has ratings, so its tasks stay as they are"):
-        assign(Study.open(study.folder), Wanted(seed=3), NOW)
+        assign(Study.open(study.folder), AssignmentOptions(seed=3), NOW)
     with pytest.raises(UsageError, match="has a study already"):
         write_study(study.folder, "", [])
 
@@ -214,7 +214,7 @@ def test_tasks_are_not_shared_out_anew_while_raters_do_them(tmp_path: Path) -> N
         held(study.private, f"The study {study.folder}"),
         pytest.raises(LockedError, match="is in use"),
     ):
-        assign(study, Wanted(seed=2), NOW)
+        assign(study, AssignmentOptions(seed=2), NOW)
     assert Study.open(study.folder).tasks == study.tasks
 
 
@@ -314,7 +314,7 @@ def _rated(study: Study, kappa_noise: float, *, shown: bool) -> list[Rating]:
 
 
 def test_agreement_is_on_systems_and_not_on_what_was_shown(tmp_path: Path) -> None:
-    study = study_of(tmp_path / "s", SYSTEMS[:5], 20, Wanted(overlap=3))
+    study = study_of(tmp_path / "s", SYSTEMS[:5], 20, AssignmentOptions(overlap=3))
     found = {}
     for shown in (False, True):
         study.ratings_file.write_text(write_ratings(_rated(study, 0.3, shown=shown)))
@@ -326,9 +326,11 @@ def test_agreement_is_on_systems_and_not_on_what_was_shown(tmp_path: Path) -> No
 
 
 def test_one_category_has_no_alpha_and_the_report_says_why(tmp_path: Path) -> None:
-    entries = [Entry(id=f"f{n}", prompt="ferry", claim="It cannot be.", passages=("One.", "Two.")) for n in range(6)]
+    entries = [
+        StudyItem(id=f"f{n}", prompt="ferry", claim="It cannot be.", passages=("One.", "Two.")) for n in range(6)
+    ]
     write_study(tmp_path / "s", form_text("findings", "Verify"), entries)
-    study, _ = assign(Study.open(tmp_path / "s"), Wanted(overlap=2), NOW)
+    study, _ = assign(Study.open(tmp_path / "s"), AssignmentOptions(overlap=2), NOW)
     answers = Answers(study, Clock())
     for task in study.tasks:
         answers.open(task.rater, task)
@@ -371,7 +373,7 @@ def test_findings_come_from_what_a_check_has_left(tmp_path: Path) -> None:
     assert (one.prompt, one.label) == ("ferry", "appearance")
     assert one.claim == "In scene 1, the umbrella is blue, but in scene 2, it is red"
     assert one.passages == ("**Mara's umbrella was blue.** She took it along.", "Her red umbrella broke.")
-    shares = share_out(study, Wanted(overlap=2, most=1))
+    shares = share_out(study, AssignmentOptions(overlap=2, most=1))
     assert (shares.cells, shares.shared, len(shares.tasks)) == (2, 2, 4)
 
 
@@ -443,7 +445,7 @@ def test_an_editors_comments_are_verified_with_what_they_are_on(tmp_path: Path) 
     assert study.entries["ferry/ch1evaluation"].passages == ("It **went out**.",)
     (question,) = study.form.fields
     assert question.choices == ("agree", "disagree", "unsure")
-    assert share_out(study, Wanted(overlap=2)).shared == 16
+    assert share_out(study, AssignmentOptions(overlap=2)).shared == 16
 
 
 def test_a_review_without_comments_or_passages_is_refused_in_words(tmp_path: Path) -> None:
@@ -466,7 +468,7 @@ def test_a_review_without_comments_or_passages_is_refused_in_words(tmp_path: Pat
 
 def test_comments_are_counted_level_by_level_as_in_table_7(tmp_path: Path) -> None:
     study = study_of_comments(tmp_path / "s", "Verify", [_reviewed(tmp_path / "lamp", comments=30)]).study
-    study, _ = assign(study, Wanted(overlap=3), NOW)
+    study, _ = assign(study, AssignmentOptions(overlap=3), NOW)
     answers = Answers(study, Clock())
     for number, rater in enumerate(study.raters):
         for task in study.tasks_of[rater]:
@@ -498,7 +500,9 @@ def test_comments_are_counted_level_by_level_as_in_table_7(tmp_path: Path) -> No
 def test_the_papers_own_table_7_comes_out(tmp_path: Path) -> None:
     entries = []
     for level, total in (("story", 22), ("chapter", 36), ("sentence", 17)):
-        entries += [Entry(id=f"{level}{n}", prompt="s", claim="-", passages=("-",), group=level) for n in range(total)]
+        entries += [
+            StudyItem(id=f"{level}{n}", prompt="s", claim="-", passages=("-",), group=level) for n in range(total)
+        ]
     write_study(tmp_path / "s", form_text("comments", "Verify"), entries)
     wrong = {"story0", "story1", "chapter0", "chapter1", "chapter2", "sentence0"}
     ratings = [
@@ -559,10 +563,10 @@ def test_without_overlap_there_is_no_agreement_and_the_report_says_so(tmp_path: 
 
 def test_findings_are_counted_story_by_story_by_their_majority(tmp_path: Path) -> None:
     entries = [
-        Entry(id=f"{story}/f{n}", prompt=story, claim="-", passages=("1", "2")) for story in "xy" for n in range(3)
+        StudyItem(id=f"{story}/f{n}", prompt=story, claim="-", passages=("1", "2")) for story in "xy" for n in range(3)
     ]
     write_study(tmp_path / "s", form_text("findings", "Verify"), entries)
-    study, _ = assign(Study.open(tmp_path / "s"), Wanted(overlap=3), NOW)
+    study, _ = assign(Study.open(tmp_path / "s"), AssignmentOptions(overlap=3), NOW)
     answers = Answers(study, Clock())
     for number, rater in enumerate(study.raters):
         for task in study.tasks_of[rater]:
@@ -587,7 +591,7 @@ def test_findings_are_counted_story_by_story_by_their_majority(tmp_path: Path) -
 
 
 def test_a_report_says_who_has_withdrawn(tmp_path: Path) -> None:
-    study = study_of(tmp_path / "s", SYSTEMS[:3], 3, Wanted(overlap=2))
+    study = study_of(tmp_path / "s", SYSTEMS[:3], 3, AssignmentOptions(overlap=2))
     answers = Answers(study, Clock())
     for task in study.tasks:
         answers.send(task.rater, task, Sent(ALL))
@@ -596,7 +600,7 @@ def test_a_report_says_who_has_withdrawn(tmp_path: Path) -> None:
 
 
 def test_fast_raters_and_a_judge_stand_in_the_report(tmp_path: Path) -> None:
-    study = study_of(tmp_path / "s", SYSTEMS[:3], 10, Wanted(overlap=2))
+    study = study_of(tmp_path / "s", SYSTEMS[:3], 10, AssignmentOptions(overlap=2))
     clock = Clock()
     answers = Answers(study, clock)
     slow, fast = study.raters[0], study.raters[1]

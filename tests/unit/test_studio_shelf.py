@@ -14,8 +14,8 @@ import pytest
 
 from fabula.app.workspace import Workspace
 from fabula.base.errors import DiskFullError, GoneError, UnknownNameError, UsageError
-from fabula.models.finding import Served, Server
-from fabula.project.folder import Project
+from fabula.models.finding import ServedModel, Server
+from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
 from fabula.story import Brief
 from fabula.verbs.home import Home
@@ -56,7 +56,7 @@ async def sent(client: httpx.AsyncClient, path: str, **fields: str) -> httpx.Res
 async def test_every_project_says_where_it_stands(tmp_path: Path) -> None:
     home = tmp_path / "home"
     copy_sample(home / "sample")
-    Project.create(home / "lamp", Brief(BRIEF, "The <Lamp>"), {"model": "hand"})
+    ProjectFolder.create(home / "lamp", Brief(BRIEF, "The <Lamp>"), {"model": "hand"})
     (home / "broken").mkdir()
     (home / "broken" / "brief.md").write_text("Something.")
     (home / "broken" / "fabula.toml").write_text("model = [")
@@ -77,7 +77,7 @@ async def test_a_project_that_takes_long_keeps_neither_the_list_nor_other_rows_w
     home, looked, go_on = tmp_path / "home", Workspace.overview, threading.Event()
     copy_sample(home / SAMPLE)
     for number in range(3):
-        Project.create(home / f"slow-{number}", Brief(BRIEF, f"The Slow {number}"), {"model": "hand"})
+        ProjectFolder.create(home / f"slow-{number}", Brief(BRIEF, f"The Slow {number}"), {"model": "hand"})
 
     def overview(workspace: Workspace) -> Overview:
         assert not workspace.name.startswith("slow") or go_on.wait(60)
@@ -135,7 +135,7 @@ async def test_a_brief_is_estimated_and_then_made_a_project(tmp_path: Path, scri
         made = await sent(client, "/new", **wanted)
         assert made.headers["hx-redirect"].startswith("/projects/the-lamp/")
         assert "The Lamp" in (await client.get("/")).text
-    project = Project.open(home / "the-lamp")
+    project = ProjectFolder.open(home / "the-lamp")
     assert (project.brief.text, project.brief.title) == (BRIEF, "The Lamp")
     assert project.settings.config["words"] == "300-400"
     assert (project.settings.system, project.settings.model) == ("end-to-end", script)
@@ -279,7 +279,7 @@ async def test_a_model_that_answers_here_is_taken_where_there_is_no_other(
     nothing = {"FABULA_MODELS": str(tmp_path / "none"), "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
 
     async def one_server(environ: object) -> list[Server]:
-        return [Server("ollama", "http://127.0.0.1:11434"), Server("llamacpp", "there", (Served("large"),))]
+        return [Server("ollama", "http://127.0.0.1:11434"), Server("llamacpp", "there", (ServedModel("large"),))]
 
     monkeypatch.setattr("fabula.project.default_model.look", one_server)
     async with studio_here(tmp_path / "home", nothing) as client:
@@ -296,13 +296,13 @@ async def test_a_manuscript_keeps_the_model_that_was_named_for_it(tmp_path: Path
 
 
 def test_projects_keep_their_names(tmp_path: Path) -> None:
-    Project.create(tmp_path / "b" / "Lamp!", Brief(BRIEF))
-    Project.create(tmp_path / "b" / "lamp", Brief(BRIEF))
+    ProjectFolder.create(tmp_path / "b" / "Lamp!", Brief(BRIEF))
+    ProjectFolder.create(tmp_path / "b" / "lamp", Brief(BRIEF))
     shelf = Home.of([tmp_path / "b" / "lamp", tmp_path / "b"])
     assert shelf.names == ["lamp", "lamp-2"]
     assert shelf.home == tmp_path / "b"
     assert shelf.folder("lamp-2") == tmp_path / "b" / "Lamp!"
-    Project.create(tmp_path / "b" / "ferry", Brief(BRIEF))
+    ProjectFolder.create(tmp_path / "b" / "ferry", Brief(BRIEF))
     assert shelf["ferry"].folder == tmp_path / "b" / "ferry"
     shutil.rmtree(tmp_path / "b" / "lamp")
     with pytest.raises(GoneError, match="is not there any more"):
@@ -313,7 +313,7 @@ def test_projects_keep_their_names(tmp_path: Path) -> None:
 
 
 def test_a_link_in_a_folder_of_projects_is_not_followed(tmp_path: Path) -> None:
-    Project.create(tmp_path / "elsewhere", Brief(BRIEF))
+    ProjectFolder.create(tmp_path / "elsewhere", Brief(BRIEF))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "link").symlink_to(tmp_path / "elsewhere")
     assert Home.of([tmp_path / "home"]).names == []
@@ -323,7 +323,7 @@ async def test_a_project_that_may_not_be_read_keeps_nobody_from_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("lamp", "shut"):
-        Project.create(tmp_path / name, Brief(BRIEF, name.title()))
+        ProjectFolder.create(tmp_path / name, Brief(BRIEF, name.title()))
     async with studio_here(tmp_path) as client:
         assert (await client.get("/projects/shut/write", headers={"accept": "text/html"})).status_code == 200
         whole = os.stat
@@ -344,7 +344,7 @@ async def test_a_project_that_may_not_be_read_keeps_nobody_from_the_others(
 def test_a_project_among_thousands_of_folders_is_found(tmp_path: Path) -> None:
     for number in range(1100):
         (tmp_path / f"a{number}").mkdir()
-    Project.create(tmp_path / "zoo", Brief(BRIEF))
+    ProjectFolder.create(tmp_path / "zoo", Brief(BRIEF))
     assert Home.of([tmp_path]).names == ["zoo"]
 
 

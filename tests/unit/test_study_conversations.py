@@ -14,7 +14,7 @@ from fabula.base.errors import UsageError
 from fabula.craft.conversation import Log
 from fabula.measure.ratings import read_ratings
 from fabula.measure.studies.study import Study
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.server.study.conversations import RatersConversations
 from fabula.stats.estimate import Estimate
 from fabula.story import Brief
@@ -140,7 +140,7 @@ async def test_a_character_that_does_not_answer_is_told_in_words(tmp_path: Path)
 
 def test_characters_of_different_stories_cannot_be_compared(tmp_path: Path) -> None:
     places = [
-        Project.create(
+        ProjectFolder.create(
             tmp_path / name,
             Brief(STORY.replace("lamp", thing)),
             {"system": "vanilla", "config": {"player": "Tobias", "npc": "Mara"}},

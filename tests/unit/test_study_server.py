@@ -17,7 +17,7 @@ from fabula.base.errors import ProjectError
 from fabula.measure.ratings import read_ratings
 from fabula.measure.studies import answering
 from fabula.measure.studies.answering import Answers
-from fabula.measure.studies.assigning import Wanted
+from fabula.measure.studies.assigning import AssignmentOptions
 from fabula.measure.studies.study import ORGANISER, Study
 from fabula.server.study.application import prose
 from fabula.stats.estimate import Estimate
@@ -41,7 +41,7 @@ async def _begun(room: Room, name: str) -> str:
         return key_in((await rater.post("/consent")).text)
 
 
-async def _simulated(tmp_path: Path, systems: Sequence[str], prompts: int, wanted: Wanted) -> Room:
+async def _simulated(tmp_path: Path, systems: Sequence[str], prompts: int, wanted: AssignmentOptions) -> Room:
     room = room_of(study_of(tmp_path / "vault-quillon", systems, prompts, wanted))
     people = _people(systems)
     assert await rate_all(room, people, drafts=prompts < 20) == len(room.study.tasks)
@@ -81,14 +81,14 @@ def _check(room: Room, people: People, within: float) -> None:
 
 async def test_a_whole_study_in_small(tmp_path: Path) -> None:
     systems = SYSTEMS[:3]
-    room = await _simulated(tmp_path, systems, 12, Wanted(overlap=3))
+    room = await _simulated(tmp_path, systems, 12, AssignmentOptions(overlap=3))
     assert len(room.study.tasks) == 3 * 3 * 12
     _check(room, _people(systems), 0.85)
 
 
 @pytest.mark.simulation
 async def test_a_study_of_the_papers_size(tmp_path: Path) -> None:
-    room = await _simulated(tmp_path, SYSTEMS, 55, Wanted(overlap=3, shared=150))
+    room = await _simulated(tmp_path, SYSTEMS, 55, AssignmentOptions(overlap=3, shared=150))
     study = room.study
     once = Counter((task.prompt, tuple(sorted(task.items))) for task in study.tasks)
     assert len(once) == 1980
@@ -357,7 +357,7 @@ async def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
 
 
 async def test_the_prompt_stands_in_every_task_of_it_whichever_story_came_with_it(tmp_path: Path) -> None:
-    made = study_of(tmp_path / "s", SYSTEMS[:2], 2, Wanted(overlap=2))
+    made = study_of(tmp_path / "s", SYSTEMS[:2], 2, AssignmentOptions(overlap=2))
     lines = [json.loads(line) for line in (made.folder / "items.jsonl").read_text().splitlines()]
     lines[1].pop("asked")  # the other system's story came without its brief
     (made.folder / "items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -11,7 +11,7 @@ import pytest
 
 from fabula.base.errors import ConfigError, FabulaError
 from fabula.engine import templates
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +68,7 @@ def test_a_prompt_ends_in_time_and_in_size(own: Path, theirs: Path, bomb: str, m
     text = f"{{% block user %}}Write. {BOMBS[bomb]}{{% endblock %}}"
     (theirs / "scene.jinja").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"scene\.jinja cannot be filled in|_again\.jinja cannot"):
-        Prompts(own, theirs).render("scene", {"text": "x" * 100_000, "names": []})
+        SystemPrompts(own, theirs).render("scene", {"text": "x" * 100_000, "names": []})
     assert next(looks) <= 10_010
 
 
@@ -80,7 +80,7 @@ def test_what_prompts_do_they_do_still(own: Path, theirs: Path) -> None:
         " {{ text.split()[0].replace('x', 'y')|indent }}; {% filter upper %}loud{% endfilter %}{% endblock %}"
     )
     (theirs / "scene.jinja").write_text(text, encoding="utf-8")
-    (message,) = Prompts(own, theirs).render("scene", {"names": ["a", "b", "c"], "text": "xx z"})
+    (message,) = SystemPrompts(own, theirs).render("scene", {"names": ["a", "b", "c"], "text": "xx z"})
     assert message.content == "1/2: A of 3, 2/2: C of 3; a and b and c; a1b; ---; yy; LOUD"
 
 
@@ -96,16 +96,16 @@ def _links(theirs: Path, tmp_path: Path) -> dict[str, Path]:
 def test_a_link_to_a_file_elsewhere_puts_nothing_into_a_prompt(own: Path, theirs: Path, tmp_path: Path) -> None:
     for name, target in _links(theirs, tmp_path).items():
         (theirs / name).symlink_to(target)
-    for ask in (lambda: Prompts(own, theirs).digest, lambda: Prompts(own, theirs).render("scene", {})):
+    for ask in (lambda: SystemPrompts(own, theirs).digest, lambda: SystemPrompts(own, theirs).render("scene", {})):
         with pytest.raises(ConfigError, match="is a link that leaves"):
             ask()
     (theirs / "scene.jinja").unlink()
     (theirs / "scene.jinja").write_text("{% block user %}{% include 'sub/x.jinja' %}{% endblock %}", encoding="utf-8")
     with pytest.raises(FabulaError, match="is a link that leaves"):
-        Prompts(own, theirs).render("scene", {})
+        SystemPrompts(own, theirs).render("scene", {})
 
 
 def test_what_is_no_file_is_not_waited_for(own: Path, theirs: Path) -> None:
     os.mkfifo(theirs / "scene.jinja")
     with pytest.raises(ConfigError, match="is no file of at most"):
-        _ = Prompts(own, theirs).digest
+        _ = SystemPrompts(own, theirs).digest

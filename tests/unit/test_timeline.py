@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fabula.base.errors import UsageError
 from fabula.cli.main import main
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.timeline import Timeline, timeline_data, timeline_svg, timeline_text
@@ -305,11 +305,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def project(here: Path) -> Project:
-    return Project.create(here / "bell", Brief("A bell rings."))
+def project(here: Path) -> ProjectFolder:
+    return ProjectFolder.create(here / "bell", Brief("A bell rings."))
 
 
-def keep(project: Project, **artefacts: str) -> None:
+def keep(project: ProjectFolder, **artefacts: str) -> None:
     with project.journal as journal:
         for path, text in artefacts.items():
             journal.artefacts.keep(path, text, "made")
@@ -329,7 +329,9 @@ def test_a_file_in_the_way_of_the_picture_is_an_error(here: Path, capsys: pytest
     assert "Cannot write no/bell.svg. Its folder does not exist." in capsys.readouterr().err
 
 
-def test_the_command_reads_plan_and_order_of_a_project(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reads_plan_and_order_of_a_project(
+    project: ProjectFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
     keep(project, plan=LAID, order="- Then\n- Now\n")
     assert main(["show", "--timeline", "-C", "bell", "--json"]) == 0
     ran = capsys.readouterr()
@@ -342,7 +344,7 @@ def test_the_command_reads_plan_and_order_of_a_project(project: Project, capsys:
 
 
 def test_an_order_that_the_plan_has_outgrown_is_left_aside(
-    project: Project, capsys: pytest.CaptureFixture[str]
+    project: ProjectFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep(
         project, plan=LAID.replace("Then,", "Then, time: 1,").replace("Now,", "Now, time: 2,"), order="- Now\n- Gone\n"
@@ -356,7 +358,7 @@ def test_an_order_that_the_plan_has_outgrown_is_left_aside(
 
 
 def test_a_plan_laid_into_a_project_is_shown_before_anything_is_written(
-    project: Project, capsys: pytest.CaptureFixture[str]
+    project: ProjectFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["show", "--timeline", "-C", "bell"]) == 1
     text = capsys.readouterr().err
@@ -367,7 +369,7 @@ def test_a_plan_laid_into_a_project_is_shown_before_anything_is_written(
     assert capsys.readouterr().out.startswith("The Bell\n")
 
 
-def test_a_changed_plan_is_pointed_out(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_plan_is_pointed_out(project: ProjectFolder, capsys: pytest.CaptureFixture[str]) -> None:
     keep(project, plan=LAID)
     (project.folder / "plan" / "plan.yaml").write_text(LAID.replace("The Bell", "Bells"), encoding="utf-8")
     assert main(["show", "--timeline", "-C", "bell"]) == 0

@@ -21,8 +21,8 @@ from fabula.models.base import Message
 from fabula.training.examples import (
     DataCard,
     Example,
-    Pair,
-    Source,
+    ExampleSource,
+    PreferencePair,
     check_apart,
     data_digest,
     held_aside,
@@ -34,7 +34,7 @@ from fabula.training.memory import Load, Shape, needed
 from fabula.training.presets import KINDS, Dpo, Sft, config_of
 from fabula.training.report import (
     CardFacts,
-    Measured,
+    MeasuredExample,
     Sample,
     differences,
     escaped,
@@ -44,7 +44,7 @@ from fabula.training.report import (
     quoted,
 )
 from fabula.training.running import Machine, Point, best_of, losses_csv, points_of, schedule_of
-from fabula.training.sft import GAP, Limits, encode, shortened
+from fabula.training.sft import GAP, TokenLimits, encode, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -154,7 +154,7 @@ def test_without_torch_it_says_what_to_install(tmp_path: Path, monkeypatch: pyte
 
 
 def test_prompt_and_completion_are_whole_where_there_is_room() -> None:
-    made = encode(Words(), example("Write the plot.", "It ends well."), Limits(100, 100, 300))
+    made = encode(Words(), example("Write the plot.", "It ends well."), TokenLimits(100, 100, 300))
     assert (made.prompt_cut, made.completion_cut) == (0, 0)
     assert made.ids[-1] == END
     assert made.completion == count("It ends well.") + 1
@@ -164,7 +164,7 @@ def test_a_long_prompt_loses_its_middle_and_keeps_first_line_and_instruction() -
     notes = "\n".join(f"Note {n}: the lamp was lit again." for n in range(100))
     prompt = f"Here is what the others wrote.\n{notes}\nNow write the climax."
     whole = example(prompt, "Short.")
-    made = encode(Words(), whole, Limits(300, 100, 0))
+    made = encode(Words(), whole, TokenLimits(300, 100, 0))
     assert made.prompt <= 300
     assert made.prompt_cut > 500
     assert made.prompt + made.prompt_cut == count(Words().apply_chat_template(_said(whole)))
@@ -182,27 +182,27 @@ def _said(one: Example) -> list[dict[str, str]]:
 
 
 def test_a_prompt_without_lines_is_cut_between_words() -> None:
-    made = encode(Words(), example(" ".join(f"word{n}" for n in range(500)), "Short."), Limits(120, 100, 0))
+    made = encode(Words(), example(" ".join(f"word{n}" for n in range(500)), "Short."), TokenLimits(120, 100, 0))
     assert 60 < made.prompt <= 120
 
 
 def test_a_long_completion_is_learnt_up_to_a_sentence_and_without_its_end() -> None:
     text = "The boat came in. The lamp went out. Nobody spoke of it again that year."
-    made = encode(Words(), example("Write.", text), Limits(100, 18, 0))
+    made = encode(Words(), example("Write.", text), TokenLimits(100, 18, 0))
     assert made.completion == count("The boat came in. The lamp went out.")
     assert made.ids[-1] != END
     assert made.completion + made.completion_cut == count(text)
 
 
 def test_the_context_bounds_both_together() -> None:
-    made = encode(Words(), example("\n".join(["line of words"] * 200), "It ends well."), Limits(1000, 100, 90))
+    made = encode(Words(), example("\n".join(["line of words"] * 200), "It ends well."), TokenLimits(1000, 100, 90))
     assert len(made.ids) <= 90
 
 
 @given(st.lists(st.text(alphabet="ab \n.", max_size=40), min_size=1, max_size=20), st.integers(30, 200))
 def test_whatever_is_cut_the_ends_stay_and_the_limit_holds(lines: list[str], limit: int) -> None:
     prompt = "\n".join(["First.", *lines, "Last."])
-    made = encode(Words(), example(prompt, "Yes."), Limits(limit, 50, 0))
+    made = encode(Words(), example(prompt, "Yes."), TokenLimits(limit, 50, 0))
     assert made.prompt <= limit
     assert made.prompt_cut >= 0
     kept = shortened(
@@ -218,7 +218,7 @@ def _messages(tried: Sequence[Message]) -> list[dict[str, str]]:
 
 def test_a_prompt_that_cannot_be_short_enough_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
-        encode(Words(), example("a b c d e f g", "Yes."), Limits(5, 10, 0))
+        encode(Words(), example("a b c d e f g", "Yes."), TokenLimits(5, 10, 0))
     assert str(caught.value) == (
         "The prompt of a has 23 tokens and cannot be cut to 5. Set prompt_tokens higher, completion_tokens lower, or "
         "take a base with a longer context."
@@ -277,8 +277,10 @@ def test_losses_are_read_from_the_log_once_for_each_step() -> None:
     assert losses_csv(points).splitlines()[:3] == ["step,train,development,rate", "1,3.0,2.9,0.1", "2,2.5,,0.05"]
 
 
-def rows(fall: Sequence[float], agent: str = "plot") -> list[Measured]:
-    return [Measured(f"{agent}-{n}", agent, f"story-{n}", 10, 3.0, 3.0 + change) for n, change in enumerate(fall)]
+def rows(fall: Sequence[float], agent: str = "plot") -> list[MeasuredExample]:
+    return [
+        MeasuredExample(f"{agent}-{n}", agent, f"story-{n}", 10, 3.0, 3.0 + change) for n, change in enumerate(fall)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -322,7 +324,7 @@ def facts(**changes: object) -> CardFacts:
         "base": "embedded:smollm2",
         "base_digest": "ab12",
         "licence": "Apache-2.0",
-        "data": DataCard("examples", {"system": "agents-room"}, (Source("own", "Own stories", "CC0-1.0", 40),)),
+        "data": DataCard("examples", {"system": "agents-room"}, (ExampleSource("own", "Own stories", "CC0-1.0", 40),)),
         "data_digest": "cd34",
         "counts": {"examples": 30},
         "preset": "improved",
@@ -359,7 +361,7 @@ HOSTILE = "<script>x</script> [a](http://evil.example) | `b` \x1b[31m *c* ![i](u
 
 
 def test_texts_of_others_stand_in_the_card_letter_by_letter() -> None:
-    source = Source("own", HOSTILE, HOSTILE, 1)
+    source = ExampleSource("own", HOSTILE, HOSTILE, 1)
     card = model_card(
         facts(
             agents=(HOSTILE,),
@@ -409,7 +411,7 @@ def test_a_line_is_a_conversation_as_trl_has_it_and_the_first_version_is_still_r
     tmp_path: Path, kind: Literal["examples", "pairs"], replies: dict[str, str]
 ) -> None:
     prompt = (Message("system", "You plan."), Message("user", "Plan."))
-    one: Any = Example if kind == "examples" else Pair
+    one: Any = Example if kind == "examples" else PreferencePair
     one = one(
         id="a", agent="plot", group="lamp", messages=prompt, **replies, **({"kind": "edit"} if kind == "pairs" else {})
     )

@@ -11,7 +11,17 @@ import pytest
 
 from fabula.base.errors import UsageError
 from fabula.models.child import ChildEndedError
-from fabula.models.tuning import LONG, SHORT, Pace, Setting, Tuner, candidates, fastest, shape_of, usable_cores
+from fabula.models.tuning import (
+    LONG,
+    SHORT,
+    EngineSetting,
+    ReplySpeed,
+    Tuner,
+    candidates,
+    fastest,
+    shape_of,
+    usable_cores,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,7 +68,7 @@ class Machine:
     now: float = 0.0
     probed: int = 0
     broken: bool = False
-    tried: list[Setting] = field(default_factory=list)
+    tried: list[EngineSetting] = field(default_factory=list)
 
     @contextmanager
     def probe(self, _weights: Path, _spins: Iterable[int | None]) -> Iterator[Trial]:
@@ -67,7 +77,7 @@ class Machine:
             raise ChildEndedError("no such function")
         yield self.trial
 
-    def trial(self, setting: Setting) -> float:
+    def trial(self, setting: EngineSetting) -> float:
         self.tried.append(setting)
         self.now += 0.004
         return 1 / self.speeds[setting.threads, setting.spin]
@@ -104,40 +114,40 @@ def weights(tmp_path: Path) -> Path:
 
 def test_the_fastest_threads_and_spin_are_chosen_together(weights: Path) -> None:
     machine = Machine()
-    assert machine.tuner(weights, None).choose() == Setting(4, LONG, 4)
+    assert machine.tuner(weights, None).choose() == EngineSetting(4, LONG, 4)
     machine.speeds[4, LONG] = machine.speeds[3, LONG] = 20.0
-    assert machine.tuner(weights, None).choose() == Setting(2, LONG, 4)
+    assert machine.tuner(weights, None).choose() == EngineSetting(2, LONG, 4)
     assert machine.now < 2 * 0.5, "a measurement takes half a second at most"
 
 
 def test_of_settings_as_good_the_one_that_takes_least(weights: Path) -> None:
     machine = Machine(dict.fromkeys(IDLE, 50.0))
-    assert machine.tuner(weights, None).choose() == Setting(1, SHORT, 4)
+    assert machine.tuner(weights, None).choose() == EngineSetting(1, SHORT, 4)
 
 
 def test_one_disturbed_trial_decides_nothing() -> None:
     def clock() -> float:
         return float(len(seen)) / 100
 
-    def trial(setting: Setting) -> float:
+    def trial(setting: EngineSetting) -> float:
         seen.append(setting)
         taken = {1: 0.010, 2: 0.006, 3: 0.005}[setting.threads]
         return taken * (9 if setting.threads == 3 and len(seen) % 4 == 0 else 1)
 
-    seen: list[Setting] = []
+    seen: list[EngineSetting] = []
     tried = candidates(3, 3, (SHORT,))
-    assert fastest(tried, trial, clock, 0.3) == Setting(3, SHORT, 3)
+    assert fastest(tried, trial, clock, 0.3) == EngineSetting(3, SHORT, 3)
 
 
 def test_what_is_far_behind_is_not_tried_with_more_threads() -> None:
     machine = Machine({(1, SHORT): 40.0, (2, SHORT): 60.0, (3, SHORT): 8.0, (2, LONG): 1.0})
-    assert fastest(candidates(4, 4, (SHORT, LONG)), machine.trial, machine.clock, 0.3) == Setting(2, SHORT, 4)
-    assert machine.tried.count(Setting(3, SHORT, 4)) == machine.tried.count(Setting(2, LONG, 4)) == 2
+    assert fastest(candidates(4, 4, (SHORT, LONG)), machine.trial, machine.clock, 0.3) == EngineSetting(2, SHORT, 4)
+    assert machine.tried.count(EngineSetting(3, SHORT, 4)) == machine.tried.count(EngineSetting(2, LONG, 4)) == 2
 
 
 def test_a_measurement_that_takes_long_ends_with_what_it_has() -> None:
     machine = Machine()
-    machine.trial(Setting(1, SHORT, 1))
+    machine.trial(EngineSetting(1, SHORT, 1))
     assert fastest(candidates(4, 4, (SHORT, LONG)), machine.trial, machine.clock, seconds=0.001).threads == 1
 
 
@@ -166,13 +176,13 @@ def test_the_choice_is_kept_for_this_model_and_for_as_many_free_cores(weights: P
     assert machine.tuner(weights, cache).choose() == chosen
     assert machine.probed == 1
     machine.others, machine.speeds = 2.1, dict(BUSY)
-    assert machine.tuner(weights, cache).choose() == Setting(2, SHORT, 2)
+    assert machine.tuner(weights, cache).choose() == EngineSetting(2, SHORT, 2)
     assert machine.probed == 2
     machine.others = 0.0
     assert machine.tuner(weights, cache).choose() == chosen
     assert machine.probed == 2
     weights.write_bytes(b"GGUF another model")
-    assert machine.tuner(weights, cache).choose() == Setting(2, SHORT, 4)
+    assert machine.tuner(weights, cache).choose() == EngineSetting(2, SHORT, 4)
     assert machine.probed == 3
 
 
@@ -193,21 +203,21 @@ def test_a_cache_that_cannot_be_written_costs_only_the_next_measurement(weights:
     (tmp_path / "file").write_text("in the way")
     machine = Machine()
     for _ in range(2):
-        assert machine.tuner(weights, tmp_path / "file").choose() == Setting(4, LONG, 4)
+        assert machine.tuner(weights, tmp_path / "file").choose() == EngineSetting(4, LONG, 4)
     assert machine.probed == 2
 
 
 def test_the_choice_is_taken_again_when_the_speed_falls_by_half(weights: Path, tmp_path: Path) -> None:
     machine = Machine()
     tuner = machine.tuner(weights, tmp_path)
-    assert tuner.choose() == Setting(4, LONG, 4)
+    assert tuner.choose() == EngineSetting(4, LONG, 4)
     for seconds in (2.0, 1.8, 3.0):
         tuner.heard(200, seconds)
         assert not tuner.due()
     machine.others, machine.speeds = 2.0, dict(BUSY)
     tuner.heard(200, 4.0)
     assert tuner.due()
-    assert tuner.choose() == Setting(2, SHORT, 2)
+    assert tuner.choose() == EngineSetting(2, SHORT, 2)
     assert not tuner.due()
     tuner.heard(200, 4.0)
     tuner.heard(200, 40.0)
@@ -229,8 +239,8 @@ def test_the_speed_of_the_last_run_is_what_this_one_is_measured_by(weights: Path
     second.heard(200, 4.5)
     assert second.due()
     machine.speeds = {**IDLE, (4, LONG): 30.0}
-    assert second.choose() == Setting(3, LONG, 4)
-    assert machine.tuner(weights, tmp_path).choose() == Setting(3, LONG, 4)
+    assert second.choose() == EngineSetting(3, LONG, 4)
+    assert machine.tuner(weights, tmp_path).choose() == EngineSetting(3, LONG, 4)
     assert machine.probed == 2
 
 
@@ -238,7 +248,7 @@ def test_a_reply_is_not_waited_for_where_others_have_taken_the_cores(weights: Pa
     machine = Machine()
     tuner = machine.tuner(weights, None)
     tuner.choose()
-    slow = Pace(machine.clock)
+    slow = ReplySpeed(machine.clock)
     for _ in range(10):
         machine.now += 0.4
         slow.piece()
@@ -254,47 +264,47 @@ def test_a_reply_is_not_waited_for_where_others_have_taken_the_cores(weights: Pa
 def test_an_engine_that_found_a_busy_machine_looks_again(weights: Path) -> None:
     machine = Machine(dict(BUSY), others=2.0)
     tuner = machine.tuner(weights, None)
-    assert tuner.choose() == Setting(2, SHORT, 2)
+    assert tuner.choose() == EngineSetting(2, SHORT, 2)
     machine.now += 200
     assert not tuner.due()
     machine.now += 200
     assert tuner.due()
     machine.others, machine.speeds = 0.0, dict(IDLE)
-    assert tuner.choose() == Setting(4, LONG, 4)
+    assert tuner.choose() == EngineSetting(4, LONG, 4)
     machine.now += 400
     assert not tuner.due()
 
 
 def test_threads_that_somebody_chose_are_taken(weights: Path, tmp_path: Path) -> None:
     machine = Machine()
-    assert machine.tuner(weights, tmp_path, asked=3).choose() == Setting(3, LONG, 3)
+    assert machine.tuner(weights, tmp_path, asked=3).choose() == EngineSetting(3, LONG, 3)
     machine.probed = 0
     single = machine.tuner(weights, tmp_path, asked=1)
-    assert single.choose() == Setting(1, SHORT, 1)
+    assert single.choose() == EngineSetting(1, SHORT, 1)
     single.heard(200, 2.0)
     single.heard(200, 9.0)
     assert (machine.probed, single.due()) == (0, False)
     machine.others = 2.0
-    assert machine.tuner(weights, tmp_path, asked=3).choose() == Setting(3, SHORT, 3)
+    assert machine.tuner(weights, tmp_path, asked=3).choose() == EngineSetting(3, SHORT, 3)
 
 
 @pytest.mark.parametrize("name", ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY"])
 def test_a_spin_in_the_environment_is_left_as_it_is(weights: Path, name: str) -> None:
     machine = Machine({(n, None): IDLE[n, SHORT] for n in (1, 2, 3, 4)})
-    assert machine.tuner(weights, None, environ=(name,)).choose() == Setting(3, None, 4)
+    assert machine.tuner(weights, None, environ=(name,)).choose() == EngineSetting(3, None, 4)
 
 
 @pytest.mark.parametrize("asked", [None, 2])
 def test_what_cannot_be_measured_is_guessed(weights: Path, tmp_path: Path, asked: int | None) -> None:
     machine = Machine(broken=True)
     tuner = machine.tuner(weights, tmp_path, asked)
-    assert tuner.choose() == Setting(asked or 3, SHORT, asked or 4)
+    assert tuner.choose() == EngineSetting(asked or 3, SHORT, asked or 4)
     assert not (tmp_path / "threads").exists()
 
 
 def test_a_pace_is_of_the_last_pieces_and_no_judgement_of_the_first_seconds() -> None:
     now = 0.0
-    pace = Pace(lambda: now)
+    pace = ReplySpeed(lambda: now)
 
     def comes(after: float, pieces: int) -> None:
         nonlocal now

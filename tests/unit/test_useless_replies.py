@@ -10,7 +10,7 @@ from fabula.base.errors import ReplyError
 from fabula.craft.length import WordRange
 from fabula.craft.prose import Prose, write_prose
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies import fault_of, without_instructions
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
@@ -82,7 +82,7 @@ async def written(folder: Path, replies: list[str], aids: Aids = "off") -> tuple
     waiting = list(replies)
     model = ScriptedModel(lambda _: waiting.pop(0) if len(waiting) > 1 else waiting[0])
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(folder), Cast.of(model), aids=aids))
+        run = Run(RunContext(journal, SystemPrompts(folder), Cast.of(model), aids=aids))
         try:
             text = await write_prose(
                 run,

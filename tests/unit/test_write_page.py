@@ -9,7 +9,7 @@ import re
 import signal
 from typing import TYPE_CHECKING, Any
 
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from fabula.systems import systems
 from fake_provider import Answer, FakeProvider
@@ -30,7 +30,7 @@ CALLS = 9
 
 def project(folder: Path, **settings: Any) -> Path:  # noqa: ANN401 - of a project
     given = {"preset": "faithful", "system": "agents-room", "model": f"scripted:{SCRIPT}"} | settings
-    Project.create(folder / "shelf" / "tale", Brief("Write about Mara."), given)
+    ProjectFolder.create(folder / "shelf" / "tale", Brief("Write about Mara."), given)
     return folder / "shelf"
 
 
@@ -45,7 +45,7 @@ async def until(client: httpx.AsyncClient, *states: str) -> dict[str, Any]:
 
 
 def asked(folder: Path) -> int:
-    with Project.open(folder / "tale").journal as journal:
+    with ProjectFolder.open(folder / "tale").journal as journal:
         return len(journal.calls)
 
 
@@ -265,7 +265,7 @@ async def test_events_are_given_from_any_number_on_without_following(tmp_path: P
 async def test_a_project_that_a_command_line_holds_is_said_to_be_in_use(tmp_path: Path) -> None:
     folder = project(tmp_path)
     async with studio_here(folder) as client:
-        with Project.open(folder / "tale").lock():
+        with ProjectFolder.open(folder / "tale").lock():
             await client.post(f"{PARTS}/start", data={})
             run = await until(client, "failed", "finished")
         assert run["state"] == "failed"

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
-    from fabula.app.evaluating import Task
+    from fabula.app.evaluating import EvaluationTask
     from fabula.app.workspace import Workspace
     from fabula.app.writing import Options
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Kept
     from fabula.measure.report import Report
-    from fabula.project.folder import Change, Project
+    from fabula.project.folder import FileChange, ProjectFolder
     from fabula.project.settings import Settings
 
 Approve: TypeAlias = Literal["", "plans", "all"]
@@ -53,14 +53,14 @@ class Asking:
         only_foreseen: it only says what it would ask.
     """
 
-    project: Project
+    project: ProjectFolder
     settings: Settings
     options: Options
     bill: Bill
     begun: bool
     only_foreseen: bool
 
-    async def begin(self, look: Callable[[], Awaitable[DryRun]], changes: Sequence[Change] = ()) -> None:
+    async def begin(self, look: Callable[[], Awaitable[DryRun]], changes: Sequence[FileChange] = ()) -> None:
         """Called before anything is asked: ends a verb that is only to say what that would be.
 
         Raises:
@@ -73,7 +73,7 @@ class Asking:
         if cap is not None or self.settings.budget.usd is not None:
             check_prices(await look(), self.settings, cap)
 
-    async def evaluated(self, task: Task) -> Report:
+    async def evaluated(self, task: EvaluationTask) -> Report:
         """What an evaluator finds, with the settings in force; it is kept in its folder.
 
         Raises:

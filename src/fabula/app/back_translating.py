@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.evaluating import journal_in, journal_to_read
 from fabula.app.item_files import sources_of
-from fabula.app.writing import Prepared, recorded_run
+from fabula.app.writing import PreparedMethod, recorded_run
 from fabula.base.errors import ReplyError, UsageError
 from fabula.base.files import make_folder
 from fabula.craft.length import asked_range
@@ -24,7 +24,7 @@ from fabula.engine.run import Run, side_by_side
 from fabula.story import count_words, plain
 from fabula.systems import find, system_of
 from fabula.systems.agents_room.back_translation import METHOD, LeftOutError, back_translate
-from fabula.training.asked import Asked
+from fabula.training.asked import AskedPrompts
 from fabula.training.examples import DataCard, Example, held_aside, write_data
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fabula.systems.agents_room.config import Config
     from fabula.training.examples import Split
 
-__all__ = ["METHOD", "Made", "Task", "back_translate_in", "dry_run_back_translation"]
+__all__ = ["METHOD", "BackTranslation", "BackTranslationTask", "back_translate_in", "dry_run_back_translation"]
 
 ROOM: Final = "agents-room"
 END_TO_END: Final = "end-to-end"
@@ -55,7 +55,7 @@ _SIDES: Final = {"train": "train", "validation": "development", "valid": "develo
 
 
 @dataclass(frozen=True)
-class Task:
+class BackTranslationTask:
     """What training data is made of, and for whom.
 
     Attributes:
@@ -135,7 +135,7 @@ def _chosen(settings: Settings, name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Made:
+class BackTranslation:
     """The training data that was made: examples of both sides, what is left out, and the budget."""
 
     examples: Mapping[Split, Sequence[Example]]
@@ -144,13 +144,13 @@ class Made:
     budget: Budget
 
 
-async def back_translate_in(task: Task, settings: Settings, options: Options) -> Made:
+async def back_translate_in(task: BackTranslationTask, settings: Settings, options: Options) -> BackTranslation:
     """Make the training data, replaying what is recorded.
 
     Raises:
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
-    prepared = Prepared(settings, options, METHOD)
+    prepared = PreparedMethod(settings, options, METHOD)
     make_folder(task.folder, "Choose another with --out.")
     with journal_in(task.folder) as journal:
         async with prepared.opened(journal) as context:
@@ -160,16 +160,16 @@ async def back_translate_in(task: Task, settings: Settings, options: Options) ->
     return made
 
 
-async def dry_run_back_translation(task: Task, settings: Settings, options: Options) -> DryRun:
+async def dry_run_back_translation(task: BackTranslationTask, settings: Settings, options: Options) -> DryRun:
     """What `back_translate_in` would ask and cost now. Asks nobody, writes nothing."""
-    prepared = Prepared(settings, options, METHOD)
+    prepared = PreparedMethod(settings, options, METHOD)
     with journal_to_read(task.folder) as journal:
         async with prepared.opened(journal, dry=True) as context:
             await _each(task, context, _usable(task)[0])
     return context.dry_run
 
 
-def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
+def _usable(task: BackTranslationTask) -> tuple[list[Item], dict[str, str]]:
     """The stories that can be data, and why the others cannot, by id."""
     usable: list[Item] = []
     left_out: dict[str, str] = {}
@@ -189,7 +189,7 @@ def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
     return usable, left_out
 
 
-async def _each(task: Task, context: RunContext, items: Sequence[Item]) -> list[BackTranslated | str]:
+async def _each(task: BackTranslationTask, context: RunContext, items: Sequence[Item]) -> list[BackTranslated | str]:
     """What came of each story, or why nothing did."""
     room = asyncio.Semaphore(max((one.performer.capabilities.parallel for one in _players(context)), default=1))
     run = Run(context)
@@ -215,7 +215,7 @@ def _players(context: RunContext) -> list[Any]:
     return [context.cast.assignment(role) for role in METHOD.roles]
 
 
-async def _made(task: Task, context: RunContext) -> Made:
+async def _made(task: BackTranslationTask, context: RunContext) -> BackTranslation:
     items, left_out = _usable(task)
     found = await _each(task, context, items)
     asked = _asked(task)
@@ -233,7 +233,7 @@ async def _made(task: Task, context: RunContext) -> Made:
         examples[side] += of_story[name]
     lines = [{"group": name, "reason": reason} for name, reason in left_out.items()]
     lines += [{"group": "", "reason": reason} for reason in task.empty]
-    return Made(examples, lines, _card(task, context, examples, lines), context.budget)
+    return BackTranslation(examples, lines, _card(task, context, examples, lines), context.budget)
 
 
 def sides_of_sets(items: Sequence[Item]) -> dict[str, str]:
@@ -246,7 +246,7 @@ def sides_of_sets(items: Sequence[Item]) -> dict[str, str]:
     return {item.id: _SIDES[splits[item.id]] for item in items if item.source in trained and splits[item.id] in _SIDES}
 
 
-def _divided(task: Task, items: Sequence[Item], seed: int) -> dict[str, Split]:
+def _divided(task: BackTranslationTask, items: Sequence[Item], seed: int) -> dict[str, Split]:
     """The side of each story: that of its set, where it has one; else a share of all tasks stands aside.
 
     Stories of one task stand on one side.
@@ -259,13 +259,15 @@ def _divided(task: Task, items: Sequence[Item], seed: int) -> dict[str, Split]:
     return {item.id: "development" if {item.id, tasks.get(item.id)} & aside else "train" for item in items}
 
 
-def _asked(task: Task) -> Asked:
+def _asked(task: BackTranslationTask) -> AskedPrompts:
     settings = task.settings
     overrides = Path(settings.prompts) if settings.prompts else None
-    return Asked(task.system, settings.preset, task.able, settings.aids_in_force, overrides, tuple(settings.config))
+    return AskedPrompts(
+        task.system, settings.preset, task.able, settings.aids_in_force, overrides, tuple(settings.config)
+    )
 
 
-async def _examples(task: Task, asked: Asked, item: Item, made: BackTranslated) -> list[Example]:
+async def _examples(task: BackTranslationTask, asked: AskedPrompts, item: Item, made: BackTranslated) -> list[Example]:
     """The examples of one story."""
     texts = texts_of(task, item.story.text, made)
     requests = await asked.requests(made.brief, texts, config_for(task, made.brief, texts))
@@ -277,7 +279,7 @@ async def _examples(task: Task, asked: Asked, item: Item, made: BackTranslated) 
 ROLES_OF_PARTS: Final = ("exposition", "rising_action", "climax", "falling_action", "resolution")
 
 
-def texts_of(task: Task, story: str, made: BackTranslated) -> dict[str, str]:
+def texts_of(task: BackTranslationTask, story: str, made: BackTranslated) -> dict[str, str]:
     """What each role of the variant answers."""
     if task.variant == END_TO_END:
         return {"writer": plain(story)}
@@ -287,7 +289,7 @@ def texts_of(task: Task, story: str, made: BackTranslated) -> dict[str, str]:
     return {**made.notes, **sections}
 
 
-def config_for(task: Task, brief: Brief, texts: Mapping[str, str]) -> Any:  # noqa: ANN401 - of either system
+def config_for(task: BackTranslationTask, brief: Brief, texts: Mapping[str, str]) -> Any:  # noqa: ANN401 - of either system
     """The system's settings with the lengths that this story has, where lengths are asked for: they are true."""
     config = task.config
     if config.ours is None or not getattr(config.ours, "length_control", True):
@@ -310,7 +312,10 @@ def _published(performer: str) -> str:
 
 
 def _card(
-    task: Task, context: RunContext, examples: Mapping[Split, Sequence[Example]], left_out: Sequence[Mapping[str, Any]]
+    task: BackTranslationTask,
+    context: RunContext,
+    examples: Mapping[Split, Sequence[Example]],
+    left_out: Sequence[Mapping[str, Any]],
 ) -> DataCard:
     settings = task.settings
     made = {

@@ -22,7 +22,7 @@ from fabula.models.known import is_small, is_small_file
 from fabula.models.providers import OWN_KINDS, served_at, usual_address
 from fabula.project.casting import Environment, full_name, open_cast
 from fabula.project.default_model import default_model
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import ModelTable, RoleTable, Settings
 from fabula.project.trust import Trust
 from fabula.story import Brief, Story, count_words, slug
@@ -204,7 +204,7 @@ def planned(beginning: Beginning, tables: Mapping[str, Any]) -> Imported:
     return planned_import(Path(slug(beginning.called)), found, source, dict(tables), beginning.title)
 
 
-def begin(beginning: Beginning, folder: Path, tables: dict[str, Any]) -> Project:
+def begin(beginning: Beginning, folder: Path, tables: dict[str, Any]) -> ProjectFolder:
     """Make the project in `folder`.
 
     Raises:
@@ -212,9 +212,9 @@ def begin(beginning: Beginning, folder: Path, tables: dict[str, Any]) -> Project
     """
     if beginning.kind == "manuscript":
         import_manuscript(folder, beginning.manuscript, beginning.source, tables, beginning.title)
-        return Project.open(folder)
+        return ProjectFolder.open(folder)
     if not beginning.from_story:
-        return Project.create(folder, beginning.brief, tables)
+        return ProjectFolder.create(folder, beginning.brief, tables)
     if not count_words(beginning.text):
         raise UsageError("The story is empty. Give a text with a story in it.")
     return project_for_story(folder, beginning.text, None, tables)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event
-    from fabula.project.folder import Change
+    from fabula.project.folder import FileChange
     from fabula.project.settings import BudgetTable, Settings
 
 
@@ -221,7 +221,7 @@ class Estimate:
     done: Literal[False] = False
 
     @classmethod
-    def of(cls, *runs: DryRun, changes: Iterable[Change] = (), seconds: float | None = None) -> Self:
+    def of(cls, *runs: DryRun, changes: Iterable[FileChange] = (), seconds: float | None = None) -> Self:
         """What dry runs found, as one."""
         calls = [one for run in runs for one in run.planned]
         costs = [run.cost for run in runs]

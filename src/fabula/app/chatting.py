@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fabula.app.calling import waited_for
 from fabula.app.conversations import ended
 from fabula.app.conversing import conversing
-from fabula.app.writing import Prepared, Supplied
+from fabula.app.writing import PreparedMethod, Supplied
 from fabula.base.errors import BriefError
 from fabula.base.html import Html, joined, text
 from fabula.craft import NARRATIVE_FILE
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief, Story, count_words, plain
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def project_for_talk(folder: Path, story: Story, name: str, changes: dict[str, Any]) -> Project:
+def project_for_talk(folder: Path, story: Story, name: str, changes: dict[str, Any]) -> ProjectFolder:
     """The project in which a story is talked through, made where it is not there yet; the story is its narrative.
 
     Raises:
@@ -48,11 +48,11 @@ def project_for_talk(folder: Path, story: Story, name: str, changes: dict[str, A
     if not count_words(story.text):
         raise BriefError(f"The story {name} is empty. Give a text in which somebody does something.")
     if (folder / "brief.md").exists():
-        project = Project.open(folder)
+        project = ProjectFolder.open(folder)
     else:
         title = story.title or name
         brief = Brief(f"Talk the story {title} through with its characters.", title)
-        project = Project.create(folder, brief, changes)
+        project = ProjectFolder.create(folder, brief, changes)
     project.write_given(NARRATIVE_FILE, plain(story.text))
     return project
 
@@ -70,7 +70,9 @@ class Chat:
         bill: what it took so far.
     """
 
-    def __init__(self, project: Project, name: str, settings: Settings, options: Options, bill: Bill, why: str) -> None:
+    def __init__(
+        self, project: ProjectFolder, name: str, settings: Settings, options: Options, bill: Bill, why: str
+    ) -> None:
         self.project, self.name, self.model, self.why, self.bill = project, name, settings.model, why, bill
         self._settings, self._options = settings, options
         self._open: list[Supplied] = []
@@ -166,7 +168,7 @@ class Chat:
 
     def _opened(self) -> AbstractAsyncContextManager[Conversing]:
         if not self._open:
-            self._open.append(Supplied(Prepared(self._settings, self._options).cast()))
+            self._open.append(Supplied(PreparedMethod(self._settings, self._options).cast()))
         return conversing(self.project, self._settings, self._options, self._open[0])
 
     # what was said ----------------------------------------------------------------------------------------------------

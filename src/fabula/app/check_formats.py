@@ -15,7 +15,7 @@ from fabula.base.version import __version__
 from fabula.data.story_files import LINES, text_of
 from fabula.evaluators.atlas.findings import CATEGORIES
 from fabula.evaluators.atlas.page import all_findings, headline
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import one_line
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _placed(found: Checked, sources: Sequence[Path]) -> Iterator[tuple[Mapping[s
 
 def _files(path: Path) -> list[_File]:
     if path.is_dir():
-        parts = story_parts(Project.open(path)) if (path / "brief.md").is_file() else ()
+        parts = story_parts(ProjectFolder.open(path)) if (path / "brief.md").is_file() else ()
         return [_File((path / part.file).as_posix(), part.text) for part in parts]
     is_text = path.suffix.casefold() in LINES and path.is_file()
     return [_File(path.as_posix(), text_of(path, MAX_STORY_BYTES) if is_text else "")]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.evaluating import RATINGS, Task
+from fabula.app.evaluating import RATINGS, EvaluationTask
 from fabula.app.item_files import MAX_STORY_BYTES, TABLES, Selection, named_set, read_items
 from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UnknownNameError, UsageError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from fabula.app.bills import Bill
     from fabula.app.sources import StorySource
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 OUT: Final = "evaluation"
 AUTHOR: Final = "author"
@@ -102,7 +102,7 @@ def _check_data(path: Path, whole: str) -> None:
     split(whole, "json")
 
 
-def settings_to_judge(project: Project, settings: Settings) -> Settings:
+def settings_to_judge(project: ProjectFolder, settings: Settings) -> Settings:
     """With what a project's story is judged: the model that writes it, how that is reached, and what it costs."""
     own: dict[str, Any] = {"model": settings.model}
     tables = settings.as_tables
@@ -112,7 +112,7 @@ def settings_to_judge(project: Project, settings: Settings) -> Settings:
     return found.with_costs_of(project.folder / OUT / project.settings_file.name)
 
 
-def check_of(project: Project, settings: Settings) -> tuple[Task, Settings]:
+def check_of(project: ProjectFolder, settings: Settings) -> tuple[EvaluationTask, Settings]:
     """The check of a project's story by the model that writes it, and the settings that it is done with.
 
     Raises:
@@ -120,7 +120,7 @@ def check_of(project: Project, settings: Settings) -> tuple[Task, Settings]:
     """
     own, atlas = settings_to_judge(project, settings), find("atlas")
     (item,) = read_items([project.folder], Selection(None))
-    return Task(atlas, [replace(item, id=_ALONE)], atlas.config(own.preset, {}), project.folder / OUT), own
+    return EvaluationTask(atlas, [replace(item, id=_ALONE)], atlas.config(own.preset, {}), project.folder / OUT), own
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fabula.app.prompt_files import Prompt
+    from fabula.app.prompt_files import WritingPrompt
 
     Array: TypeAlias = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ _SHORT: Final = 2  # letters; such words describe nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ChoiceOptions:
     """How prompts are chosen.
 
     Attributes:
@@ -66,7 +66,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenPrompt:
     """A prompt that was chosen.
 
     Attributes:
@@ -74,7 +74,7 @@ class Chosen:
         distance: from the group's centre.
     """
 
-    prompt: Prompt
+    prompt: WritingPrompt
     cluster: int
     distance: float
 
@@ -97,7 +97,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Choice:
+class PromptChoice:
     """What was chosen, and how.
 
     Attributes:
@@ -111,8 +111,8 @@ class Choice:
     """
 
     prompts: int
-    groups: tuple[tuple[Prompt, ...], ...]
-    chosen: tuple[Chosen, ...]
+    groups: tuple[tuple[WritingPrompt, ...], ...]
+    chosen: tuple[ChosenPrompt, ...]
     clusters: tuple[Cluster, ...]
     scores: Mapping[int, float]
     how: Mapping[str, Any]
@@ -141,7 +141,7 @@ class Choice:
         )
 
 
-def choose(prompts: Sequence[Prompt], wanted: Wanted) -> Choice:
+def choose(prompts: Sequence[WritingPrompt], wanted: ChoiceOptions) -> PromptChoice:
     """Prompts that cover all, chosen as `wanted` says; the same ones for the same prompts and seed.
 
     Raises:
@@ -149,7 +149,7 @@ def choose(prompts: Sequence[Prompt], wanted: Wanted) -> Choice:
     """
     texts = [prompt.brief.titled for prompt in prompts]
     words = tf_idf_vectors(texts)
-    members: dict[int, list[Prompt]] = {}
+    members: dict[int, list[WritingPrompt]] = {}
     for prompt, leader in zip(prompts, near_duplicates(texts, words), strict=True):
         members.setdefault(leader, []).append(prompt)
     kept = list(members)
@@ -162,10 +162,10 @@ def choose(prompts: Sequence[Prompt], wanted: Wanted) -> Choice:
     clusters, scores = _clustered(points, wanted)
     distances = clusters.distances(points)
     taken = _nearest(clusters, distances, wanted.number)
-    chosen = tuple(Chosen(unique[at], int(clusters.labels[at]) + 1, float(distances[at])) for at in taken)
+    chosen = tuple(ChosenPrompt(unique[at], int(clusters.labels[at]) + 1, float(distances[at])) for at in taken)
     shares = Counter(one.cluster for one in chosen)
     sizes = np.bincount(clusters.labels, minlength=len(clusters.centres))
-    return Choice(
+    return PromptChoice(
         len(prompts),
         tuple(tuple(group) for group in members.values()),
         chosen,
@@ -218,7 +218,7 @@ def near_duplicates(texts: Sequence[str], words: WordVectors) -> list[int]:
 # points --------------------------------------------------------------------------------------------------------------
 
 
-def _vectors(texts: Sequence[str], words: WordVectors, wanted: Wanted) -> tuple[Any, str]:
+def _vectors(texts: Sequence[str], words: WordVectors, wanted: ChoiceOptions) -> tuple[Any, str]:
     """A row for each text, and what they were made by."""
     missing = [module for module in _MODULES if find_spec(module) is None]
     if wanted.embedder == "minilm" or (not wanted.embedder and not missing):
@@ -227,7 +227,7 @@ def _vectors(texts: Sequence[str], words: WordVectors, wanted: Wanted) -> tuple[
     return words.rows, f"TF-IDF of word stems{why}"
 
 
-def _points(vectors: Any, wanted: Wanted) -> tuple[Array, str]:  # noqa: ANN401 - an array or a sparse matrix
+def _points(vectors: Any, wanted: ChoiceOptions) -> tuple[Array, str]:  # noqa: ANN401 - an array or a sparse matrix
     """The points that are put into groups, and what reduced them."""
     there = find_spec("umap") is not None
     few = vectors.shape[0] <= _NEIGHBOURS
@@ -250,7 +250,7 @@ def _umap(vectors: Any, seed: int) -> Array:  # noqa: ANN401 - as `_points`
         return np.asarray(mapper.fit_transform(vectors), dtype=np.float64)
 
 
-def _clustered(points: Array, wanted: Wanted) -> tuple[Clusters, Mapping[int, float]]:
+def _clustered(points: Array, wanted: ChoiceOptions) -> tuple[Clusters, Mapping[int, float]]:
     """The points in groups, and how well each number of groups that was tried fits."""
     most = min(_MOST, len(points) - 1, wanted.number)
     if wanted.clusters or most < 2:  # noqa: PLR2004 - there is nothing to try
@@ -290,7 +290,7 @@ def _described(words: WordVectors, clusters: Clusters, group: int) -> tuple[str,
     return tuple(words.words[at] for at in order if above[at] > 0 and len(words.words[at]) > _SHORT)[:_WORDS]
 
 
-def _picture(points: Array, clusters: Clusters, taken: set[int], prompts: Sequence[Prompt]) -> str:
+def _picture(points: Array, clusters: Clusters, taken: set[int], prompts: Sequence[WritingPrompt]) -> str:
     """The groups in the plane: as they are where they have two dimensions, else so that the centres lie far apart."""
     flat, note = points, "With a ring: chosen."
     if points.shape[1] > _PLANE:

@@ -26,7 +26,7 @@ from fabula.engine.journal import CallFilter
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.project.casting import full_name
 from fabula.story import slug
-from fabula.story.cards import Card
+from fabula.story.cards import CharacterCard
 from fabula.story.people import among
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fabula.craft.conversation.log import Known
     from fabula.craft.conversation.talk import State
     from fabula.engine.journal import Call, Journal
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
     from fabula.project.settings import Settings
 
 _SHOWN: Final = 120  # characters of a conversation's last words
@@ -263,13 +263,13 @@ class ChatWhy:
 # what is seen ---------------------------------------------------------------------------------------------------------
 
 
-def chats_in(project: Project) -> ChatList:
+def chats_in(project: ProjectFolder) -> ChatList:
     """The conversations of a project, and who can be talked to in it."""
     known, named = people_in(project)
     return ChatList(lines_in(project), known, named, was_read=reading_in(project) is not None)
 
 
-def lines_in(project: Project) -> list[ChatLine]:
+def lines_in(project: ProjectFolder) -> list[ChatLine]:
     """The conversations of a project in which something was said, the one that was last talked in first."""
     found = []
     for name in conversations_in(project.folder):
@@ -294,7 +294,7 @@ def _line(folder: Path, name: str, changed: float) -> ChatLine:
     return ChatLine(name, *people, len(state.turns), state.over, at, words[:_SHOWN], *log.origin)
 
 
-def view_of(project: Project, name: str, *, plan: bool = False) -> ChatView:
+def view_of(project: ProjectFolder, name: str, *, plan: bool = False) -> ChatView:
     """A conversation as its log has it; with the points of its present cell, if they are asked for.
 
     Raises:
@@ -326,7 +326,7 @@ def shown(log: Log, name: str, branches: Sequence[ChatLine] = (), *, plan: bool 
     )
 
 
-def ended(project: Project, conversation: Conversation, bill: Bill) -> ChatEnded:
+def ended(project: ProjectFolder, conversation: Conversation, bill: Bill) -> ChatEnded:
     """A conversation as `fabula chat --json` prints it at its end."""
     view, file = shown(conversation.log, conversation.name), conversation.log.file
     own = {one.name: getattr(view, one.name) for one in fields(view)}
@@ -380,7 +380,7 @@ def calls_for(journal: Journal, log: Log, name: str, number: int) -> list[Call]:
 # who talks, and where it is kept --------------------------------------------------------------------------------------
 
 
-def parties_for(project: Project, others: Sequence[str], player: str, *, dry: bool = False) -> Parties | None:
+def parties_for(project: ProjectFolder, others: Sequence[str], player: str, *, dry: bool = False) -> Parties | None:
     """Who talks, where those who answer are named; the player is the first other who is known, by default.
 
     Where nobody else is known, or the player is to be a stranger to the story, they get a card in the project, unless
@@ -405,13 +405,15 @@ def parties_for(project: Project, others: Sequence[str], player: str, *, dry: bo
     return parties_of(narrative_in(project), player, others, cards.names(player), people)
 
 
-def _stranger(others: str) -> Card:
+def _stranger(others: str) -> CharacterCard:
     about = f"Somebody who is not in the story, has come by, and talks with {others}."
-    return Card({"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": STRANGER, "description": about}})
+    return CharacterCard(
+        {"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": STRANGER, "description": about}}
+    )
 
 
 def conversation_for(
-    project: Project, named: str, given: Parties | None, *, new: bool = False
+    project: ProjectFolder, named: str, given: Parties | None, *, new: bool = False
 ) -> tuple[str, Parties | None]:
     """The name of the conversation, and who talks in it: in a new one those of the last one, where nobody is named.
 
@@ -439,7 +441,7 @@ def free_name(wanted: str, known: Sequence[str]) -> str:
     return free
 
 
-def _parties_of(project: Project, name: str) -> Parties | None:
+def _parties_of(project: ProjectFolder, name: str) -> Parties | None:
     log = Log.at(project.folder, name)
     return log.parties if log.records else None
 
@@ -449,7 +451,7 @@ def kind_of(move: MoveKind, line: str | None) -> MoveKind:
     return "go_on" if move == "say" and line is None else move
 
 
-def system_of(project: Project, name: str) -> str:
+def system_of(project: ProjectFolder, name: str) -> str:
     """The system that a conversation was begun with; empty where there is none of that name."""
     return Log.at(project.folder, name).system
 
@@ -476,7 +478,7 @@ def looking(project: Workspace, system: str) -> AbstractAsyncContextManager[Conv
 
 
 @contextmanager
-def changing(project: Workspace) -> Iterator[Project]:
+def changing(project: Workspace) -> Iterator[ProjectFolder]:
     """The project, for who changes conversations and asks nobody.
 
     Raises:

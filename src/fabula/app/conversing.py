@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.people import narrative_in, people_in, written_or_asked
-from fabula.app.writing import Prepared, first_error
+from fabula.app.writing import PreparedMethod, first_error
 from fabula.base.errors import UsageError
 from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation import Log, open_conversation
@@ -17,7 +17,7 @@ from fabula.craft.narratives import narrative_of, people_read
 from fabula.craft.revising import reviser
 from fabula.engine.methods import IMPROVED
 from fabula.engine.run import Run
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.telling import CHAT
 from fabula.story import Brief, plain
 from fabula.systems import find, systems
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Kept
     from fabula.project.settings import Settings
-    from fabula.story.cards import Card
+    from fabula.story.cards import CharacterCard
 
 DEFAULT: Final = "snap"
 READER: Final = "labeller"  # says who is in a story
@@ -75,8 +75,8 @@ class Conversing:
         cards: of those who talk, and lorebooks.
     """
 
-    project: Project
-    prepared: Prepared
+    project: ProjectFolder
+    prepared: PreparedMethod
     context: RunContext
     narrative: str
     config: Any
@@ -177,8 +177,8 @@ def is_card(path: Path) -> bool:
 
 
 def card_project(
-    card: Card, folder: Path, player: str, changes: Mapping[str, Any], worlds: Mapping[str, bytes]
-) -> Project:
+    card: CharacterCard, folder: Path, player: str, changes: Mapping[str, Any], worlds: Mapping[str, bytes]
+) -> ProjectFolder:
     """The project in which one talks with a card's character, made where it is not there yet.
 
     Its story is what the card tells of the character and the situation. Without another system or preset the whole of
@@ -188,14 +188,14 @@ def card_project(
         FabulaError: any of its kinds.
     """
     if (folder / "brief.md").exists():
-        project = Project.open(folder)
+        project = ProjectFolder.open(folder)
     else:
         system = str(changes.get("system") or CARD_SYSTEM)
         ours = system == CARD_SYSTEM and changes.get("preset", IMPROVED) == IMPROVED
         own = {"open_ended": True} if ours else {}
         config = {"player": player, "npc": card.name, **own, **changes.get("config", {})}
         brief = Brief(f"Talk with {card.name}, as {player}.", card.name)
-        project = Project.create(folder, brief, {**changes, "system": system, "config": config})
+        project = ProjectFolder.create(folder, brief, {**changes, "system": system, "config": config})
         # Then the prompt holds the card's description anyway; SNAP reads who is in a cell out of its text.
         told = [card.said(name, player) for name in ("description", "scenario") if name == "scenario" or not own]
         project.write_given(NARRATIVE_FILE, plain("\n\n".join([*filter(None, told), f"{card.name} meets {player}."])))
@@ -205,14 +205,14 @@ def card_project(
 
 @asynccontextmanager
 async def conversing(
-    project: Project, settings: Settings, options: Options, supplied: Supplied | None = None
+    project: ProjectFolder, settings: Settings, options: Options, supplied: Supplied | None = None
 ) -> AsyncIterator[Conversing]:
     """The project, open for conversations; edits found in its files are taken over first.
 
     Raises:
         FabulaError: any of its kinds.
     """
-    prepared = Prepared(settings, options)
+    prepared = PreparedMethod(settings, options)
     with project.recorded() as journal:
         project.begin(journal)
         async with prepared.opened(journal, supplied=supplied) as context:
@@ -238,7 +238,7 @@ async def conversing(
                 journal.end_run()
 
 
-async def _opened(project: Project, prepared: Prepared, context: RunContext) -> Conversing:
+async def _opened(project: ProjectFolder, prepared: PreparedMethod, context: RunContext) -> Conversing:
     narrative, settings = await _narrative(project, Run(context)), prepared.settings
     config = prepared.method.config(settings.preset, settings.config)
     known, others = people_in(project)
@@ -247,7 +247,7 @@ async def _opened(project: Project, prepared: Prepared, context: RunContext) -> 
 
 
 @asynccontextmanager
-async def looked_at(project: Project, settings: Settings, options: Options) -> AsyncIterator[Conversing]:
+async def looked_at(project: ProjectFolder, settings: Settings, options: Options) -> AsyncIterator[Conversing]:
     """The project for who looks at its conversations: what would be asked is noted in `context.dry_run`.
 
     Asks nobody and writes nothing, so that others may be at work on the project.
@@ -255,14 +255,14 @@ async def looked_at(project: Project, settings: Settings, options: Options) -> A
     Raises:
         FabulaError: what stands in the way.
     """
-    prepared = Prepared(settings, options)
+    prepared = PreparedMethod(settings, options)
     with project.journal as journal:
         async with prepared.opened(journal, dry=True) as context:
             yield await _opened(project, prepared, context)
 
 
 async def dry_run_beginning(
-    project: Project, settings: Settings, options: Options, parties: Parties, freedom: Freedom | None = None
+    project: ProjectFolder, settings: Settings, options: Options, parties: Parties, freedom: Freedom | None = None
 ) -> DryRun:
     """What the first turn of a new conversation would ask and cost. Asks nobody, writes nothing.
 
@@ -275,19 +275,19 @@ async def dry_run_beginning(
         return open_.context.dry_run
 
 
-async def read_people(project: Project, settings: Settings, options: Options) -> tuple[str, ...]:
+async def read_people(project: ProjectFolder, settings: Settings, options: Options) -> tuple[str, ...]:
     """Who is in the story, as a model reads it now; recorded, and asked once for each version of the story.
 
     Raises:
         FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
     """
     with project.recorded() as journal:
-        async with Prepared(settings_for(settings), options).opened(journal) as context:
+        async with PreparedMethod(settings_for(settings), options).opened(journal) as context:
             with context.recording_failures():
                 return await people_read(Run(context), narrative_in(project), READER)
 
 
-async def dry_run_people(project: Project, settings: Settings, options: Options) -> DryRun:
+async def dry_run_people(project: ProjectFolder, settings: Settings, options: Options) -> DryRun:
     """What `read_people` would ask and cost. Asks nobody, writes nothing.
 
     Raises:
@@ -298,7 +298,7 @@ async def dry_run_people(project: Project, settings: Settings, options: Options)
         return open_.context.dry_run
 
 
-async def _narrative(project: Project, run: Run) -> str:
+async def _narrative(project: ProjectFolder, run: Run) -> str:
     """What is talked through: the author's narrative, else the written story, else the brief."""
     given = await narrative_of(run, Brief("-"))
     return given if given != "-" else written_or_asked(project)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fabula.app.writing import Options
     from fabula.engine.journal import Decision, Done, Journal
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 FINAL_EDITS: Final = f"{DRAFTS}/{EDITS}"
 """What the final reading of the story changed."""
@@ -56,7 +56,7 @@ def newest_of(journal: Journal, path: str) -> str:
 # a new text -----------------------------------------------------------------------------------------------------------
 
 
-async def edit(project: Project, journal: Journal, path: str, text: str, options: Options) -> bool:
+async def edit(project: ProjectFolder, journal: Journal, path: str, text: str, options: Options) -> bool:
     """Give an artefact a new text; whether it was another one than before.
 
     Raises:
@@ -83,7 +83,7 @@ def version_of(journal: Journal, path: str, number: int) -> str:
     return versions[number - 1].text
 
 
-def revert(project: Project, journal: Journal, path: str) -> None:
+def revert(project: ProjectFolder, journal: Journal, path: str) -> None:
     """Give an artefact the text again that was written for the author.
 
     Raises:

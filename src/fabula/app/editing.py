@@ -82,22 +82,22 @@ def last_rewritten(journal: Journal) -> list[Rewritten]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class VersionStage:
     """A version, and how many of its author's were saved on the way to it, within a few minutes each."""
 
     made: ArtefactVersion
     before: int = 0
 
 
-def stages(versions: Sequence[ArtefactVersion]) -> list[Stage]:
+def stages(versions: Sequence[ArtefactVersion]) -> list[VersionStage]:
     """The versions of a text, oldest first, without those that were saved while its author went on typing."""
-    found: list[Stage] = []
+    found: list[VersionStage] = []
     for made in versions:
         last = found[-1] if found else None
         if last is not None and last.made.source == made.source == "edited" and _soon(last.made.at, made.at):
-            found[-1] = Stage(made, last.before + 1)
+            found[-1] = VersionStage(made, last.before + 1)
         else:
-            found.append(Stage(made))
+            found.append(VersionStage(made))
     return found
 
 
@@ -107,16 +107,16 @@ def _soon(before: str, after: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DiffRow:
     """A piece of two texts that stand beside each other."""
 
     left: tuple[Piece, ...]
     right: tuple[Piece, ...]
 
 
-def beside(old: str, new: str, *, lines: bool = False) -> list[Row]:
+def beside(old: str, new: str, *, lines: bool = False) -> list[DiffRow]:
     """Two texts in rows, paragraph beside paragraph, with the words marked that only one has."""
-    rows: list[Row] = []
+    rows: list[DiffRow] = []
     left: list[Piece] = []
     right: list[Piece] = []
     for piece in (piece for one in compare(old, new, lines=lines) for piece in word_pieces(one.old, one.new)):
@@ -128,8 +128,8 @@ def beside(old: str, new: str, *, lines: bool = False) -> list[Row]:
             *paragraphs, rest = piece.text.split("\n" if lines else "\n\n")
             for paragraph in paragraphs:
                 same = [Piece("same", paragraph)] if paragraph else []
-                rows.append(Row((*left, *same), (*right, *same)))
+                rows.append(DiffRow((*left, *same), (*right, *same)))
                 left, right = [], []
             same = [Piece("same", rest)] if rest else []
             left, right = [*left, *same], [*right, *same]
-    return [row for row in [*rows, Row(tuple(left), tuple(right))] if row.left or row.right]
+    return [row for row in [*rows, DiffRow(tuple(left), tuple(right))] if row.left or row.right]

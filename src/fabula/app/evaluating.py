@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.item_files import notices
-from fabula.app.writing import Prepared, recorded_run
+from fabula.app.writing import PreparedMethod, recorded_run
 from fabula.base.errors import UsageError
 from fabula.base.files import held, make_folder, read_text, remove_leftovers, write_atomically
 from fabula.engine.journal import Journal
@@ -56,7 +56,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Task:
+class EvaluationTask:
     """What is to be measured, how, and where it is kept.
 
     Attributes:
@@ -70,13 +70,13 @@ class Task:
     folder: Path | None = None
 
 
-async def evaluate_in(task: Task, settings: Settings, options: Options) -> Evaluation:
+async def evaluate_in(task: EvaluationTask, settings: Settings, options: Options) -> Evaluation:
     """What the evaluator finds, replaying what is recorded.
 
     Raises:
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
-    prepared = Prepared(settings, options, task.evaluator)
+    prepared = PreparedMethod(settings, options, task.evaluator)
     with journal_in(task.folder) as journal:
         async with prepared.opened(journal) as context:
             with recorded_run(prepared, context):
@@ -88,9 +88,9 @@ async def evaluate_in(task: Task, settings: Settings, options: Options) -> Evalu
     return Evaluation(report, context.budget)
 
 
-async def dry_run_evaluation(task: Task, settings: Settings, options: Options) -> DryRun:
+async def dry_run_evaluation(task: EvaluationTask, settings: Settings, options: Options) -> DryRun:
     """What `evaluate_in` would ask and cost now. Asks nobody, writes nothing."""
-    prepared = Prepared(settings, options, task.evaluator)
+    prepared = PreparedMethod(settings, options, task.evaluator)
     with journal_to_read(task.folder) as journal:
         async with prepared.opened(journal, dry=True) as context:
             await task.evaluator.evaluate(task.items, Run(context), task.config)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
     from fabula.story.world import Entity, Fact
 
 
@@ -133,7 +133,7 @@ class ProjectWorld:
     there: bool = True
 
     @classmethod
-    def of(cls, project: Project) -> ProjectWorld:
+    def of(cls, project: ProjectFolder) -> ProjectWorld:
         """What is recorded in a project; an empty world where nothing is.
 
         Raises:
@@ -271,7 +271,7 @@ class StoryPart:
     text: str
 
 
-def story_parts(project: Project) -> tuple[StoryPart, ...]:
+def story_parts(project: ProjectFolder) -> tuple[StoryPart, ...]:
     """The parts of a project's story in the order of telling, with their newest texts."""
     with project.journal as journal:
         places = {path: file for path, file in journal.artefacts.places().items() if file.startswith("story/")}

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 Side = Literal["x", "y"]
 SIDES: tuple[Side, ...] = ("x", "y")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FindingPlace:
     """One of the two places of a finding.
 
     Attributes:
@@ -77,13 +77,13 @@ class Finding:
     why: str
     dismissed: str
     stale: bool
-    places: tuple[Place, Place]
+    places: tuple[FindingPlace, FindingPlace]
 
     def touches(self, name: str) -> bool:
         """Whether one of its sentences stands in a part of the story, or stood there when it was checked."""
         return any((place.artefact if place.quoted else place.was_in) == name for place in self.places)
 
-    def place(self, side: str) -> Place:
+    def place(self, side: str) -> FindingPlace:
         """One of its places.
 
         Raises:
@@ -145,7 +145,7 @@ class ProjectFindings:
         raise UnknownNameError("finding", key, [one.key for one in self.findings])
 
 
-def findings_of(project: Project) -> ProjectFindings:
+def findings_of(project: ProjectFolder) -> ProjectFindings:
     """The findings of a project's last check, each place looked for in the story as it is now.
 
     Raises:
@@ -205,12 +205,14 @@ def _finding(
     )
 
 
-def _place(one: Mapping[str, Any], side: Side, parts: Sequence[StoryPart], ranges: Mapping[int, _Numbered]) -> Place:
+def _place(
+    one: Mapping[str, Any], side: Side, parts: Sequence[StoryPart], ranges: Mapping[int, _Numbered]
+) -> FindingPlace:
     passage, says = one[f"passage_{side}"], one["fact" if side == "x" else "event"]
     sentence, (low, high) = str(passage["text"]), passage["focus"]
     quoted = _now(sentence, int(passage["scene"]), int(passage["start"]), (int(low), int(high)), parts, ranges)
     own = ranges.get(int(passage["scene"]))
-    return Place(
+    return FindingPlace(
         side=side,
         scene=int(passage["scene"]),
         paragraph=int(one.get(f"paragraph_{side}") or 0),

@@ -11,7 +11,7 @@ from fabula.base.errors import UsageError
 from fabula.continuity.parts import Manuscript, manuscript, of_story
 from fabula.craft.chapters import Chapter, chapters_text
 from fabula.data.story_files import SUFFIXES, said_of_encoding, text_and_encoding
-from fabula.project.folder import MAX_FILE, MAX_STORY, Change, Project, numbered
+from fabula.project.folder import MAX_FILE, MAX_STORY, FileChange, ProjectFolder, numbered
 from fabula.project.settings import Settings
 from fabula.project.telling import imported_from
 from fabula.story import Brief, count_words, plain
@@ -66,7 +66,7 @@ class Imported:
     source: str
     way: Way
     cut: int
-    texts: tuple[Change, ...]
+    texts: tuple[FileChange, ...]
     before: bool = False
     notices: tuple[str, ...] = ()
 
@@ -144,7 +144,7 @@ def planned_import(folder: Path, found: Manuscript, source: str, settings: dict[
             raise UsageError(
                 f"{part.title or 'A part'} of {source} is larger than {MAX_FILE:,} bytes. Part it by a heading or two."
             )
-        texts.append(Change(part.name, numbered(number, part.name, len(found.parts)), part.text))
+        texts.append(FileChange(part.name, numbered(number, part.name, len(found.parts)), part.text))
     system = system_of(Settings.of(settings, "the command line")).name
     notices = tuple(filter(None, [said_of_encoding(source, found.encoding)]))
     return Imported(folder, title or found.title, system, source, found.way, found.cut, tuple(texts), notices=notices)
@@ -167,11 +167,11 @@ def import_manuscript(
         ProjectError: it cannot be written.
     """
     made = planned_import(folder, found, source, settings, title)
-    listed = Change(_CHAPTERS, _CHAPTERS_FILE, plain(_listed(found)))
+    listed = FileChange(_CHAPTERS, _CHAPTERS_FILE, plain(_listed(found)))
     brief = Brief(_BRIEF, made.title)
     if not (folder / "brief.md").exists():
-        Project.create(folder, brief, settings)
-    project = Project.open(folder)
+        ProjectFolder.create(folder, brief, settings)
+    project = ProjectFolder.open(folder)
     texts = (listed, *made.texts)
     with project.recorded(keeping=True) as journal:
         if imported_from(journal):
@@ -184,7 +184,7 @@ def import_manuscript(
     return made
 
 
-def _check_same(folder: Path, journal: Journal, texts: Sequence[Change]) -> None:
+def _check_same(folder: Path, journal: Journal, texts: Sequence[FileChange]) -> None:
     """Check that a project was made of these texts, whatever has become of them.
 
     Raises:

@@ -28,13 +28,13 @@ from fabula.engine.folders import is_path
 from fabula.measure.items import Item
 from fabula.project.settings import Settings
 from fabula.story import Brief, Scene, Story, count_words
-from fabula.training.examples import Source
+from fabula.training.examples import ExampleSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from fabula.continuity.scenes import Form
-    from fabula.data.corpora import Entry
+    from fabula.data.corpora import CorpusText
     from fabula.data.sets import DataSet
 
 MAX_STORY_BYTES: Final = 20_000_000
@@ -182,7 +182,7 @@ class NamedSet:
     split: str
     folder: Path
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[CorpusText]:
         """Its texts, as `corpora.entries`."""
         return entries(self.data, self.split, self.folder)
 
@@ -210,13 +210,13 @@ def named_set(path: Path, data: Path | None) -> NamedSet | None:
     return NamedSet(known, read[2] or "", known.folder(home))
 
 
-def sources_of(items: Iterable[Item]) -> tuple[Source, ...]:
+def sources_of(items: Iterable[Item]) -> tuple[ExampleSource, ...]:
     """What the stories are from, with licences, for cards: data sets, and texts of one's own."""
     counts = Counter(item.source for item in items)
     return tuple(
-        Source(name, SETS[name].title, SETS[name].licence, count)
+        ExampleSource(name, SETS[name].title, SETS[name].licence, count)
         if name
-        else Source("own", "texts of one's own", "not stated", count)
+        else ExampleSource("own", "texts of one's own", "not stated", count)
         for name, count in counts.items()
     )
 
@@ -227,7 +227,7 @@ def notices(sources: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{count:,} from {SETS[name].notice}" for name, count in counts.items())
 
 
-def _of_set(entry: Entry, name: str) -> Item:
+def _of_set(entry: CorpusText, name: str) -> Item:
     item = entry.read()
     if not count_words(item.story.text):
         raise _NoStoryError(f"The story {item.id} is empty.")

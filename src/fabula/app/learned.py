@@ -14,7 +14,7 @@ from fabula.training.libraries import require_libraries
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fabula.project.learned import Place
+    from fabula.project.learned import LearnedFolder
     from fabula.project.settings import Settings
 
 PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
@@ -23,7 +23,7 @@ _LONGEST_REPORT: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class LearningStands:
+class AdapterStatus:
     """What was learned from an author, as somebody is shown it.
 
     Attributes:
@@ -45,7 +45,7 @@ class LearningStands:
     missing: str = ""
 
     @classmethod
-    def at(cls, place: Place) -> LearningStands:
+    def at(cls, place: LearnedFolder) -> AdapterStatus:
         """What was learned at a place."""
         unfinished, missing = place.next.exists(), _missing_packages()
         try:
@@ -71,7 +71,7 @@ def _missing_packages() -> str:
     return ""
 
 
-def put_into_use(place: Place, *, on: bool = True) -> Learned:
+def activate(place: LearnedFolder, *, on: bool = True) -> Learned:
     """Have new projects write with what was learned, although it is not shown to be better; or without it.
 
     Raises:

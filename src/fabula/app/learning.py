@@ -37,15 +37,15 @@ from fabula.measure.report.pictures import intervals_svg
 from fabula.models.adapters import GGUF, digest_of
 from fabula.models.known import KNOWN, find_weights, models_home
 from fabula.project.casting import full_name
-from fabula.project.learned import Learned, Place
+from fabula.project.learned import Learned, LearnedFolder
 from fabula.stats.estimate import Estimate, estimate_cells
 from fabula.training.base import load, open_base
 from fabula.training.dpo import prepared_pairs
-from fabula.training.examples import LEAST, DataCard, Source, read_pairs, write_data
+from fabula.training.examples import LEAST, DataCard, ExampleSource, read_pairs, write_data
 from fabula.training.held_out import (
     BASE,
     TUNED,
-    Comparison,
+    HeldOutResult,
     Margins,
     compared,
     least_shown,
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fabula.app.training import Listener
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
     from fabula.stats.estimate import Scored
-    from fabula.training.examples import Pair
+    from fabula.training.examples import PreferencePair
 
 PARTS: Final = 5
 _INNER: Final = 10  # one of so many parts of what is learned from tells when to stop
@@ -103,12 +103,12 @@ class Trainer(Protocol):
     def tune(self, data: Path, out: Path) -> None:
         """Train an adapter on a folder of pairs; goes on where it stopped."""
 
-    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+    def margins(self, adapter: Path, pairs: Sequence[PreferencePair]) -> dict[str, tuple[float, float]]:
         """By how much base and tuned model find each chosen text likelier, for a token; none of what is too long."""
 
 
 @dataclass(frozen=True)
-class Proposal:
+class LearningProposal:
     """What would be learned, and how it would be shown.
 
     Attributes:
@@ -124,7 +124,7 @@ class Proposal:
     author: str
     base: str
     base_digest: str
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PreferencePair, ...]
     left_out: tuple[Mapping[str, Any], ...]
     settings: Mapping[str, Any]
     quick: bool = False
@@ -140,7 +140,7 @@ class Proposal:
         found = parts(self.units, PARTS)
         return found[:1] if self.quick else found
 
-    def without(self, part: Sequence[int]) -> list[Pair]:
+    def without(self, part: Sequence[int]) -> list[PreferencePair]:
         """The pairs that are learned from while a part is put aside."""
         aside = set(part)
         return [pair for index, pair in enumerate(self.pairs) if index not in aside]
@@ -205,15 +205,15 @@ class Proposal:
 
 
 def proposed(
-    projects: Sequence[Project],
+    projects: Sequence[ProjectFolder],
     author: str,
-    place: Place,
+    place: LearnedFolder,
     environ: Mapping[str, str],
     *,
     base: str = "",
     quick: bool | None = None,
     said: Mapping[str, str] | None = None,
-) -> Proposal:
+) -> LearningProposal:
     """What would be learned from the choices in these projects, and in those that were learned from before.
 
     Args:
@@ -237,7 +237,7 @@ def proposed(
             f"--base {next(iter(KNOWN))}, or another model that runs here; new projects of that model then use it."
         )
     _check_author(place, author)
-    pairs: list[Pair] = []
+    pairs: list[PreferencePair] = []
     left_out: list[Mapping[str, Any]] = []
     for project in projects:
         found = history_pairs(project, project.folder.resolve().name)
@@ -245,7 +245,7 @@ def proposed(
         pairs += [of_project(project.folder, pair) for pair in kept]
         left_out += [*found.left_out, *({"id": name, "reason": _NEAR} for name in gone)]
     known, twice = with_known(place, pairs, [project.folder for project in projects])
-    return Proposal(
+    return LearningProposal(
         author,
         spec,
         digest_of(find_weights(rest, models_home(environ))),
@@ -256,7 +256,7 @@ def proposed(
     )
 
 
-def _check_author(place: Place, author: str) -> None:
+def _check_author(place: LearnedFolder, author: str) -> None:
     """Refuse to mix the choices of two authors whose names make the same name of a folder, as Jörg and Jorg do."""
     before = place.read()
     if before is not None and before.author.casefold() != author.casefold():
@@ -266,7 +266,7 @@ def _check_author(place: Place, author: str) -> None:
         )
 
 
-def base_of(projects: Sequence[Project]) -> str:
+def base_of(projects: Sequence[ProjectFolder]) -> str:
     """The one model that projects write with, as their last runs did.
 
     Raises:
@@ -282,8 +282,8 @@ def base_of(projects: Sequence[Project]) -> str:
 
 
 def with_known(
-    place: Place, pairs: Sequence[Pair], projects: Sequence[Path]
-) -> tuple[tuple[Pair, ...], list[dict[str, Any]]]:
+    place: LearnedFolder, pairs: Sequence[PreferencePair], projects: Sequence[Path]
+) -> tuple[tuple[PreferencePair, ...], list[dict[str, Any]]]:
     """The pairs of these projects as they are now, and those that are known of the author's others; each pair once.
 
     A project that was copied, renamed or moved has pairs that are known already: those are told in the second place.
@@ -298,7 +298,7 @@ def with_known(
     return tuple(sorted(kept, key=lambda pair: pair.id)), twice
 
 
-def _known_pairs(place: Place) -> tuple[Pair, ...]:
+def _known_pairs(place: LearnedFolder) -> tuple[PreferencePair, ...]:
     if not (place.data / "data.json").is_file():
         return ()
     try:
@@ -309,7 +309,7 @@ def _known_pairs(place: Place) -> tuple[Pair, ...]:
         ) from error
 
 
-def of_project(project: Path, pair: Pair) -> Pair:
+def of_project(project: Path, pair: PreferencePair) -> PreferencePair:
     """A pair that says which project it is from, and has an id of its own among those of all projects."""
     where = str(project.resolve())
     name = sha256(f"{where}\0{pair.id}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -317,8 +317,8 @@ def of_project(project: Path, pair: Pair) -> Pair:
 
 
 def learn(
-    proposal: Proposal,
-    place: Place,
+    proposal: LearningProposal,
+    place: LearnedFolder,
     trainer: Trainer,
     today: str,
     tell: Callable[[str], object],
@@ -349,14 +349,14 @@ def learn(
         return _finished(place, proposal, compared(rows), last, today, anyway=anyway)
 
 
-def _again(place: Place, before: Learned, *, anyway: bool) -> Learned:
+def _again(place: LearnedFolder, before: Learned, *, anyway: bool) -> Learned:
     if anyway and not before.in_use:
         before = replace(before, anyway=True, off=False)
         place.write(before)
     return before
 
 
-def _begun(place: Place, proposal: Proposal) -> Path:
+def _begun(place: LearnedFolder, proposal: LearningProposal) -> Path:
     """The folder of what is being learned; what was begun for other pairs or settings is removed."""
     work, key = place.next, place.next / "key"
     if work.exists() and not (key.is_file() and read_text(key, 1000).strip() == proposal.key):
@@ -366,7 +366,9 @@ def _begun(place: Place, proposal: Proposal) -> Path:
     return work
 
 
-def _of_part(proposal: Proposal, part: Sequence[int], folder: Path, trainer: Trainer, *, keep: bool) -> list[Margins]:
+def _of_part(
+    proposal: LearningProposal, part: Sequence[int], folder: Path, trainer: Trainer, *, keep: bool
+) -> list[Margins]:
     """How the pairs of a part are ranked by an adapter that was learned without them."""
     aside, units = [proposal.pairs[index] for index in part], proposal.units
     scores = folder / "scores.json"
@@ -384,7 +386,7 @@ def _of_part(proposal: Proposal, part: Sequence[int], folder: Path, trainer: Tra
     ]
 
 
-def _learnt(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
+def _learnt(pairs: Sequence[PreferencePair]) -> tuple[list[PreferencePair], list[PreferencePair]]:
     """The pairs that are trained on, and the few that tell when to stop: the held-out ones take no part in that."""
     units = units_of(pairs)
     inner = set(parts(units if len(set(units)) > 1 else [pair.id for pair in pairs], _INNER)[-1])
@@ -394,7 +396,7 @@ def _learnt(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
     )
 
 
-def _tuned(pairs: Sequence[Pair], folder: Path, trainer: Trainer) -> Path:
+def _tuned(pairs: Sequence[PreferencePair], folder: Path, trainer: Trainer) -> Path:
     """The adapter that is learned from these pairs, in a folder of its own."""
     make_folder(folder, mode=0o700)
     data, out = folder / "data", folder / "adapter"
@@ -405,17 +407,22 @@ def _tuned(pairs: Sequence[Pair], folder: Path, trainer: Trainer) -> Path:
     return out
 
 
-def _write_pairs(folder: Path, train: Sequence[Pair], development: Sequence[Pair] = (), **more: Any) -> None:  # noqa: ANN401 - fields of the card
+def _write_pairs(
+    folder: Path,
+    train: Sequence[PreferencePair],
+    development: Sequence[PreferencePair] = (),
+    **more: Any,  # noqa: ANN401 - fields of the card
+) -> None:
     counts = {"train": len(train), "development": len(development)}
     projects = sorted({Path(str(pair.source.get("project", ""))).name for pair in (*train, *development)})
-    sources = tuple(Source(name, name, OWN, 1) for name in projects)
+    sources = tuple(ExampleSource(name, name, OWN, 1) for name in projects)
     card = DataCard("pairs", {"command": "fabula learn", **more}, sources, counts)
     write_data(folder, card, {"train": train, "development": development})
     folder.chmod(0o700)
 
 
 def _finished(
-    place: Place, proposal: Proposal, found: Comparison, adapter: Path, today: str, *, anyway: bool
+    place: LearnedFolder, proposal: LearningProposal, found: HeldOutResult, adapter: Path, today: str, *, anyway: bool
 ) -> Learned:
     """The record of what was learned, with the adapter at its place; the work is removed."""
     mark = place.next / "adapter"
@@ -492,7 +499,7 @@ class PairTrainer:
         if trained.outcome is not None and trained.outcome.ended == "interrupted":
             raise StoppedLearningError(trained.outcome.signal)
 
-    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+    def margins(self, adapter: Path, pairs: Sequence[PreferencePair]) -> dict[str, tuple[float, float]]:
         """By how much base and tuned model find each chosen text likelier, for a token; none of what is too long."""
         with quiet():
             base = open_base(self.base, self.environ)
@@ -541,7 +548,7 @@ def dpo_settings(values: Mapping[str, Any]) -> Dpo:
     return config
 
 
-def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener) -> Needs:
+def needs_of(proposal: LearningProposal, environ: Mapping[str, str], listener: Listener) -> Needs:
     """What one of the trainings takes; time and memory only where the packages for training are there.
 
     Raises:
@@ -565,7 +572,7 @@ def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener)
     return Needs(work.schedule.steps, seconds, work.bytes_needed)
 
 
-def trainer_for(proposal: Proposal, environ: Mapping[str, str], listener: Listener) -> Trainer:
+def trainer_for(proposal: LearningProposal, environ: Mapping[str, str], listener: Listener) -> Trainer:
     """Who tunes the base that is proposed.
 
     Raises:
@@ -579,7 +586,7 @@ def trainer_for(proposal: Proposal, environ: Mapping[str, str], listener: Listen
 # the report -----------------------------------------------------------------------------------------------------------
 
 
-def sentences(found: Comparison) -> list[str]:
+def sentences(found: HeldOutResult) -> list[str]:
     """What was found, and why it is not better where it is not."""
     if not found.better:
         first, *others = found.reasons
@@ -592,7 +599,7 @@ def sentences(found: Comparison) -> list[str]:
     return [better]
 
 
-def how(learned: Learned, found: Comparison) -> str:
+def how(learned: Learned, found: HeldOutResult) -> str:
     """How the number was made, in a sentence or two."""
     n, places = f"{found.n:,}", f"{found.units:,} {'place' if found.units == 1 else 'places'}"
     unread = int(learned.found.get("unread", 0))
@@ -608,7 +615,7 @@ def how(learned: Learned, found: Comparison) -> str:
     )
 
 
-def report_rows(found: Comparison) -> list[tuple[str, ...]]:
+def report_rows(found: HeldOutResult) -> list[tuple[str, ...]]:
     """A row for each way of ranking: its share of pairs ranked rightly, and by how much the tuned model is above it."""
     rows: list[tuple[str, ...]] = []
     for name, right in found.right.items():
@@ -621,7 +628,7 @@ def report_rows(found: Comparison) -> list[tuple[str, ...]]:
 HEAD: Final = ("ranks by", "as you did", "95 % interval", "n", "tuned is above it by")
 
 
-def report_text(learned: Learned, found: Comparison) -> str:
+def report_text(learned: Learned, found: HeldOutResult) -> str:
     """The report as plain text."""
     rows = [HEAD, *report_rows(found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
@@ -629,7 +636,7 @@ def report_text(learned: Learned, found: Comparison) -> str:
     return "\n".join([*sentences(found), "", *lines, "", how(learned, found)]) + "\n"
 
 
-def report_page(learned: Learned, found: Comparison) -> str:
+def report_page(learned: Learned, found: HeldOutResult) -> str:
     """The report as a page with a picture."""
     rows: list[tuple[str, Scored]] = [(_named(name), scored) for name, scored in found.right.items()]
     apart: list[tuple[str, Scored]] = [(f"tuned - {_named(name)}", scored) for name, scored in found.above.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.evaluating import Task, evaluate_in
+from fabula.app.evaluating import EvaluationTask, evaluate_in
 from fabula.app.item_files import sources_of
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.html import joined
@@ -189,5 +189,5 @@ async def measured_in(
     """
     reports = []
     for name, config in configs.items():
-        reports.append((await evaluate_in(Task(find(name), items, config), Settings(), options)).report)
+        reports.append((await evaluate_in(EvaluationTask(find(name), items, config), Settings(), options)).report)
     return Measured(tuple(items), tuple(reports), tuple(left_out))

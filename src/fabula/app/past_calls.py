@@ -40,7 +40,7 @@ class CallHead:
 
 
 @dataclass(frozen=True, slots=True)
-class CallLine(CallHead):
+class FoundCall(CallHead):
     """A call in a list. `found` is what stands around the text that was sought."""
 
     opening: str
@@ -60,7 +60,7 @@ class CallRole:
 class CallList:
     """A page of calls, newest first. `older` is what `before` is for the next page; null on the last one."""
 
-    calls: list[CallLine]
+    calls: list[FoundCall]
     total: int
     askers: list[CallRole]
     older: int | None
@@ -102,7 +102,7 @@ class OtherCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PromptSource:
     """An artefact whose text stands in a prompt."""
 
     artefact: str
@@ -153,7 +153,7 @@ class WholeCall(AskedCall):
 
     removed: list[RemovedText]
     beside: list[OtherCall]
-    sources: list[Source]
+    sources: list[PromptSource]
     artefact: str
     chat: CallTurn | None
     older: int | None
@@ -173,10 +173,10 @@ def _head(call: Call) -> tuple[int, str, str, str, str, str, Usage]:
     return call.id, call.path, call.role, call.performer, call.at, call.reply.finish, call.reply.usage
 
 
-def _line(call: Call, sought: str) -> CallLine:
+def _line(call: Call, sought: str) -> FoundCall:
     """A call in a list; the calls that hold a text which is `sought` are found with their prompts."""
     texts = (call.text, *(text for _, text in reversed(call.messages)))
-    return CallLine(*_head(call), _opening(call), _excerpt(texts, sought) if sought else "")
+    return FoundCall(*_head(call), _opening(call), _excerpt(texts, sought) if sought else "")
 
 
 def asked_call(call: Call) -> AskedCall:
@@ -236,14 +236,14 @@ def call_for(journal: Journal, artefact: str, version: int | None = None) -> int
     return last[-1].id if last else None
 
 
-def _sources(journal: Journal, prompt: str) -> list[Source]:
+def _sources(journal: Journal, prompt: str) -> list[PromptSource]:
     """The newest version of each artefact of which the whole text stands in a prompt, if it is more than a word."""
     found = {
         version.path: version.number
         for version in journal.artefacts.versions()
         if len(version.text) >= _SENTENCE and version.text.strip(" \n") in prompt
     }
-    return [Source(*one) for one in sorted(found.items())]
+    return [PromptSource(*one) for one in sorted(found.items())]
 
 
 def _opening(call: Call) -> str:

@@ -18,7 +18,7 @@ from fabula.base.kept import KEPT
 from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.narratives import reading_of
-from fabula.project.folder import MAX_FILE, MAX_STORY, Project
+from fabula.project.folder import MAX_FILE, MAX_STORY, ProjectFolder
 from fabula.story import Story
 from fabula.story.people import each_once, present_in
 from fabula.story.personas import parse_personas
@@ -34,14 +34,14 @@ _PERSONAS: Final = "plan/personas.yaml"
 _PLAN: Final = "plan/plan.yaml"
 
 
-def narrative_in(project: Project) -> str:
+def narrative_in(project: ProjectFolder) -> str:
     """What is talked through in a project: its narrative, else its story, else its brief."""
     if (file := project.folder / NARRATIVE_FILE).is_file():
         return read_text(file, MAX_FILE)
     return written_or_asked(project)
 
 
-def written_or_asked(project: Project) -> str:
+def written_or_asked(project: ProjectFolder) -> str:
     """The written story of a project, else its brief."""
     if project.story_file.is_file():
         story = Story.parse(read_text(project.story_file, MAX_STORY))
@@ -50,7 +50,7 @@ def written_or_asked(project: Project) -> str:
     return project.brief.text
 
 
-def people_in(project: Project) -> tuple[list[str], list[str]]:
+def people_in(project: ProjectFolder) -> tuple[list[str], list[str]]:
     """Who is known to be talked to, and whom else the plan, the world or a model's reading has as a person."""
     cards = (name for name in Cards.in_(project.folder).people if name != STRANGER)
     known = each_once((*_of_sheets(project), *cards, *_of_settings(project)))
@@ -61,18 +61,18 @@ def people_in(project: Project) -> tuple[list[str], list[str]]:
     return (known, others) if known else (others, [])
 
 
-def reading_in(project: Project) -> tuple[str, ...] | None:
+def reading_in(project: ProjectFolder) -> tuple[str, ...] | None:
     """Who is in the story as it stands now, as a model read it; `None` where none has."""
     return _reading_of(project, narrative_in(project))
 
 
-def _reading_of(project: Project, narrative: str) -> tuple[str, ...] | None:
+def _reading_of(project: ProjectFolder, narrative: str) -> tuple[str, ...] | None:
     with project.journal as journal:
         text = journal.artefacts.newest(reading_of(narrative))
     return None if text is None else tuple(filter(None, text.split("\n")))
 
 
-def _of_sheets(project: Project) -> list[str]:
+def _of_sheets(project: ProjectFolder) -> list[str]:
     """The characters of a project's personas and of its plan."""
     found: list[str] = []
     readers: dict[str, Callable[[str], list[str]]] = {
@@ -86,13 +86,13 @@ def _of_sheets(project: Project) -> list[str]:
     return found
 
 
-def _of_settings(project: Project) -> list[str]:
+def _of_settings(project: ProjectFolder) -> list[str]:
     """Those whom the settings name as the player and as who answers."""
     said: list[Any] = [project.settings.config.get(name) for name in ("npc", "player")]
     return [name.strip() for one in said if isinstance(one, str) for name in one.split(",") if name.strip()]
 
 
-def _of_scenes(project: Project) -> list[str]:
+def _of_scenes(project: ProjectFolder) -> list[str]:
     """Who is there in the plan's scenes."""
     with suppress(FabulaError):  # as of the sheets
         plan = parse_plan(read_text(project.folder / _PLAN, MAX_FILE), _PLAN)
@@ -100,7 +100,7 @@ def _of_scenes(project: Project) -> list[str]:
     return []
 
 
-def _of_world(project: Project) -> tuple[str, ...]:
+def _of_world(project: ProjectFolder) -> tuple[str, ...]:
     """Who knows something in the story's world: of things and places it says nothing of the kind."""
     files = [project.folder / WORLD_FILE, project.folder / READ_FILE, *world_files(project)]
     stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file())
@@ -112,5 +112,5 @@ def _of_world(project: Project) -> tuple[str, ...]:
 
 def _people_of_world(folder: Path) -> tuple[str, ...]:
     """The people of a project's world; one of thousands of facts takes a while."""
-    with world_of(Project.open(folder)) as state:
+    with world_of(ProjectFolder.open(folder)) as state:
         return people_of(state)

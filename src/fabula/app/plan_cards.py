@@ -28,7 +28,7 @@ from fabula.story.plan_file import unchecked_plan, write_plan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.story.plan_check import Problem
+    from fabula.story.plan_check import PlanProblem
 
 Form: TypeAlias = Literal["scenes", "list", "chapters", "parts", "none"]
 PLAN, CHAPTERS, LISTED, PLOT = "plan", "chapters", "scenes", "plot"
@@ -43,7 +43,7 @@ _NO_CARD: Final = "The plan has no card {number}: it has {count}. Load the page 
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlanPart:
     """A part of the story, as far as cards show it; without a name where it is not written."""
 
     name: str = ""
@@ -52,7 +52,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class PlanCard:
     """A scene of the plan; in plans that are blocks of text, as far as a block says what a scene is.
 
     Attributes:
@@ -64,7 +64,7 @@ class Card:
 
     number: int
     scene: ScenePlan
-    part: Part = Part()
+    part: PlanPart = PlanPart()
     problems: tuple[str, ...] = ()
     text: str = ""
 
@@ -104,7 +104,7 @@ class PlanCards:
     """
 
     form: Form
-    cards: tuple[Card, ...] = ()
+    cards: tuple[PlanCard, ...] = ()
     name: str = ""
     text: str = ""
     note: str = ""
@@ -112,7 +112,7 @@ class PlanCards:
     problems: tuple[str, ...] = ()
     plan: Plan | None = None
 
-    def of(self, name: str) -> tuple[Card, ...]:
+    def of(self, name: str) -> tuple[PlanCard, ...]:
         """The cards of a part of the story: its own, else those of the plot element that the part is written from."""
         own = tuple(card for card in self.cards if card.name == name)
         return own or tuple(card for card in self.cards if not card.name and slug(card.scene.element) == slug(name))
@@ -247,7 +247,7 @@ class PlanCards:
 # reading ------------------------------------------------------------------------------------------------------------
 
 
-def plan_cards(texts: Mapping[str, str], parts: Sequence[Part], takes_plan: str = "") -> PlanCards:
+def plan_cards(texts: Mapping[str, str], parts: Sequence[PlanPart], takes_plan: str = "") -> PlanCards:
     """A project's plan as cards.
 
     Args:
@@ -267,7 +267,8 @@ def plan_cards(texts: Mapping[str, str], parts: Sequence[Part], takes_plan: str 
         return PlanCards("none", note=takes_plan or "There is neither a plan nor a story yet.")
     sections = _sections(texts.get(PLOT, ""))
     cards = tuple(
-        Card(n, _scene(_spoken(part.name), sections.get(slug(part.name), "")), part) for n, part in enumerate(parts, 1)
+        PlanCard(n, _scene(_spoken(part.name), sections.get(slug(part.name), "")), part)
+        for n, part in enumerate(parts, 1)
     )
     if texts:
         note = "This system plans in texts of its own, not in scenes: change them, and the story's parts follow."
@@ -288,7 +289,7 @@ def _sections(text: str) -> dict[str, str]:
     return {slug(_ABOUT.sub("", head)): body.strip() for head, body in zip(pieces[1::2], pieces[2::2], strict=True)}
 
 
-def _of_plan(text: str, parts: Sequence[Part]) -> PlanCards:
+def _of_plan(text: str, parts: Sequence[PlanPart]) -> PlanCards:
     try:
         plan = _plan(text)
     except PlanError as error:
@@ -304,7 +305,7 @@ def _of_plan(text: str, parts: Sequence[Part]) -> PlanCards:
             whole.append(str(problem))
     named = _by_name(parts)
     cards = tuple(
-        Card(n, scene, _part_of(scene.name, n, named), tuple(found.get(n - 1, ())))
+        PlanCard(n, scene, _part_of(scene.name, n, named), tuple(found.get(n - 1, ())))
         for n, scene in enumerate(plan.scenes, 1)
     )
     return PlanCards("scenes", cards, PLAN, text, "", plan.title, tuple(whole), plan)
@@ -315,29 +316,29 @@ def _plan(text: str) -> Plan:
     return of_text("plan", text, unchecked_plan)
 
 
-def _problems(text: str) -> tuple[Problem, ...]:
+def _problems(text: str) -> tuple[PlanProblem, ...]:
     return of_text("problems of a plan", text, lambda text: check_plan(_plan(text)))
 
 
-def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
+def _by_name(parts: Sequence[PlanPart]) -> dict[str, PlanPart]:
     return {slug(part.name): part for part in parts}
 
 
-def _part_of(title: str, number: int, named: Mapping[str, Part]) -> Part:
+def _part_of(title: str, number: int, named: Mapping[str, PlanPart]) -> PlanPart:
     """The part of the story that a card is written as: named like it, or by its number."""
     wanted = (slug(title), f"chapter-{number}", f"scene-{number}", f"dialogue-{number}")
-    return next((named[name] for name in wanted if name in named), Part())
+    return next((named[name] for name in wanted if name in named), PlanPart())
 
 
-def _blocks(text: str, form: Form, parts: Sequence[Part]) -> tuple[Card, ...]:
+def _blocks(text: str, form: Form, parts: Sequence[PlanPart]) -> tuple[PlanCard, ...]:
     """The cards of a text of blocks; nothing where it has none."""
-    cards: list[Card] = []
+    cards: list[PlanCard] = []
     named = _by_name(parts)
     for block in _block_texts(text, form):
         number = len(cards) + 1
         card = _listed(number, block) if form == "list" else _chapter(number, block)
         called = _CALLED.search(block.partition("\n")[0]) if form == "chapters" else None
-        part = named.get(called[1], Part()) if called else _part_of(card.title, number, named)
+        part = named.get(called[1], PlanPart()) if called else _part_of(card.title, number, named)
         cards.append(replace(card, part=part))
     return tuple(cards)
 
@@ -356,7 +357,7 @@ def _head_of(text: str, form: Form) -> str:
     return text[: text.index(blocks[0])].strip("\n") if blocks else ""
 
 
-def _listed(number: int, block: str) -> Card:
+def _listed(number: int, block: str) -> PlanCard:
     """A block of "Place: ...", "Plot element: ...", "Beat: ..." lines."""
     fields: dict[str, str] = {}
     for line in block.splitlines():
@@ -365,7 +366,7 @@ def _listed(number: int, block: str) -> Card:
             fields[_LABELS[label]] = one_line(said)
     place = fields.get("place", "")
     scene = _scene(place or f"Scene {number}", fields.get("summary", ""), fields.get("element", ""), place)
-    return Card(number, scene, text=block)
+    return PlanCard(number, scene, text=block)
 
 
 def _scene(title: str, summary: str, element: str = "", place: str = "") -> ScenePlan:
@@ -374,11 +375,11 @@ def _scene(title: str, summary: str, element: str = "", place: str = "") -> Scen
     return ScenePlan(title, outline, element, place)  # type: ignore[arg-type] # any text
 
 
-def _chapter(number: int, block: str) -> Card:
+def _chapter(number: int, block: str) -> PlanCard:
     """A block below a line "## 1. Title (about 2000 words)"."""
     head, _, body = block.partition("\n")
     title = next((one.title for one in read_chapters(head)), "")
-    return Card(number, _scene(title or f"Chapter {number}", one_line(body)), text=block)
+    return PlanCard(number, _scene(title or f"Chapter {number}", one_line(body)), text=block)
 
 
 def _numbered(block: str, number: int) -> str:
@@ -482,7 +483,7 @@ def _scene_lines(lines: Sequence[str], text: str) -> list[int] | None:
         root, _ = yamltext.read(text)
     except yamltext.YamlError:
         return None
-    if not isinstance(root, yamltext.Pairs):
+    if not isinstance(root, yamltext.MappingPairs):
         return None
     keys = [key.line - 1 for key, _ in root.pairs]
     scenes = next((value for key, value in root.pairs if key.value == "scenes"), None)

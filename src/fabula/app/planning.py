@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.writing import Prepared, in_the_project, recorded_run, settings_as_last_time
+from fabula.app.writing import PreparedMethod, in_the_project, recorded_run, settings_as_last_time
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import make_folder, read_text, write_atomically
 from fabula.base.html import figure, html_table, joined
 from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_story, synthesised_plan
 from fabula.engine.run import Run, retaken
-from fabula.project.folder import MAX_FILE, Change, Project
+from fabula.project.folder import MAX_FILE, FileChange, ProjectFolder
 from fabula.story import Brief, one_line, plain
 from fabula.story.plan_file import parse_plan, write_plan
 from fabula.story.timeline import timeline_svg
@@ -52,7 +52,7 @@ class Planned:
     """
 
     plan: Plan
-    project: Project
+    project: ProjectFolder
     model: str
     why: str
     bill: Bill
@@ -103,7 +103,7 @@ class PlanFound:
     changed: bool = False
 
 
-def plan_of(project: Project) -> PlanFound:
+def plan_of(project: ProjectFolder) -> PlanFound:
     """The plan that a project has, as a run left it or its author put it there.
 
     Raises:
@@ -141,7 +141,7 @@ def order_of_time(plan: Plan, said: Sequence[str] = ()) -> tuple[Sequence[str], 
     return (plan.assumed_chronology(), "assumed", wrong) if known is None else (known, "plan", wrong)
 
 
-def planning_system(project: Project | None, named: str | None) -> str:
+def planning_system(project: ProjectFolder | None, named: str | None) -> str:
     """The system that a plan is made for: the one named, else the project's if it writes from plans, else `SYSTEM`."""
     if named is not None:
         return named
@@ -149,7 +149,7 @@ def planning_system(project: Project | None, named: str | None) -> str:
     return last.system if last is not None and system_of(last).takes_plan else SYSTEM
 
 
-def project_for_brief(folder: Path, brief: Brief, settings: dict[str, Any]) -> Project:
+def project_for_brief(folder: Path, brief: Brief, settings: dict[str, Any]) -> ProjectFolder:
     """The project in which a plan is made for `brief`: a new one, or the one that is there for it.
 
     Raises:
@@ -157,14 +157,14 @@ def project_for_brief(folder: Path, brief: Brief, settings: dict[str, Any]) -> P
         ProjectError: the folder cannot be written.
     """
     if not (folder / "brief.md").exists():
-        return Project.create(folder, brief, settings)
-    project = Project.open(folder)
+        return ProjectFolder.create(folder, brief, settings)
+    project = ProjectFolder.open(folder)
     if project.brief != brief or story_of(project) is not None:
         raise UsageError(f"{folder} is the project of another brief. Choose another folder with --out DIR.")
     return project
 
 
-def project_for_story(folder: Path, story: str, brief: Brief | None, settings: dict[str, Any]) -> Project:
+def project_for_story(folder: Path, story: str, brief: Brief | None, settings: dict[str, Any]) -> ProjectFolder:
     """The project in which a plan is read off `story`: a new one, or the one that is there for the same story.
 
     Without a brief, one that is made from the plan stands in `brief.md` once there is a plan.
@@ -174,7 +174,7 @@ def project_for_story(folder: Path, story: str, brief: Brief | None, settings: d
         ProjectError: the folder cannot be written, or holds parts of a project.
     """
     if (folder / "brief.md").exists():
-        project = Project.open(folder)
+        project = ProjectFolder.open(folder)
         source = folder / SOURCE
         if not source.exists() or plain(source.read_text(encoding="utf-8")) != plain(story):
             raise UsageError(
@@ -185,16 +185,16 @@ def project_for_story(folder: Path, story: str, brief: Brief | None, settings: d
         return project
     make_folder((folder / SOURCE).parent, mode=0o700)
     write_atomically(folder / SOURCE, plain(story) + "\n")
-    return Project.create(folder, brief or _NO_BRIEF, settings)
+    return ProjectFolder.create(folder, brief or _NO_BRIEF, settings)
 
 
-def story_of(project: Project) -> str | None:
+def story_of(project: ProjectFolder) -> str | None:
     """The story that the project's plan is read off; `None` for a project that began with a brief."""
     source = project.folder / SOURCE
     return source.read_text(encoding="utf-8") if source.exists() else None
 
 
-async def plan_in(project: Project, settings: Settings, options: Options) -> Plan:
+async def plan_in(project: ProjectFolder, settings: Settings, options: Options) -> Plan:
     """The project's plan: the author's if there is one, else made, from the story the project began with or its brief.
 
     A plan made from a brief is the artefact that a system makes, by the same calls, so `write` replays it. One that is
@@ -203,7 +203,7 @@ async def plan_in(project: Project, settings: Settings, options: Options) -> Pla
     Raises:
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
-    prepared = Prepared(settings, options)
+    prepared = PreparedMethod(settings, options)
     with project.recorded() as journal:
         project.begin(journal)
         async with prepared.opened(journal) as context:
@@ -213,15 +213,15 @@ async def plan_in(project: Project, settings: Settings, options: Options) -> Pla
             with recorded_run(prepared, context, in_the_project(project)):
                 plan, read = await _plan(project, settings, context)
                 if read and not options.frozen:
-                    project.take_over(journal, [Change(PLAN, PLAN_FILE, plain(write_plan(plan)))])
+                    project.take_over(journal, [FileChange(PLAN, PLAN_FILE, plain(write_plan(plan)))])
                     if project.brief == _NO_BRIEF:
                         write_atomically(project.brief_file, Brief(plan.as_brief(), plan.title).write())
     return plan
 
 
-async def dry_run_plan_in(project: Project, settings: Settings, options: Options) -> DryRun:
+async def dry_run_plan_in(project: ProjectFolder, settings: Settings, options: Options) -> DryRun:
     """What `plan_in` would ask and cost now. Asks nobody, writes nothing."""
-    prepared = Prepared(settings, options)
+    prepared = PreparedMethod(settings, options)
     with project.journal as journal:
         async with prepared.opened(journal, dry=True) as context:
             context.pending = {change.path: change.text for change in project.changes(journal)}
@@ -229,7 +229,7 @@ async def dry_run_plan_in(project: Project, settings: Settings, options: Options
     return context.dry_run
 
 
-async def _plan(project: Project, settings: Settings, context: RunContext) -> tuple[Plan, bool]:
+async def _plan(project: ProjectFolder, settings: Settings, context: RunContext) -> tuple[Plan, bool]:
     """The plan, and whether it was read off a story just now."""
     run = Run(context)
     story = story_of(project)

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fabula.app.evaluating import RATINGS
 from fabula.app.item_files import read_items
-from fabula.app.rated_pairs import Wanted, rated_pairs
+from fabula.app.rated_pairs import PairOptions, rated_pairs
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
 from fabula.measure.ratings import read_ratings
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.training.candidates import candidate_pairs
-from fabula.training.examples import CARD, DataCard, Source, Split, held_aside, read_card, write_data
+from fabula.training.examples import CARD, DataCard, ExampleSource, Split, held_aside, read_card, write_data
 from fabula.training.histories import history_pairs
-from fabula.training.pairs import Found, Teaching, joined, taught_by, without
+from fabula.training.pairs import FoundPairs, Teaching, joined, taught_by, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from fabula.measure.items import Item
-    from fabula.training.examples import Pair
+    from fabula.training.examples import PreferencePair
     from fabula.training.pairs import Lesson
 
 HOW: Final = (
@@ -46,11 +46,11 @@ class Gathered:
         empty: sources that gave no pair.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PreferencePair, ...]
     left_out: tuple[Mapping[str, Any], ...]
     before: Teaching
     teaching: Teaching
-    sources: tuple[Source, ...]
+    sources: tuple[ExampleSource, ...]
     empty: tuple[str, ...]
 
     @property
@@ -69,7 +69,7 @@ async def gather(
     places: Sequence[Path],
     lessons: Iterable[Lesson] = (),
     stories: Sequence[Path] = (),
-    rated: Wanted | None = None,
+    rated: PairOptions | None = None,
     told: Callable[[str], object] = lambda _: None,
 ) -> Gathered:
     """The pairs of projects and ratings, without what only teaches the lessons; each place is named before it is read.
@@ -84,24 +84,24 @@ async def gather(
     Raises:
         FabulaError: a place is none of these, or cannot be read.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, FoundPairs] = {}
     items: tuple[Item, ...] = ()
     for name, place in _named(places).items():
         told(name)
         if (ratings := ratings_at(place)) is None:
-            project = Project.open(place)
+            project = ProjectFolder.open(place)
             mine, judged = history_pairs(project, name), candidate_pairs(project, name)
-            found[name] = Found((*mine.pairs, *judged.pairs), (*mine.left_out, *judged.left_out))
+            found[name] = FoundPairs((*mine.pairs, *judged.pairs), (*mine.left_out, *judged.left_out))
         else:
             items = items or (read_items(stories) if stories else ())
-            found[name] = await rated_pairs(read_ratings(ratings), items, name, rated or Wanted())
+            found[name] = await rated_pairs(read_ratings(ratings), items, name, rated or PairOptions())
     pairs, twice = unique([pair for one in found.values() for pair in one.pairs])
     groups = joined(pairs, [pair.group for pair in pairs])
     pairs = [replace(pair, group=group) for pair, group in zip(pairs, groups, strict=True)]
     left, gone = without(pairs, lessons)
     out = [dict(one) for each in found.values() for one in each.left_out] + twice
     out += [_line(pair, f"teaches only {gone[pair.id]}") for pair in pairs if pair.id in gone]
-    sources = tuple(Source(name, name, OWN, len({p.group for p in one.pairs})) for name, one in found.items())
+    sources = tuple(ExampleSource(name, name, OWN, len({p.group for p in one.pairs})) for name, one in found.items())
     empty = tuple(name for name, one in found.items() if not one.pairs)
     return Gathered(tuple(left), tuple(out), taught_by(pairs), taught_by(left), sources, empty)
 
@@ -114,7 +114,7 @@ def ratings_at(place: Path) -> Path | None:
     return inner if inner.is_file() and not (place / "brief.md").is_file() else None
 
 
-def _line(pair: Pair, reason: str) -> dict[str, Any]:
+def _line(pair: PreferencePair, reason: str) -> dict[str, Any]:
     """A pair that is left out, in a line."""
     return {"id": pair.id, "kind": pair.kind, **pair.source, "reason": reason}
 
@@ -127,7 +127,7 @@ def write_pairs(folder: Path, gathered: Gathered, made: Mapping[str, Any], share
         ProjectError: it cannot be written.
     """
     check_folder(folder)
-    lines: dict[Split, list[Pair]] = {split: [] for split in get_args(Split)}
+    lines: dict[Split, list[PreferencePair]] = {split: [] for split in get_args(Split)}
     aside = held_aside((pair.group for pair in gathered.pairs), share, seed)
     for pair in gathered.pairs:
         lines["development" if pair.group in aside else "train"].append(pair)
@@ -165,9 +165,9 @@ def _named(places: Sequence[Path]) -> dict[str, Path]:
     return named
 
 
-def unique(pairs: Sequence[Pair]) -> tuple[list[Pair], list[dict[str, Any]]]:
+def unique(pairs: Sequence[PreferencePair]) -> tuple[list[PreferencePair], list[dict[str, Any]]]:
     """Pairs without those that stand there twice (the first stays), or were decided both ways, and these."""
-    first: dict[tuple[object, ...], Pair] = {}
+    first: dict[tuple[object, ...], PreferencePair] = {}
     for pair in pairs:
         first.setdefault((pair.messages, pair.chosen, pair.rejected), pair)
     kept, gone = [], []

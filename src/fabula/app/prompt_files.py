@@ -20,7 +20,7 @@ _ASKED: Final = ("brief", "prompt", "inputs", "instruction", "input", "text")
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class WritingPrompt:
     """A writing prompt.
 
     Attributes:
@@ -34,7 +34,7 @@ class Prompt:
     source: str = ""
 
 
-def read_prompts(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tuple[Prompt, ...]:
+def read_prompts(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tuple[WritingPrompt, ...]:
     """The prompts in files, folders and data sets, in their order.
 
     A .md or .txt file is a prompt; a .jsonl or .csv file has one a line, in `brief`, `prompt`, `inputs`, `instruction`,
@@ -44,18 +44,18 @@ def read_prompts(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tu
         UsageError: nothing is there, a prompt is empty, or two have one id.
     """
     keyed = ((found.id, found) for path in paths for found in _prompts(path, selection))
-    prompts: tuple[Prompt, ...] = tuple(selection.draw(keyed))
+    prompts: tuple[WritingPrompt, ...] = tuple(selection.draw(keyed))
     if not prompts:
         where = ", ".join(map(str, paths)) or "nothing"
         raise UsageError(f"No prompt found in {where}. Give .md, .txt, .jsonl or .csv files, or a data set.")
-    known: dict[str, Prompt] = {}
+    known: dict[str, WritingPrompt] = {}
     for prompt in prompts:
         if known.setdefault(prompt.id, prompt) is not prompt:
             raise UsageError(f"Two prompts are called {prompt.id!r}. Rename one of the files or change the id.")
     return prompts
 
 
-def _prompts(path: Path, selection: Selection) -> Iterator[Prompt]:
+def _prompts(path: Path, selection: Selection) -> Iterator[WritingPrompt]:
     named = named_set(path, selection.data)
     if named is not None:
         yield from _of_set(named)
@@ -67,23 +67,23 @@ def _prompts(path: Path, selection: Selection) -> Iterator[Prompt]:
         for read, name, where in table_lines(path):
             yield _of_line(read(where), name, where)
     else:
-        yield Prompt(slug(path.stem), Brief.read(path))
+        yield WritingPrompt(slug(path.stem), Brief.read(path))
 
 
-def _of_set(named: NamedSet) -> Iterator[Prompt]:
+def _of_set(named: NamedSet) -> Iterator[WritingPrompt]:
     met: set[str] = set()
     found = False
     for entry in named.entries():
         found = True
         if count_words(entry.prompt) and (mark := prompt_id(entry.prompt)) not in met:
             met.add(mark)
-            yield Prompt(slug(entry.key), Brief.of_text(entry.prompt, entry.key), named.data.name)
+            yield WritingPrompt(slug(entry.key), Brief.of_text(entry.prompt, entry.key), named.data.name)
     if found and not met:
         raise UsageError(f"{named.data.name} has texts without prompts. Give a set with prompts, as tell-me-a-story.")
 
 
-def _of_line(data: Mapping[str, Any], name: str, where: str) -> Prompt:
+def _of_line(data: Mapping[str, Any], name: str, where: str) -> WritingPrompt:
     text = next((data[field] for field in _ASKED if data.get(field)), "") if isinstance(data, dict) else None
     if not isinstance(text, str):
         raise UsageError(f"{where}: no object with a text in one of {', '.join(_ASKED)}. Correct the line.")
-    return Prompt(slug(id_of(data, name)), Brief.of_text(text, where))
+    return WritingPrompt(slug(id_of(data, name)), Brief.of_text(text, where))

@@ -16,7 +16,7 @@ from fabula.craft.digressions import MARK
 from fabula.craft.revising import reviser
 from fabula.engine.dry_run import DryRun, placeholder
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast, Program
 from fabula.engine.run import Run, RunContext
 from fabula.measure.items import Item
@@ -44,7 +44,7 @@ _WORDS: Final = re.compile(
 
 
 @dataclass(slots=True)
-class Shown:
+class ShownPrompt:
     """A prompt as it would be asked.
 
     Attributes:
@@ -68,7 +68,7 @@ class Shown:
 class Prompted:
     """The prompts of a method: those that are asked, in order, and the files of its own that are not."""
 
-    shown: tuple[Shown, ...]
+    shown: tuple[ShownPrompt, ...]
     unused: tuple[Path, ...]
 
 
@@ -76,7 +76,7 @@ class Prompted:
 class _Heard:
     """Notes each request of a dry run under its prompt and role."""
 
-    shown: dict[tuple[str, str], Shown] = field(default_factory=dict)
+    shown: dict[tuple[str, str], ShownPrompt] = field(default_factory=dict)
 
     def __call__(self, request: Request) -> None:
         name = request.path.rpartition("/")[2]
@@ -84,7 +84,7 @@ class _Heard:
             known.times += 1
             return
         messages = tuple((message.role, _readable(message)) for message in request.messages)
-        self.shown[name, request.role] = Shown(name, request.role, request.path, messages, request.schema)
+        self.shown[name, request.role] = ShownPrompt(name, request.role, request.path, messages, request.schema)
 
 
 async def prompts_of(
@@ -159,7 +159,7 @@ async def _prompted(
     heard, folders = _Heard(), method.prompt_folders(preset)
     cast = Cast(Assignment(Program("nobody", lambda _: "", capabilities=able)), known=method.roles)
     with Journal() as journal:
-        prompts = Prompts(folders, common=PROMPTS)
+        prompts = SystemPrompts(folders, common=PROMPTS)
         await walk(RunContext(journal, prompts, cast, mode="dry", dry_run=DryRun(on_request=heard)))
     used = {shown.name for shown in heard.shown.values()}
     files = {file.stem: file for folder in reversed(folders) for file in sorted(folder.glob("[!_]*.jinja"))}

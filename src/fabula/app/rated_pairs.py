@@ -21,10 +21,10 @@ from fabula.models.base import Capabilities
 from fabula.stats.comparisons import TIE
 from fabula.story import count_words, plain
 from fabula.systems import find
-from fabula.training.asked import Asked
-from fabula.training.examples import Pair
+from fabula.training.asked import AskedPrompts
+from fabula.training.examples import PreferencePair
 from fabula.training.pairs import SAME as SAME_TEXTS
-from fabula.training.pairs import Found, named, same_words
+from fabula.training.pairs import FoundPairs, named, same_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ _BOTH: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PairOptions:
     """Which ratings count, and how the prompts look.
 
     Attributes:
@@ -73,7 +73,7 @@ class _Votes:
         return sum(self.questions.values()) / max(len(self.questions), 1)
 
 
-async def rated_pairs(ratings: Sequence[Rating], items: Sequence[Item], name: str, wanted: Wanted) -> Found:
+async def rated_pairs(ratings: Sequence[Rating], items: Sequence[Item], name: str, wanted: PairOptions) -> FoundPairs:
     """The pairs that ratings make of stories; `name` is what the ratings are called in them.
 
     Raises:
@@ -84,16 +84,16 @@ async def rated_pairs(ratings: Sequence[Rating], items: Sequence[Item], name: st
         raise UnknownNameError("question", wanted.question, sorted(questions))
     chosen = [one for one in ratings if wanted.question in ("", one.question)]
     known = {item.id: item for item in items}
-    asked = Asked(find(SYSTEM), wanted.preset, Capabilities())
-    pairs: list[Pair] = []
+    asked = AskedPrompts(find(SYSTEM), wanted.preset, Capabilities())
+    pairs: list[PreferencePair] = []
     left_out: list[Mapping[str, Any]] = []
     for two, votes in _voted(chosen, name).items():
         one = await _pair(two, votes, known, asked, name, wanted)
-        if isinstance(one, Pair):
+        if isinstance(one, PreferencePair):
             pairs.append(one)
         else:
             left_out.append(one)
-    return Found(tuple(pairs), tuple(left_out))
+    return FoundPairs(tuple(pairs), tuple(left_out))
 
 
 def _voted(ratings: Sequence[Rating], name: str) -> dict[tuple[str, str], _Votes]:
@@ -144,8 +144,8 @@ def _sign(value: float) -> float:
 
 
 async def _pair(
-    two: tuple[str, str], votes: _Votes, known: Mapping[str, Item], asked: Asked, name: str, wanted: Wanted
-) -> Pair | Mapping[str, Any]:
+    two: tuple[str, str], votes: _Votes, known: Mapping[str, Item], asked: AskedPrompts, name: str, wanted: PairOptions
+) -> PreferencePair | Mapping[str, Any]:
     """The pair of two stories, or why there is none."""
     first_wins = votes.lead > 0
     chosen, rejected = two if first_wins else two[::-1]
@@ -169,7 +169,7 @@ async def _pair(
     except ReplyError as error:
         return {**source, "kind": "ratings", "reason": str(error)}
     first = votes.orders == {True} if first_wins else votes.orders == {False}
-    return Pair(
+    return PreferencePair(
         id=f"{name}/{readable(chosen)}/{readable(rejected)}",
         agent=WRITER,
         group=f"{name}/{readable(votes.prompt)}",
@@ -182,7 +182,7 @@ async def _pair(
     )
 
 
-def _objection(two: tuple[str, str], votes: _Votes, known: Mapping[str, Item], wanted: Wanted) -> str:
+def _objection(two: tuple[str, str], votes: _Votes, known: Mapping[str, Item], wanted: PairOptions) -> str:
     """Why two stories are no pair; empty if they are."""
     if not votes.questions and votes.one_order:
         return ONE_ORDER

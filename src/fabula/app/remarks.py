@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from fabula.engine.journal import Journal
-    from fabula.project.folder import Change, Project
+    from fabula.project.folder import FileChange, ProjectFolder
 
 _OWN: Final = "{0} is a text of your own: it stands in the story where its name says, and nobody writes it again."
 _UNUSED: Final = "{0} is not used in this story as it is written now, so your text there changes nothing."
@@ -26,7 +26,7 @@ _GONE: Final = (
 
 
 def remarks_on(
-    project: Project, journal: Journal, changes: Collection[Change], used: Collection[str] | None
+    project: ProjectFolder, journal: Journal, changes: Collection[FileChange], used: Collection[str] | None
 ) -> list[str]:
     """What is to be said of the files, in sentences; the project does not tell them a second time.
 
@@ -43,7 +43,7 @@ def remarks_on(
     return list(dict.fromkeys(found))
 
 
-def _of_names(project: Project, journal: Journal, used: Collection[str] | None) -> Iterator[str]:
+def _of_names(project: ProjectFolder, journal: Journal, used: Collection[str] | None) -> Iterator[str]:
     """What is said of files that were renamed, emptied or deleted."""
     places, standing = journal.artefacts.places(), journal.decisions.overrides()
     renamed = project.renamed(journal, places)
@@ -63,7 +63,7 @@ def _of_names(project: Project, journal: Journal, used: Collection[str] | None) 
             yield _GONE.format(file, path)
 
 
-def _taken_back(project: Project, journal: Journal, changed: Collection[str]) -> Iterator[str]:
+def _taken_back(project: ProjectFolder, journal: Journal, changed: Collection[str]) -> Iterator[str]:
     """What is said of texts of the author's own that are out of the story, though their files are there."""
     standing = journal.decisions.overrides()
     for path, file in journal.artefacts.places().items():
@@ -73,7 +73,7 @@ def _taken_back(project: Project, journal: Journal, changed: Collection[str]) ->
             yield _TAKEN_BACK.format(file)
 
 
-def _of_changes(journal: Journal, changes: Collection[Change], used: Collection[str]) -> Iterator[str]:
+def _of_changes(journal: Journal, changes: Collection[FileChange], used: Collection[str]) -> Iterator[str]:
     """What is said of the author's texts that are no part of what a system writes."""
     places, standing, chats = journal.artefacts.places(), journal.decisions.overrides(), runs_of_chats(journal)
     new = {change.path: change.file for change in changes if change.path not in (TITLE, ORDER)}

@@ -180,7 +180,7 @@ def read_report(text: str) -> Report | None:
 
 
 @dataclass(frozen=True)
-class Pair:
+class VerdictPair:
     """All verdicts on the same stories and the same question, in every order in which they were shown."""
 
     question: str
@@ -193,12 +193,12 @@ class Pair:
         return len({rating.answer for rating in self.verdicts if rating.answer is not None}) <= 1
 
 
-def pairs_of(verdicts: Sequence[Rating]) -> list[Pair]:
+def pairs_of(verdicts: Sequence[Rating]) -> list[VerdictPair]:
     """Verdicts that belong together, in the order of the first of them."""
     found: dict[tuple[str, tuple[str, ...]], list[Rating]] = {}
     for rating in verdicts:
         found.setdefault((rating.question, tuple(sorted(rating.items))), []).append(rating)
-    return [Pair(question, items, tuple(ratings)) for (question, items), ratings in found.items()]
+    return [VerdictPair(question, items, tuple(ratings)) for (question, items), ratings in found.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class Sought:
             and all(any(word in name for name in names) for word in self.stories.casefold().split())
         )
 
-    def among(self, pairs: Sequence[Pair]) -> list[Pair]:
+    def among(self, pairs: Sequence[VerdictPair]) -> list[VerdictPair]:
         """The pairs in which a verdict is one of those; all verdicts of each, so that its other order is seen too."""
         return [pair for pair in pairs if any(map(self.takes, pair.verdicts))]
 
@@ -320,7 +320,7 @@ class ExperimentFolder:
         """
         return report_named(self.folder, name)
 
-    def verdicts_on(self, run: str) -> dict[str, list[Pair]]:
+    def verdicts_on(self, run: str) -> dict[str, list[VerdictPair]]:
         """The verdicts on the story of a run, by report."""
         found = {one.name: [pair for pair in pairs_of(one.verdicts) if run in pair.items] for one in self.reports}
         return {name: pairs for name, pairs in found.items() if pairs}

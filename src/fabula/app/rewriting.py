@@ -12,7 +12,7 @@ from fabula.story import count_words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 _SLACK: Final = 20  # words by which a short passage may grow without a word on it
 FROM_TO: Final = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
@@ -66,7 +66,7 @@ class Passage:
 
     @classmethod
     def of(
-        cls, project: Project, name: str, find: Callable[[str, str], tuple[int, int]], *, looking: bool = False
+        cls, project: ProjectFolder, name: str, find: Callable[[str, str], tuple[int, int]], *, looking: bool = False
     ) -> Passage:
         """The passage that `find` finds in the text and file of an artefact.
 
@@ -98,7 +98,7 @@ class Passage:
         """How long the passage is, and how long in a new text."""
         return PassageLengths(count_words(self.words), count_words(self.in_(new)))
 
-    def take(self, project: Project, new: str | None) -> Rewritten:
+    def take(self, project: ProjectFolder, new: str | None) -> Rewritten:
         """Give the artefact a new text, if there is one and it is another.
 
         Raises:

@@ -18,7 +18,7 @@ from fabula.story import Brief, count_words, plain
 if TYPE_CHECKING:
     from fabula.app.writing import Options
     from fabula.engine.journal import Journal
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 BRIEF: Final = "brief.md"
 
@@ -40,7 +40,7 @@ class Saved:
     base: str
 
 
-async def save(project: Project, name: str, text: str, base: str | None, options: Options) -> Saved:
+async def save(project: ProjectFolder, name: str, text: str, base: str | None, options: Options) -> Saved:
     """Give an artefact a new text; nothing that others wrote meanwhile is overwritten.
 
     Args:
@@ -71,7 +71,7 @@ async def save(project: Project, name: str, text: str, base: str | None, options
         return saved(journal, path, changed=changed)
 
 
-def _save_brief(project: Project, text: str, base: str | None) -> Saved:
+def _save_brief(project: ProjectFolder, text: str, base: str | None) -> Saved:
     with project.lock():
         stands = read_text(project.brief_file, MAX_FILE)
         changed = plain(stands) != plain(text)
@@ -82,7 +82,7 @@ def _save_brief(project: Project, text: str, base: str | None) -> Saved:
     return Saved(BRIEF, BRIEF, changed, count_words(text), 0, base_of(text))
 
 
-def _save_story(project: Project, journal: Journal, text: str, base: str | None) -> Saved:
+def _save_story(project: ProjectFolder, journal: Journal, text: str, base: str | None) -> Saved:
     """The whole story with changes in it, taken over as if it had been changed in its file."""
     if not project.story_file.exists():
         raise ProjectError("There is no story yet. Write it with `fabula write`.")
@@ -99,7 +99,7 @@ def _save_story(project: Project, journal: Journal, text: str, base: str | None)
     return Saved(STORY, STORY, changed, count_words(text), len(journal.artefacts.versions(STORY)), base_of(text))
 
 
-def _save_new(project: Project, journal: Journal, file: str, text: str) -> Saved:
+def _save_new(project: ProjectFolder, journal: Journal, file: str, text: str) -> Saved:
     """A text of the author's own in a file that is not there yet."""
     if not plain(text):
         raise UsageError(f"The text of {file} is empty. Give some text.")
@@ -141,7 +141,7 @@ def _check_base(name: str, stands: str, base: str | None) -> None:
         )
 
 
-def _new_file(project: Project, journal: Journal, name: str) -> str:
+def _new_file(project: ProjectFolder, journal: Journal, name: str) -> str:
     """The name of a file for a new text of the author's; empty where it names an artefact that is there.
 
     Raises:

@@ -13,7 +13,7 @@ from fabula.app.reports import experiment_in, is_experiment
 from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError, GoneError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import make_folder
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
 from fabula.story import Brief, slug
 
@@ -189,7 +189,7 @@ class Shelf:
             there = next(
                 one for one in map((folder.parent / _REMOVED).joinpath, _numbered(folder.name)) if not one.exists()
             )
-            with Project(folder).lock():
+            with ProjectFolder(folder).lock():
                 try:
                     folder.rename(there)
                 except OSError as error:

@@ -14,7 +14,7 @@ from fabula.app.item_files import MAX_STORY_BYTES, TABLES, named_set, read_items
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text
 from fabula.measure.items import Item
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Brief, Story, slug
 
 if TYPE_CHECKING:
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
         """What stands in a project, as what `write` and `plan` give."""
 
         @property
-        def project(self) -> Project:
+        def project(self) -> ProjectFolder:
             """The project."""
 
     class OpensProject(Protocol):
         """What a project is done with, as `read` gives it."""
 
-        def project(self) -> Project:
+        def project(self) -> ProjectFolder:
             """The project."""
 
 
-StorySource: TypeAlias = "str | Path | Story | Project | HasProject | OpensProject"
+StorySource: TypeAlias = "str | Path | Story | ProjectFolder | HasProject | OpensProject"
 """A story: its file or project, its text, or what a verb gave."""
-BriefSource: TypeAlias = "str | Path | Brief | Project | HasProject | OpensProject"
+BriefSource: TypeAlias = "str | Path | Brief | ProjectFolder | HasProject | OpensProject"
 """What is to be written: a brief, its text or file, or a project to go on with."""
 _LONGEST_NAME: Final = 1000  # characters; a longer string is no path
 _FILE: Final = re.compile(r"\A(?:\S*[/\\]\S*|\S+\.\w{1,5})")
@@ -66,21 +66,21 @@ def path_of(source: object) -> Path | None:
     return None
 
 
-def project_in(source: object) -> Project | None:
+def project_in(source: object) -> ProjectFolder | None:
     """The project that is handed over, or that stands in the folder named; `None` for anything else.
 
     Raises:
         ProjectError: the folder is none.
     """
-    if isinstance(source, Project):
+    if isinstance(source, ProjectFolder):
         return source
     held = getattr(source, "project", None)
     if callable(held):  # the door that `fabula.read` gives
         held = held()
-    if isinstance(held, Project):
+    if isinstance(held, ProjectFolder):
         return held
     path = path_of(source)
-    return Project.open(path) if path is not None and path.is_dir() else None
+    return ProjectFolder.open(path) if path is not None and path.is_dir() else None
 
 
 def brief_of(source: BriefSource) -> Brief:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Decision, Journal
     from fabula.models.known import Strength
-    from fabula.project.folder import Change
+    from fabula.project.folder import FileChange
     from fabula.project.settings import Settings
     from fabula.story import Brief
     from fabula.systems import System
@@ -34,7 +34,7 @@ WAITS = "waits for your approval"
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextStatus:
     """An artefact as it stands: its words, the range that was asked of it, if any, and what holds for it."""
 
     path: str
@@ -45,7 +45,7 @@ class Text:
     states: tuple[str, ...]
 
 
-def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | None = None) -> list[Text]:
+def texts(journal: Journal, changes: Collection[FileChange] = (), coming: DryRun | None = None) -> list[TextStatus]:
     """The artefacts that a person may want to read, in order of file, and what a `coming` run makes of them."""
     lengths, waits = lengths_asked(journal), waiting(journal)
     decided: dict[str, list[Decision]] = {}
@@ -76,7 +76,7 @@ def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | N
         words = count_words(text)
         if not {"edited", "imported", "pinned", CHANGED} & set(states):
             states += _length_missed(words, asked)
-        found.append(Text(path, file, words, asked, number, tuple(states)))
+        found.append(TextStatus(path, file, words, asked, number, tuple(states)))
     return found
 
 
@@ -224,7 +224,7 @@ def _writes_with(system: System, strength: Strength) -> bool:
 
 
 def shortfalls(
-    journal: Journal, brief: Brief, settings: Settings, words: int, rows: Sequence[Text] | None = None
+    journal: Journal, brief: Brief, settings: Settings, words: int, rows: Sequence[TextStatus] | None = None
 ) -> list[str]:
     """What the author asked for and did not get, in sentences: of a story with so many `words`, and of its parts.
 

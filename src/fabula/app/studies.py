@@ -27,8 +27,8 @@ from fabula.evaluators.atlas.page import all_findings
 from fabula.evaluators.editorial.agreement import annotations_of, decoys_of
 from fabula.measure.report import Report
 from fabula.measure.studies.assigning import design_of, share_out
-from fabula.measure.studies.study import DECOYS, Entry, Study, form_of, form_text, write_assignments, write_study
-from fabula.project.folder import Project
+from fabula.measure.studies.study import DECOYS, Study, StudyItem, form_of, form_text, write_assignments, write_study
+from fabula.project.folder import ProjectFolder
 from fabula.project.trust import Act, Trust, TrustError, state_home
 from fabula.story import one_line, plain, slug
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from fabula.evaluators.editorial.report import Annotation
     from fabula.measure.items import Item
-    from fabula.measure.studies.assigning import Shares, Wanted
+    from fabula.measure.studies.assigning import AssignmentOptions, Shares
     from fabula.project.settings import Settings
 
 CHARACTERS: Final = "characters"
@@ -50,7 +50,7 @@ _BREAK: Final = "\n\n"  # between paragraphs
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StudyMade:
     """A study that was made.
 
     Attributes:
@@ -62,14 +62,14 @@ class Made:
     left_out: tuple[str, ...] = ()
 
 
-def study_of_stories(folder: Path, kind: str, title: str, items: Sequence[Item]) -> Made:
+def study_of_stories(folder: Path, kind: str, title: str, items: Sequence[Item]) -> StudyMade:
     """A new study of stories: pairs of them ("pairwise"), or each by itself ("rubric").
 
     Raises:
         UsageError: there is a study in the folder, or there is nothing to compare.
     """
     entries = [
-        Entry(
+        StudyItem(
             id=item.id,
             system=item.system,
             prompt=item.prompt or (prompt_id(item.brief.text) if item.brief else ""),
@@ -81,7 +81,7 @@ def study_of_stories(folder: Path, kind: str, title: str, items: Sequence[Item])
     return _made(folder, kind, title, entries)
 
 
-def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
+def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> StudyMade:
     """A new study of the findings in folders in which `fabula check` has left its report.
 
     Raises:
@@ -105,7 +105,7 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
     return _made(folder, "findings", title, entries)
 
 
-def study_of_comments(folder: Path, title: str, places: Iterable[Path]) -> Made:
+def study_of_comments(folder: Path, title: str, places: Iterable[Path]) -> StudyMade:
     """A new study of an editor's comments, in folders in which `fabula evaluate editorial` has left its report.
 
     Among them stand decoys: a comment on another passage beside this quotation.
@@ -113,7 +113,7 @@ def study_of_comments(folder: Path, title: str, places: Iterable[Path]) -> Made:
     Raises:
         UsageError: there is no such report, or the editor said nothing.
     """
-    entries: list[Entry] = []
+    entries: list[StudyItem] = []
     for place, called in _named(places):
         report = stored_review(place / OUT if (place / "brief.md").is_file() else place)
         texts = {(one["item"], one["level"], one["place"]): str(one["text"]) for one in report.details["passages"]}
@@ -158,8 +158,8 @@ def stored_review(folder: Path) -> Report:
     return report
 
 
-def _comment(name: str, story: str, one: Annotation, group: str, passage: str) -> Entry:
-    return Entry(
+def _comment(name: str, story: str, one: Annotation, group: str, passage: str) -> StudyItem:
+    return StudyItem(
         id=name,
         prompt=story,
         claim=one_line(one.comment),
@@ -178,7 +178,7 @@ def _marked(passage: str, quote: str) -> str:
     return f"{passage[:low]}{_MARK}{passage[low:high]}{_MARK}{passage[high:]}"
 
 
-def study_of_characters(folder: Path, title: str, places: Iterable[Path], player: str, partner: str) -> Made:
+def study_of_characters(folder: Path, title: str, places: Iterable[Path], player: str, partner: str) -> StudyMade:
     """A new study of characters to talk with: projects of several systems that play the same narrative.
 
     Each is copied into the study, so that what raters say stays in it and can be deleted. Projects of one system, which
@@ -189,7 +189,7 @@ def study_of_characters(folder: Path, title: str, places: Iterable[Path], player
         ProjectError: one is no project.
     """
     named = _named(places)
-    projects = [Project.open(place) for place, _ in named]
+    projects = [ProjectFolder.open(place) for place, _ in named]
     systems = Counter(project.settings.system for project in projects)
     entries = []
     for number, (project, (_, name)) in enumerate(zip(projects, named, strict=True), 1):
@@ -198,7 +198,7 @@ def study_of_characters(folder: Path, title: str, places: Iterable[Path], player
         people = [name for names in people_in(project) for name in names]
         parties = parties_of(narrative, player, (partner,) if partner else (), people=people)
         entries.append(
-            Entry(
+            StudyItem(
                 id=name,
                 system=system if systems[system] == 1 else name,
                 prompt=prompt_id(narrative),
@@ -237,7 +237,7 @@ def _named(places: Iterable[Path]) -> list[tuple[Path, str]]:
     return named
 
 
-def new_version(folder: Path, before: Path) -> Made:
+def new_version(folder: Path, before: Path) -> StudyMade:
     """A study with the items and questions of another, to be changed and assigned anew; nobody has rated it yet.
 
     Raises:
@@ -260,7 +260,7 @@ def new_version(folder: Path, before: Path) -> Made:
             shutil.copytree(character(study, entry).folder, folder / copies[entry.project], symlinks=True)
     entries = [one.model_copy(update={"project": copies.get(one.project, "")}) for one in study.entries.values()]
     write_study(folder, "\n".join(lines), entries)
-    made = Made(Study.open(folder))
+    made = StudyMade(Study.open(folder))
     _trust(made.study)
     return made
 
@@ -268,7 +268,7 @@ def new_version(folder: Path, before: Path) -> Made:
 # the characters of a study, which may be somebody else's --------------------------------------------------------------
 
 
-def character(study: Study, entry: Entry) -> Project:
+def character(study: Study, entry: StudyItem) -> ProjectFolder:
     """The project of a character.
 
     Raises:
@@ -278,10 +278,10 @@ def character(study: Study, entry: Entry) -> Project:
     """
     folder, acts = _place(study, entry)
     Trust().check(study.form_file, acts)
-    return Project.open(folder)
+    return ProjectFolder.open(folder)
 
 
-def character_settings(study: Study, entry: Entry) -> Settings:
+def character_settings(study: Study, entry: StudyItem) -> Settings:
     """The settings of a character; what they could do is allowed its project, or else the study.
 
     Raises:
@@ -301,7 +301,7 @@ def acts_of_study(study: Study) -> frozenset[Act]:
     for entry in study.entries.values():
         if entry.project:
             folder, shown = _place(study, entry)
-            acts |= shown | _refused(Project.open(folder).settings)
+            acts |= shown | _refused(ProjectFolder.open(folder).settings)
     return frozenset(acts)
 
 
@@ -337,7 +337,7 @@ def _trust(study: Study) -> None:
         Trust().give(study.form_file, acts)
 
 
-def _place(study: Study, entry: Entry) -> tuple[Path, frozenset[Act]]:
+def _place(study: Study, entry: StudyItem) -> tuple[Path, frozenset[Act]]:
     """The folder of a character, and the act of showing it where it is not among the study's own."""
     if not entry.project or not entry.project.isprintable():
         raise UsageError(f"{study.folder}: the item {entry.id!r} names no folder of a project. Correct `project`.")
@@ -367,7 +367,7 @@ def _refused(settings: Settings) -> frozenset[Act]:
 # who gets what --------------------------------------------------------------------------------------------------------
 
 
-def assign(study: Study, wanted: Wanted, now: datetime) -> tuple[Study, Shares]:
+def assign(study: Study, wanted: AssignmentOptions, now: datetime) -> tuple[Study, Shares]:
     """Who gets which task, written into the study's folder; what was assigned before is replaced.
 
     Raises:
@@ -382,7 +382,7 @@ def assign(study: Study, wanted: Wanted, now: datetime) -> tuple[Study, Shares]:
     return Study.open(study.folder), shares
 
 
-def _made(folder: Path, kind: str, title: str, entries: Sequence[Entry]) -> Made:
+def _made(folder: Path, kind: str, title: str, entries: Sequence[StudyItem]) -> StudyMade:
     form = form_text(kind, one_line(title))
     two_sided = form_of(form, kind).two_sided
     if two_sided:
@@ -391,10 +391,10 @@ def _made(folder: Path, kind: str, title: str, entries: Sequence[Entry]) -> Made
     write_study(folder, form, kept)
     prompts = {entry.prompt for entry in kept}
     left_out = dict.fromkeys(entry.prompt for entry in entries if entry.prompt not in prompts)
-    return Made(Study.open(folder), tuple(left_out))
+    return StudyMade(Study.open(folder), tuple(left_out))
 
 
-def _check_comparable(entries: Sequence[Entry]) -> None:
+def _check_comparable(entries: Sequence[StudyItem]) -> None:
     if not list(_comparable(entries)):
         raise UsageError(
             "No two items answer the same prompt by different systems, so there is nothing to compare. Name folders as "
@@ -402,7 +402,7 @@ def _check_comparable(entries: Sequence[Entry]) -> None:
         )
 
 
-def _comparable(entries: Sequence[Entry]) -> Iterator[Entry]:
+def _comparable(entries: Sequence[StudyItem]) -> Iterator[StudyItem]:
     """Those that answer a prompt which another system answers too."""
     systems: dict[str, set[str]] = {}
     for entry in entries:
@@ -417,8 +417,8 @@ def _text_of(project: Path) -> str:
     return ""
 
 
-def _finding(story: str, one: Mapping[str, Any], text: str) -> Entry:
-    return Entry(
+def _finding(story: str, one: Mapping[str, Any], text: str) -> StudyItem:
+    return StudyItem(
         id=finding_id(story, str(one["key"])),
         prompt=story,
         claim=one_line(str(one["hallucination"])),

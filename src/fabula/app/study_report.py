@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fabula.measure.ratings import Rating
     from fabula.measure.studies.study import Study, Task
     from fabula.stats.estimate import Scored
-    from fabula.stats.meta import Meta
+    from fabula.stats.meta import MetaResult
     from fabula.stats.verdicts import Verdict
 
 TOO_FAST: Final = 3.0
@@ -317,7 +317,7 @@ def _beside(study: Study, people: Sequence[Rating], judges: Sequence[Rating], na
     return Report("study", rows=tuple(rows), notes=notes, details={"judge": sentences})
 
 
-def _meta_notes(found: Mapping[str, Meta]) -> tuple[str, ...]:
+def _meta_notes(found: Mapping[str, MetaResult]) -> tuple[str, ...]:
     return tuple(f"judge beside people, {question}: {note}" for question, one in found.items() for note in one.notes)
 
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from fabula.training.base import Base
     from fabula.training.examples import DataCard
     from fabula.training.presets import Keep
-    from fabula.training.report import Difference, Measured, Sample
-    from fabula.training.running import Outcome, Point, Schedule
+    from fabula.training.report import LossDifference, MeasuredExample, Sample
+    from fabula.training.running import Point, TrainingOutcome, TrainingSchedule
     from fabula.training.scoring import Native
 
 Config = TypeVar("Config", bound="Presets")
@@ -55,7 +55,7 @@ class Work(Protocol):
         """What it is called."""
 
     @property
-    def schedule(self) -> Schedule:
+    def schedule(self) -> TrainingSchedule:
         """For how long."""
 
     @property
@@ -131,7 +131,7 @@ class OneWork(Generic[Config, Side]):
     config: Config
     train: Side
     development: Side
-    schedule: Schedule
+    schedule: TrainingSchedule
     machine: Machine
     bytes_needed: int
 
@@ -152,7 +152,7 @@ class TrainedOne:
     """
 
     work: OneWork[Any, Any]
-    outcome: Outcome | None
+    outcome: TrainingOutcome | None
     found: Mapping[str, Mapping[str, Scored]] = field(default_factory=dict)
 
 
@@ -164,7 +164,7 @@ class Listener:
     begins: Callable[[Work], None] = lambda _work: None
     measures: Callable[[Work, int, int], None] = lambda _work, _done, _all: None
     steps: Callable[[Work, Point], None] = lambda _work, _point: None
-    ends: Callable[[Work, Outcome | None], None] = lambda _work, _outcome: None
+    ends: Callable[[Work, TrainingOutcome | None], None] = lambda _work, _outcome: None
 
 
 @contextmanager
@@ -215,7 +215,7 @@ def carried_out(
     *,
     since: float,
     keep: Keep = "best",
-) -> Outcome:
+) -> TrainingOutcome:
     """Train to the end or to a signal, with the checkpoint that is taken.
 
     Args:
@@ -253,7 +253,7 @@ def carried_out(
     return outcome
 
 
-def ended_sentence(work: Work, outcome: Outcome, keep: Keep = "best") -> str:
+def ended_sentence(work: Work, outcome: TrainingOutcome, keep: Keep = "best") -> str:
     """How a training ended and which checkpoint was taken."""
     taken = f"The checkpoint of step {outcome.taken} has the lowest development loss and is the one here."
     if keep == "last":
@@ -287,7 +287,7 @@ def take_adapter(checkpoint: Path, folder: Path, base: Base, model: Native) -> N
     peft.set_peft_model_state_dict(model, safetensors.load_file(folder / WEIGHTS))
 
 
-def write_losses(folder: Path, rows: Sequence[Measured], outcome: Outcome, title: str) -> None:
+def write_losses(folder: Path, rows: Sequence[MeasuredExample], outcome: TrainingOutcome, title: str) -> None:
     """Write the losses of a training: of each development example, and by step, as a table and a picture."""
     base = sum(row.base for row in rows) / len(rows)
     write_atomically(folder / EVALUATION, evaluation_lines(rows))
@@ -303,7 +303,7 @@ def card_facts(
     agents: Sequence[str],
     ended: str,
     samples: Sequence[Sample],
-    differences: Sequence[Difference] = (),
+    differences: Sequence[LossDifference] = (),
 ) -> CardFacts:
     """What the model card says of any training."""
     return CardFacts(
@@ -336,7 +336,7 @@ def _hardware(device: str) -> dict[str, str]:
     }
 
 
-def finish(folder: Path, facts: CardFacts, record: Mapping[str, Any], outcome: Outcome) -> None:
+def finish(folder: Path, facts: CardFacts, record: Mapping[str, Any], outcome: TrainingOutcome) -> None:
     """Write the model card and the record of a training that has ended; its checkpoints go."""
     kind = record["identity"]["kind"]
     write_atomically(folder / "README.md", model_card(facts))

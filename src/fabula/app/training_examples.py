@@ -21,16 +21,16 @@ from fabula.app.training import (
     write_losses,
 )
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.models.adapters import Room, write_room
+from fabula.models.adapters import AdapterFolder, write_room
 from fabula.training.base import load, open_base, tokeniser_of
 from fabula.training.batches import losses_of
 from fabula.training.examples import check_apart, data_digest, read_card, read_examples
 from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, Shape, fitting, needed, shape_of
 from fabula.training.presets import Sft, computing_of, config_of
-from fabula.training.report import Measured, Sample, differences
+from fabula.training.report import MeasuredExample, Sample, differences
 from fabula.training.running import begin, schedule_of, write_record
-from fabula.training.sft import Limits, answer, check_enough, encode, trainer_of, with_adapter
+from fabula.training.sft import TokenLimits, answer, check_enough, encode, trainer_of, with_adapter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from fabula.app.training import Listener
     from fabula.training.base import Base
     from fabula.training.examples import DataCard, Example
-    from fabula.training.report import Difference
-    from fabula.training.running import Machine, Outcome, Schedule
+    from fabula.training.report import LossDifference
+    from fabula.training.running import Machine, TrainingOutcome, TrainingSchedule
     from fabula.training.scoring import Native
-    from fabula.training.sft import Encoded
+    from fabula.training.sft import EncodedExample
 
 SHARED: Final = "shared"
 _NAME: Final = re.compile(r"[^\W_][\w -]{0,63}")  # of an agent and its folder, without a dot
@@ -63,7 +63,7 @@ class ExamplesAsked(TrainingAsked):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AdapterTraining:
     """The training of one adapter.
 
     Attributes:
@@ -80,9 +80,9 @@ class Part:
     name: str
     agents: tuple[str, ...]
     folder: Path
-    train: tuple[Encoded, ...]
-    development: tuple[Encoded, ...]
-    schedule: Schedule
+    train: tuple[EncodedExample, ...]
+    development: tuple[EncodedExample, ...]
+    schedule: TrainingSchedule
     machine: Machine
     bytes_needed: int
 
@@ -104,14 +104,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedTraining:
     """Everything that is known before training starts; a dry run says it."""
 
     asked: ExamplesAsked
     base: Base
     data: DataCard
     config: Sft
-    parts: tuple[Part, ...]
+    parts: tuple[AdapterTraining, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +124,12 @@ class Trained:
         rows: the development examples under base and tuned model.
     """
 
-    part: Part
-    outcome: Outcome | None
-    rows: tuple[Measured, ...] = ()
+    part: AdapterTraining
+    outcome: TrainingOutcome | None
+    rows: tuple[MeasuredExample, ...] = ()
 
     @property
-    def differences(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[LossDifference, ...]:
         """How far the development loss of each agent fell."""
         return differences(self.rows)
 
@@ -142,7 +142,7 @@ class Tried:
     trained: tuple[Trained, ...]
 
     @property
-    def difference(self) -> Difference:
+    def difference(self) -> LossDifference:
         """How far the development loss fell, all agents together."""
         rows = [replace(row, agent=self.value) for one in self.trained for row in one.rows]
         return differences(rows)[0]
@@ -151,7 +151,7 @@ class Tried:
 # before ---------------------------------------------------------------------------------------------------------------
 
 
-def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener) -> Prepared:
+def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener) -> PreparedTraining:
     """Read data and base, and find out what will be done; nothing is trained and no folder made.
 
     Raises:
@@ -171,7 +171,7 @@ def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener
             _part(name, agents, asked.out / name, (train, development), config, base, tokeniser, shape)
             for name, agents in groups.items()
         )
-    return Prepared(asked, base, card, config, parts)
+    return PreparedTraining(asked, base, card, config, parts)
 
 
 def _groups(
@@ -204,16 +204,16 @@ def _part(
     base: Base,
     tokeniser: Native,
     shape: Shape,
-) -> Part:
+) -> AdapterTraining:
     if not _NAME.fullmatch(name):
         raise UsageError(f"An agent is called {name!r}, which cannot name a folder. Correct the data.")
     most = max(config.paper.prompt_tokens)
-    limits = Limits(most, _completion_limit(config, base), base.context)
+    limits = TokenLimits(most, _completion_limit(config, base), base.context)
     train, development = (tuple(encode(tokeniser, one, limits) for one in side if one.agent in agents) for side in data)
     schedule = schedule_of(config, len(train))
     longest = Load(config.paper.rank, max(len(one.ids) for one in (*train, *development)))
     machine = fitting(shape, longest, schedule.batch, computing_of(config))
-    return Part(name, agents, folder, train, development, schedule, machine, needed(shape, longest, machine))
+    return AdapterTraining(name, agents, folder, train, development, schedule, machine, needed(shape, longest, machine))
 
 
 def _completion_limit(config: Sft, base: Base) -> int:
@@ -225,7 +225,7 @@ def _completion_limit(config: Sft, base: Base) -> int:
 # training -------------------------------------------------------------------------------------------------------------
 
 
-def train_all(prepared: Prepared, listener: Listener) -> tuple[Trained, ...]:
+def train_all(prepared: PreparedTraining, listener: Listener) -> tuple[Trained, ...]:
     """Train every adapter that is not finished; the room is written when the last one is.
 
     A signal ends it with a checkpoint; the same call goes on from there.
@@ -244,13 +244,15 @@ def train_all(prepared: Prepared, listener: Listener) -> tuple[Trained, ...]:
             if (outcome := found[-1].outcome) is not None and outcome.ended == "interrupted":
                 return tuple(found)
         adapters = {agent: part.name for part in prepared.parts for agent in part.agents}
-        write_room(asked.out, Room(base=prepared.base.name, base_digest=prepared.base.digest, adapters=adapters))
+        write_room(
+            asked.out, AdapterFolder(base=prepared.base.name, base_digest=prepared.base.digest, adapters=adapters)
+        )
     return tuple(found)
 
 
 def prepare_sweep(
     asked: ExamplesAsked, name: str, values: Sequence[str], environ: Mapping[str, str], listener: Listener
-) -> dict[str, Prepared]:
+) -> dict[str, PreparedTraining]:
     """What is trained with each value of a setting, each in a folder of its own below `sweep/`; nothing is trained.
 
     Raises:
@@ -267,7 +269,7 @@ def prepare_sweep(
     }
 
 
-def sweep(name: str, prepared: Mapping[str, Prepared], listener: Listener) -> list[Tried]:
+def sweep(name: str, prepared: Mapping[str, PreparedTraining], listener: Listener) -> list[Tried]:
     """Train the same with each value of a setting.
 
     Runs that are finished stay. A signal ends it; the same call goes on.
@@ -281,7 +283,7 @@ def sweep(name: str, prepared: Mapping[str, Prepared], listener: Listener) -> li
     return found
 
 
-def _train(prepared: Prepared, part: Part, listener: Listener) -> Trained:
+def _train(prepared: PreparedTraining, part: AdapterTraining, listener: Listener) -> Trained:
     """Train one adapter, or go on with it."""
     examples = [one.example for one in (*part.train, *part.development)]
     identity = identity_of("sft", prepared, data_digest(examples), part.agents)
@@ -319,15 +321,17 @@ def _train(prepared: Prepared, part: Part, listener: Listener) -> Trained:
     return Trained(part, outcome, rows)
 
 
-def _losses(part: Part, model: Native, machine: Machine, listener: Listener) -> dict[str, float]:
+def _losses(part: AdapterTraining, model: Native, machine: Machine, listener: Listener) -> dict[str, float]:
     """The development losses under the model as it stands."""
     rows = {one.example.id: one.row for one in part.development}
     return losses_of(model, rows, machine, lambda done: listener.measures(part, done, len(rows)))
 
 
-def _measured(part: Part, base: Mapping[str, float], tuned: Mapping[str, float]) -> tuple[Measured, ...]:
+def _measured(
+    part: AdapterTraining, base: Mapping[str, float], tuned: Mapping[str, float]
+) -> tuple[MeasuredExample, ...]:
     return tuple(
-        Measured(
+        MeasuredExample(
             one.example.id,
             one.example.agent,
             one.example.group,
@@ -342,7 +346,7 @@ def _measured(part: Part, base: Mapping[str, float], tuned: Mapping[str, float])
 # after ----------------------------------------------------------------------------------------------------------------
 
 
-def _samples(prepared: Prepared, part: Part, model: Native, tokeniser: Native) -> list[Sample]:
+def _samples(prepared: PreparedTraining, part: AdapterTraining, model: Native, tokeniser: Native) -> list[Sample]:
     """Answers of base and tuned model to the shortest development prompts, of different agents as far as there are."""
     ours = prepared.config.ours
     by_length = sorted(part.development, key=lambda one: one.prompt)

@@ -28,7 +28,7 @@ from fabula.training.examples import CARD, DataCard, data_digest, read_card
 from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, fitting, needed, shape_of
 from fabula.training.presets import Summariser, computing_of, config_of
-from fabula.training.report import Measured, Sample, differences
+from fabula.training.report import MeasuredExample, Sample, differences
 from fabula.training.running import begin, schedule_of, write_record
 from fabula.training.summariser import (
     LIMITS,
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
     from fabula.app.training import Listener, TrainingAsked
     from fabula.stats.estimate import Scored
     from fabula.training.scoring import Native
-    from fabula.training.summariser import Encoded
+    from fabula.training.summariser import EncodedDialogue
 
 ROLE: Final = "summariser"
 _PACKAGES: Final = ("torch", "transformers")
 _HUB: Final = "hf:"
 
 
-class SummaryWork(OneWork["Summariser", "tuple[Encoded, ...]"]):
+class SummaryWork(OneWork["Summariser", "tuple[EncodedDialogue, ...]"]):
     """The training of a summary model: everything that is known before it starts."""
 
     @property
-    def measured(self) -> tuple[Encoded, ...]:
+    def measured(self) -> tuple[EncodedDialogue, ...]:
         """The development dialogues whose summaries are written."""
         return self.development[: self.config.ours.measured or len(self.development)]
 
@@ -174,9 +174,9 @@ def _gained(work: SummaryWork, record: Mapping[str, Any]) -> dict[str, dict[str,
     return {"rouge": rouge, "loss": {"loss, tuned less base": found[0].fell}}
 
 
-def _measured(work: SummaryWork, record: Mapping[str, Any]) -> list[Measured]:
+def _measured(work: SummaryWork, record: Mapping[str, Any]) -> list[MeasuredExample]:
     return [
-        Measured(
+        MeasuredExample(
             one.dialogue.id,
             ROLE,
             one.dialogue.id,

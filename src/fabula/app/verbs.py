@@ -14,10 +14,18 @@ from fabula.app.calling import Caller, table_in, waiting
 from fabula.app.planning import Planned, plan_in, planning_system, project_for_story
 from fabula.app.sources import brief_of, folder_for, project_in
 from fabula.app.standing import check_words
-from fabula.app.writing import Expected, Prepared, Written, dry_run_in, refuse_anew, settings_as_last_time, write_in
+from fabula.app.writing import (
+    Expected,
+    PreparedMethod,
+    Written,
+    dry_run_in,
+    refuse_anew,
+    settings_as_last_time,
+    write_in,
+)
 from fabula.app.writing import dry_run as dry_run_of
 from fabula.base.errors import UsageError
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import Story, slug
 
@@ -111,7 +119,7 @@ def _with_words(settings: SystemSettings, words: int | str | None) -> dict[str, 
     return {**settings, **({"config": config} if config else {})}
 
 
-def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tuple[Project, Settings, str]:
+def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tuple[ProjectFolder, Settings, str]:
     """The project for what is to be written, made where it is not there yet, the settings in force, and why its model.
 
     Raises:
@@ -129,16 +137,16 @@ def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tupl
         changes = with_usual_system(changes, brief)
         wanted = Settings().with_(changes, "the call")
         check_words(wanted)
-        Prepared(wanted, caller.options()).cast()  # says what is wrong before anything is made, and opens nothing
-        project = Project.create(where, brief, changes)
+        PreparedMethod(wanted, caller.options()).cast()  # says what is wrong before anything is made, and opens nothing
+        project = ProjectFolder.create(where, brief, changes)
         return project, settings_as_last_time(project).with_(changes, "the call"), why
-    project = Project.open(where)
+    project = ProjectFolder.open(where)
     if project.brief.text != brief.text:
         raise UsageError(f"The project {where} has another brief. Change its brief.md, or name another folder.")
     return _gone_on(project, caller)
 
 
-def _gone_on(project: Project, caller: Caller) -> tuple[Project, Settings, str]:
+def _gone_on(project: ProjectFolder, caller: Caller) -> tuple[ProjectFolder, Settings, str]:
     """A project that is there, the settings in force, and why its model where it names none and was never written."""
     before = settings_as_last_time(project, str(caller.changes.get("system", "")))
     with project.journal as journal:
@@ -147,7 +155,7 @@ def _gone_on(project: Project, caller: Caller) -> tuple[Project, Settings, str]:
     return project, before.with_(changes, "the call"), why
 
 
-def _planned_story(story: Story, folder: str | Path | None, caller: Caller) -> tuple[Project, Settings, str]:
+def _planned_story(story: Story, folder: str | Path | None, caller: Caller) -> tuple[ProjectFolder, Settings, str]:
     """The project in which a plan is read off a story."""
     where = Path(slug(story.title or first_words(story.text))) if folder is None else Path(folder)
     changes, why = caller.wanted(has_model=(where / "brief.md").exists())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from fabula.app.calling import Caller, table_in, waiting
 from fabula.app.checking import OUT, Checked, stories_to_check
-from fabula.app.evaluating import Task, evaluate_in
+from fabula.app.evaluating import EvaluationTask, evaluate_in
 from fabula.app.judging import Judged, two_stories
 from fabula.app.measuring import (
     Measured,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item
     from fabula.measure.report import Report
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 
 async def check_async(
@@ -178,7 +178,7 @@ async def _evaluated(
     folder: str | Path | None,
     caller: Caller,
     options: Options,
-    project: Project | None = None,
+    project: ProjectFolder | None = None,
 ) -> Report:
     """An evaluator's report, with the caller's model, else that of the project, else the default one."""
     evaluator = find(name)
@@ -191,7 +191,7 @@ async def _evaluated(
         settings = settings.with_costs_of(where / "fabula.toml")
     config = evaluator.config(settings.preset, settings.config)
     settings = settings.model_copy(update={"config": {}})
-    found = await evaluate_in(Task(evaluator, items, config, where), settings, options)
+    found = await evaluate_in(EvaluationTask(evaluator, items, config, where), settings, options)
     caller.finished(settings)
     return found.report
 

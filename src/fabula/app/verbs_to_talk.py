@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fabula.app.calling import OnEvent, Performers, SystemSettings
     from fabula.app.sources import StorySource
     from fabula.craft.conversation import Freedom
-    from fabula.project.folder import Project
-    from fabula.story.cards import Card
+    from fabula.project.folder import ProjectFolder
+    from fabula.story.cards import CharacterCard
 
 
 async def chat_async(
@@ -81,8 +81,8 @@ async def chat_async(
 
 
 def _project_of_card(
-    card: Card, player: str, folder: str | Path | None, caller: Caller
-) -> tuple[Project, Settings, str]:
+    card: CharacterCard, player: str, folder: str | Path | None, caller: Caller
+) -> tuple[ProjectFolder, Settings, str]:
     """The project in which one talks with a card's character, the settings in force, and why their model."""
     where = Path(slug(card.name)) if folder is None else Path(folder)
     changes, why = caller.wanted(has_model=(where / "brief.md").exists())
@@ -92,7 +92,7 @@ def _project_of_card(
 
 def _talked_in(
     source: StorySource, names: Sequence[str], folder: str | Path | None, caller: Caller
-) -> tuple[Project, Settings, str]:
+) -> tuple[ProjectFolder, Settings, str]:
     """The project that is talked in, made for a story where it is not there yet, its settings, and why their model."""
     project = project_in(source)
     if project is not None:

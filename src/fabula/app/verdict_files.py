@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.evaluators.pairwise.config import MARGIN
 from fabula.evaluators.pairwise.verdicts import choice_of, pair_choices
-from fabula.evaluators.ttcw.verdicts import EVALUATOR, REFERENCE, Outcome, outcomes_in
+from fabula.evaluators.ttcw.verdicts import EVALUATOR, REFERENCE, TestVerdict, outcomes_in
 from fabula.measure.ratings import SAME
 from fabula.measure.report import Report, Row
 from fabula.stats.meta import PEOPLE, meta
@@ -22,9 +22,9 @@ from fabula.stats.verdicts import JUDGE, PAIR, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fabula.evaluators.pairwise.verdicts import Choice, PairChoice
+    from fabula.evaluators.pairwise.verdicts import PairChoice, PairwiseChoice
     from fabula.measure.ratings import Rating
-    from fabula.stats.meta import Meta
+    from fabula.stats.meta import MetaResult
 
 ALL: Final = "all questions"
 PASSED: Final = "tests passed"
@@ -49,7 +49,7 @@ class Side:
 
     name: str
     questions: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
-    tests: tuple[Outcome, ...] = ()
+    tests: tuple[TestVerdict, ...] = ()
     unscored: int = 0
     pairs: int = 0
     weighed: int = 0
@@ -93,7 +93,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class CommonVerdicts:
     """The verdicts of both sides on one question.
 
     Attributes:
@@ -114,7 +114,7 @@ def side_of(ratings: Sequence[Rating], name: str, margin: float = MARGIN) -> Sid
         margin: of weighed choices, as of `fabula evaluate pairwise`.
     """
     questions: dict[str, list[Verdict]] = defaultdict(list)
-    choices: dict[str, list[Choice]] = defaultdict(list)
+    choices: dict[str, list[PairwiseChoice]] = defaultdict(list)
     unscored, unreadable = 0, Counter[str]()
     tests = tuple(outcomes_in(ratings))
     for test in tests:
@@ -144,7 +144,7 @@ def _is_choice(rating: Rating) -> bool:
     return len(rating.items) == PAIR and rating.answer in (*rating.items, SAME)
 
 
-def _in_order(choices: Sequence[Choice], margin: float) -> list[PairChoice]:
+def _in_order(choices: Sequence[PairwiseChoice], margin: float) -> list[PairChoice]:
     """The pairs as `fabula evaluate pairwise` decides them, in the order in which the file names them."""
     place = {id(choice): number for number, choice in enumerate(choices)}
     return sorted(pair_choices(choices, margin), key=lambda pair: place[id(pair.verdicts[0])])
@@ -173,7 +173,7 @@ def _score(rating: Rating) -> Verdict | None:
 # what both sides answered ---------------------------------------------------------------------------------------------
 
 
-def common_questions(judge: Side, human: Side, wanted: str = "") -> dict[str, Common]:
+def common_questions(judge: Side, human: Side, wanted: str = "") -> dict[str, CommonVerdicts]:
     """The questions that both sides answered, with their verdicts; several are taken together too.
 
     Creativity tests are taken together as the number of tests passed, of all and of each dimension (sections 4.3 and 5
@@ -202,7 +202,7 @@ def common_questions(judge: Side, human: Side, wanted: str = "") -> dict[str, Co
             f"{judge.name} and {human.name} have no story in common: {_some(judge)} in the one, {_some(human)} in the "
             "other. Use one id for one story."
         )
-    found = {name: Common(judge.questions[name], human.questions[name]) for name in common}
+    found = {name: CommonVerdicts(judge.questions[name], human.questions[name]) for name in common}
     found = {name: both for name, both in found.items() if _stories(both.judge) & _stories(both.human)}
     passed = _tests_passed(judge, human, [test.test for test in judge.tests if test.test in found])
     if wanted and wanted not in passed | found:
@@ -211,11 +211,11 @@ def common_questions(judge: Side, human: Side, wanted: str = "") -> dict[str, Co
         return {wanted: (passed | found)[wanted]}
     if not passed and len(found) > 1:
         judged, read = ([v for both in found.values() for v in getattr(both, side)] for side in ("judge", "human"))
-        found[ALL] = Common(judged, read)
+        found[ALL] = CommonVerdicts(judged, read)
     return passed | found
 
 
-def _tests_passed(judge: Side, human: Side, tests: Sequence[str]) -> dict[str, Common]:
+def _tests_passed(judge: Side, human: Side, tests: Sequence[str]) -> dict[str, CommonVerdicts]:
     """How many tests each story passes, by the judge and by the majority of people: of all, and of each dimension.
 
     Only tests of a story on which people have a verdict count.
@@ -223,7 +223,7 @@ def _tests_passed(judge: Side, human: Side, tests: Sequence[str]) -> dict[str, C
     if not tests:
         return {}
     people = human.tests or tuple(
-        Outcome(v.rater, v.items[0], v.systems[0] if v.systems else "", v.prompt, test, passed=v.value > _BOTH)
+        TestVerdict(v.rater, v.items[0], v.systems[0] if v.systems else "", v.prompt, test, passed=v.value > _BOTH)
         for test in dict.fromkeys(tests)
         for v in human.questions[test]
     )
@@ -237,14 +237,14 @@ def _tests_passed(judge: Side, human: Side, tests: Sequence[str]) -> dict[str, C
         for name in (dimensions if len(dimensions) > 1 else ())
     }
     return {
-        name: Common(_counts(mine, of), _counts(_by_majority(theirs), of), _counts(theirs, of))
+        name: CommonVerdicts(_counts(mine, of), _counts(_by_majority(theirs), of), _counts(theirs, of))
         for name, of in groups.items()
     }
 
 
-def _by_majority(verdicts: Sequence[Outcome]) -> list[Outcome]:
+def _by_majority(verdicts: Sequence[TestVerdict]) -> list[TestVerdict]:
     """One verdict on each test of each story: passed where more than half of the raters say so."""
-    votes: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    votes: dict[tuple[str, str], list[TestVerdict]] = defaultdict(list)
     for verdict in verdicts:
         votes[verdict.item, verdict.test].append(verdict)
     found = []
@@ -254,9 +254,9 @@ def _by_majority(verdicts: Sequence[Outcome]) -> list[Outcome]:
     return found
 
 
-def _counts(verdicts: Sequence[Outcome], tests: Sequence[str]) -> list[Verdict]:
+def _counts(verdicts: Sequence[TestVerdict], tests: Sequence[str]) -> list[Verdict]:
     """Tests passed by rater and story; one without an outcome is not passed, a story with no outcome has no score."""
-    found: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    found: dict[tuple[str, str], list[TestVerdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.test in tests:
             found[verdict.rater, verdict.item].append(verdict)
@@ -292,7 +292,7 @@ def beside_people(verdicts: Sequence[Rating], people: Sequence[Rating]) -> Repor
 
 def compared(
     judge: Side, human: Side, texts: Mapping[str, str] | None = None, *, wanted: str = "", seed: int = 1
-) -> dict[str, Meta]:
+) -> dict[str, MetaResult]:
     """How far a judge agrees with people on each common question, or on the one that is wanted.
 
     Raises:
@@ -303,7 +303,7 @@ def compared(
 
 
 def meta_report(
-    found: Mapping[str, Meta], judge: Side, people: Side, *, margin: float = MARGIN, seed: int = 1
+    found: Mapping[str, MetaResult], judge: Side, people: Side, *, margin: float = MARGIN, seed: int = 1
 ) -> Report:
     """How far a judge agrees with people, question by question, beside trivial baselines."""
     rows = tuple(

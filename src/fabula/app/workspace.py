@@ -48,20 +48,20 @@ from fabula.base.errors import (
 from fabula.base.files import read_text
 from fabula.base.kept import KEPT, KeptTexts
 from fabula.project.default_model import default_model
-from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, Project
+from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, ProjectFolder
 from fabula.story import Story, count_words, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from fabula.app.findings import ProjectFindings
-    from fabula.app.standing import Text
+    from fabula.app.standing import TextStatus
     from fabula.app.training import Listener as TrainingListener
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Listener
     from fabula.engine.journal import Journal
     from fabula.models.base import Request
-    from fabula.project.folder import Change
+    from fabula.project.folder import FileChange
     from fabula.project.settings import Settings
 
 T = TypeVar("T")
@@ -143,7 +143,7 @@ class ArtefactVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class FolderBranch:
     """A folder of the project and what is in it, in order."""
 
     name: str
@@ -241,7 +241,7 @@ class Workspace:
         """The folder's name."""
         return self.folder.resolve().name
 
-    def project(self, sitting: str = "") -> Project:
+    def project(self, sitting: str = "") -> ProjectFolder:
         """The project, opened anew; what is decided in one `sitting` is taken back as one.
 
         Raises:
@@ -249,7 +249,7 @@ class Workspace:
         """
         return self._opened(sitting, odd_texts=False)
 
-    def texts(self, sitting: str = "") -> Project:
+    def texts(self, sitting: str = "") -> ProjectFolder:
         """The project for who reads its texts and decides about them alone: as `project`, without texts that are odd.
 
         A link that leads out of it, or a pipe, among many files is no reason to show none of the others.
@@ -259,7 +259,7 @@ class Workspace:
         """
         return self._opened(sitting, odd_texts=True)
 
-    def _opened(self, sitting: str, *, odd_texts: bool) -> Project:
+    def _opened(self, sitting: str, *, odd_texts: bool) -> ProjectFolder:
         try:
             there = (self.folder / BRIEF).is_file()
         except OSError:
@@ -268,11 +268,11 @@ class Workspace:
             raise GoneError(
                 f"The project {self.folder} is gone: it was deleted or moved. Put it back, or open it where it is now."
             )
-        project = Project.open(self.folder, sitting, odd_texts=odd_texts)
+        project = ProjectFolder.open(self.folder, sitting, odd_texts=odd_texts)
         project.tell, project.texts = self.told, self._texts
         return project
 
-    def settings(self, project: Project | None = None) -> Settings:
+    def settings(self, project: ProjectFolder | None = None) -> Settings:
         """What a run would be done with: `fabula.toml`, what the last run was given, and the model used last."""
         project = project or self.texts()
         settings = self.cast(settings_as_last_time(project))
@@ -389,32 +389,37 @@ class Workspace:
             return self._titles(journal, self.changes_or_none(project, journal))
 
     @staticmethod
-    def _titles(journal: Journal, changes: Iterable[Change]) -> Titles:
+    def _titles(journal: Journal, changes: Iterable[FileChange]) -> Titles:
         new = {change.path: change for change in changes}
         files = {path: change.file for path, change in new.items()} | journal.artefacts.places()
         texts_ = {path: version.text for path, version in journal.artefacts.newest_versions().items()}
         return Titles.of(files, texts_ | {path: change.text for path, change in new.items()})
 
-    def changes_or_none(self, project: Project, journal: Journal) -> tuple[Change, ...]:
+    def changes_or_none(self, project: ProjectFolder, journal: Journal) -> tuple[FileChange, ...]:
         """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
         try:
             return self._changed(project, journal)
         except UsageError:
             return ()
 
-    def _rows(self, project: Project, journal: Journal) -> tuple[Text, ...]:
+    def _rows(self, project: ProjectFolder, journal: Journal) -> tuple[TextStatus, ...]:
         """The texts as they stand, without a look at what a run would make of them."""
         return self.cached("texts", lambda: tuple(texts(journal, self.changes_or_none(project, journal))))
 
-    def _changed(self, project: Project, journal: Journal) -> tuple[Change, ...]:
+    def _changed(self, project: ProjectFolder, journal: Journal) -> tuple[FileChange, ...]:
         return self.cached("changes", lambda: tuple(project.changes(journal)))
 
-    def _brief(self, project: Project) -> Artefact:
+    def _brief(self, project: ProjectFolder) -> Artefact:
         text = read_text(project.brief_file, MAX_FILE)
         return Artefact(BRIEF, "", BRIEF, "md", count_words(text), "edited", 0, base_of(text))
 
     def _artefact(
-        self, row: Text, stands: tuple[str, str], stand_in: str, change: Change | None, stale: Collection[str] | None
+        self,
+        row: TextStatus,
+        stands: tuple[str, str],
+        stand_in: str,
+        change: FileChange | None,
+        stale: Collection[str] | None,
     ) -> Artefact:
         text = change.text if change else stands[0]
         source = stand_in if row.states else ""
@@ -436,7 +441,7 @@ class Workspace:
             states=row.states,
         )
 
-    def tree(self, *, marks: bool = True) -> list[Branch]:
+    def tree(self, *, marks: bool = True) -> list[FolderBranch]:
         """The artefacts by folder, the manuscript first; as `rows`, and `story.md`, which is the whole story."""
         found: dict[str, list[Artefact]] = {"": [], **{name: [] for name in ("story", "plan", "role-play", "drafts")}}
         for one in self.rows(marks=marks):
@@ -444,14 +449,14 @@ class Workspace:
         if found["story"] and (self.folder / STORY).is_file():
             words = sum(one.words for one in found["story"])
             found[""].append(Artefact(STORY, "", STORY, "md", words, "made", 0, "", title=self.titles()(STORY)))
-        return [Branch(name, tuple(artefacts)) for name, artefacts in found.items() if artefacts]
+        return [FolderBranch(name, tuple(artefacts)) for name, artefacts in found.items() if artefacts]
 
-    def shown(self, *, marks: bool = True) -> list[Branch]:
+    def shown(self, *, marks: bool = True) -> list[FolderBranch]:
         """The texts as a writer sees them: those that a system keeps for itself are together, and last."""
         branches = self.tree(marks=marks)
         behind = tuple(one for branch in branches for one in branch.artefacts if one.behind)
-        parts = [Branch(one.name, tuple(text for text in one.artefacts if not text.behind)) for one in branches]
-        return [*(one for one in parts if one.artefacts), *([Branch(BEHIND, behind)] if behind else [])]
+        parts = [FolderBranch(one.name, tuple(text for text in one.artefacts if not text.behind)) for one in branches]
+        return [*(one for one in parts if one.artefacts), *([FolderBranch(BEHIND, behind)] if behind else [])]
 
     def is_behind(self) -> bool:
         """Whether `story.md` has earlier texts of its parts than those that stand, until it is put together again."""
@@ -540,19 +545,19 @@ class Workspace:
     # changing -------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def changing(self, sitting: str = "") -> Iterator[Project]:
+    def changing(self, sitting: str = "") -> Iterator[ProjectFolder]:
         """The project, for who changes it: one thread of this process at a time."""
         with self._changing:
             yield self.texts(sitting)
 
     @contextmanager
-    def decided(self, *, keeping: bool = False) -> Iterator[tuple[Project, Journal]]:
+    def decided(self, *, keeping: bool = False) -> Iterator[tuple[ProjectFolder, Journal]]:
         """The project and its journal, for who decides about texts; see `Project.recorded`."""
         with self.changing() as project, project.recorded(keeping=keeping) as journal:
             yield project, journal
 
     @contextmanager
-    def locked(self) -> Iterator[Project]:
+    def locked(self) -> Iterator[ProjectFolder]:
         """The project, for who changes files of it that are no texts."""
         with self._changing:
             project = self.project()
@@ -581,7 +586,7 @@ def _seen(found: list[tuple[str, int, int]], file: Path | os.DirEntry[str], name
         found.append((name, status.st_size, status.st_mtime_ns))
 
 
-def _new_artefact(change: Change) -> Artefact:
+def _new_artefact(change: FileChange) -> Artefact:
     """A text that the author has put into a new file, not taken over yet."""
     path = PurePosixPath(change.file)
     words, suffix = count_words(change.text), path.suffix.removeprefix(".")

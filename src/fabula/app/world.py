@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.checking import OUT
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import is_plain, plain_files, read_text
-from fabula.project.folder import MAX_STORY, Project
+from fabula.project.folder import MAX_STORY, ProjectFolder
 from fabula.story import Story
 from fabula.story.world import NOW, Moment, WorldState
 from fabula.story.world.file import MAX_BYTES, parse_world, read_world, write_world
@@ -20,7 +20,7 @@ from fabula.story.world.meaning import name_key
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fabula.story.world import Conflict
+    from fabula.story.world import FactConflict
     from fabula.story.world.file import WorldFile
 
 WORLD_FILE: Final = Path(".fabula") / "world.db"
@@ -30,7 +30,7 @@ _FOLDER: Final = "world"  # of what runs write
 
 
 @contextmanager
-def world_of(project: Project) -> Iterator[WorldState]:
+def world_of(project: ProjectFolder) -> Iterator[WorldState]:
     """A project's world.
 
     Raises:
@@ -59,7 +59,7 @@ def world_of(project: Project) -> Iterator[WorldState]:
         yield state
 
 
-def _read(project: Project) -> WorldFile | None:
+def _read(project: ProjectFolder) -> WorldFile | None:
     """What a model has read off the story (`fabula evaluate facts`), where that is there.
 
     Raises:
@@ -76,14 +76,14 @@ def _read(project: Project) -> WorldFile | None:
     return parse_world(world, str(file), is_json=True)
 
 
-def world_files(project: Project) -> list[Path]:
+def world_files(project: ProjectFolder) -> list[Path]:
     """The files of a run's world, those of the story's chapters alone: an earlier story may have been longer."""
     files = sorted(plain_files(project.folder / _FOLDER, "*.json"), key=lambda file: (len(file.stem), file.stem))
     story = project.story_file
     return files[: len(Story.parse(read_text(story, MAX_STORY)).scenes)] if story.is_file() else files
 
 
-def conflicts_at(state: WorldState, at: Moment) -> list[Conflict]:
+def conflicts_at(state: WorldState, at: Moment) -> list[FactConflict]:
     """What cannot both be true up to a moment, each with at most 100 of the places where it is told again."""
     return [replace(one, also=one.also[:_MOST_ALSO]) for one in state.conflicts() if one.later.told <= at]
 

@@ -38,14 +38,14 @@ from fabula.engine.journal import Journal, spent_by_role
 from fabula.engine.lines import with_code
 from fabula.engine.making import add_fits
 from fabula.engine.methods import settings_of
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies import fault_of
-from fabula.engine.run import Place, Run, RunContext
+from fabula.engine.run import Run, RunContext, RunPlace
 from fabula.models.base import NOTHING_USED
 from fabula.models.budget import Budget
 from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
-from fabula.project.folder import BRIEF, REACHED, Project
+from fabula.project.folder import BRIEF, REACHED, ProjectFolder
 from fabula.project.settings import Settings, carried_over, difference
 from fabula.systems import find, system_of
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from fabula.engine.roles import Answer, Cast
     from fabula.engine.run import Mode
     from fabula.models.base import Model, Usage
-    from fabula.project.folder import Change
+    from fabula.project.folder import FileChange
     from fabula.story import Brief, Scene, Story
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class Supplied:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WriteOutcome:
     """A written story and the budget that knows what this run used by role."""
 
     story: Story
@@ -123,7 +123,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedMethod:
     """A method with its configuration, prompts and cast, ready to run; the system of the settings, if none is named."""
 
     settings: Settings
@@ -136,10 +136,10 @@ class Prepared:
         return self.other or system_of(self.settings)
 
     @property
-    def prompts(self) -> Prompts:
+    def prompts(self) -> SystemPrompts:
         """The method's prompts, with those that the author has put in their places."""
         overrides = Path(self.settings.prompts) if self.settings.prompts else None
-        return Prompts(self.method.prompt_folders(self.settings.preset), overrides, PROMPTS)
+        return SystemPrompts(self.method.prompt_folders(self.settings.preset), overrides, PROMPTS)
 
     @asynccontextmanager
     async def opened(
@@ -306,13 +306,15 @@ def _at_least(amount: str) -> str:
     return f"By this estimate it needs a cap of at least {amount}; what is finished by then is kept."
 
 
-async def write_in(project: Project, settings: Settings, options: Options, supplied: Supplied | None = None) -> Outcome:
+async def write_in(
+    project: ProjectFolder, settings: Settings, options: Options, supplied: Supplied | None = None
+) -> WriteOutcome:
     """Write the project's story, replaying what is recorded; edits found in its files are taken over first.
 
     Raises:
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
-    prepared, brief = Prepared(settings, options), project.brief
+    prepared, brief = PreparedMethod(settings, options), project.brief
     with project.recorded() as journal:
         _decide_to_fit(journal, options.fit)
         project.begin(journal)
@@ -327,7 +329,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
                 whole = project.write_story(journal, story)
                 again = f"fabula write {shlex.quote(str(project.folder))} --seed {settings.seed + 1} --anew"
                 check_story(story, brief, again)
-    return Outcome(whole, context.budget)
+    return WriteOutcome(whole, context.budget)
 
 
 def check_story(story: Story, brief: Brief, again: str) -> None:
@@ -353,7 +355,9 @@ def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 @contextmanager
-def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, Any] | None = None) -> Iterator[None]:
+def recorded_run(
+    prepared: PreparedMethod, context: RunContext, beside: Mapping[str, Any] | None = None
+) -> Iterator[None]:
     """The record of a run from its start to its end, however it ends, with what stood `beside` its settings.
 
     A frozen run leaves none. At its end the record says what was asked and not got, and for which place it waits.
@@ -397,7 +401,7 @@ _FILE, _LENGTH = "fabula_toml", "brief_asks"
 _BESIDE = ("prompts_digest", BRIEF, REACHED, "lengths", "shortfalls", "waits")  # what a run records beside its settings
 
 
-def in_the_project(project: Project) -> dict[str, Any]:
+def in_the_project(project: ProjectFolder) -> dict[str, Any]:
     """What fabula.toml and the brief say now; recorded with a run, to tell later what the run was given beyond it."""
     return {
         _FILE: project.settings.as_tables,
@@ -406,7 +410,7 @@ def in_the_project(project: Project) -> dict[str, Any]:
     }
 
 
-def settings_as_last_time(project: Project, system: str = "") -> Settings:
+def settings_as_last_time(project: ProjectFolder, system: str = "") -> Settings:
     """`fabula.toml` with what the last run was given beyond it; what the author changed there since goes before it.
 
     A length that was given does not outlast another length in the brief. For another `system` than that of the last
@@ -442,17 +446,17 @@ def _keep_what_fits(tables: dict[str, Any], now: dict[str, Any], system: Method)
 
 
 async def dry_run_in(
-    project: Project,
+    project: ProjectFolder,
     settings: Settings,
     options: Options,
     supplied: Supplied | None = None,
     pending: Mapping[str, str] | None = None,
-) -> tuple[DryRun, list[Change]]:
+) -> tuple[DryRun, list[FileChange]]:
     """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing.
 
     `pending` are texts, by artefact, that stand nowhere yet and are to count as the author's.
     """
-    prepared = Prepared(settings, options)
+    prepared = PreparedMethod(settings, options)
     with project.journal as journal:
         project.check_journal(journal)
         changes = project.changes(journal)
@@ -463,7 +467,7 @@ async def dry_run_in(
     return dry, changes
 
 
-def _as_before(prepared: Prepared, journal: Journal, project: Project) -> bool:
+def _as_before(prepared: PreparedMethod, journal: Journal, project: ProjectFolder) -> bool:
     """Whether brief and settings are those of the last finished run; a longer story takes more calls for each text."""
     finished = (run["settings"] for run in reversed(journal.runs()) if run["ended"] and not run["error"])
     used = next((settings for settings in finished if _FILE in settings), None)
@@ -492,7 +496,9 @@ class Anew:
     files: tuple[str, ...]
 
 
-async def anew(project: Project, settings: Settings, options: Options, expected: DryRun | None = None) -> Anew | None:
+async def anew(
+    project: ProjectFolder, settings: Settings, options: Options, expected: DryRun | None = None
+) -> Anew | None:
     """What a run with these settings would write again for their sake; `None` where that is nothing.
 
     What hangs on the author's own edits and retakes is not for their sake. `expected` is what a dry run found, where
@@ -508,7 +514,7 @@ async def anew(project: Project, settings: Settings, options: Options, expected:
     if used is None or not known:
         return None
     before = _before(used)
-    others = _others(Prepared(settings, options), before, used.get("prompts_digest"))
+    others = _others(PreparedMethod(settings, options), before, used.get("prompts_digest"))
     if not others:
         return None
     if expected is None:
@@ -533,7 +539,7 @@ async def anew(project: Project, settings: Settings, options: Options, expected:
     )
 
 
-def _others(prepared: Prepared, before: dict[str, Any], prompts_before: str | None) -> list[str]:
+def _others(prepared: PreparedMethod, before: dict[str, Any], prompts_before: str | None) -> list[str]:
     """The settings that are others than `before`, by their names in fabula.toml; else the prompts, if they are."""
     now, then = (
         json.loads(_FOLDER.sub(r"\1:", json.dumps(tables, default=str)))
@@ -544,7 +550,7 @@ def _others(prepared: Prepared, before: dict[str, Any], prompts_before: str | No
     return found or ["the prompts of this fabula"] * (prompts_before != prepared.prompts.digest)
 
 
-async def refuse_anew(project: Project, settings: Settings, options: Options, how: str) -> None:
+async def refuse_anew(project: ProjectFolder, settings: Settings, options: Options, how: str) -> None:
     """Refuse a run that would write again what stands for the sake of other settings; `how` says what to do.
 
     Raises:
@@ -568,14 +574,14 @@ def fitting(journal: Journal, dry: DryRun) -> list[str]:
     ]
 
 
-def old_texts(project: Project, dry: DryRun, changes: Sequence[Change]) -> list[str]:
+def old_texts(project: ProjectFolder, dry: DryRun, changes: Sequence[FileChange]) -> list[str]:
     """What can be revised to fit instead of being written anew; the author's own changes are not among it."""
     changed = {change.path for change in changes}
     with project.journal as journal:
         return [path for path in fitting(journal, dry) if path not in changed]
 
 
-def chosen_to_fit(project: Project, old: Sequence[str], only: Sequence[str]) -> list[str]:
+def chosen_to_fit(project: ProjectFolder, old: Sequence[str], only: Sequence[str]) -> list[str]:
     """Those of the texts that can be revised to fit which are named; all where none is.
 
     Raises:
@@ -599,7 +605,7 @@ def _asked_for(path: str, asked: Sequence[str]) -> bool:
     return any(one.startswith(f"{path}/") for one in asked)
 
 
-async def check_edit(project: Project, journal: Journal, options: Options, path: str, text: str) -> None:
+async def check_edit(project: ProjectFolder, journal: Journal, options: Options, path: str, text: str) -> None:
     """Refuse a new text of a file that has a form, such as `plan.yaml`, where the story could not be written from it.
 
     What else stands in the way of a run is not looked at here. Asks nobody.
@@ -611,7 +617,7 @@ async def check_edit(project: Project, journal: Journal, options: Options, path:
     if not file.endswith(f".{SHEET}") or not text:
         return
     try:
-        await _dry_run(Prepared(project.settings, options), journal, project.brief, {path: text})
+        await _dry_run(PreparedMethod(project.settings, options), journal, project.brief, {path: text})
     except PlanError as problem:
         if Path(file).name in str(problem):
             raise
@@ -620,14 +626,20 @@ async def check_edit(project: Project, journal: Journal, options: Options, path:
 
 
 async def rewrite_in(
-    project: Project, settings: Settings, options: Options, path: str, span: tuple[int, int], note: str, take: int = 0
+    project: ProjectFolder,
+    settings: Settings,
+    options: Options,
+    path: str,
+    span: tuple[int, int],
+    note: str,
+    take: int = 0,
 ) -> str:
     """An artefact's text with the passage from `span[0]` to `span[1]` written anew as `note` wishes; nothing is kept.
 
     Raises:
         FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
     """
-    prepared = Prepared(settings, options)
+    prepared = PreparedMethod(settings, options)
     with project.recorded() as journal:
         async with prepared.opened(journal) as context:
             with context.recording_failures():
@@ -635,10 +647,10 @@ async def rewrite_in(
 
 
 async def dry_run_rewrite_in(
-    project: Project, settings: Settings, options: Options, path: str, span: tuple[int, int], note: str
+    project: ProjectFolder, settings: Settings, options: Options, path: str, span: tuple[int, int], note: str
 ) -> DryRun:
     """What `rewrite_in` would ask and cost now. Asks nobody, writes nothing."""
-    prepared = Prepared(settings, options)
+    prepared = PreparedMethod(settings, options)
     with project.journal as journal:
         async with prepared.opened(journal, dry=True) as context:
             await _rewritten(project, journal, context, path, span, note)
@@ -646,7 +658,7 @@ async def dry_run_rewrite_in(
 
 
 async def _rewritten(
-    project: Project,
+    project: ProjectFolder,
     journal: Journal,
     context: RunContext,
     path: str,
@@ -655,7 +667,7 @@ async def _rewritten(
     take: int = 0,
 ) -> str:
     text, brief = journal.artefacts.newest(path) or "", project.brief.titled
-    place, role = Run(context, Place(take=take)).scope(*path.split("/"), "rewrite"), context.writer_of(path)
+    place, role = Run(context, RunPlace(take=take)).scope(*path.split("/"), "rewrite"), context.writer_of(path)
     return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
 
 
@@ -673,11 +685,11 @@ async def dry_run(
 ) -> DryRun:
     """What writing a new story for `brief` would ask and cost; `pending` are the author's texts, by artefact."""
     with Journal() as journal:
-        return await _dry_run(Prepared(settings, options), journal, brief, pending or {})
+        return await _dry_run(PreparedMethod(settings, options), journal, brief, pending or {})
 
 
 async def _dry_run(
-    prepared: Prepared,
+    prepared: PreparedMethod,
     journal: Journal,
     brief: Brief,
     pending: Mapping[str, str],
@@ -751,7 +763,7 @@ class WrittenStory(Billed):
     project_bill: dict[str, UsageData]
 
     @classmethod
-    def in_(cls, project: Project, settings: Settings, story: Story, bill: Bill) -> WrittenStory:
+    def in_(cls, project: ProjectFolder, settings: Settings, story: Story, bill: Bill) -> WrittenStory:
         """What stands in a project after a run that took what `bill` says."""
         with project.journal as journal:
             spent = spent_by_role(journal.calls)
@@ -785,14 +797,14 @@ class Written:
     """
 
     story: Story
-    project: Project
+    project: ProjectFolder
     model: str
     why: str
     bill: Bill
     data: WrittenStory = field(repr=False)
 
     @classmethod
-    def in_(cls, project: Project, settings: Settings, story: Story, bill: Bill, why: str = "") -> Written:
+    def in_(cls, project: ProjectFolder, settings: Settings, story: Story, bill: Bill, why: str = "") -> Written:
         """What stands in a project after a run that took what `bill` says."""
         return cls(story, project, settings.model, why, bill, WrittenStory.in_(project, settings, story, bill))
 
@@ -842,7 +854,7 @@ class Expected:
     """
 
     dry: DryRun
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
 
     @property
     def calls(self) -> list[PlannedCall]:

@@ -28,7 +28,7 @@ _FILE: Final = "file"
 _SCALARS: Final = (str, bytes, int, float, bool, type(None))
 
 
-class Kept:
+class KeptAnswers:
     """Answers, each under its owner (a folder) and name, with what it was made from; the last asked for stay longest.
 
     Args:
@@ -91,7 +91,7 @@ class Kept:
             self.weight -= found[2]
 
 
-KEPT: Final = Kept()
+KEPT: Final = KeptAnswers()
 """Of this process, whatever it is kept for."""
 
 

@@ -28,7 +28,7 @@ _OTHER_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ScalarText:
     """A scalar; `line` counts from 1."""
 
     value: str
@@ -44,21 +44,21 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class MappingPairs:
     """A mapping, in the order of the file; keys may come twice."""
 
-    pairs: tuple[tuple[Text, Node], ...]
+    pairs: tuple[tuple[ScalarText, Node], ...]
     line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedValue:
     """Something that was refused; its problem has been reported."""
 
     line: int = 0
 
 
-Node: TypeAlias = Text | Items | Pairs | Refused
+Node: TypeAlias = ScalarText | Items | MappingPairs | RefusedValue
 
 
 class YamlError(ValueError):
@@ -114,9 +114,9 @@ class _Composer:
         if isinstance(event, yaml.DocumentStartEvent):
             self._begin(line)
         elif isinstance(event, yaml.AliasEvent):
-            self._add(Refused(line))
+            self._add(RefusedValue(line))
         elif isinstance(event, yaml.ScalarEvent):
-            self._add(Text("" if self._is_nothing(event) else event.value, line))
+            self._add(ScalarText("" if self._is_nothing(event) else event.value, line))
         elif isinstance(event, yaml.CollectionStartEvent):
             if len(self._open) == MAX_DEPTH:
                 raise YamlError(line, _TOO_DEEP)
@@ -154,11 +154,11 @@ class _Composer:
             return
         pairs = []
         for key, value in zip(nodes[::2], nodes[1::2], strict=True):
-            if isinstance(key, Text):
+            if isinstance(key, ScalarText):
                 pairs.append((key, value))
-            elif not isinstance(key, Refused):
+            elif not isinstance(key, RefusedValue):
                 self.refused.append((key.line, "A list or mapping stands where a name is wanted. Write a text."))
-        self._add(Pairs(tuple(pairs), line))
+        self._add(MappingPairs(tuple(pairs), line))
 
     def _add(self, node: Node) -> None:
         if self._open:
@@ -224,10 +224,10 @@ def _prepared(node: Node) -> yaml.Node:
     """The tree as PyYAML's own."""
     if isinstance(node, Items):
         return yaml.SequenceNode("tag:yaml.org,2002:seq", [_prepared(n) for n in node.items], flow_style=False)
-    if isinstance(node, Pairs):
+    if isinstance(node, MappingPairs):
         pairs = [(yaml.ScalarNode(_STR, key.value), _prepared(value)) for key, value in node.pairs]
         return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=False)
-    value = node.value if isinstance(node, Text) else ""
+    value = node.value if isinstance(node, ScalarText) else ""
     if not value:
         return yaml.ScalarNode(_NULL, "")
     return yaml.ScalarNode(_STR, value, style=_style(value))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Method
     from fabula.project.default_model import DefaultModel
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
 _ROLE: Final = re.compile(r"\A([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
@@ -142,7 +142,7 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
     return Settings.of(changes, "the command line").model_dump(exclude_unset=True)
 
 
-def settings_for(project: Project, choices: Choices, terminal: Terminal, *, forget: bool = False) -> Settings:
+def settings_for(project: ProjectFolder, choices: Choices, terminal: Terminal, *, forget: bool = False) -> Settings:
     """The settings in force: fabula.toml, with what the last run was given beyond it, and the options on top.
 
     With `forget` what the last run was given is left out. Says what is not in fabula.toml.
@@ -184,7 +184,7 @@ def _say_brought(terminal: Terminal, settings: Settings) -> None:
         terminal.advise(f"This project uses code of packages that you have installed: {', '.join(said)}.")
 
 
-def _default_of(project: Project, settings: Settings) -> DefaultModel | None:
+def _default_of(project: ProjectFolder, settings: Settings) -> DefaultModel | None:
     """The model for a project that names none and was never written; one that was goes on with the model it had."""
     with project.journal as journal:
         begun = journal.last_settings() is not None

@@ -16,7 +16,7 @@ from fabula.base.errors import ConfigError
 from fabula.cli.asked import say_default
 from fabula.cli.bill import say_dry_run
 from fabula.cli.people import People
-from fabula.cli.progress import Progress, counted
+from fabula.cli.progress import ProgressDisplay, counted
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
 from fabula.project.casting import Environment, open_cast
@@ -24,7 +24,7 @@ from fabula.project.casting import Environment, open_cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from fabula.cli.options import Limits, Performers
+    from fabula.cli.options import Performers, SpendingLimits
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.engine.methods import Method
@@ -47,7 +47,7 @@ class Asking:
     method: Method
     performers: Performers
     settings: Settings
-    limits: Limits
+    limits: SpendingLimits
     folder: Path
     bill: Bill = field(default_factory=Bill)
     budget: Budget = field(init=False)
@@ -88,7 +88,7 @@ class Asking:
             kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
             terminal.advise(f"{about}, {self.settings.model}, in {near(self.folder)}: {amount(planned)}{kept}")
             check_prices(planned, self.settings, self.limits.budget_usd)
-        progress = Progress(terminal, time.monotonic, planned.planned if planned else ())
+        progress = ProgressDisplay(terminal, time.monotonic, planned.planned if planned else ())
         terminal.aside = progress.aside
         made = asyncio.run(stoppable(work(self._options(progress, self.bill)), "the same command"))
         self.bill.remember(self.settings)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.models.base import Usage
-    from fabula.project.folder import Change
+    from fabula.project.folder import FileChange
 
 
 def project_line(budget: BudgetSpent) -> str:
@@ -88,6 +88,6 @@ def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
     terminal.document(asdict(found))
 
 
-def changes_list(changes: Sequence[Change]) -> str:
+def changes_list(changes: Sequence[FileChange]) -> str:
     """A line for each changed file."""
     return "\n".join(f"  {file}" for file in files_of(changes))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.craft.conversation import Conversation, Turn, Where
     from fabula.engine.events import Event
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 HELP: Final = """\
   /plan             what is to happen in this cell, and where we are
@@ -41,11 +41,11 @@ _SHOWN: Final = 3  # turns of a conversation that goes on
 
 
 @dataclass
-class Chat:
+class TerminalChat:
     """A conversation at the terminal, which is set before `run`. `greeting` is that of a card; 0 takes the first."""
 
     terminal: Terminal
-    project: Project
+    project: ProjectFolder
     bill: Bill
     conversation: Conversation = field(init=False)
     greeting: int = 0

@@ -132,21 +132,21 @@ def sampling(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 def artefacts(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The artefacts of the project that is meant, and where none is, the projects here."""
     from fabula.app.deciding import authored  # noqa: PLC0415 - only where a shell asks
-    from fabula.project.folder import Project  # noqa: PLC0415 - only where a shell asks
+    from fabula.project.folder import ProjectFolder  # noqa: PLC0415 - only where a shell asks
 
     del incomplete
     named = [one for one in ctx.params.get("artefact") or () if (Path(one) / "brief.md").is_file()]
     folder = Path(ctx.params.get("folder") or (named[0] if named else "."))
     if not named:
         yield from sorted(brief.parent.name for brief in Path().glob("*/brief.md"))
-    with Project.open(folder).journal as journal:
+    with ProjectFolder.open(folder).journal as journal:
         yield from authored(journal)
 
 
 def _method(ctx: typer.Context) -> Any:  # noqa: ANN401 - a system or an evaluator
     """Whose roles and settings are meant: the system that is named, the project's, else the default; an evaluator's."""
     from fabula import evaluators as measuring  # noqa: PLC0415 - only where a shell asks
-    from fabula.project.folder import Project  # noqa: PLC0415 - only where a shell asks
+    from fabula.project.folder import ProjectFolder  # noqa: PLC0415 - only where a shell asks
     from fabula.project.settings import Settings  # noqa: PLC0415 - only where a shell asks
     from fabula.systems import find, system_of  # noqa: PLC0415 - only where a shell asks
 
@@ -158,7 +158,7 @@ def _method(ctx: typer.Context) -> Any:  # noqa: ANN401 - a system or an evaluat
         return find(_no_path(said[0] if isinstance(said, list | tuple) else said))
     folder = Path(ctx.params.get("folder") or ctx.params.get("where") or ".")
     with suppress(FabulaError):
-        return system_of(Project.open(folder).settings)
+        return system_of(ProjectFolder.open(folder).settings)
     return find(Settings().system)
 
 

@@ -18,7 +18,7 @@ from fabula.base.files import read_text, write_atomically
 from fabula.cli.asked import adapter_of, changes_of, read_models
 from fabula.cli.options import Choices, Performers
 from fabula.cli.people import People
-from fabula.cli.progress import Progress, counted
+from fabula.cli.progress import ProgressDisplay, counted
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
 from fabula.craft import NARRATIVE_FILE
@@ -27,7 +27,7 @@ from fabula.engine.events import RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of as method_settings
 from fabula.project.casting import WHOLE_ROOM
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE, ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words, plain, slug
 from fabula.systems import find
@@ -192,7 +192,7 @@ class Digressing:
 
     async def _made(self, one: Simulation, system: str, planned: Sequence[Any]) -> tuple[Item, ...]:
         settings, project = self.settings[system], self._project(one, system)
-        progress = Progress(self.terminal, time.monotonic, planned)
+        progress = ProgressDisplay(self.terminal, time.monotonic, planned)
         self.terminal.aside = progress.aside
         left = f", about {counted(len(planned), 'call')} to make" if planned else ""
         self.terminal.advise(f"{system} on {one.id}: {counted(one.conversations, 'conversation')}{left}")
@@ -219,12 +219,12 @@ class Digressing:
     def _place(self, one: Simulation, system: str) -> Path:
         return self.folder / f"{one.id}-{system}"
 
-    def _project(self, one: Simulation, system: str) -> Project:
+    def _project(self, one: Simulation, system: str) -> ProjectFolder:
         folder = self._place(one, system)
         if (folder / "brief.md").exists():
-            return Project.open(folder)
+            return ProjectFolder.open(folder)
         stored = self.settings[system].model_dump(mode="json", exclude_defaults=True)
-        project = Project.create(folder, Brief("Leave the story, and see who leads back.", one.id), stored)
+        project = ProjectFolder.create(folder, Brief("Leave the story, and see who leads back.", one.id), stored)
         project.write_given(NARRATIVE_FILE, one.narrative)
         return project
 

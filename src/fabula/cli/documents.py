@@ -21,7 +21,7 @@ from fabula.data.sets import SetList
 from fabula.engine.journal import Version  # noqa: TC001 - pydantic reads it
 from fabula.story import Story
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
-from fabula.story.world import Conflict, Fact, Known
+from fabula.story.world import Fact, FactConflict, KnownFact
 from fabula.verbs.base import every
 from fabula.verbs.methods import MethodList, MethodView
 from fabula.verbs.models import ModelList
@@ -226,7 +226,7 @@ class World(TypedDict):
 
     at: str | None
     facts: list[Fact]
-    conflicts: list[Conflict]
+    conflicts: list[FactConflict]
 
 
 class KnownBy(TypedDict):
@@ -234,7 +234,7 @@ class KnownBy(TypedDict):
 
     who: str
     at: str | None
-    known: list[Known]
+    known: list[KnownFact]
 
 
 WorldChanged = TypedDict(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.bills import Bill
-from fabula.app.evaluating import Task, dry_run_evaluation, evaluate_in
+from fabula.app.evaluating import EvaluationTask, dry_run_evaluation, evaluate_in
 from fabula.cli.asked import evaluator_config, performers_of
 from fabula.cli.asking import Asking
 from fabula.cli.bill import say_bill
@@ -17,7 +17,7 @@ from fabula.project.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.cli.options import Judges, Limits
+    from fabula.cli.options import Judges, SpendingLimits
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.evaluators import Evaluator
@@ -36,7 +36,7 @@ class Evaluating:
     terminal: Terminal
     evaluator: Evaluator
     judges: Judges
-    limits: Limits
+    limits: SpendingLimits
     bill: Bill = field(default_factory=Bill)
 
     def __post_init__(self) -> None:
@@ -82,8 +82,8 @@ class Evaluating:
             lambda options: evaluate_in(task, self.settings, options),
         ).report
 
-    def _task(self, items: Sequence[Item]) -> Task:
-        return Task(self.evaluator, items, self.config, self.folder)
+    def _task(self, items: Sequence[Item]) -> EvaluationTask:
+        return EvaluationTask(self.evaluator, items, self.config, self.folder)
 
     def show_bill(self) -> None:
         """Say what was asked and what came from the journal."""

@@ -54,11 +54,11 @@ class Command(TyperCommand):
         _format_parameters(ctx, formatter, self.get_params(ctx))
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands, with the same help."""
 
     @classmethod
-    def of(cls, made: Any) -> Group:  # noqa: ANN401 - typer's command type is private
+    def of(cls, made: Any) -> CommandGroup:  # noqa: ANN401 - typer's command type is private
         """The same group as typer `made` it, with this help for it and for its commands."""
         return cls(
             name=made.name,

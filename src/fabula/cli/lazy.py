@@ -11,13 +11,13 @@ from typer.core import TyperCommand
 
 from fabula.base.errors import UnknownNameError
 from fabula.base.plugins import Plugin, Plugins, faults_of, plugins
-from fabula.cli.help import CONTEXT, Command, Group, listed
+from fabula.cli.help import CONTEXT, Command, CommandGroup, listed
 
 STORY, GROUPS, SETTING_UP = "Commands", "Groups of commands", "Set up"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CommandEntry:
     """Where a command is: its module below `commands`, the panel it is shown in, and its help in one line.
 
     `function` is what makes the command in its module, where a keyword of Python has the command's own name. A group
@@ -31,60 +31,60 @@ class Entry:
 
 
 COMMANDS: Final = {
-    "sample": Entry("sample", STORY, "Copy a finished project, to try everything without a model."),
-    "new": Entry("new", STORY, "Make a project folder for a brief."),
-    "import": Entry("import_manuscript", STORY, "Make a project of a manuscript, word for word.", "import_"),
-    "plan": Entry("plan", STORY, "Make a plan from a brief or a story, or check one."),
-    "write": Entry("write", STORY, "Write the story of a project or brief; go on where it stopped."),
-    "update": Entry("update", STORY, "Take your edits over: say what it asks and costs, then do it."),
-    "show": Entry("show", STORY, "Print the story, an artefact, or what was asked to make it."),
-    "status": Entry("status", STORY, "Show where a project stands, and what comes next."),
-    "world": Entry("world", STORY, "Show what is true in the story, and who knows it."),
-    "edit": Entry("edit", STORY, "Give a text a new wording, an earlier one, or open it in $EDITOR."),
-    "undo": Entry("decide", STORY, "Take back what your last command decided."),
-    "redo": Entry("decide", STORY, "Decide again what `undo` took back."),
-    "export": Entry("export", STORY, "Make an EPUB, DOCX, Markdown, Fountain, text or JSON file."),
-    "check": Entry("check", STORY, "Find continuity errors: both passages, and why they clash."),
-    "measure": Entry("measure", STORY, "Count what can be counted: words, repetition, dialogue, ROUGE-L."),
-    "evaluate": Entry("evaluate", STORY, "Compare, rank, test, rate, review stories: any evaluator."),
-    "chat": Entry("chat", STORY, "Talk with the characters of a story, who keep to it."),
-    "studio": Entry("studio", STORY, "Open projects in the browser: write, edit, plan, talk, measure."),
-    "serve": Entry("serve", SETTING_UP, "Serve characters to programs that speak OpenAI's chat dialect."),
-    "mcp": Entry("mcp", SETTING_UP, "Offer projects to programs that speak the Model Context Protocol."),
-    "text": Entry("", GROUPS, "Decide about single texts: pin, retake, rewrite, approve, ..."),
-    "lab": Entry("", GROUPS, "Experiments, published tables, injected errors, judges beside people."),
-    "study": Entry("study", GROUPS, "Have people rate stories: `new`, `assign`, `serve`, `report`."),
-    "data": Entry("data", GROUPS, "List data sets, choose prompts, make training data."),
-    "train": Entry("train", STORY, "Fine-tune a local model on examples, pairs or dialogues."),
-    "learn": Entry("learn", GROUPS, "Learn from your edits and choices what you prefer."),
-    "models": Entry("models", SETTING_UP, "List models; fetch one, or check that one answers."),
-    "systems": Entry("systems", SETTING_UP, "List the writing systems, or describe one."),
-    "new-system": Entry(
+    "sample": CommandEntry("sample", STORY, "Copy a finished project, to try everything without a model."),
+    "new": CommandEntry("new", STORY, "Make a project folder for a brief."),
+    "import": CommandEntry("import_manuscript", STORY, "Make a project of a manuscript, word for word.", "import_"),
+    "plan": CommandEntry("plan", STORY, "Make a plan from a brief or a story, or check one."),
+    "write": CommandEntry("write", STORY, "Write the story of a project or brief; go on where it stopped."),
+    "update": CommandEntry("update", STORY, "Take your edits over: say what it asks and costs, then do it."),
+    "show": CommandEntry("show", STORY, "Print the story, an artefact, or what was asked to make it."),
+    "status": CommandEntry("status", STORY, "Show where a project stands, and what comes next."),
+    "world": CommandEntry("world", STORY, "Show what is true in the story, and who knows it."),
+    "edit": CommandEntry("edit", STORY, "Give a text a new wording, an earlier one, or open it in $EDITOR."),
+    "undo": CommandEntry("decide", STORY, "Take back what your last command decided."),
+    "redo": CommandEntry("decide", STORY, "Decide again what `undo` took back."),
+    "export": CommandEntry("export", STORY, "Make an EPUB, DOCX, Markdown, Fountain, text or JSON file."),
+    "check": CommandEntry("check", STORY, "Find continuity errors: both passages, and why they clash."),
+    "measure": CommandEntry("measure", STORY, "Count what can be counted: words, repetition, dialogue, ROUGE-L."),
+    "evaluate": CommandEntry("evaluate", STORY, "Compare, rank, test, rate, review stories: any evaluator."),
+    "chat": CommandEntry("chat", STORY, "Talk with the characters of a story, who keep to it."),
+    "studio": CommandEntry("studio", STORY, "Open projects in the browser: write, edit, plan, talk, measure."),
+    "serve": CommandEntry("serve", SETTING_UP, "Serve characters to programs that speak OpenAI's chat dialect."),
+    "mcp": CommandEntry("mcp", SETTING_UP, "Offer projects to programs that speak the Model Context Protocol."),
+    "text": CommandEntry("", GROUPS, "Decide about single texts: pin, retake, rewrite, approve, ..."),
+    "lab": CommandEntry("", GROUPS, "Experiments, published tables, injected errors, judges beside people."),
+    "study": CommandEntry("study", GROUPS, "Have people rate stories: `new`, `assign`, `serve`, `report`."),
+    "data": CommandEntry("data", GROUPS, "List data sets, choose prompts, make training data."),
+    "train": CommandEntry("train", STORY, "Fine-tune a local model on examples, pairs or dialogues."),
+    "learn": CommandEntry("learn", GROUPS, "Learn from your edits and choices what you prefer."),
+    "models": CommandEntry("models", SETTING_UP, "List models; fetch one, or check that one answers."),
+    "systems": CommandEntry("systems", SETTING_UP, "List the writing systems, or describe one."),
+    "new-system": CommandEntry(
         "new_system", SETTING_UP, "Make the folder of a system or evaluator of your own.", "new_system"
     ),
-    "doctor": Entry("doctor", SETTING_UP, "Say what this machine has and what is missing."),
-    "trust": Entry(
+    "doctor": CommandEntry("doctor", SETTING_UP, "Say what this machine has and what is missing."),
+    "trust": CommandEntry(
         "trust", SETTING_UP, "Allow a project or study of somebody else to run its programs and reach its servers."
     ),
-    "text pin": Entry("decide", "text", "Keep an artefact's text whatever changes above it."),
-    "text unpin": Entry("decide", "text", "Let a pinned artefact change again."),
-    "text retake": Entry("decide", "text", "Have an artefact written anew, or revised as a note wishes."),
-    "text rename": Entry("decide", "text", "Give a part of the story another title."),
-    "text rewrite": Entry("rewrite", "text", "Have one passage written anew; the rest stays, byte for byte."),
-    "text continue": Entry("decide", "text", "Have more written after an artefact's text.", "continue_"),
-    "text approve": Entry("decide", "text", "Approve an artefact, or all that wait."),
-    "text history": Entry("show", "text", "List the versions of an artefact, or their differences."),
-    "text edits": Entry("edits", "text", "List what the final reading changed; refuse or take back a change."),
-    "text card": Entry("card", "text", "Show a character card, or turn one into personas and back."),
-    "lab meta": Entry("meta", "lab", "Say how far a judge agrees with people, beside baselines."),
-    "lab experiment": Entry("experiment", "lab", "Run briefs x systems x models, then evaluators; go on later."),
-    "lab reproduce": Entry("reproduce", "lab", "Compute the papers' published tables again from their data."),
-    "lab inject": Entry("inject", "lab", "Put labelled continuity errors into a story."),
-    "lab digress": Entry("digress", "lab", "Have a simulated player leave the story; count who leads back."),
-    "lab snap": Entry("snap", "lab", "Learn the weights of SNAP's planning filter from plans that were scored."),
+    "text pin": CommandEntry("decide", "text", "Keep an artefact's text whatever changes above it."),
+    "text unpin": CommandEntry("decide", "text", "Let a pinned artefact change again."),
+    "text retake": CommandEntry("decide", "text", "Have an artefact written anew, or revised as a note wishes."),
+    "text rename": CommandEntry("decide", "text", "Give a part of the story another title."),
+    "text rewrite": CommandEntry("rewrite", "text", "Have one passage written anew; the rest stays, byte for byte."),
+    "text continue": CommandEntry("decide", "text", "Have more written after an artefact's text.", "continue_"),
+    "text approve": CommandEntry("decide", "text", "Approve an artefact, or all that wait."),
+    "text history": CommandEntry("show", "text", "List the versions of an artefact, or their differences."),
+    "text edits": CommandEntry("edits", "text", "List what the final reading changed; refuse or take back a change."),
+    "text card": CommandEntry("card", "text", "Show a character card, or turn one into personas and back."),
+    "lab meta": CommandEntry("meta", "lab", "Say how far a judge agrees with people, beside baselines."),
+    "lab experiment": CommandEntry("experiment", "lab", "Run briefs x systems x models, then evaluators; go on later."),
+    "lab reproduce": CommandEntry("reproduce", "lab", "Compute the papers' published tables again from their data."),
+    "lab inject": CommandEntry("inject", "lab", "Put labelled continuity errors into a story."),
+    "lab digress": CommandEntry("digress", "lab", "Have a simulated player leave the story; count who leads back."),
+    "lab snap": CommandEntry("snap", "lab", "Learn the weights of SNAP's planning filter from plans that were scored."),
 }
 """Every command by its whole name; a group that is listed here has the commands whose names begin with its own."""
-_UNLISTED: Final = {"do": Entry("do", "", "Do a verb, with its arguments and its result as JSON.")}
+_UNLISTED: Final = {"do": CommandEntry("do", "", "Do a verb, with its arguments and its result as JSON.")}
 """Commands for programs of ours alone."""
 
 _ENDS: Final = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[1])  # by which commands end, of typer's own
@@ -107,7 +107,7 @@ def full_name(words: list[str]) -> str:
     return first if first in COMMANDS else ""
 
 
-class LazyGroup(Group):
+class LazyGroup(CommandGroup):
     """The group `fabula`, or one that is listed in `COMMANDS`: each command is loaded when it is called."""
 
     def __init__(self, *, inside: str = "", **attributes: Any) -> None:  # noqa: ANN401 - handed to typer
@@ -184,7 +184,7 @@ def load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private
 def _made(name: str, function: Any) -> Any:  # noqa: ANN401 - a function or a typer.Typer; typer's command type is private
     """The command that a function is, or the group that a `typer.Typer` is."""
     if isinstance(function, typer.Typer):
-        group = Group.of(typer.main.get_group(function))
+        group = CommandGroup.of(typer.main.get_group(function))
         group.name = name
         return group
     app = typer.Typer(add_completion=False)

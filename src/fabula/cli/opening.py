@@ -15,12 +15,12 @@ from fabula.base.files import read_text
 from fabula.cli.terminal import Terminal
 from fabula.cli.typed import NAMED
 from fabula.models.outside import ANSWERS, PASTE
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.cli.options import Common, Output
+    from fabula.cli.options import Output, ProjectOptions
     from fabula.cli.pasting import Pasting
     from fabula.engine.roles import Answer
 
@@ -46,7 +46,7 @@ def _pasted_at(terminal: Terminal) -> Answer:
     return lambda request: pasting().answer(request)
 
 
-def place_named(common: Common, where: str = "", option: str = "") -> str:
+def place_named(common: ProjectOptions, where: str = "", option: str = "") -> str:
     """The folder that is named as an argument, with an `option` or with `-C`; empty where none is.
 
     Raises:
@@ -58,7 +58,7 @@ def place_named(common: Common, where: str = "", option: str = "") -> str:
     return where or common.folder
 
 
-def project_of(common: Common, where: str = "") -> Project:
+def project_of(common: ProjectOptions, where: str = "") -> ProjectFolder:
     """The project that is named as an argument or with `-C`, else the one in the current folder.
 
     Raises:
@@ -67,12 +67,12 @@ def project_of(common: Common, where: str = "") -> Project:
     """
     place = place_named(common, where)
     NAMED.set(place)
-    project = Project.open(Path(place or "."))
+    project = ProjectFolder.open(Path(place or "."))
     project.tell = Terminal(json=common.json, quiet=common.quiet).message
     return project
 
 
-def project_and_name(common: Common, names: Sequence[str] | None) -> tuple[Project, str]:
+def project_and_name(common: ProjectOptions, names: Sequence[str] | None) -> tuple[ProjectFolder, str]:
     """The project, and the artefact that is named in it (empty where none is): `[PROJECT] [ARTEFACT]`, in either order.
 
     Raises:
@@ -91,7 +91,7 @@ def project_and_name(common: Common, names: Sequence[str] | None) -> tuple[Proje
     return project_of(common, where), said[0] if said else ""
 
 
-def project_and_artefact(common: Common, names: Sequence[str]) -> tuple[Project, str]:
+def project_and_artefact(common: ProjectOptions, names: Sequence[str]) -> tuple[ProjectFolder, str]:
     """The project, and the artefact that has to be named in it.
 
     Raises:
@@ -105,7 +105,7 @@ def project_and_artefact(common: Common, names: Sequence[str]) -> tuple[Project,
     return project, name
 
 
-def named_or_here(common: Common, paths: Sequence[str] | None) -> list[str]:
+def named_or_here(common: ProjectOptions, paths: Sequence[str] | None) -> list[str]:
     """The paths that are named, else the project of `-C`, else the one in the current folder.
 
     Raises:

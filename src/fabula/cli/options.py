@@ -24,7 +24,7 @@ from fabula.models.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-SETTINGS, _LIMITS = "What and who", "Limits and approval"
+SETTINGS, _LIMITS = "What and who", "SpendingLimits and approval"
 DATA_FOLDER: Any = typer.Option(
     "--data",
     metavar="DIR",
@@ -70,7 +70,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Common(Output):
+class ProjectOptions(Output):
     """What every command on a project takes."""
 
     folder: Annotated[
@@ -173,7 +173,7 @@ class Choices(Performers):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class RunMemory:
     """Whether what the last run was given on the command line holds again."""
 
     forget: Annotated[
@@ -222,7 +222,7 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits(Caps):
+class SpendingLimits(Caps):
     """What a run may spend, and whether it may ask at all."""
 
     dry_run: Annotated[
@@ -241,7 +241,7 @@ class Limits(Caps):
 
 
 @dataclass(frozen=True, slots=True)
-class WritingLimits(Limits):
+class WritingLimits(SpendingLimits):
     """What a run that writes may spend, and when it waits for a person."""
 
     approve: Annotated[

@@ -186,7 +186,7 @@ class _Pace:
 
 
 @dataclass
-class Progress(LivePicture):
+class ProgressDisplay(LivePicture):
     """A listener that shows on a terminal how a run goes on.
 
     Attributes:

@@ -18,7 +18,7 @@ from fabula.base.addresses import is_near
 from fabula.base.errors import FabulaError
 from fabula.cli.bill import project_line, say_bill
 from fabula.cli.people import AnotherTakeError, People
-from fabula.cli.progress import Progress, counted, duration
+from fabula.cli.progress import ProgressDisplay, counted, duration
 from fabula.cli.stopping import stoppable
 from fabula.engine.announced import Announced
 from fabula.engine.events import CallStarted
@@ -26,13 +26,13 @@ from fabula.engine.events import CallStarted
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
 
-    from fabula.app.writing import Outcome
-    from fabula.cli.options import Limits
+    from fabula.app.writing import WriteOutcome
+    from fabula.cli.options import SpendingLimits
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun, PlannedCall
     from fabula.engine.events import Event
     from fabula.models.budget import Budget
-    from fabula.project.folder import Change, Project
+    from fabula.project.folder import FileChange, ProjectFolder
     from fabula.project.settings import Settings
     from fabula.server.runs.terminal import OwnRun
     from fabula.story import Story
@@ -81,9 +81,9 @@ class Session:
     """A project, the settings in force, and the person at the terminal."""
 
     terminal: Terminal
-    project: Project
+    project: ProjectFolder
     settings: Settings
-    limits: Limits
+    limits: SpendingLimits
     verb: str = "write"
     bill: Bill = field(default_factory=Bill)
     fit: Sequence[str] = ()  # artefacts whose old texts are to be revised to fit
@@ -92,7 +92,7 @@ class Session:
     def __post_init__(self) -> None:
         self.budget = self.limits.budget
 
-    def dry_run(self) -> tuple[DryRun, list[Change]]:
+    def dry_run(self) -> tuple[DryRun, list[FileChange]]:
         """What a run would ask now, and the changed files it would take over."""
         return asyncio.run(dry_run_in(self.project, self.settings, self.looking))
 
@@ -132,7 +132,7 @@ class Session:
         """
         again = f"`fabula write {near(self.project.folder)}`"
 
-        def work(options: Options) -> Coroutine[Any, Any, Outcome]:
+        def work(options: Options) -> Coroutine[Any, Any, WriteOutcome]:
             return write_in(self.project, self.settings, replace(options, announced=announced() if announced else None))
 
         return self.finish(work, again, expected).story
@@ -182,7 +182,7 @@ class Session:
             check_prices(expected, self.settings, self.limits.budget_usd)
             if said := self.too_little(expected):
                 self.terminal.advise(said)
-        progress = Progress(self.terminal, time.monotonic, expected.planned if expected else ())
+        progress = ProgressDisplay(self.terminal, time.monotonic, expected.planned if expected else ())
         self.terminal.aside = progress.aside
         seen = _Seen(self)
         error: BaseException | None = None
@@ -210,7 +210,7 @@ class Session:
         total, calls = self.bill.total, counted(sum(self.bill.calls.values()), "call")
         return f"{calls}, {self.bill.tokens:,} tokens, {duration(total.seconds)}, {cost_of(total.cost)}"
 
-    def _options(self, progress: Progress, seen: _Seen) -> Options:
+    def _options(self, progress: ProgressDisplay, seen: _Seen) -> Options:
         people = People(self.terminal, self.project.folder, self.limits.waits_for)
         fit, self.fit = self.fit, ()  # it is recorded when a run begins; one that starts over finds it there
         return Options(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fabula.app.training import Work
     from fabula.cli.terminal import Terminal
-    from fabula.training.running import Outcome, Point
+    from fabula.training.running import Point, TrainingOutcome
 
 
 def given_values(said: Sequence[str]) -> dict[str, str]:
@@ -87,7 +87,7 @@ class TrainingProgress(LivePicture):
             train = "" if self.loss is None else f"   train {self.loss:.4f}"
             self._show(f"  step {point.step:>4} of {work.schedule.steps}{train}   development {point.development:.4f}")
 
-    def _ends(self, work: Work, outcome: Outcome | None) -> None:
+    def _ends(self, work: Work, outcome: TrainingOutcome | None) -> None:
         self._stop()
         if outcome is None:
             self._show("  finished by an earlier run; nothing to do")

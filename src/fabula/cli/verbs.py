@@ -16,7 +16,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from fabula.cli.opening import project_and_artefact, project_and_name, project_of, terminal_of
-from fabula.cli.options import Artefact, Common, Where, bundled, maybe_artefact
+from fabula.cli.options import Artefact, ProjectOptions, Where, bundled, maybe_artefact
 from fabula.verbs.base import as_data, every
 from fabula.verbs.home import Project
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ARTEFACT = "artefact"
 
 
-def opened(terminal: Terminal, project: folder.Project) -> Project:
+def opened(terminal: Terminal, project: folder.ProjectFolder) -> Project:
     """A project that was named, with what verbs say about its files shown at the terminal."""
     door = Project(project.folder, terminal.environ)
     door.told = terminal.message
@@ -43,7 +43,7 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
     taken = [one for one in verb.signature.parameters.values() if one.name != ARTEFACT]
 
     def made(shown: Callable[[Terminal, Project, Any], None]) -> Callable[..., None]:
-        def run(common: Common, *, where: Any = None, **given: Any) -> None:  # noqa: ANN401 - as the verb has them
+        def run(common: ProjectOptions, *, where: Any = None, **given: Any) -> None:  # noqa: ANN401 - as the verb has them
             terminal = terminal_of(common)
             if ARTEFACT not in verb.signature.parameters:
                 found = project_of(common, where or "")
@@ -64,7 +64,7 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
     return made
 
 
-_COMMON = inspect.Parameter("common", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Common)
+_COMMON = inspect.Parameter("common", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=ProjectOptions)
 
 
 def _where(verb: Verb, nothing: str) -> inspect.Parameter:

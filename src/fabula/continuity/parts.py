@@ -49,7 +49,7 @@ _TAKEN: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ManuscriptPart:
     """A part of a manuscript: a name that no other has and that files may have, its heading, and its text with it."""
 
     name: str
@@ -70,7 +70,7 @@ class Manuscript:
     """
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[ManuscriptPart, ...]
     way: Way
     cut: int = 0
     encoding: str = ""
@@ -120,7 +120,7 @@ def _of(title: str, pieces: Sequence[tuple[str, str]], way: Way) -> Manuscript:
         )
     cut = len(short) - len(kept)
     names = _names([heading for heading, _ in short])
-    parts = [Part(name, heading, text) for name, (heading, text) in zip(names, short, strict=True)]
+    parts = [ManuscriptPart(name, heading, text) for name, (heading, text) in zip(names, short, strict=True)]
     return Manuscript(title, tuple(parts), "length" if way == "whole" and cut else way, cut)
 
 

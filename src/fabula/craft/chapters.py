@@ -75,7 +75,7 @@ class ChapterReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChapterPart:
     """A part of the story that has chapters of its own: its name, about how many words it has, and what it is for."""
 
     name: str
@@ -83,7 +83,7 @@ class Part:
     duty: str = ""
 
 
-_WHOLE: Final = Part("")
+_WHOLE: Final = ChapterPart("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Chapter:
     title: str = ""
     happens: str = ""
     weight: float = 1.0
-    part: Part = _WHOLE
+    part: ChapterPart = _WHOLE
     name: str = ""
     words: int = field(default=0, compare=False)
 
@@ -107,7 +107,7 @@ class Chapter:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ChapterDemands:
     """The chapters that a story is to have: how many, and the words of each where the brief says them.
 
     `listed` are those of the author's own list, which may be the first of a longer story: it ends with the chapter
@@ -122,8 +122,8 @@ class Wanted:
 
 
 def chapters_wanted(
-    run: Run, role: str, brief: Brief, want: WordRange | None, words: str = "", parts: Sequence[Part] = ()
-) -> Wanted | None:
+    run: Run, role: str, brief: Brief, want: WordRange | None, words: str = "", parts: Sequence[ChapterPart] = ()
+) -> ChapterDemands | None:
     """The chapters of the story; `None` for one that is short enough to be one text, or five parts.
 
     As many as the brief asks for; else as many of about 2,500 words as the story takes, or of fewer, where the window
@@ -145,16 +145,16 @@ def chapters_wanted(
         asked = None
     if want is None or want.target <= LONG:
         several = asked is not None and asked.count > 1 and (want is None or want.target > ONE_REPLY)
-        return Wanted(asked.count, named=True, each=asked.each) if several and asked else None
+        return ChapterDemands(asked.count, named=True, each=asked.each) if several and asked else None
     if asked is not None and asked.count > 1:
-        return Wanted(asked.count, named=True, each=asked.each)
+        return ChapterDemands(asked.count, named=True, each=asked.each)
     if asked is not None and asked.each is not None:
-        return Wanted(max(round(want.target / asked.each.target), 2), named=True, each=asked.each)
+        return ChapterDemands(max(round(want.target / asked.each.target), 2), named=True, each=asked.each)
     most = min(_CHAPTER, int((run.room(role).window or USUAL_WINDOW) * _OF_WINDOW))
-    return Wanted(max(round(want.target / most), len(parts), 2))
+    return ChapterDemands(max(round(want.target / most), len(parts), 2))
 
 
-async def chapters_given(run: Run, brief: Brief, words: str = "") -> Wanted | None:
+async def chapters_given(run: Run, brief: Brief, words: str = "") -> ChapterDemands | None:
     """The chapters that the author lists in `plan/chapters.md`, however long the story is; `None` where they do not.
 
     Raises:
@@ -165,18 +165,18 @@ async def chapters_given(run: Run, brief: Brief, words: str = "") -> Wanted | No
         return None
     parts = asked_length(brief, words).parts
     ends = parts.count if parts is not None and parts.kind == "chapter" else 0
-    return Wanted(len(read_chapters(text)), named=True, listed=True, ends=ends)
+    return ChapterDemands(len(read_chapters(text)), named=True, listed=True, ends=ends)
 
 
 async def outline(
     run: Run,
     role: str,
     brief: str,
-    wanted: Wanted,
+    wanted: ChapterDemands,
     want: WordRange | None,
     *,
     plan: Sequence[tuple[str, str]] = (),
-    parts: Sequence[Part] = (),
+    parts: Sequence[ChapterPart] = (),
 ) -> tuple[Chapter, ...]:
     """The chapters, kept as `plan/chapters.md`; one call, none for small models, whose chapters have numbers alone.
 
@@ -270,7 +270,7 @@ async def _planned(
                 one_line(one.title),
                 "\n".join([one_line(one.happens), *_planted(one.plants), *_ending(one.ends_with)]),
                 one.words,
-                Part(getattr(one, "part", "")),
+                ChapterPart(getattr(one, "part", "")),
             )
             for one in found.chapters
         ],
@@ -304,7 +304,7 @@ def _ending(said: str) -> list[str]:
     return [f"Ends with: {one_line(said)}"] if said.strip() else []
 
 
-def _part_of(n: int, number: int, parts: Sequence[Part]) -> Part:
+def _part_of(n: int, number: int, parts: Sequence[ChapterPart]) -> ChapterPart:
     """The part of the chapter `n`, where all parts have as many."""
     return parts[min(n * len(parts) // number, len(parts) - 1)] if parts else _WHOLE
 
@@ -339,7 +339,7 @@ def read_chapters(text: str) -> tuple[Chapter, ...]:
         if line.startswith("# "):
             part = one_line(line[2:])
         elif head := _HEADING.fullmatch(line.strip()):
-            found.append((replace(_headed(head, line.strip()[2:]), part=Part(part)), []))
+            found.append((replace(_headed(head, line.strip()[2:]), part=ChapterPart(part)), []))
         elif found:
             found[-1][1].append(line)
     named = [one.words for one, _ in found if one.words]
@@ -399,7 +399,7 @@ class Book:
     plan: Sequence[tuple[str, str]] = ()
     duties: dict[str, str] = field(default_factory=dict)
     read_at_end: bool = False
-    wanted: Wanted = Wanted(0)
+    wanted: ChapterDemands = ChapterDemands(0)
     limit: int | None = None
     drafts: list[Draft] = field(default_factory=list)
     _numbers: list[int] = field(default_factory=list)  # of the chapters that are written

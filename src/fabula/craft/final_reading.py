@@ -22,7 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fabula.base import yamltext
 from fabula.base.errors import NoRoomError, ReplyError, UnknownNameError
-from fabula.base.yamltext import Items, Pairs, Text
+from fabula.base.yamltext import Items, MappingPairs, ScalarText
 from fabula.craft.packing import grouped, paragraphs
 from fabula.craft.quoting import located
 from fabula.craft.raters import mark_for
@@ -72,7 +72,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class RefusedEdit:
     """An edit that was not made, and why."""
 
     edit: Edit
@@ -249,20 +249,20 @@ def _edits_of(replies: Iterable[EditReply], shown: Sequence[_Paragraph]) -> Iter
             yield Edit(at[0].part, at[0].text, new, reply.why)
 
 
-def revised(drafts: Sequence[Draft], edits: Sequence[Edit]) -> tuple[list[str], list[Left]]:
+def revised(drafts: Sequence[Draft], edits: Sequence[Edit]) -> tuple[list[str], list[RefusedEdit]]:
     """The drafts' texts with all edits that can be made, and those that cannot.
 
     Not made is what changes the author's own text, words that are not there or stand more than once, what overlaps an
     edit before it, and what adds or takes out more than 80 words.
     """
-    left: list[Left] = []
+    left: list[RefusedEdit] = []
     known = {draft.name for draft in drafts}
-    left += [Left(edit, f"there is no part {edit.part!r}.") for edit in edits if edit.part not in known]
+    left += [RefusedEdit(edit, f"there is no part {edit.part!r}.") for edit in edits if edit.part not in known]
     texts = []
     for draft in drafts:
         own = [edit for edit in edits if edit.part == draft.name]
         if draft.given is not None:
-            left += [Left(edit, "the text is the author's own.") for edit in own]
+            left += [RefusedEdit(edit, "the text is the author's own.") for edit in own]
             texts.append(draft.given)
             continue
         text, not_made = _with(draft.text, own)
@@ -271,14 +271,14 @@ def revised(drafts: Sequence[Draft], edits: Sequence[Edit]) -> tuple[list[str], 
     return texts, left
 
 
-def _with(text: str, edits: Sequence[Edit]) -> tuple[str, list[Left]]:
+def _with(text: str, edits: Sequence[Edit]) -> tuple[str, list[RefusedEdit]]:
     """A text with its edits, and those that could not be made."""
-    left: list[Left] = []
+    left: list[RefusedEdit] = []
     taken: list[tuple[int, int, str]] = []
     for edit in edits:
         places = located(text, edit.old)
         if why := _hindered(edit, places, taken):
-            left.append(Left(edit, why))
+            left.append(RefusedEdit(edit, why))
         else:
             taken.append((*places[0], edit.new.strip()))
     for start, end, new in sorted(taken, reverse=True):
@@ -337,10 +337,12 @@ class _Refused(BaseModel):
 def write_edits(edits: Sequence[Edit]) -> str:
     """Edits as YAML that `read_edits` reads back."""
     entries = tuple(
-        Pairs(tuple((Text(key), Text(value)) for key, value in _fields(edit) if value or key == "new"))
+        MappingPairs(
+            tuple((ScalarText(key), ScalarText(value)) for key, value in _fields(edit) if value or key == "new")
+        )
         for edit in edits
     )
-    body = yamltext.write(Pairs(((Text("edits"), Items(entries)),))) if entries else "edits: []\n"
+    body = yamltext.write(MappingPairs(((ScalarText("edits"), Items(entries)),))) if entries else "edits: []\n"
     return _HEAD + body
 
 
@@ -370,8 +372,10 @@ def read_refused(text: str, where: str = f"{DRAFTS}/{REFUSED}.yaml") -> frozense
 
 def write_refused(ids: Iterable[str]) -> str:
     """A list of refused edits as YAML that `read_refused` reads back."""
-    entries = tuple(Text(one) for one in sorted(ids))
-    return _REFUSED_HEAD + (yamltext.write(Pairs(((Text("refused"), Items(entries)),))) if entries else "refused: []\n")
+    entries = tuple(ScalarText(one) for one in sorted(ids))
+    return _REFUSED_HEAD + (
+        yamltext.write(MappingPairs(((ScalarText("refused"), Items(entries)),))) if entries else "refused: []\n"
+    )
 
 
 def _keys(place: tuple[str | int, ...]) -> tuple[str, ...]:

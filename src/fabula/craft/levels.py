@@ -42,7 +42,7 @@ CATEGORIES: Final[Mapping[Level, Mapping[str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ReadingPassage:
     """What is read in one go.
 
     Attributes:
@@ -75,20 +75,22 @@ def levels_in(names: str) -> tuple[Level, ...]:
     return tuple(level for level in LEVELS if level in wanted)
 
 
-def passages_of(story: Story, level: Level) -> tuple[Passage, ...]:
+def passages_of(story: Story, level: Level) -> tuple[ReadingPassage, ...]:
     """All passages of a level: the whole story, its scenes (cut near 2,000 words where it has none), its sentences.
 
     Raises:
         UsageError: there are no words in the story.
     """
     if level == "story":
-        return (Passage(level, 1, 1, story.text),)
+        return (ReadingPassage(level, 1, 1, story.text),)
     if level == "chapter":
         texts = [scene.text for scene in scenes_of(story).scenes]
-        return tuple(Passage(level, n, len(texts), text) for n, text in enumerate(texts, 1))
+        return tuple(ReadingPassage(level, n, len(texts), text) for n, text in enumerate(texts, 1))
     texts = [sentence for sentence in sentences(story.text) if count_words(sentence)]
     around = ["", *texts, ""]
-    return tuple(Passage(level, n, len(texts), text, around[n - 1], around[n + 1]) for n, text in enumerate(texts, 1))
+    return tuple(
+        ReadingPassage(level, n, len(texts), text, around[n - 1], around[n + 1]) for n, text in enumerate(texts, 1)
+    )
 
 
 def fractions(level: Level, count: int, seed: int, prompt: str = "") -> tuple[float, ...]:
@@ -97,7 +99,7 @@ def fractions(level: Level, count: int, seed: int, prompt: str = "") -> tuple[fl
     return tuple(sorted(rng.random() for _ in range(count)))
 
 
-def drawn(there: Sequence[Passage], at: Sequence[float]) -> tuple[Passage, ...]:
+def drawn(there: Sequence[ReadingPassage], at: Sequence[float]) -> tuple[ReadingPassage, ...]:
     """The passages at the fractions `at`, none twice, in the story's order; all where there are not more.
 
     Where a fraction meets a passage that is taken, the nearest free one stands in, the earlier of two.
@@ -111,7 +113,7 @@ def drawn(there: Sequence[Passage], at: Sequence[float]) -> tuple[Passage, ...]:
     return tuple(passage for n, passage in enumerate(there) if n not in free)
 
 
-def sets_of(stories: Sequence[Sequence[Passage]], at: Sequence[float]) -> tuple[tuple[Passage, ...], ...]:
+def sets_of(stories: Sequence[Sequence[ReadingPassage]], at: Sequence[float]) -> tuple[tuple[ReadingPassage, ...], ...]:
     """Sets of one passage of each story, at the same fractions; as many as the story with the fewest passages has.
 
     Where every story has as many as are asked for, these are the passages that `drawn` gives.

@@ -36,7 +36,7 @@ _STOP: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ErrorFinding:
     """One continuity error: scene `x` establishes `fact`, yet in scene `y` `event` happens, which cannot be."""
 
     x: int
@@ -68,17 +68,17 @@ class Matching:
         return Confusion(len(self.pairs), len(self.unmatched), len(self.missed))
 
 
-def parse_finding(text: str) -> Finding | None:
+def parse_finding(text: str) -> ErrorFinding | None:
     """The finding in "In scene X, FACT was established, yet in scene Y, EVENT happens"; `None` if it is no such text.
 
     "was established", "happens" and the full stop may be missing (MAGNET, Tables 12 to 14 and 21 to 23). X may come
     after Y: whether such a finding counts is for the caller to say.
     """
     read = _FORM.fullmatch(" ".join(text.split()))
-    return None if read is None else Finding(int(read[1]), int(read[3]), read[2].strip(), read[4].strip())
+    return None if read is None else ErrorFinding(int(read[1]), int(read[3]), read[2].strip(), read[4].strip())
 
 
-def likeness(one: Finding, other: Finding) -> float:
+def likeness(one: ErrorFinding, other: ErrorFinding) -> float:
     """Half the token containment of the facts and half that of the events, from 0 to 1."""
     return (_containment(one.fact, other.fact) + _containment(one.event, other.event)) / 2
 
@@ -94,7 +94,9 @@ def _tokens(text: str) -> set[str]:
     return {stem(word) for word in words if word not in _STOP}
 
 
-def match_findings(detected: Sequence[Finding], known: Sequence[Finding], threshold: float = THRESHOLD) -> Matching:
+def match_findings(
+    detected: Sequence[ErrorFinding], known: Sequence[ErrorFinding], threshold: float = THRESHOLD
+) -> Matching:
     """The best one-to-one matching of detections with known errors; pairs are alike by more than `threshold`."""
     import numpy as np  # noqa: PLC0415 - pages that read findings load this module and match none
 

@@ -12,7 +12,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation.lines import Parties
 from fabula.craft.length import asked_range
-from fabula.craft.planning.from_story import LEAST_WINDOW, Found, read_story
+from fabula.craft.planning.from_story import LEAST_WINDOW, WindowContext, read_story
 from fabula.engine.replies import short
 from fabula.engine.run import Run
 from fabula.story import Story, count_words, one_line
@@ -162,7 +162,7 @@ async def people_read(run: Run, narrative: str, role: str) -> tuple[str, ...]:
         found: list[str] = []
         for number, stretch in enumerate(text.windows(window), 1):
             reply = await own.scope(number).ask_for(
-                _people(), role, "read_people", found=Found("", tuple(found)), text=stretch.numbered
+                _people(), role, "read_people", found=WindowContext("", tuple(found)), text=stretch.numbered
             )
             for name in map(one_line, reply.people):
                 if name and not any(_are_one(name, other) for other in found):

@@ -46,7 +46,7 @@ _NOT_WHOLE: Final = "It was not the whole text. Give all of it, also what stays 
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PromptChange:
     """A place of a prompt as it was and as it is now; either may be empty."""
 
     before: str
@@ -156,14 +156,14 @@ class _Reviser:
             return "file"
         return "prose" if self.revision.read is None or self.revision.folder in ("story", DRAFTS) else "lines"
 
-    def _changes(self) -> list[Change]:
+    def _changes(self) -> list[PromptChange]:
         """What has changed in the prompt, as far as there is room for it."""
         room = self.run.room(self.revision.role).prompt_tokens(_SHORT_CHANGES, _CHANGES)
-        shown: list[Change] = []
+        shown: list[PromptChange] = []
         for change in changes(self.revision.before, self.revision.after):
             need = estimate_tokens(change.before) + estimate_tokens(change.after)
             if need > room:
-                shown.append(Change(first_of(change.before, room // 2), first_of(change.after, room // 2)))
+                shown.append(PromptChange(first_of(change.before, room // 2), first_of(change.after, room // 2)))
                 break
             shown.append(change)
             room -= need
@@ -201,17 +201,17 @@ class _Reviser:
         return reply_fault(run, new, prompt, fields, objection=objection)
 
 
-def changes(before: Sequence[Message], after: Sequence[Message]) -> list[Change]:
+def changes(before: Sequence[Message], after: Sequence[Message]) -> list[PromptChange]:
     """The paragraphs in which two versions of a prompt differ; none where one of the two is not known."""
     if not before or not after:
         return []
     old, new = (_paragraphs(messages) for messages in (before, after))
-    found: list[Change] = []
+    found: list[PromptChange] = []
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "replace" and b - a == d - c:
-            found += [Change(then, now) for then, now in zip(old[a:b], new[c:d], strict=True)]
+            found += [PromptChange(then, now) for then, now in zip(old[a:b], new[c:d], strict=True)]
         elif kind != "equal":
-            found.append(Change("\n\n".join(old[a:b]), "\n\n".join(new[c:d])))
+            found.append(PromptChange("\n\n".join(old[a:b]), "\n\n".join(new[c:d])))
     return found
 
 

@@ -13,7 +13,7 @@ _NAMED: Final = ":**"
 
 
 @dataclass(slots=True)
-class Entry:
+class TranscriptTurn:
     """A turn as it stands in a transcript; `name` is empty for text before the first one.
 
     Attributes:
@@ -35,20 +35,20 @@ def entry(name: str, text: str) -> str:
     return f"{_NAME}{name}{_NAMED} {text}"
 
 
-def entries(text: str) -> list[Entry]:
+def entries(text: str) -> list[TranscriptTurn]:
     """The turns in a transcript; a line without a name goes on with the turn before it."""
-    found, remarks = list[Entry](), list[str]()
+    found, remarks = list[TranscriptTurn](), list[str]()
     for line in plain(text).split("\n"):
         name, named, said = line.strip().removeprefix(_NAME).partition(_NAMED)
         if line.lstrip().startswith(_NAME) and named and name.strip():
-            found.append(Entry(name.strip(), [said], remarks))
+            found.append(TranscriptTurn(name.strip(), [said], remarks))
             remarks = []
         elif line.lstrip().startswith(REMARK):
             remarks.append(line.strip())
         elif found:
             found[-1].lines.append(line)
         elif line.strip():
-            found.append(Entry("", [line]))
+            found.append(TranscriptTurn("", [line]))
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.matching import Finding, parse_finding
+from fabula.craft.matching import ErrorFinding, parse_finding
 from fabula.data.reading import Record, find, json_lines, json_list, wanted
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _CORRECTED: Final = re.compile(r'corrected hallucination should say: "In scene (
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class InjectedError:
     """A continuity error that a model was asked to put in, and the person's verdict on it.
 
     Attributes:
@@ -31,7 +31,7 @@ class Candidate:
 
     story: int
     number: int
-    finding: Finding
+    finding: ErrorFinding
     gold: bool
 
 
@@ -43,7 +43,7 @@ class Detection:
     story: int
     number: int
     text: str
-    finding: Finding | None
+    finding: ErrorFinding | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Printed:
     f1: float
 
 
-def candidates(folder: Path) -> tuple[Candidate, ...]:
+def candidates(folder: Path) -> tuple[InjectedError, ...]:
     """The candidates in `gold.jsonl` of `folder`, with their verdicts (Tables 12 to 14).
 
     Raises:
@@ -69,16 +69,16 @@ def candidates(folder: Path) -> tuple[Candidate, ...]:
     return tuple(_candidate(record) for record in json_lines(wanted(folder, "gold.jsonl")))
 
 
-def _candidate(record: Record) -> Candidate:
+def _candidate(record: Record) -> InjectedError:
     right = _CORRECTED.search(record.text("justification"))
-    finding = Finding(
+    finding = ErrorFinding(
         int(right[1]) if right else record.integer("scene_x"),
         record.integer("scene_y"),
         record.text("fact"),
         record.text("event"),
     )
     gold = record.text("verdict") == "correct" or right is not None
-    return Candidate(record.integer("story"), record.integer("id"), finding, gold)
+    return InjectedError(record.integer("story"), record.integer("id"), finding, gold)
 
 
 def detections(folder: Path) -> tuple[Detection, ...]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fabula.data.writing_prompts import PromptedStory
 
 
-class Entry(NamedTuple):
+class CorpusText(NamedTuple):
     """A text of a set that is not made into a story yet, since most of a large set are never asked for.
 
     Attributes:
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     read: Callable[[], Item]
 
 
-def entries(data: DataSet, split: str, folder: Path) -> Iterator[Entry]:
+def entries(data: DataSet, split: str, folder: Path) -> Iterator[CorpusText]:
     """The texts of a set, or of one of its splits, as they stand there; one at a time.
 
     Args:
@@ -82,33 +82,33 @@ def brief_of(prompt: str, where: str) -> Brief | None:
     return Brief.of_text(prompt, where) if count_words(prompt) else None
 
 
-def _of_items(items: tuple[Item, ...]) -> Iterator[Entry]:
+def _of_items(items: tuple[Item, ...]) -> Iterator[CorpusText]:
     for item in items:
-        yield Entry(item.id, item.brief.titled if item.brief else "", partial(_same, item))
+        yield CorpusText(item.id, item.brief.titled if item.brief else "", partial(_same, item))
 
 
 def _same(item: Item) -> Item:
     return item
 
 
-def _tell_me_a_story(folder: Path, split: str) -> Iterator[Entry]:
+def _tell_me_a_story(folder: Path, split: str) -> Iterator[CorpusText]:
     yield from _of_items(tell_me_a_story.stories(folder, split))  # type: ignore[arg-type] # `entries` has looked
 
 
-def _ttcw(folder: Path, _: str) -> Iterator[Entry]:
+def _ttcw(folder: Path, _: str) -> Iterator[CorpusText]:
     yield from _of_items(ttcw.stories(folder))
 
 
-def _hanna(folder: Path, _: str) -> Iterator[Entry]:
+def _hanna(folder: Path, _: str) -> Iterator[CorpusText]:
     for story in hanna.measured_stories(folder):
         name = f"hanna/{story.number}"
         brief = brief_of(story.prompt, name)
         yield from _of_items((Item(name, Story.of_text(story.story), "Human", str(story.number), brief),))
 
 
-def _wikiplots(folder: Path, _: str) -> Iterator[Entry]:
+def _wikiplots(folder: Path, _: str) -> Iterator[CorpusText]:
     for number, plot in enumerate(wikiplots.plots(folder), 1):
-        yield Entry(f"wikiplots/{number}", "", partial(_plot, number, plot))
+        yield CorpusText(f"wikiplots/{number}", "", partial(_plot, number, plot))
 
 
 def _plot(number: int, plot: WikiPlot) -> Item:
@@ -116,9 +116,9 @@ def _plot(number: int, plot: WikiPlot) -> Item:
     return Item(f"wikiplots/{number}", Story(plot.title, story.scenes), "Wikipedia", str(number))
 
 
-def _writing_prompts(folder: Path, split: str) -> Iterator[Entry]:
+def _writing_prompts(folder: Path, split: str) -> Iterator[CorpusText]:
     for one in writing_prompts.stories(folder, split):  # type: ignore[arg-type] # `entries` has looked
-        yield Entry(f"writing-prompts/{split}/{one.number}", one.prompt, partial(_prompted, split, one))
+        yield CorpusText(f"writing-prompts/{split}/{one.number}", one.prompt, partial(_prompted, split, one))
 
 
 def _prompted(split: str, one: PromptedStory) -> Item:
@@ -126,9 +126,9 @@ def _prompted(split: str, one: PromptedStory) -> Item:
     return Item(name, Story.of_text(one.story), "Reddit", prompt_id(one.prompt), brief_of(one.prompt, name))
 
 
-def _dialogsum(folder: Path, split: str) -> Iterator[Entry]:
+def _dialogsum(folder: Path, split: str) -> Iterator[CorpusText]:
     for one in dialogsum.dialogues(folder, split):  # type: ignore[arg-type] # `entries` has looked
-        yield Entry(f"dialogsum/{split}/{one.id}", "", partial(_dialogue, split, one))
+        yield CorpusText(f"dialogsum/{split}/{one.id}", "", partial(_dialogue, split, one))
 
 
 def _dialogue(split: str, one: Dialogue) -> Item:
@@ -136,7 +136,7 @@ def _dialogue(split: str, one: Dialogue) -> Item:
     return Item(f"dialogsum/{split}/{one.id}", Story.of_text(one.dialogue), "", one.id, narrative=one.summary)
 
 
-_READERS: Final[Mapping[str, Callable[[Path, str], Iterator[Entry]]]] = {
+_READERS: Final[Mapping[str, Callable[[Path, str], Iterator[CorpusText]]]] = {
     "tell-me-a-story": _tell_me_a_story,
     "wikiplots": _wikiplots,
     "writing-prompts": _writing_prompts,

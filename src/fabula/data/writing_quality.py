@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class TripleRanking:
     """One writer's order of a triple, the best first."""
 
     rater: str
@@ -28,7 +28,7 @@ class Triple:
     id: str
     instruction: str
     texts: Mapping[str, str]
-    rankings: tuple[Ranking, ...]
+    rankings: tuple[TripleRanking, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def lamp(folder: Path) -> tuple[Triple, ...]:
 def _triple(record: Record) -> Triple:
     versions = record.record("texts")
     texts = {name: versions.text(name) for name in versions.fields}
-    rankings = tuple(Ranking(r.text("rater"), r.texts("order")) for r in record.records("rankings"))
+    rankings = tuple(TripleRanking(r.text("rater"), r.texts("order")) for r in record.records("rankings"))
     for ranking in rankings:
         if sorted(ranking.order) != sorted(texts):
             raise UsageError(f"{record.where}: {ranking.rater} does not rank each text once. Correct the line.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 from fabula.base.errors import FabulaError, ReplyError
 from fabula.engine.dry_run import DryRun, Lengths
 from fabula.engine.journal import CallFilter, Decision
-from fabula.engine.making import DRAFTS, Wanted, open_fits, wanted_of
+from fabula.engine.making import DRAFTS, Revisions, open_fits, wanted_of
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.journal import Journal
     from fabula.engine.making import Continuation, Revision
-    from fabula.engine.prompts import Prompts
+    from fabula.engine.prompts import SystemPrompts
     from fabula.engine.roles import Cast
     from fabula.models.base import Price, Usage
 
@@ -119,7 +119,7 @@ class RunContext:
     """
 
     journal: Journal
-    prompts: Prompts
+    prompts: SystemPrompts
     cast: Cast
     seed: int = 1
     mode: Mode = "live"
@@ -203,7 +203,7 @@ class RunContext:
             self._newest = {path: one.text for path, one in self.journal.artefacts.newest_versions().items()}
         return self._newest.get(path)
 
-    def wanted(self, path: str, final: str = "") -> tuple[Wanted, Wanted]:
+    def wanted(self, path: str, final: str = "") -> tuple[Revisions, Revisions]:
         """What is wanted of the text made at a path, and of the author's own in its place (`wanted_of`)."""
         if self._decisions is None:
             self._decisions = {}
@@ -213,7 +213,7 @@ class RunContext:
         made, own = wanted_of(sorted(of_both, key=lambda decision: decision.id), path, final)
         if path in self.to_fit:
             made = made.after(Decision(0, path, "fit", self.to_fit[path], ""))
-        return made, Wanted() if path in self.pending else own
+        return made, Revisions() if path in self.pending else own
 
     def open_fits(self) -> frozenset[int]:
         """The decisions to revise a text to fit that hold for what changes next: no run has finished since.

@@ -29,7 +29,7 @@ _SOURCES: Final = (".py", ".jinja", ".toml")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WorkLine:
     """What was read so far, in the run that `owner` stands for; `known` says whether a dry run knows all of it."""
 
     owner: object
@@ -56,20 +56,20 @@ class Frame:
     whole: bool = True
 
 
-_line: ContextVar[Line | None] = ContextVar("line", default=None)
+_line: ContextVar[WorkLine | None] = ContextVar("line", default=None)
 _frame: ContextVar[Frame | None] = ContextVar("frame", default=None)
 
 
-def line_of(owner: object) -> Line:
+def line_of(owner: object) -> WorkLine:
     """The present line of work of the run that `owner` stands for."""
     line = _line.get()
-    return line if line is not None and line.owner is owner else Line(owner)
+    return line if line is not None and line.owner is owner else WorkLine(owner)
 
 
 def has_read(owner: object, *what: str, known: bool = True) -> None:
     """The present line has read something: names and contents, or digests of them."""
     line = line_of(owner)
-    _line.set(Line(owner, digest(line.state, *what), line.known and known))
+    _line.set(WorkLine(owner, digest(line.state, *what), line.known and known))
 
 
 def lose(owner: object) -> None:
@@ -78,7 +78,7 @@ def lose(owner: object) -> None:
 
 
 @contextmanager
-def own_line(line: Line | None = None) -> Iterator[None]:
+def own_line(line: WorkLine | None = None) -> Iterator[None]:
     """A line that begins as the present one, or `line`; what is read inside is not read by what is outside."""
     token = _line.set(line or _line.get())
     try:
@@ -103,33 +103,33 @@ def framed() -> Iterator[Frame]:
         _frame.reset(token)
 
 
-class Branch(Generic[T]):
+class WorkBranch(Generic[T]):
     """A piece of work on a line of its own. Who awaits what it made has read what it has read."""
 
-    def __init__(self, task: asyncio.Task[tuple[T, Line | None]]) -> None:
+    def __init__(self, task: asyncio.Task[tuple[T, WorkLine | None]]) -> None:
         self._task = task
 
     def __await__(self) -> Generator[Any, Any, T]:
         result, line = yield from self._task.__await__()
         if line is not None and line != _line.get():
             mine = line_of(line.owner)
-            _line.set(Line(line.owner, digest(mine.state, line.state), mine.known and line.known))
+            _line.set(WorkLine(line.owner, digest(mine.state, line.state), mine.known and line.known))
         return result
 
 
 @asynccontextmanager
-async def branches() -> AsyncIterator[Callable[[Coroutine[Any, Any, T]], Branch[T]]]:
+async def branches() -> AsyncIterator[Callable[[Coroutine[Any, Any, T]], WorkBranch[T]]]:
     """A way to begin pieces of work on lines of their own, which may wait for each other; all are over at the end.
 
     The first error ends the others and is raised as it is.
     """
 
-    async def followed(piece: Coroutine[Any, Any, T]) -> tuple[T, Line | None]:
+    async def followed(piece: Coroutine[Any, Any, T]) -> tuple[T, WorkLine | None]:
         return await piece, _line.get()
 
     try:
         async with asyncio.TaskGroup() as group:
-            yield lambda piece: Branch(group.create_task(followed(piece)))
+            yield lambda piece: WorkBranch(group.create_task(followed(piece)))
     except ExceptionGroup as several:
         raise _first(several) from several
 

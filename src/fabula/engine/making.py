@@ -36,7 +36,7 @@ _FITTED: Final = re.compile(rf"/fit-\d+/[0-9a-f]{{{_DIGITS}}}(?=/)")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Revisions:
     """What an author wants of an artefact: wishes that stand in each prompt for it, and revisions of the finished text.
 
     `steps` are decisions "revise" (a note) and "fit", in order.
@@ -55,26 +55,26 @@ class Wanted:
         """All wishes that hold, oldest first."""
         return (*self.wishes, *(step.text or "" for step in self.steps if step.kind == "revise"))
 
-    def after(self, decision: Decision) -> Wanted:
+    def after(self, decision: Decision) -> Revisions:
         """What is wanted after one more decision; a new draw turns the notes so far into wishes."""
         if decision.kind == "retake":
-            return Wanted((*self.notes, *([decision.text] if decision.text else [])))
-        return Wanted(self.wishes, (*self.steps, decision))
+            return Revisions((*self.notes, *([decision.text] if decision.text else [])))
+        return Revisions(self.wishes, (*self.steps, decision))
 
 
-def wanted_of(decisions: Iterable[Decision], path: str, final: str = "") -> tuple[Wanted, Wanted]:
+def wanted_of(decisions: Iterable[Decision], path: str, final: str = "") -> tuple[Revisions, Revisions]:
     """What is wanted of the text that was made at a path, and of the author's own text in its place.
 
     A draft is also what its `final` text is wanted to be, as long as that is not the author's own.
     """
-    made, own = Wanted(), Wanted()
+    made, own = Revisions(), Revisions()
     are_own: set[str] = set()
     for decision in decisions:
         if decision.path not in (path, final):
             continue
         if decision.kind in (*_OWN_TEXTS, "unedit"):
             (are_own.discard if decision.kind == "unedit" else are_own.add)(decision.path)
-            own = Wanted() if decision.path == path else own
+            own = Revisions() if decision.path == path else own
         elif decision.kind in ("retake", "revise", "fit") and (decision.path == path or final not in are_own):
             if path in are_own:
                 own = own.after(decision)
@@ -144,7 +144,7 @@ class Making:
     """
 
     path: str
-    wanted: Wanted
+    wanted: Revisions
     wishes: tuple[str, ...] = ()
     open_fits: frozenset[int] = frozenset()
     heard: list[tuple[Request, Reply]] = field(default_factory=list)
@@ -234,7 +234,7 @@ def add_fits(journal: Journal, paths: Sequence[str]) -> None:
 
 
 @contextmanager
-def made(path: str, wanted: Wanted, open_fits: frozenset[int] = frozenset()) -> Iterator[Making]:
+def made(path: str, wanted: Revisions, open_fits: frozenset[int] = frozenset()) -> Iterator[Making]:
     """An artefact in the making; wishes for what it is a part of hold for it too."""
     outer = _now.get()
     making = Making(path, wanted, (*(outer.wishes if outer else ()), *wanted.wishes), open_fits)

@@ -330,7 +330,7 @@ _M = TypeVar("_M", bound=Method)
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue(Generic[_M]):
+class MethodCatalogue(Generic[_M]):
     """All methods of a kind: fabula's own, those of installed packages, and folders by their path.
 
     Attributes:

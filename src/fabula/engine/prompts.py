@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jinja2.runtime import Context
 
     from fabula.engine.dry_run import Expected, Usual
-    from fabula.engine.templates import Bounded
+    from fabula.engine.templates import BoundedSandbox
 
 SUFFIX = ".jinja"
 _GAPS = re.compile(r"\n\n\n+")  # beginning with plain letters is 60 times faster than `\n{3,}`
@@ -41,7 +41,7 @@ _BLOCKS: Final[dict[str, Literal["system", "user", "assistant"]]] = {
 _MISTAKES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-class Prompts:
+class SystemPrompts:
     """The prompts of one system.
 
     Args:
@@ -62,11 +62,11 @@ class Prompts:
         self._instructions: dict[str, tuple[str, ...]] = {}
 
     @cached_property
-    def _environment(self) -> Bounded:
-        from fabula.engine.templates import Bounded  # noqa: PLC0415 - keeps `fabula --help` fast
+    def _environment(self) -> BoundedSandbox:
+        from fabula.engine.templates import BoundedSandbox  # noqa: PLC0415 - keeps `fabula --help` fast
 
         self._check_overrides()
-        return Bounded(self._folders)
+        return BoundedSandbox(self._folders)
 
     def _check_overrides(self) -> None:
         """Check that what somebody put in the place of prompts is there, and lies where it seems to."""

@@ -29,10 +29,10 @@ from fabula.engine import beside, replies
 from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, Sketch, sketch_of, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
-from fabula.engine.journal import Made, call_key
+from fabula.engine.journal import MadeArtefact, call_key
 from fabula.engine.lines import (
-    Branch,
-    Line,
+    WorkBranch,
+    WorkLine,
     apart,
     branches,
     digest,
@@ -44,7 +44,7 @@ from fabula.engine.lines import (
     own_line,
     side_by_side,
 )
-from fabula.engine.making import DRAFTS, WISHES, Continuation, Revision, Wanted, announced_as, made, making_now
+from fabula.engine.making import DRAFTS, WISHES, Continuation, Revision, Revisions, announced_as, made, making_now
 from fabula.engine.roles import Person, Program, drawn, is_person
 from fabula.engine.room import DEFAULT_REPLY_TOKENS, Room
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
@@ -65,13 +65,13 @@ if TYPE_CHECKING:
     from fabula.models.base import Model, OnText, Price
 
 __all__ = [
-    "Branch",
     "Make",
     "Mode",
     "More",
-    "Place",
     "Run",
     "RunContext",
+    "RunPlace",
+    "WorkBranch",
     "apart",
     "branches",
     "has_author_text",
@@ -101,7 +101,7 @@ _REMARK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunPlace:
     """Where a run is, and how it asks there.
 
     Attributes:
@@ -128,7 +128,7 @@ class Run:
     """A place in a run: the context that all places of it share, and where we are."""
 
     context: RunContext
-    _place: Place = Place()
+    _place: RunPlace = RunPlace()
 
     def scope(self, *names: str | int) -> Run:
         """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
@@ -408,7 +408,7 @@ class Run:
                 text, source = await _continued(own, text, more, folder), "made"
                 text, source = await _noted(own, of_own, replace(blank, text=text), source)
             elif source == "made":
-                text, source = await own._given_or_made(make, Wanted() if settled else wanted, blank, final)  # noqa: SLF001 - a run of this class
+                text, source = await own._given_or_made(make, Revisions() if settled else wanted, blank, final)  # noqa: SLF001 - a run of this class
             else:
                 text, source = await _noted(own, of_own, replace(blank, text=text), source)
             is_own = source != "made" and text == given  # nobody writes the author's own again
@@ -424,7 +424,7 @@ class Run:
         context.told[path] = folder, text
         return text, True
 
-    def _line_of(self, reads: Sequence[str]) -> Line:
+    def _line_of(self, reads: Sequence[str]) -> WorkLine:
         """A line that has read these artefacts and nothing else."""
         context = self.context
         missing = [path for path in reads if path not in context.versions]
@@ -432,9 +432,9 @@ class Run:
             raise PluginError(f"{self.at or 'The story'} reads {missing[0]!r}, which nothing has kept before it.")
         versions = [context.versions[path] for path in reads]
         state = digest(*(part for path, (of, _) in zip(reads, versions, strict=True) for part in (path, of)))
-        return Line(context, state, all(known for _, known in versions))
+        return WorkLine(context, state, all(known for _, known in versions))
 
-    async def _given_or_made(self, make: Make, wanted: Wanted, blank: Revision, final: str) -> tuple[str, str]:
+    async def _given_or_made(self, make: Make, wanted: Revisions, blank: Revision, final: str) -> tuple[str, str]:
         """The text that was made of what this line has read, if there is one, or what is made of it; and its source."""
         context, line, path = self.context, line_of(self.context), blank.path
         of = None
@@ -451,10 +451,10 @@ class Run:
             text, source = await _made(self, make, wanted, blank)
         if context.mode == "live" and of is not None and frame.whole:
             found = (tuple(frame.shortfalls), tuple(frame.notices), dict(frame.lengths))
-            context.journal.artefacts.record_made(path, of, Made(text, source, tuple(frame.calls), *found))
+            context.journal.artefacts.record_made(path, of, MadeArtefact(text, source, tuple(frame.calls), *found))
         return text, source
 
-    def _taken(self, made: Made, *, stale: bool) -> None:
+    def _taken(self, made: MadeArtefact, *, stale: bool) -> None:
         """Take over what was found when a text was made; where it is to be made again, plan its calls at most."""
         context = self.context
         calls = context.journal.calls.payments(made.calls)
@@ -1092,7 +1092,7 @@ async def _continued(run: Run, base: str, more: More | None, folder: str) -> str
     return text
 
 
-async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[str, str]:
+async def _made(own: Run, make: Make, wanted: Revisions, blank: Revision) -> tuple[str, str]:
     """The text that is made, or an old one fitted to what has changed, with the author's notes; and its source."""
     with made(own.at, wanted, own.context.open_fits() if wanted.fits else frozenset()) as making:
         text = await make(own)
@@ -1105,14 +1105,14 @@ async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[
         return await _noted(own, wanted, ready, "made")
     place = own._placed(path=tuple(making.place(fit, making.missed).split("/")))  # noqa: SLF001 - a run of this module
     step = wanted.steps.index(fit)
-    ready, later = replace(ready, earlier=Wanted(wanted.wishes, wanted.steps[:step]).notes), wanted.steps[step + 1 :]
+    ready, later = replace(ready, earlier=Revisions(wanted.wishes, wanted.steps[:step]).notes), wanted.steps[step + 1 :]
     text = await _revised(
         place, replace(ready, text=fit.text or "", before=making.before, after=making.missed.messages)
     )
-    return (await _noted(own, Wanted((), later), replace(ready, text=text), "made"))[0], "revised"
+    return (await _noted(own, Revisions((), later), replace(ready, text=text), "made"))[0], "revised"
 
 
-async def _noted(own: Run, wanted: Wanted, revision: Revision, source: str) -> tuple[str, str]:
+async def _noted(own: Run, wanted: Revisions, revision: Revision, source: str) -> tuple[str, str]:
     """A text with the author's notes, one after the other, and its source."""
     context, notes = own.context, [step.text or "" for step in wanted.steps if step.kind == "revise"]
     if source == "pinned" or not notes:
@@ -1140,7 +1140,7 @@ async def _revised(place: Run, revision: Revision) -> str:
     """The revised text of a revision; one call, more where it is long or its reply is none."""
     if place.context.revise is None:
         raise UsageError(f"Nothing here revises texts. Take the note on {place.at!r} back with `fabula undo`.")
-    with made(place.at, Wanted()):
+    with made(place.at, Revisions()):
         return await place.context.revise(place, revision)
 
 

@@ -111,7 +111,7 @@ class _Compiled(BytecodeCache):
 _COMPILED: Final = _Compiled()
 
 
-class Bounded(ImmutableSandboxedEnvironment):
+class BoundedSandbox(ImmutableSandboxedEnvironment):
     """The sandbox, with bounds of time and size for each prompt; `begin` starts them anew."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
@@ -224,7 +224,7 @@ class Bounded(ImmutableSandboxedEnvironment):
 @remembered(_KEPT, 20_000)
 def literals_of(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The texts that stand in a prompt file itself, without what is filled in, and the files that it is built on."""
-    tree = Bounded(()).parse(source)
+    tree = BoundedSandbox(()).parse(source)
     texts = tuple(text.data for text in tree.find_all(nodes.TemplateData) if text.data.strip())
     return texts, tuple(filter(None, meta.find_referenced_templates(tree)))
 
@@ -251,7 +251,7 @@ def _filtered(node: nodes.Node, name: str) -> nodes.Filter:
 
 
 @pass_environment
-def _counted(environment: Bounded, values: Iterable[Any]) -> Iterator[Any]:
+def _counted(environment: BoundedSandbox, values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
         environment.tick()
         environment.spend(1)
@@ -259,7 +259,7 @@ def _counted(environment: Bounded, values: Iterable[Any]) -> Iterator[Any]:
 
 
 @pass_environment
-def _sized(environment: Bounded, value: Any) -> Any:  # noqa: ANN401 - whatever a template makes
+def _sized(environment: BoundedSandbox, value: Any) -> Any:  # noqa: ANN401 - whatever a template makes
     environment.tick()
     return environment.sized(value)
 
@@ -284,8 +284,8 @@ def _indent(context: EvalContext, s: str, width: int | str = 4, first: bool = Fa
     return do_indent(s, width, first, blank)
 
 
-def _environment(context: EvalContext) -> Bounded:
-    return cast("Bounded", context.environment)
+def _environment(context: EvalContext) -> BoundedSandbox:
+    return cast("BoundedSandbox", context.environment)
 
 
 def _growth(method: str, text: str, args: Sequence[Any]) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.engine.methods import Catalogue, Method
+from fabula.engine.methods import Method, MethodCatalogue
 from fabula.measure.report.page import report_section
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Evaluator(Method):
             return report
 
 
-CATALOGUE: Final = Catalogue(Evaluator, "evaluator", Path(__file__).parent, __name__, "fabula.evaluators")
+CATALOGUE: Final = MethodCatalogue(Evaluator, "evaluator", Path(__file__).parent, __name__, "fabula.evaluators")
 
 
 def evaluators() -> dict[str, Evaluator]:

@@ -79,7 +79,7 @@ class AdapterRecord(_Record):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Room(_Record):
+class AdapterFolder(_Record):
     """A folder of adapters that were trained for the roles of one system.
 
     Attributes:
@@ -136,7 +136,7 @@ def rank_of(folder: Path) -> int:
     return rank
 
 
-def write_room(folder: Path, room: Room) -> Path:
+def write_room(folder: Path, room: AdapterFolder) -> Path:
     """Write `room.toml` into `folder`, made where it is not there; returns the file.
 
     Raises:
@@ -149,7 +149,7 @@ def write_room(folder: Path, room: Room) -> Path:
     return folder / ROOM
 
 
-def read_room(where: Path) -> tuple[Room, dict[str, Path]]:
+def read_room(where: Path) -> tuple[AdapterFolder, dict[str, Path]]:
     """The room in a folder, or of a file `room.toml`, and the folder of each role's adapter.
 
     Raises:
@@ -162,7 +162,7 @@ def read_room(where: Path) -> tuple[Room, dict[str, Path]]:
         data = parse(read_bytes(path, _LARGEST).decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"Cannot read {path}: {error}. Correct the line.") from error
-    room = _checked(Room, data, path, "Correct it.")
+    room = _checked(AdapterFolder, data, path, "Correct it.")
     return room, {role: inside(path.parent, folder) for role, folder in room.adapters.items()}
 
 

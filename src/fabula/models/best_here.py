@@ -43,7 +43,7 @@ _MEGA, _GB = 1e6, 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ModelCandidate:
     """A model that may be the best one here.
 
     Attributes:
@@ -64,9 +64,11 @@ class Candidate:
 
 
 HUB: Final = (
-    Candidate("hf:mistralai/Ministral-3-8B-Instruct-2512-GGUF:Q4_K_M", 5_200_000_000, 5_200_000_000, 7_000_000_000),
-    Candidate("hf:unsloth/Qwen3-4B-Instruct-2507-GGUF:Q4_K_M", 2_497_281_120, 2_497_281_120, 4_200_000_000),
-    Candidate("hf:ibm-granite/granite-4.0-h-tiny-GGUF:Q4_K_M", 4_250_000_000, 800_000_000, 5_000_000_000),
+    ModelCandidate(
+        "hf:mistralai/Ministral-3-8B-Instruct-2512-GGUF:Q4_K_M", 5_200_000_000, 5_200_000_000, 7_000_000_000
+    ),
+    ModelCandidate("hf:unsloth/Qwen3-4B-Instruct-2507-GGUF:Q4_K_M", 2_497_281_120, 2_497_281_120, 4_200_000_000),
+    ModelCandidate("hf:ibm-granite/granite-4.0-h-tiny-GGUF:Q4_K_M", 4_250_000_000, 800_000_000, 5_000_000_000),
 )
 """Instruction models of a hub, the better before the quicker; none of them thinks before it writes.
 
@@ -74,11 +76,11 @@ Sizes are the publishers' (the first and the last rounded); what came is compare
 only under one of the `LICENCES`. Which of them writes better stories has not been measured.
 """
 LICENCES: Final = ("apache-2.0", "mit")
-_INDEX: Final = Candidate(BETTER.name, BETTER.size, BETTER.size, 2_600_000_000)
+_INDEX: Final = ModelCandidate(BETTER.name, BETTER.size, BETTER.size, 2_600_000_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenModel:
     """The model that was chosen, as `--model` takes it, a sentence that says why, and its file where it has one."""
 
     name: str
@@ -90,7 +92,7 @@ class Chosen:
 
 def pull_best(
     home: Path, environ: Mapping[str, str], report: Report, agree: Agree, speed: Speed | None = None
-) -> Chosen:
+) -> ChosenModel:
     """The best model that this machine can write with; it is there at the end.
 
     The quick one is fetched first and shows how fast the machine is. Where nothing better can be had, or would take too
@@ -118,7 +120,7 @@ def pull_best(
                 break
         else:
             sentence = f"{model.name} writes: {_minutes(candidate.seconds(pace))}, licence {model.licence}."
-            return Chosen(model.name, sentence, model.file, model.size, model.sha256)
+            return ChosenModel(model.name, sentence, model.file, model.size, model.sha256)
     try:
         _check_fits(_INDEX, pace, home, here=installed(BETTER.name, home))
         pull_agreed(BETTER, home, report, agree)
@@ -126,9 +128,9 @@ def pull_best(
         reasons.append(str(error).rstrip("."))
         report(f"{'. '.join(reasons)}.")
         sentence = f"{QUICK.name} writes: nothing better can be had here. It is quick, and forgets half of its plan."
-        return Chosen(QUICK.name, sentence, str(local_path(QUICK.name, home)), QUICK.size, QUICK.sha256)
+        return ChosenModel(QUICK.name, sentence, str(local_path(QUICK.name, home)), QUICK.size, QUICK.sha256)
     sentence = f"{BETTER.name} writes: {_minutes(_INDEX.seconds(pace))}."
-    return Chosen(BETTER.name, sentence, str(local_path(BETTER.name, home)), BETTER.size, BETTER.sha256)
+    return ChosenModel(BETTER.name, sentence, str(local_path(BETTER.name, home)), BETTER.size, BETTER.sha256)
 
 
 def pull_agreed(known: KnownModel, home: Path, report: Report, agree: Agree) -> Path:
@@ -145,7 +147,7 @@ def pull_agreed(known: KnownModel, home: Path, report: Report, agree: Agree) -> 
     return pull(known, home, report=report)
 
 
-def _of_hub(candidate: Candidate, pace: float, home: Path, environ: Mapping[str, str], report: Report) -> HubModel:
+def _of_hub(candidate: ModelCandidate, pace: float, home: Path, environ: Mapping[str, str], report: Report) -> HubModel:
     """The candidate, fetched where it is not here yet.
 
     Raises:
@@ -157,7 +159,7 @@ def _of_hub(candidate: Candidate, pace: float, home: Path, environ: Mapping[str,
     return here or pull_from_hub(candidate.name, home, environ, report, licences=LICENCES)
 
 
-def _check_fits(candidate: Candidate, pace: float, home: Path, *, here: bool) -> None:
+def _check_fits(candidate: ModelCandidate, pace: float, home: Path, *, here: bool) -> None:
     """Check that a model has the memory, the disk and the time that it needs.
 
     Raises:

@@ -30,7 +30,7 @@ class ChildEndedError(Exception):
     """The process has ended by itself; the message says how."""
 
 
-class Child:
+class EngineChild:
     """A running process of `engine_process`, ended by `close`; `spin` is that of its threads, `None` the library's own.
 
     It gets no signal of the terminal, and ends when this process does, because its stdin is then closed.

@@ -25,7 +25,7 @@ from fabula.base.errors import ModelError
 from fabula.models.base import Capabilities, Reply, Request, Sampling
 from fabula.models.known import digest, find_weights, is_small_file
 from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, no_file, raised, sent_values
-from fabula.models.threads import Session
+from fabula.models.threads import EngineSession
 from fabula.models.tuning import Tuner
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class EmbeddedModel:
     adapters: Mapping[str, Path] = field(default_factory=dict)
     sampling: Sampling = field(default_factory=Sampling)
     clock: Callable[[], float] = time.perf_counter
-    _session: Session[Engine] | None = field(default=None, init=False, repr=False)
+    _session: EngineSession[Engine] | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def identity(self) -> str:
@@ -133,7 +133,7 @@ class EmbeddedModel:
         if engine is not None:
             await asyncio.to_thread(engine.close)
 
-    def _new_session(self) -> Session[Engine]:
+    def _new_session(self) -> EngineSession[Engine]:
         settings = EngineSettings(self.path, self.slots, self.context, tuple(self.adapters.values()))
         tuner = Tuner(self.path, asked=self.threads, cache=self.cache)
 
@@ -142,7 +142,7 @@ class EmbeddedModel:
             engine.open()
             return engine
 
-        return Session(opened, self.slots, self.name)
+        return EngineSession(opened, self.slots, self.name)
 
     def _run(self, engine: Engine, body: Json, reader: ReplyReader, stop: threading.Event) -> None:
         try:

@@ -46,7 +46,7 @@ _NO_TEXT: Final = frozenset({"embedding", "embeddings"})
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedModel:
     """A model that a server serves.
 
     Attributes:
@@ -78,7 +78,7 @@ class Server:
 
     kind: str
     address: str
-    models: tuple[Served, ...] = ()
+    models: tuple[ServedModel, ...] = ()
     version: str = ""
     problem: str = ""
     listens: bool = True
@@ -91,7 +91,7 @@ class Server:
         """The server's name, and its version where it says one."""
         return f"{KINDS[self.kind].title} {self.version}".rstrip()
 
-    def spec(self, model: Served) -> str:
+    def spec(self, model: ServedModel) -> str:
         """What to type as `--model`, with the address where it is not the usual one; a shell takes it as one word."""
         elsewhere = f" --base-url {self.address}" if self.address != KINDS[self.kind].address else ""
         return f"{quote(f'{self.kind}:{model.name}')}{elsewhere}"
@@ -207,7 +207,7 @@ async def _ollama(server: Server, rows: list[Json], asking: _Asking) -> Server:
         for row in _tables((await asking.table(f"{root}/api/ps")).get("models"))
     }
 
-    async def served(name: str) -> Served | None:
+    async def served(name: str) -> ServedModel | None:
         shown = await asking.table(f"{root}/api/show", {"model": name})
         able = shown.get("capabilities")
         able = able if isinstance(able, list) else []
@@ -217,7 +217,7 @@ async def _ollama(server: Server, rows: list[Json], asking: _Asking) -> Server:
         sizes = [v for k, v in info.items() if str(k).endswith(".context_length")] if isinstance(info, dict) else []
         trained = next(filter(None, map(_count, sizes)), None)
         context = running.get(name) or _as_ollama_loads(shown.get("parameters"), trained)
-        return Served(name, context, "thinking" in able if able else None)
+        return ServedModel(name, context, "thinking" in able if able else None)
 
     models = await asyncio.gather(*(served(name) for name in _names(rows)))
     return replace(
@@ -245,7 +245,7 @@ async def _lmstudio(server: Server, rows: list[Json], asking: _Asking) -> Server
         return _count(row.get("loaded_context_length")) or _count(row.get("max_context_length"))
 
     models = tuple(
-        Served(name, context(told.get(name, {})))
+        ServedModel(name, context(told.get(name, {})))
         for name in _names(rows)
         if _word(told.get(name, {}).get("type")) not in _NO_TEXT
     )
@@ -257,7 +257,7 @@ async def _llamacpp(server: Server, rows: list[Json], asking: _Asking) -> Server
     settings = props.get("default_generation_settings")
     window = _count(settings.get("n_ctx")) if isinstance(settings, dict) else None
     trained = {row.get("id"): row["meta"].get("n_ctx_train") for row in rows if isinstance(row.get("meta"), dict)}
-    models = tuple(Served(name, window or _count(trained.get(name))) for name in _names(rows))
+    models = tuple(ServedModel(name, window or _count(trained.get(name))) for name in _names(rows))
     version = _word(props.get("build_info"))
     return replace(server, models=models, version=version, usage=True, schema=True, logprobs=True)
 
@@ -265,7 +265,7 @@ async def _llamacpp(server: Server, rows: list[Json], asking: _Asking) -> Server
 async def _vllm(server: Server, rows: list[Json], asking: _Asking) -> Server:
     version = _word((await asking.table(f"{server.address.removesuffix('/v1')}/version")).get("version"))
     windows = {row.get("id"): _count(row.get("max_model_len")) for row in rows}
-    models = tuple(Served(name, windows.get(name)) for name in _names(rows))
+    models = tuple(ServedModel(name, windows.get(name)) for name in _names(rows))
     return replace(server, models=models, version=version, usage=True, schema=True, logprobs=True)
 
 
@@ -276,7 +276,7 @@ async def _hosted(server: Server, rows: list[Json], _: _Asking) -> Server:
         return next(filter(None, (_count(row.get(name)) for name in _WINDOWS)), None)
 
     windows = {row.get("id"): window(row) for row in rows}
-    models = tuple(Served(name, windows.get(name)) for name in _names(rows, _MOST_HOSTED))
+    models = tuple(ServedModel(name, windows.get(name)) for name in _names(rows, _MOST_HOSTED))
     return replace(server, models=models, usage=True, logprobs=known.logprobs)
 
 

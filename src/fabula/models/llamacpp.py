@@ -26,18 +26,18 @@ from fabula.base.errors import (
 )
 from fabula.models.base import Reply, Usage
 from fabula.models.budget import estimate_tokens
-from fabula.models.child import Child, ChildEndedError
+from fabula.models.child import ChildEndedError, EngineChild
 from fabula.models.gguf import read_metadata
 from fabula.models.memory import free_memory, needed_memory, parts_of
 from fabula.models.reasoning import Apart, apart, room_for_reasoning
-from fabula.models.tuning import Pace
+from fabula.models.tuning import ReplySpeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from fabula.models.base import Json, Request, Sampling
-    from fabula.models.tuning import Setting, Tuner
+    from fabula.models.tuning import EngineSetting, Tuner
 
 _MAGIC = b"GGUF"
 # The engine reads seeds as 32 bits, and the highest one as "draw a seed".
@@ -82,7 +82,7 @@ class Engine:
         self._process: _Process | None = None
 
     @property
-    def setting(self) -> Setting | None:
+    def setting(self) -> EngineSetting | None:
         """The threads that it was last started with."""
         return None if self._process is None else self._process.setting
 
@@ -145,7 +145,7 @@ class Engine:
             call = self._running().ask(body)
         plain = not any(name in body for name in _CONSTRAINED)
         resumes = plain and self._settings.slots == 1 and "seed" in body
-        pace = Pace(monotonic)
+        pace = ReplySpeed(monotonic)
         slow = stopped = False
         while (line := call.said()) is None or "chunk" in line:
             if line is not None and not stopped and given.take(line["chunk"]):
@@ -175,8 +175,8 @@ class _Process:
         ModelUnavailableError: it could not start.
     """
 
-    def __init__(self, settings: EngineSettings, setting: Setting, model: str) -> None:
-        self.setting, self.child = setting, Child(setting.spin)
+    def __init__(self, settings: EngineSettings, setting: EngineSetting, model: str) -> None:
+        self.setting, self.child = setting, EngineChild(setting.spin)
         self.calls: dict[int, _Call] = {}
         self.ended = ""
         self._lock, self._numbers = threading.Lock(), count()

@@ -70,7 +70,7 @@ _SCHEMA_WORDS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProviderKind:
     """One way to talk to a provider: its usual address, the variables that may hold its key, what it takes.
 
     Attributes:
@@ -114,10 +114,10 @@ _OPENAI = "https://api.openai.com/v1"
 _GOOGLE = "https://generativelanguage.googleapis.com"
 
 
-def _own(title: str, port: int, key: str, start: str, fetch: str) -> Kind:
+def _own(title: str, port: int, key: str, start: str, fetch: str) -> ProviderKind:
     """A server of the chat dialect on the user's own machine."""
     address = f"http://127.0.0.1:{port}/v1"
-    return Kind(title, address, (key,), SAMPLING_FIELDS, logprobs=True, chat=True, start=start, fetch=fetch)
+    return ProviderKind(title, address, (key,), SAMPLING_FIELDS, logprobs=True, chat=True, start=start, fetch=fetch)
 
 
 def _hosted(
@@ -129,20 +129,24 @@ def _hosted(
     logprobs: bool = False,
     schemas: tuple[str, ...] = ("",),
     address_variable: str = "",
-) -> Kind:
+) -> ProviderKind:
     """A provider of the chat dialect; `keys` are the names of its variables, the one to name first."""
     names = tuple(keys.split())
-    return Kind(title, address, names, sampling, logprobs, schemas, chat=True, address_variable=address_variable)
+    return ProviderKind(
+        title, address, names, sampling, logprobs, schemas, chat=True, address_variable=address_variable
+    )
 
 
-KINDS: Mapping[str, Kind] = {
-    "openai": Kind("OpenAI", _OPENAI, ("OPENAI_API_KEY",), _COMMON, logprobs=True),
-    "openai-chat": Kind(
+KINDS: Mapping[str, ProviderKind] = {
+    "openai": ProviderKind("OpenAI", _OPENAI, ("OPENAI_API_KEY",), _COMMON, logprobs=True),
+    "openai-chat": ProviderKind(
         "a server of the chat dialect", _OPENAI, ("FABULA_OPENAI_CHAT_KEY", "OPENAI_API_KEY"), _CHAT, logprobs=True
     ),
-    "anthropic": Kind("Anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), _COMMON | {"top_k", "stop"}),
-    "google": Kind("Google", _GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), _CHAT | {"top_k"}),
-    "bedrock": Kind(
+    "anthropic": ProviderKind(
+        "Anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), _COMMON | {"top_k", "stop"}
+    ),
+    "google": ProviderKind("Google", _GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), _CHAT | {"top_k"}),
+    "bedrock": ProviderKind(
         "Amazon Bedrock",
         "",
         ("AWS_BEARER_TOKEN_BEDROCK",),

@@ -22,7 +22,7 @@ from fabula.base.errors import ModelUnavailableError, UnknownNameError
 from fabula.base.extras import extra, require
 from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.models.known import DIGITS, fingerprint
-from fabula.models.threads import Session
+from fabula.models.threads import EngineSession
 
 if TYPE_CHECKING:
     import threading
@@ -69,7 +69,7 @@ class Seq2SeqModel:
     _: KW_ONLY
     name: str
     clock: Callable[[], float] = time.perf_counter
-    _session: Session[Network] | None = field(default=None, init=False, repr=False)
+    _session: EngineSession[Network] | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def identity(self) -> str:
@@ -120,9 +120,11 @@ class Seq2SeqModel:
             raise UnknownNameError("adapter", request.adapter, ())
         text = "\n\n".join(message.content for message in request.messages)
         sent = sent_values(request.sampling, self.rooms)
-        session = self._session = self._session or Session(lambda: open_network(self.folder, self.name), 1, self.name)
+        session = self._session = self._session or EngineSession(
+            lambda: open_network(self.folder, self.name), 1, self.name
+        )
 
-        def answer(network: Network, stop: threading.Event) -> tuple[Written, float]:
+        def answer(network: Network, stop: threading.Event) -> tuple[SequenceOutput, float]:
             started = self.clock()
             written = network.write(text, sent, stop.is_set)
             return written, self.clock() - started
@@ -184,7 +186,7 @@ class Rooms:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SequenceOutput:
     """What a network wrote: the text, tokens read, left unread at the front and written, and whether it was cut."""
 
     text: str
@@ -290,7 +292,7 @@ class Network:
     network: Any
     rooms: Rooms
 
-    def write(self, text: str, sent: Json, stopped: Callable[[], bool]) -> Written:
+    def write(self, text: str, sent: Json, stopped: Callable[[], bool]) -> SequenceOutput:
         """What the model makes of a text: its own search for the likeliest, or a draw where `sent` asks for one.
 
         A text that the encoder has no room for loses lines at the front, so that the latest are read.
@@ -318,7 +320,7 @@ class Network:
         most = sent.get("max_tokens")
         cut = most is not None and written >= most and not self._ended(made)
         said = self.tokeniser.decode(made, skip_special_tokens=True).strip()
-        return Written(said, len(given["input_ids"][0]), unread, written, cut)
+        return SequenceOutput(said, len(given["input_ids"][0]), unread, written, cut)
 
     def _stopping(self, stopped: Callable[[], bool]) -> Any:  # noqa: ANN401 - the library's own type
         return self.library.StoppingCriteriaList([lambda *_, **__: stopped()])

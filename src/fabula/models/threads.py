@@ -23,7 +23,7 @@ R = TypeVar("R")
 A = TypeVar("A")
 
 
-class Session(Generic[E]):
+class EngineSession(Generic[E]):
     """From the first call to `close`: the engine and its threads."""
 
     def __init__(self, open_: Callable[[], E], threads: int, name: str) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.base.errors import FabulaError, ProjectError, UsageError
 from fabula.base.files import make_folder, write_atomically
-from fabula.models.child import SPIN_POLICIES, Child, ChildEndedError
+from fabula.models.child import SPIN_POLICIES, ChildEndedError, EngineChild
 from fabula.models.gguf import read_metadata
 from fabula.models.known import fingerprint
 
@@ -71,7 +71,7 @@ _WIDEST, _MOST_LAYERS, _MOST_WORDS = 1 << 16, 60, 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class EngineSetting:
     """What the engine is started with: threads that write and that read a prompt, and their spin (`None`: default)."""
 
     threads: int
@@ -79,7 +79,7 @@ class Setting:
     reading: int
 
 
-Trial: TypeAlias = "Callable[[Setting], float]"
+Trial: TypeAlias = "Callable[[EngineSetting], float]"
 Probe: TypeAlias = "Callable[[Path, Iterable[int | None]], AbstractContextManager[Trial]]"
 
 
@@ -110,7 +110,9 @@ def others_running() -> float:
     return mean(seen)
 
 
-def candidates(cores: int, free: int, spins: Sequence[int | None], asked: int | None = None) -> tuple[Setting, ...]:
+def candidates(
+    cores: int, free: int, spins: Sequence[int | None], asked: int | None = None
+) -> tuple[EngineSetting, ...]:
     """The settings that are tried, those of one spin together, fewer threads first.
 
     Args:
@@ -123,20 +125,20 @@ def candidates(cores: int, free: int, spins: Sequence[int | None], asked: int | 
     steps = {*range(1, min(most, 4) + 1), 8, 16, most // 2, most - 1, most}
     numbers = [asked] if asked is not None else sorted(n for n in steps if 1 <= n <= most)
     return tuple(
-        Setting(n, spin, asked or max(n, min(free, most)))
+        EngineSetting(n, spin, asked or max(n, min(free, most)))
         for spin in spins
         for n in numbers
         if spin == spins[0] or 1 < n <= free
     )
 
 
-def fastest(tried: Sequence[Setting], trial: Trial, clock: Callable[[], float], seconds: float) -> Setting:
+def fastest(tried: Sequence[EngineSetting], trial: Trial, clock: Callable[[], float], seconds: float) -> EngineSetting:
     """The setting with the shortest median of interleaved trials; of those that are as good, the one that takes least.
 
     What is far behind is not tried again, nor more threads of the same spin.
     """
     end = clock() + seconds
-    times: dict[Setting, list[float]] = {}
+    times: dict[EngineSetting, list[float]] = {}
     hopeless: dict[int | None, int] = {}
     for setting in tried:
         if clock() >= end and times:
@@ -170,9 +172,9 @@ def measuring(weights: Path, spins: Iterable[int | None]) -> Iterator[Trial]:
         UsageError: the file has no shape that is known.
     """
     with ExitStack() as stack:
-        children: dict[int | None, Child] = {}
+        children: dict[int | None, EngineChild] = {}
         for spin in spins:
-            children[spin] = Child(spin)
+            children[spin] = EngineChild(spin)
             stack.callback(children[spin].close)
         said = read_metadata(weights, before="tokenizer.")
         if _FILE_TYPE not in said:
@@ -184,13 +186,13 @@ def measuring(weights: Path, spins: Iterable[int | None]) -> Iterator[Trial]:
             if failed := child.answer().get("failed"):
                 raise ChildEndedError(failed)
 
-        def trial(setting: Setting) -> float:
+        def trial(setting: EngineSetting) -> float:
             child = children[setting.spin]
             child.send({"threads": setting.threads})
             return float(child.answer()["seconds"])
 
         for spin in children:
-            trial(Setting(1, spin, 1))  # the first pass of a process takes longer
+            trial(EngineSetting(1, spin, 1))  # the first pass of a process takes longer
         yield trial
 
 
@@ -278,9 +280,9 @@ class Tuner:
     _taken: float = field(default=0.0, init=False)
     _again: float = field(default=0.0, init=False)
     _free: int = field(default=0, init=False)
-    _setting: Setting | None = field(default=None, init=False)
+    _setting: EngineSetting | None = field(default=None, init=False)
 
-    def choose(self) -> Setting:
+    def choose(self) -> EngineSetting:
         """The setting for this machine as it is now: the kept one, if there is one, else the fastest of some trials."""
         retaken = self._fell
         cores, tried = self._tried()
@@ -306,7 +308,7 @@ class Tuner:
         self._fell = self._fell or speed < _HALF * self._speed
         self._speed = max(self._speed, speed)
 
-    def collapsed(self, pace: Pace) -> bool:
+    def collapsed(self, pace: ReplySpeed) -> bool:
         """Whether a reply comes too slowly to wait for its end, since others have come to use cores; it is noted."""
         if self._speed is None or self._setting is None or not self._may_again():
             return False
@@ -324,7 +326,7 @@ class Tuner:
     def _may_again(self) -> bool:
         return self.asked != 1 and self.clock() >= self._again
 
-    def _tried(self) -> tuple[int, tuple[Setting, ...]]:
+    def _tried(self) -> tuple[int, tuple[EngineSetting, ...]]:
         """The cores, and what may be tried on those that are free now."""
         cores = self.cores()
         self._free = self._free_cores(cores)
@@ -336,7 +338,7 @@ class Tuner:
         elsewhere = max(0, (os.cpu_count() or cores) - cores)  # others may have these without taking ours
         return min(cores, max(1, cores - round(max(0.0, self.others() - own - elsewhere))))
 
-    def _measure(self, tried: Sequence[Setting]) -> Setting | None:
+    def _measure(self, tried: Sequence[EngineSetting]) -> EngineSetting | None:
         """The fastest, kept; `None` where this engine or file cannot be measured."""
         end = self.clock() + _SECONDS
         try:
@@ -356,12 +358,12 @@ class Tuner:
         key = [_KIND, fingerprint(self.weights), _processor(), self.cores(), self._free, self.asked, _version(), own]
         return self.cache / "threads" / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]}.json"
 
-    def _kept(self) -> tuple[Setting, float | None] | None:
+    def _kept(self) -> tuple[EngineSetting, float | None] | None:
         try:
             file = self._file()
             said: Json = json.loads(file.read_bytes()) if file is not None else {}
             speed = said.pop("speed")
-            setting = Setting(**said)
+            setting = EngineSetting(**said)
             numbers = (setting.threads, setting.reading, setting.spin or 1, speed or 1.0)
             return (setting, speed) if all(0 < number < _WIDEST for number in numbers) else None
         except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
@@ -376,17 +378,17 @@ class Tuner:
                 write_atomically(file, json.dumps({**asdict(self._setting), "speed": self._speed}))
 
 
-def _guess(cores: int, tried: Sequence[Setting]) -> Setting:
+def _guess(cores: int, tried: Sequence[EngineSetting]) -> EngineSetting:
     """Without a measurement: all cores but one, and a short spin."""
     wanted = cores - (cores > 2)  # noqa: PLR2004 - of two cores, both
     return max((setting for setting in tried if setting.threads <= wanted), default=tried[0], key=_by_threads)
 
 
-def _by_threads(setting: Setting) -> tuple[int, int]:
+def _by_threads(setting: EngineSetting) -> tuple[int, int]:
     return setting.threads, -(setting.spin or 0)
 
 
-class Pace:
+class ReplySpeed:
     """The speed at which a reply comes: all in all, and just now."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -48,7 +48,7 @@ from fabula.project.telling import (
     with_own,
 )
 from fabula.project.trust import Trust, acts_in
-from fabula.project.written import Written
+from fabula.project.written import FolderRecord
 from fabula.story import Brief, Story, plain, slug
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ REACHED: Final = "reached"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A file that differs from what fabula last wrote there, or that the author wrote there first."""
 
     path: str
@@ -90,13 +90,13 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing(Change):
+class _Standing(FileChange):
     """A file as it stands: its text as far as it counts, and whole."""
 
     whole: str
 
 
-class Project:
+class ProjectFolder:
     """A project folder. `lock` before running; `journal` opens its record.
 
     Attributes:
@@ -113,11 +113,11 @@ class Project:
         self.texts: dict[str, tuple[object, str, str]] | KeptTexts = {}
         self._order: list[str] = []
         self._command = command or secrets.token_hex(8)  # what is decided under one name is taken back as one
-        self._written = Written(folder / ".fabula" / "written")
+        self._written = FolderRecord(folder / ".fabula" / "written")
         self.refused: dict[str, str] = {}
 
     @classmethod
-    def create(cls, folder: Path, brief: Brief, settings: dict[str, Any] | None = None) -> Project:
+    def create(cls, folder: Path, brief: Brief, settings: dict[str, Any] | None = None) -> ProjectFolder:
         """A new project for `brief` in `folder`, which is made; files that exist are kept.
 
         Raises:
@@ -142,7 +142,7 @@ class Project:
         return project
 
     @classmethod
-    def open(cls, folder: Path, command: str = "", *, odd_texts: bool = False) -> Project:
+    def open(cls, folder: Path, command: str = "", *, odd_texts: bool = False) -> ProjectFolder:
         """The project in `folder`; what is decided under one `command` is taken back as one, by default what is here.
 
         A link that leaves it, or a pipe, among conversations, cards, reports and worlds is left out and stands in
@@ -241,7 +241,7 @@ class Project:
 
     # edits ----------------------------------------------------------------------------------------------------------
 
-    def changes(self, journal: Journal) -> list[Change]:
+    def changes(self, journal: Journal) -> list[FileChange]:
         """What the author changed in files since fabula wrote them, in order of path. Emptied files are no change.
 
         Raises:
@@ -250,7 +250,7 @@ class Project:
         """
         self._written.load()
         places = journal.artefacts.places()
-        found: dict[str, Change] = {}
+        found: dict[str, FileChange] = {}
         for change in chain(
             self._changed_files(journal, places),
             self._changed_scenes(journal, places, found),
@@ -264,7 +264,7 @@ class Project:
                 )
         return [found[path] for path in sorted(found)]
 
-    def _changed_files(self, journal: Journal, places: dict[str, str]) -> Iterator[Change]:
+    def _changed_files(self, journal: Journal, places: dict[str, str]) -> Iterator[FileChange]:
         for stands in self._standing(journal, places):
             path, name, text = stands.path, stands.file, stands.text
             if not text or self._written.ours(name, text) or text == _newest(journal, path):
@@ -272,7 +272,7 @@ class Project:
             own = places.get(path, name)
             if own != name and (self.folder / own).is_file():
                 raise UsageError(f"{own} and {name} are both files of {path!r}. Keep one, or give {name} another name.")
-            yield Change(path, name, text)
+            yield FileChange(path, name, text)
 
     def _standing(self, journal: Journal, places: dict[str, str]) -> Iterator[_Standing]:
         """What stands in the artefacts' files, emptied ones included."""
@@ -366,7 +366,9 @@ class Project:
             found = (f"{folder.name}/{name}" for name in names if not name.startswith(".") and _is_utf8(name))
             yield from (file for file in found if file not in self.refused)
 
-    def _changed_scenes(self, journal: Journal, places: dict[str, str], found: dict[str, Change]) -> Iterator[Change]:
+    def _changed_scenes(
+        self, journal: Journal, places: dict[str, str], found: dict[str, FileChange]
+    ) -> Iterator[FileChange]:
         """What was changed in `story.md`; `found` holds the changed files."""
         text = self._story_text()
         if text is None or not plain(text) or self._written.ours(STORY, text):
@@ -406,23 +408,23 @@ class Project:
                 last = files[label] = file_after(last, label, files.values())
                 parts[label] = label
                 if scene.text:
-                    yield Change(label, last, scene.text)
+                    yield FileChange(label, last, scene.text)
                 continue
             path, last = parts[label], files[parts[label]]
             if scene.text and (label, scene.text) not in before and scene.text != _newest(journal, path):
-                yield Change(path, STORY, scene.text)
+                yield FileChange(path, STORY, scene.text)
 
-    def _changed_telling(self, journal: Journal) -> Iterator[Change]:
+    def _changed_telling(self, journal: Journal) -> Iterator[FileChange]:
         """Another title, or another order of the same scenes, in `story.md`."""
         text, before = self._story_text(), journal.artefacts.newest(STORY)
         if not text or not plain(text) or before is None or self._written.ours(STORY, text):
             return
         old, new = Story.parse(before), Story.parse(text)
         if new.title != old.title:
-            yield Change(TITLE, STORY, new.title)
+            yield FileChange(TITLE, STORY, new.title)
         labels, told = [scene.label for scene in new.scenes], [scene.label for scene in old.scenes]
         if [label for label in labels if label in told] != [label for label in told if label in labels]:
-            yield Change(ORDER, STORY, "\n".join(labels))
+            yield FileChange(ORDER, STORY, "\n".join(labels))
 
     @contextmanager
     def recorded(self, *, keeping: bool = False) -> Iterator[Journal]:
@@ -518,7 +520,7 @@ class Project:
     def take_over(
         self,
         journal: Journal,
-        changes: list[Change],
+        changes: list[FileChange],
         kind: Literal["edit", "rewrite"] = "edit",
         *,
         found: bool = False,
@@ -637,7 +639,7 @@ class Project:
         except OSError as error:
             raise write_error(self.folder / new, error) from error
 
-    def begin_with(self, journal: Journal, texts: Iterable[Change], manuscript: str) -> Story:
+    def begin_with(self, journal: Journal, texts: Iterable[FileChange], manuscript: str) -> Story:
         """Record the texts of a `manuscript` as the author's own, and write their files and `story.md`.
 
         That is how the project begins: no command takes it back.
@@ -715,7 +717,7 @@ class Project:
             raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula text retake`.")
         if len(text.encode("utf-8", "replace")) >= MAX_FILE:
             raise UsageError(f"The new text of {path!r} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
-        self.take_over(journal, [Change(path, journal.artefacts.places()[path], text)], kind)
+        self.take_over(journal, [FileChange(path, journal.artefacts.places()[path], text)], kind)
 
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
         """Write the newest texts of artefacts into their files; those that have none are left out."""
@@ -754,7 +756,7 @@ def check_name(folder: Path) -> None:
         )
 
 
-def files_of(changes: Iterable[Change]) -> list[str]:
+def files_of(changes: Iterable[FileChange]) -> list[str]:
     """The files that were changed, with what was changed in `story.md`."""
     return [change.file + (f" ({change.path})" if change.file == STORY else "") for change in changes]
 

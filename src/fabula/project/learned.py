@@ -83,7 +83,7 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LearnedFolder:
     """The folder of what was learned from one author."""
 
     folder: Path
@@ -201,18 +201,18 @@ def learned_home(environ: Mapping[str, str]) -> Path:
     return user_folder("DATA", environ) / "learned"
 
 
-def place_of(author: str, environ: Mapping[str, str]) -> Place:
+def place_of(author: str, environ: Mapping[str, str]) -> LearnedFolder:
     """The place of what was learned from an author; from whoever has given no name, if it is empty."""
-    return Place(learned_home(environ) / (slug(author) if author.strip() else NOBODY))
+    return LearnedFolder(learned_home(environ) / (slug(author) if author.strip() else NOBODY))
 
 
-def places(environ: Mapping[str, str]) -> list[Place]:
+def places(environ: Mapping[str, str]) -> list[LearnedFolder]:
     """The places of all authors that something was learned from, or is."""
     home = learned_home(environ)
-    return [Place(folder) for folder in sorted(home.iterdir()) if folder.is_dir()] if home.is_dir() else []
+    return [LearnedFolder(folder) for folder in sorted(home.iterdir()) if folder.is_dir()] if home.is_dir() else []
 
 
-def place_for(author: str, environ: Mapping[str, str]) -> Place:
+def place_for(author: str, environ: Mapping[str, str]) -> LearnedFolder:
     """The place that a project of this author is written with; who gives no name here may have given one elsewhere."""
     place = place_of(author, environ)
     known = places(environ) if not author.strip() and not place.folder.is_dir() else []

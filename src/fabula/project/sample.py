@@ -9,7 +9,7 @@ from typing import Final
 
 from fabula.base.errors import ProjectError
 from fabula.base.files import write_error
-from fabula.project.folder import Project, check_name
+from fabula.project.folder import ProjectFolder, check_name
 
 _NAME: Final = "sufficient-knowledge"
 _PACKAGE: Final = Path(__file__).parents[1]
@@ -18,7 +18,7 @@ _PARTIAL: Final = ".fabula-part"
 _PRIVATE: Final = ".fabula"
 
 
-def copy_sample(folder: Path) -> Project:
+def copy_sample(folder: Path) -> ProjectFolder:
     """A copy of the sample project in `folder`, which is made.
 
     Raises:
@@ -48,4 +48,4 @@ def copy_sample(folder: Path) -> Project:
         raise write_error(folder, OSError(int(number[1]) if number else 0, why)) from error
     except OSError as error:
         raise write_error(folder, error) from error
-    return Project.open(folder)
+    return ProjectFolder.open(folder)

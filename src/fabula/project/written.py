@@ -34,7 +34,7 @@ class _Notes:
     digests: set[str] = field(default_factory=set)
 
 
-class Written:
+class FolderRecord:
     """The record of one project folder; read anew with `load`. Only who holds the project may add to it."""
 
     def __init__(self, file: Path) -> None:

@@ -18,14 +18,14 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import parse_qs, quote, urlsplit
 
-from fabula.server.faults import Problem
-from fabula.server.gate import Bounds, LeftError, Refused, again, whole_body
+from fabula.server.faults import ErrorBody
+from fabula.server.gate import Bounds, LeftError, RefusedRequest, again, whole_body
 from fabula.server.running import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fabula.server.gate import App, Event, Receive, Scope, Send, Tokens
+    from fabula.server.gate import AccessTokens, App, Event, Receive, Scope, Send
 
 _CYTOSCAPE: Final = "'sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8='"  # the one rule that it adds to a page
 POLICY: Final = (
@@ -64,7 +64,7 @@ class Keys(Protocol):
 class OwnKeys:
     """The keys of a server that belongs to one person: whoever holds one of its tokens is that person."""
 
-    tokens: Tokens
+    tokens: AccessTokens
 
     def who(self, token: str) -> str:
         """`author` for a token of the server."""
@@ -130,9 +130,9 @@ class Browser:
     keys: Keys
     names: Names
     cookie: str
-    page: Callable[[Problem], str]
+    page: Callable[[ErrorBody], str]
     bounds: Bounds
-    line: Callable[[Problem], str] | None = None
+    line: Callable[[ErrorBody], str] | None = None
     open_to_all: tuple[str, ...] = ("/static/",)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -150,7 +150,7 @@ class Browser:
                 return
             scope.setdefault("state", {})["who"] = self._who(scope)
             body = await whole_body(scope, receive, self.bounds)
-        except Refused as refused:
+        except RefusedRequest as refused:
             await self._refuse(scope, refused.problem, guarded)
         except LeftError:
             return
@@ -160,8 +160,8 @@ class Browser:
     def _check_where(self, scope: Scope) -> None:
         hosts = _all(scope, b"host")
         if len(hosts) != 1 or not self.names.allow(hosts[0]):
-            raise Refused(
-                Problem(
+            raise RefusedRequest(
+                ErrorBody(
                     421,
                     f"This server does not go by the name {(hosts or [''])[0][:100]!r}. Open the address that it "
                     "printed when it was started.",
@@ -182,7 +182,7 @@ class Browser:
         """Who holds a token; where nobody does, `unknown` is said."""
         who = self.keys.who(token[:_LONGEST]) if token else ""
         if not who:
-            raise Refused(Problem(401, unknown, "authentication_error", "invalid_api_key"))
+            raise RefusedRequest(ErrorBody(401, unknown, "authentication_error", "invalid_api_key"))
         return who
 
     async def _login(self, scope: Scope, send: Send) -> None:
@@ -195,7 +195,7 @@ class Browser:
         cookie = f"{self.cookie}={token}; Path=/; Max-Age={_WEEK}; HttpOnly; SameSite=Strict"
         await _send_page(send, 200, page, [(b"set-cookie", cookie.encode("latin-1", "replace"))])
 
-    async def _refuse(self, scope: Scope, problem: Problem, send: Send) -> None:
+    async def _refuse(self, scope: Scope, problem: ErrorBody, send: Send) -> None:
         """A page for a person, a line for a form on a page, JSON for a program."""
         if self.line is not None and _all(scope, b"hx-request"):
             await _send_page(send, problem.status, self.line(problem))
@@ -225,8 +225,8 @@ def _check_from(scope: Scope) -> None:
         origins, host = _all(scope, b"origin"), "".join(_all(scope, b"host"))
         fine = not change or all(_netloc(origin) == host for origin in origins)
     if not fine:
-        raise Refused(
-            Problem(
+        raise RefusedRequest(
+            ErrorBody(
                 403,
                 "This was sent by a page of another site, and is not done. Do it on the page of this server itself.",
                 code="cross_site_request",

@@ -46,7 +46,7 @@ from fabula.server.api.wire import (
     RunEvents,
     RunList,
 )
-from fabula.server.runs.record import Run
+from fabula.server.runs.record import RunRecord
 from fabula.verbs.base import File, adapter, long_verb
 from fabula.verbs.doors import ShelfVerbs, Verbs
 
@@ -101,7 +101,7 @@ class ServerEvent:
         return cls(int(n or 0), str(project or ""), str(run or ""), str(type_ or ""), data)
 
 
-class Wire:
+class ServerConnection:
     """Requests to one server, each on a connection of its own."""
 
     def __init__(self, address: str, token: str, patience: float) -> None:
@@ -243,7 +243,7 @@ class Client(ShelfVerbs):
     """
 
     def __init__(self, address: str, token: str, patience: float = PATIENCE) -> None:
-        self._wire = Wire(address, token, patience)
+        self._wire = ServerConnection(address, token, patience)
 
     def project(self, name: str) -> RemoteProject:
         """A project, by the name that `projects` has for it; nothing is asked yet."""
@@ -278,7 +278,7 @@ class Client(ShelfVerbs):
 class RemoteProject(Verbs):
     """A project on a server, with the verbs of `fabula.Project`. `name` is the one that addresses have."""
 
-    wire: Wire
+    wire: ServerConnection
     name: str
 
     @property
@@ -289,19 +289,19 @@ class RemoteProject(Verbs):
 
     # running --------------------------------------------------------------------------------------------------------
 
-    def start(self, verb: str, **arguments: Any) -> Run:  # noqa: ANN401 - as the verb has them
+    def start(self, verb: str, **arguments: Any) -> RunRecord:  # noqa: ANN401 - as the verb has them
         """Start a run of a verb that takes long: `start("check", budget_tokens=100_000)`; the verb itself waits for it.
 
         Raises:
             UnknownNameError: there is no such verb.
         """
         found = long_verb(verb)
-        run: Run = self._do(found, found.bound((), arguments))
+        run: RunRecord = self._do(found, found.bound((), arguments))
         return run
 
-    def run(self, run: str) -> Run:
+    def run(self, run: str) -> RunRecord:
         """A run as it stands."""
-        return self._get(Run, f"/runs/{_quoted(run)}")
+        return self._get(RunRecord, f"/runs/{_quoted(run)}")
 
     def result(self, run: str) -> Any:  # noqa: ANN401 - what the verb of the run gives
         """What a run has come to.
@@ -311,13 +311,13 @@ class RemoteProject(Verbs):
         """
         return self._get(long_verb(self.run(run).verb).result, f"/runs/{_quoted(run)}/result")
 
-    def stop(self, run: str) -> Run:
+    def stop(self, run: str) -> RunRecord:
         """Stop a run; what is finished is kept."""
-        return self._send(Run, "POST", f"/runs/{_quoted(run)}/stop")
+        return self._send(RunRecord, "POST", f"/runs/{_quoted(run)}/stop")
 
-    def again(self, run: str) -> Run:
+    def again(self, run: str) -> RunRecord:
         """Do the same again, as a new run: what is kept is not asked again."""
-        return self._send(Run, "POST", f"/runs/{_quoted(run)}/again")
+        return self._send(RunRecord, "POST", f"/runs/{_quoted(run)}/again")
 
     def runs(self) -> RunList:
         """The runs of the project, the newest first."""
@@ -457,7 +457,7 @@ class RemoteProject(Verbs):
         return found
 
     def _do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - a result, or a run
-        return self.wire.do(verb, {"project": self.name, **arguments}, Run if verb.long else None)
+        return self.wire.do(verb, {"project": self.name, **arguments}, RunRecord if verb.long else None)
 
     def _come_to(self, verb: Verb, run: str, on_event: OnEvent | None) -> Any:  # noqa: ANN401 - as above
         """What a run comes to, followed to its end."""
@@ -528,7 +528,7 @@ def _error_of(status: int, body: bytes) -> FabulaError:
     return ServerError(message, status=status, code=code)
 
 
-def _error_of_run(run: Run) -> FabulaError:
+def _error_of_run(run: RunRecord) -> FabulaError:
     """Why a run has no result, as the verb itself would have failed."""
     if run.state == "waits":
         return PausedError(run.message, path=run.waits_for)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from fabula.server.faults import SERVER, Problem
+from fabula.server.faults import SERVER, ErrorBody
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,11 +26,11 @@ _LOG: Final = logging.getLogger("fabula.server")
 _SPARE: Final = 192  # open files that are kept for journals, logs, models and connections that are just accepted
 _LEAST: Final = 8
 _QUIET: Final = 60.0  # seconds between two complaints that no connection can be accepted
-_FULL: Final = Problem(
+_FULL: Final = ErrorBody(
     503, "The server has as many connections as it takes. Try again.", SERVER, "too_many_connections"
 )
-_NO_HTTP: Final = Problem(400, "This is no HTTP request that the server can read.", code="invalid_http")
-_LATE: Final = Problem(408, "The request did not come in time. Send it at once.", code="timeout")
+_NO_HTTP: Final = ErrorBody(400, "This is no HTTP request that the server can read.", code="invalid_http")
+_LATE: Final = ErrorBody(408, "The request did not come in time. Send it at once.", code="timeout")
 
 
 def most_connections(wanted: int) -> int:
@@ -44,7 +44,7 @@ def most_connections(wanted: int) -> int:
     return wanted if files < 0 else max(min(wanted, files - _SPARE), _LEAST)
 
 
-class Bounded(H11Protocol):
+class BoundedConnection(H11Protocol):
     """A connection that is held to bounds.
 
     Attributes:
@@ -55,7 +55,7 @@ class Bounded(H11Protocol):
 
     bounds: Bounds
     most: int
-    waiting: dict[Bounded, None]
+    waiting: dict[BoundedConnection, None]
     _head: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
 
@@ -120,7 +120,7 @@ class Bounded(H11Protocol):
         self.waiting.pop(self, None)
         self._head = _stopped(self._head)
 
-    def _end(self, problem: Problem | None) -> None:
+    def _end(self, problem: ErrorBody | None) -> None:
         """Close the connection, with a reason where there is one that nobody waits for."""
         self._begin()
         if problem is not None and not self._works:
@@ -128,10 +128,10 @@ class Bounded(H11Protocol):
         self.transport.close()
 
 
-def bounded(bounds: Bounds) -> type[Bounded]:
+def bounded(bounds: Bounds) -> type[BoundedConnection]:
     """The protocol of one server's connections, which are held to `bounds`."""
 
-    class Own(Bounded):
+    class Own(BoundedConnection):
         pass
 
     Own.bounds, Own.most, Own.waiting = bounds, most_connections(bounds.connections), {}
@@ -145,7 +145,7 @@ def _stopped(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
     return None
 
 
-def _written(problem: Problem) -> bytes:
+def _written(problem: ErrorBody) -> bytes:
     """A whole response, of which a browser can show the text and load nothing."""
     headers = problem.headers | {"content-length": str(len(problem.bytes)), "connection": "close"}
     headers |= {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}

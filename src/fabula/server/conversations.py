@@ -15,7 +15,7 @@ from fabula.app.conversations import ChatMade, check_free, kind_of, meant, setti
 from fabula.app.conversing import READER, conversing, read_people
 from fabula.app.live_turns import BusyError, LiveTurn
 from fabula.app.people import narrative_in
-from fabula.app.writing import Prepared, Supplied
+from fabula.app.writing import PreparedMethod, Supplied
 from fabula.base.errors import FabulaError, LockedError, ProjectError, UsageError
 from fabula.craft.conversation import Log
 from fabula.craft.conversation.kept import said_by_player
@@ -177,7 +177,7 @@ class Conversations:
                 if key not in self._models:
                     while self._models:  # the settings have changed
                         await self._models.popitem()[1].cast.close()
-                    self._models[key] = Supplied(Prepared(settings, self.options).cast())
+                    self._models[key] = Supplied(PreparedMethod(settings, self.options).cast())
                 stack = AsyncExitStack()
                 opened = conversing(self.workspace.project(), settings, self.options, self._models[key])
                 self.workspace.turns.held = True

@@ -56,7 +56,7 @@ class Fault(BaseModel):
     code: str | None
 
 
-class Standing(BaseModel):
+class NewerText(BaseModel):
     """A text that was written meanwhile: put yours and it together, and save that over this `base`."""
 
     theirs: str
@@ -67,11 +67,11 @@ class FaultBody(BaseModel):
     """The body of every error; `conflict` where another text stands than the one that was read."""
 
     error: Fault
-    conflict: Standing | None = None
+    conflict: NewerText | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ErrorBody:
     """An error as the client gets it.
 
     Attributes:
@@ -114,77 +114,79 @@ class Problem:
         return headers
 
 
-UNAUTHORISED: Final = Problem(
+UNAUTHORISED: Final = ErrorBody(
     401,
     "No valid token. Send the header `Authorization: Bearer TOKEN` with the token of this server.",
     "authentication_error",
     "invalid_api_key",
 )
-SURPRISE: Final = Problem(
+SURPRISE: Final = ErrorBody(
     500, "The server met an error that it did not expect. The conversation stands as before.", SERVER, "internal_error"
 )
-UNEXPECTED: Final = Problem(
+UNEXPECTED: Final = ErrorBody(
     500,
     "The server met an error that it did not expect. What was saved is kept. What happened stands where the server was "
     "started.",
     SERVER,
     "internal_error",
 )
-NOT_JSON: Final = Problem(400, "The body is no valid JSON object.", code="invalid_json")
+NOT_JSON: Final = ErrorBody(400, "The body is no valid JSON object.", code="invalid_json")
 
 # The errors' own messages name addresses, files and variables of this machine; they go to the server's log.
 _STANDS: Final = "The conversation stands as before."
-_MODELS: Final[tuple[tuple[type[FabulaError], Problem], ...]] = (
+_MODELS: Final[tuple[tuple[type[FabulaError], ErrorBody], ...]] = (
     (
         ContextLengthError,
-        Problem(400, f"What is said has no room in the language model. {_STANDS}", code="context_length_exceeded"),
+        ErrorBody(400, f"What is said has no room in the language model. {_STANDS}", code="context_length_exceeded"),
     ),
     (
         BudgetError,
-        Problem(429, f"What may be spent is spent. {_STANDS}", "insufficient_quota", "insufficient_quota"),
+        ErrorBody(429, f"What may be spent is spent. {_STANDS}", "insufficient_quota", "insufficient_quota"),
     ),
     (
         OverloadedError,
-        Problem(503, f"The language model is busy. {_STANDS} Try again.", SERVER, "overloaded", retry_after=5),
+        ErrorBody(503, f"The language model is busy. {_STANDS} Try again.", SERVER, "overloaded", retry_after=5),
     ),
-    (ModelTimeoutError, Problem(504, f"The language model took too long. {_STANDS} Try again.", SERVER, "timeout")),
-    (RefusalError, Problem(502, f"The language model declined to answer. {_STANDS}", SERVER, "refusal")),
+    (ModelTimeoutError, ErrorBody(504, f"The language model took too long. {_STANDS} Try again.", SERVER, "timeout")),
+    (RefusalError, ErrorBody(502, f"The language model declined to answer. {_STANDS}", SERVER, "refusal")),
     (
         ModelUnavailableError,
-        Problem(503, f"The language model cannot be reached. {_STANDS} Try again later.", SERVER, "model_unavailable"),
+        ErrorBody(
+            503, f"The language model cannot be reached. {_STANDS} Try again later.", SERVER, "model_unavailable"
+        ),
     ),
     (
         ReplyError,
-        Problem(502, f"The language model's answer is of no use. {_STANDS} Try again.", SERVER, "unreadable_reply"),
+        ErrorBody(502, f"The language model's answer is of no use. {_STANDS} Try again.", SERVER, "unreadable_reply"),
     ),
     (
         ModelError,
-        Problem(502, f"The language model did not answer. {_STANDS} Try again.", SERVER, "model_error"),
+        ErrorBody(502, f"The language model did not answer. {_STANDS} Try again.", SERVER, "model_error"),
     ),
 )
 _OF_THIS_MACHINE: Final = (BriefError, ConfigError, PlanError)  # files that no client knows of are wrong
 
 
-def _asked_wrong(error: UsageError) -> Problem:
+def _asked_wrong(error: UsageError) -> ErrorBody:
     """What a client gets for a request that cannot be answered as it is."""
     if isinstance(error, UnknownNameError):
         known = f" Known: {', '.join(error.known[:_LISTED])}." if "Known:" not in str(error) else ""
         param = "metadata.player" if error.kind == PLAYER else "model"
-        return Problem(404, str(error) + known, code="model_not_found", param=param)
+        return ErrorBody(404, str(error) + known, code="model_not_found", param=param)
     if isinstance(error, TooLongError):
-        return Problem(413, str(error), code="message_too_long", param="messages")
+        return ErrorBody(413, str(error), code="message_too_long", param="messages")
     codes = {NoTurnError: "no_turn", UnableError: "unsupported_value", SceneError: "invalid_metadata"}
-    return Problem(400, str(error), code=codes.get(type(error)), param=getattr(error, "param", "messages"))
+    return ErrorBody(400, str(error), code=codes.get(type(error)), param=getattr(error, "param", "messages"))
 
 
-def problem_of(error: BaseException | None) -> Problem:
+def problem_of(error: BaseException | None) -> ErrorBody:
     """What a client gets for an error that ended a turn; of several side by side, for the first of ours."""
     if isinstance(error, BaseExceptionGroup):
         return problem_of(first_error(error))
     if isinstance(error, UsageError):
         return SURPRISE if isinstance(error, _OF_THIS_MACHINE) else _asked_wrong(error)
     if isinstance(error, TimeoutError):
-        return Problem(504, "The answer took too long. The conversation stands as before.", SERVER, "timeout")
+        return ErrorBody(504, "The answer took too long. The conversation stands as before.", SERVER, "timeout")
     for kind, problem in _MODELS:
         if isinstance(error, kind):
             after = getattr(error, "retry_after", None) or problem.retry_after
@@ -214,7 +216,7 @@ _OF_AUTHOR: Final[tuple[tuple[type[FabulaError], int, str], ...]] = (
 )
 # What SQLite says where a page, or the file that readers share, finds no room.
 _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
-_FULL_JOURNAL: Final = Problem(
+_FULL_JOURNAL: Final = ErrorBody(
     507,
     "The disk or quota is full. Before some space is free nothing can be saved, and often the project not even be "
     "read; what was saved is kept.",
@@ -229,7 +231,7 @@ def _is_full(cause: BaseException | None) -> bool:
     return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) in _FULL
 
 
-def problem_for_author(error: BaseException) -> Problem:
+def problem_for_author(error: BaseException) -> ErrorBody:
     """What the studio and `/api/v1` answer where something failed; of several side by side, for the first of ours."""
     if isinstance(error, BaseExceptionGroup):
         return problem_for_author(first_error(error))
@@ -241,7 +243,7 @@ def problem_for_author(error: BaseException) -> Problem:
     _, status, code = found
     kind = SERVER if status >= _LEAST_OF_SERVER else INVALID
     stands = {"theirs": error.theirs, "base": error.base} if isinstance(error, ConflictError) else None
-    return Problem(status, str(error), kind, code, retry_after=getattr(error, "retry_after", None), conflict=stands)
+    return ErrorBody(status, str(error), kind, code, retry_after=getattr(error, "retry_after", None), conflict=stands)
 
 
 _NOTHING: Final = "There is nothing at this address."
@@ -254,11 +256,11 @@ _ELSEWHERE: Final = {
 }
 
 
-def of_status(status: int, detail: str, path: str = "") -> Problem:
+def of_status(status: int, detail: str, path: str = "") -> ErrorBody:
     """What the web framework complains of, at a path."""
     codes = {404: "unknown_url", 405: "method_not_allowed", 400: "invalid_json"}
     messages = {
         400: NOT_JSON.message,
         404: f"{_ELSEWHERE.get(path, _NOTHING)} Conversations are at POST /v1/chat/completions.",
     }
-    return Problem(status, messages.get(status, f"{detail}."), code=codes.get(status))
+    return ErrorBody(status, messages.get(status, f"{detail}."), code=codes.get(status))

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import UsageError
-from fabula.server.faults import UNAUTHORISED, Problem
+from fabula.server.faults import UNAUTHORISED, ErrorBody
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,13 +75,13 @@ class Bounds:
 
 
 @dataclass
-class Tokens:
+class AccessTokens:
     """The tokens that open the gate; only their hashes are held, and they are compared in constant time."""
 
     _known: tuple[bytes, ...]
 
     @classmethod
-    def of(cls, tokens: Sequence[str]) -> Tokens:
+    def of(cls, tokens: Sequence[str]) -> AccessTokens:
         """Those of a list.
 
         Raises:
@@ -121,10 +121,10 @@ class Rates:
         return 0.0 if let_in else (1 - left) * 60 / self.rate
 
 
-class Refused(Exception):  # noqa: N818 - no error: the way a refusal leaves the reading of a request
+class RefusedRequest(Exception):  # noqa: N818 - no error: the way a refusal leaves the reading of a request
     """A request that is not let in, and what is answered."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ErrorBody) -> None:
         super().__init__(problem.message)
         self.problem = problem
 
@@ -134,7 +134,7 @@ class Gate:
     """The layer around an application."""
 
     app: App
-    tokens: Tokens
+    tokens: AccessTokens
     bounds: Bounds
     rates: Rates
 
@@ -148,7 +148,7 @@ class Gate:
             self._let_in(scope)
             body = await whole_body(scope, receive, self.bounds)
             self._check_parts(body)
-        except Refused as refused:
+        except RefusedRequest as refused:
             await answer(refused.problem, send)
             return
         except LeftError:
@@ -160,16 +160,16 @@ class Gate:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         token = self.tokens.which(given[0]) if len(given) == 1 else None
         if token is None:
-            raise Refused(UNAUTHORISED)
+            raise RefusedRequest(UNAUTHORISED)
         wait = self.rates.wait(token)
         if wait:
             message = f"Too many requests: {self.bounds.rate} a minute are taken. Try again in {wait:.0f} s."
-            raise Refused(Problem(429, message, "rate_limit_error", "rate_limit_exceeded", retry_after=wait))
+            raise RefusedRequest(ErrorBody(429, message, "rate_limit_error", "rate_limit_exceeded", retry_after=wait))
 
     def _check_parts(self, body: bytes) -> None:
         if any(body.count(mark) > most for mark, most in _MOST_OF):
             message = f"The body has more fields or parts than any conversation. Send {self.bounds.shorter}."
-            raise Refused(Problem(413, message, code="request_too_large"))
+            raise RefusedRequest(ErrorBody(413, message, code="request_too_large"))
 
 
 async def whole_body(scope: Scope, receive: Receive, bounds: Bounds) -> bytes:
@@ -187,7 +187,7 @@ async def whole_body(scope: Scope, receive: Receive, bounds: Bounds) -> bytes:
             return await _read(receive, bounds)
     except TimeoutError:
         message = f"The body did not come within {bounds.reading:.0f} s. Send it at once."
-        raise Refused(Problem(408, message, code="timeout")) from None
+        raise RefusedRequest(ErrorBody(408, message, code="timeout")) from None
 
 
 async def _read(receive: Receive, bounds: Bounds) -> bytes:
@@ -203,9 +203,9 @@ async def _read(receive: Receive, bounds: Bounds) -> bytes:
             return bytes(body)
 
 
-def _too_large(bounds: Bounds) -> Refused:
+def _too_large(bounds: Bounds) -> RefusedRequest:
     message = f"The body has more than {bounds.body:,} bytes. Send {bounds.shorter}."
-    return Refused(Problem(413, message, code="request_too_large"))
+    return RefusedRequest(ErrorBody(413, message, code="request_too_large"))
 
 
 class LeftError(Exception):
@@ -231,7 +231,7 @@ def _with_headers(send: Send) -> Send:
     return send_with
 
 
-async def answer(problem: Problem, send: Send) -> None:
+async def answer(problem: ErrorBody, send: Send) -> None:
     """Send a problem as JSON, and close the connection."""
     body = problem.bytes
     headers = [(name.encode(), value.encode()) for name, value in problem.headers.items()]

@@ -18,7 +18,7 @@ from fabula.base.errors import ProjectError
 from fabula.base.files import is_plain, plain_files, read_text
 from fabula.models.outside import CLIENT
 from fabula.project.default_model import VARIABLE
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE, ProjectFolder
 from fabula.verbs.base import as_data
 from fabula.verbs.home import Home
 from fabula.verbs.home import Project as Door
@@ -66,13 +66,13 @@ class Projects:
             door.cast = _cast
         return door
 
-    def project(self, name: str) -> Project:
+    def project(self, name: str) -> ProjectFolder:
         """The project of that name.
 
         Raises:
             UnknownNameError: there is none.
         """
-        return Project.open(self.home.folder(name))
+        return ProjectFolder.open(self.home.folder(name))
 
     def plan(self, name: str) -> str:
         """The plan of a project, all its texts after each other."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
-from fabula.server.faults import Problem
+from fabula.server.faults import ErrorBody
 from fabula.server.gate import again
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _MOST: Final = 1000  # answers that are kept
 _LARGEST: Final = 1_000_000  # bytes of one that is kept
 _LONGEST: Final = 200  # characters of a key
 _REFUSED: Final = 400
-_OTHER: Final = Problem(
+_OTHER: Final = ErrorBody(
     422,
     f"This {HEADER} came with another request before. Take a new one for each request, and the same to repeat one.",
     param=HEADER,

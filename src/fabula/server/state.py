@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.conversing import Conversing
-    from fabula.server.runs.record import Run
+    from fabula.server.runs.record import RunRecord
     from fabula.verbs.home import Home
 
 
@@ -57,7 +57,7 @@ class StudioState:
             known = self._conversations[project] = Conversations(workspace, self.options, shared=shared)
         return known
 
-    async def start(self, project: str, verb: str, arguments: Mapping[str, Any]) -> Run:
+    async def start(self, project: str, verb: str, arguments: Mapping[str, Any]) -> RunRecord:
         """Begin a run of a verb, or queue it; a conversation that still holds the project lets go of it first.
 
         Raises:
@@ -66,7 +66,7 @@ class StudioState:
         await self.conversations(project).let_go()
         return self.runs.start(project, verb, arguments)
 
-    async def again(self, project: str, run: str, *, anew: bool = False) -> Run:
+    async def again(self, project: str, run: str, *, anew: bool = False) -> RunRecord:
         """Do the same again as a run, or write `anew` what stands; as `start`.
 
         Raises:

@@ -15,7 +15,7 @@ import numpy as np
 from fabula.stats.agreement import Coefficient, agreement
 from fabula.stats.baselines import constant, length, random_scores, type_token_ratio
 from fabula.stats.estimate import Estimate, Figure, Unscored
-from fabula.stats.meta_pairs import Pairs
+from fabula.stats.meta_pairs import ComparedPairs
 from fabula.stats.meta_stories import Stories
 from fabula.stats.verdicts import JUDGE, PAIR, by_rater
 
@@ -41,7 +41,7 @@ _OF_SCORES: Final[Mapping[str, Coefficient]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Meta:
+class MetaResult:
     """What is found on one question.
 
     Attributes:
@@ -63,7 +63,7 @@ def meta(
     texts: Mapping[str, str],
     seed: int = 1,
     raters: Sequence[Verdict] | None = None,
-) -> Meta:
+) -> MetaResult:
     """How far the judge goes with the people, beside the baselines.
 
     Args:
@@ -76,7 +76,7 @@ def meta(
     Raises:
         ValueError: no story was judged by both sides.
     """
-    pairs, stories = Pairs.of(judge, human), Stories.of(judge, human)
+    pairs, stories = ComparedPairs.of(judge, human), Stories.of(judge, human)
     if not len(stories):
         raise ValueError("No story was judged by both sides.")
     trivial = _trivial(stories.items, texts, seed)
@@ -86,7 +86,7 @@ def meta(
     compared = pairs if len(pairs) else stories
     sentence, beats = _beats(compared, trivial, findings)
     people = among(human if raters is None else raters)
-    return Meta(tuple(findings + people), sentence, beats, tuple(stories.notes()))
+    return MetaResult(tuple(findings + people), sentence, beats, tuple(stories.notes()))
 
 
 def _trivial(items: Sequence[str], texts: Mapping[str, str], seed: int) -> dict[str, Trivial]:
@@ -106,10 +106,10 @@ def _trivial(items: Sequence[str], texts: Mapping[str, str], seed: int) -> dict[
 
 
 def _beats(
-    compared: Pairs | Stories, trivial: Mapping[str, Trivial], findings: Sequence[Figure]
+    compared: ComparedPairs | Stories, trivial: Mapping[str, Trivial], findings: Sequence[Figure]
 ) -> tuple[str, bool | None]:
     """Whether the judge's accuracy is above that of the best baseline, and by how much."""
-    what = "pairs: accuracy" if isinstance(compared, Pairs) else "stories: accuracy"
+    what = "pairs: accuracy" if isinstance(compared, ComparedPairs) else "stories: accuracy"
     accuracy = {f.of: f.scored.value for f in findings if f.what == what and isinstance(f.scored, Estimate)}
     missing = {f.of: f.scored.reason for f in findings if f.what == what and isinstance(f.scored, Unscored)}
     unknown = [name for name, reason in missing.items() if reason != _FIRST]

@@ -15,7 +15,7 @@ from fabula.stats.agreement import agreement
 from fabula.stats.correlation import correlation, levelled
 from fabula.stats.estimate import Estimate, Figure, Unscored
 from fabula.stats.intervals import mean_of, share_of
-from fabula.stats.verdicts import JUDGE, homes_of, preferences_of, preferred, units_of
+from fabula.stats.verdicts import JUDGE, preferences_of, preferred, sources_of, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ComparedPairs:
     """The pairs of stories that both sides compared; preferences are for the first story of each.
 
     Attributes:
@@ -42,11 +42,11 @@ class Pairs:
         return len(self.pairs)
 
     @classmethod
-    def of(cls, judge: Sequence[Verdict], human: Sequence[Verdict]) -> Pairs:
+    def of(cls, judge: Sequence[Verdict], human: Sequence[Verdict]) -> ComparedPairs:
         """Those in two sets of verdicts."""
         mine, theirs = preferences_of(judge), preferences_of(human)
         pairs = tuple(pair for pair in theirs if pair in mine)
-        homes = homes_of([*judge, *human])
+        homes = sources_of([*judge, *human])
         shown: dict[Pair, list[float]] = defaultdict(list)
         for verdict in judge:
             if verdict.pair is not None:

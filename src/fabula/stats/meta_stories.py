@@ -20,7 +20,7 @@ from fabula.stats.correlation import (
 )
 from fabula.stats.estimate import Figure, Unscored
 from fabula.stats.intervals import coefficient_of, leaving_out, mean_of, share_of
-from fabula.stats.verdicts import JUDGE, PAIR, grouped, homes_of, scores_of
+from fabula.stats.verdicts import JUDGE, PAIR, grouped, scores_of, sources_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ class Stories:
     def of(cls, judge: Sequence[Verdict], human: Sequence[Verdict]) -> Stories:
         """Those in two sets of verdicts."""
         mine, theirs = scores_of(judge), scores_of(human)
-        known = homes_of([*judge, *human])
+        known = sources_of([*judge, *human])
         items = tuple(item for item in theirs if item in mine)
         return cls(
             items,

@@ -79,7 +79,7 @@ def preferences_of(verdicts: Sequence[Verdict]) -> dict[Pair, float]:
     return {pair: float(np.mean(values)) for pair, values in found.items()}
 
 
-def homes_of(verdicts: Sequence[Verdict]) -> dict[str, tuple[str, str]]:
+def sources_of(verdicts: Sequence[Verdict]) -> dict[str, tuple[str, str]]:
     """Prompt and system of each story, from whichever verdict names them."""
     found: dict[str, tuple[str, str]] = {}
     for verdict in verdicts:

@@ -36,7 +36,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TextStretch:
     """What stands at one place in the old text, and what in the new one.
 
     Attributes:
@@ -58,7 +58,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class TextConflict:
     """A stretch that two people changed in different ways.
 
     Attributes:
@@ -79,13 +79,13 @@ class Merged:
     """A text with the changes of two people, and where they contradict each other."""
 
     text: str
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[TextConflict, ...]
 
 
 # what changed ---------------------------------------------------------------------------------------------------------
 
 
-def compare(old: str, new: str, *, lines: bool = False) -> list[Stretch]:
+def compare(old: str, new: str, *, lines: bool = False) -> list[TextStretch]:
     """The two texts in stretches, in order: all `old` joined are the old text, all `new` joined the new one.
 
     A stretch that differs is a sentence and what became of it, or a paragraph that stands in one text only. Whichever
@@ -103,7 +103,7 @@ def compare(old: str, new: str, *, lines: bool = False) -> list[Stretch]:
     return list(_numbered(_from_one_start(found)))
 
 
-def taken(stretches: Iterable[Stretch], accepted: Collection[int]) -> str:
+def taken(stretches: Iterable[TextStretch], accepted: Collection[int]) -> str:
     """The text with the changes that have these numbers, and without all others."""
     return "".join(one.new if one.number in accepted else one.old for one in stretches)
 
@@ -220,7 +220,7 @@ def _from_one_start(found: list[_Two]) -> list[_Two]:
     return [(old, new), *found[count:]]
 
 
-def _numbered(found: Iterable[_Two]) -> Iterator[Stretch]:
+def _numbered(found: Iterable[_Two]) -> Iterator[TextStretch]:
     """Stretches with their numbers and places; what is the same on and on is one."""
     number = start = 0
     for same, group in groupby(found, lambda two: two[0] == two[1]):
@@ -229,7 +229,7 @@ def _numbered(found: Iterable[_Two]) -> Iterator[Stretch]:
         for old, new in [(whole, whole)] if same else pairs:
             if old or new:
                 number += not same
-                yield Stretch(0 if same else number, start, old, new)
+                yield TextStretch(0 if same else number, start, old, new)
                 start += len(old)
 
 
@@ -273,7 +273,7 @@ def merge(base: str, mine: str, theirs: str, *, lines: bool = False) -> Merged:
         merged += [base[at:start], text]
         length += start - at
         if len(of) > 1 and mine_ != theirs_:
-            conflicts.append(Conflict(length, base[start:end], mine_, theirs_))
+            conflicts.append(TextConflict(length, base[start:end], mine_, theirs_))
         length, at = length + len(text), end
     return Merged("".join([*merged, base[at:]]), tuple(conflicts))
 

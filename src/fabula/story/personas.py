@@ -241,17 +241,17 @@ def _checked(found: Personas) -> list[SheetProblem]:
 def write_personas(start: Personas) -> str:
     """Personas as YAML that `parse_personas` reads back; empty fields are left out."""
     from fabula.base import yamltext  # noqa: PLC0415 - keeps `fabula --help` fast
-    from fabula.base.yamltext import Items, Pairs, Text  # noqa: PLC0415 - keeps `fabula --help` fast
+    from fabula.base.yamltext import Items, MappingPairs, ScalarText  # noqa: PLC0415 - keeps `fabula --help` fast
 
     def node(value: object) -> Node:
         if isinstance(value, tuple) and value and isinstance(value[0], tuple):
-            return Pairs(tuple((Text(str(key)), node(item)) for key, item in value))
+            return MappingPairs(tuple((ScalarText(str(key)), node(item)) for key, item in value))
         if isinstance(value, tuple):
             return Items(tuple(node(item) for item in value))
-        return Text(str(value).lower() if isinstance(value, bool) else str(value))
+        return ScalarText(str(value).lower() if isinstance(value, bool) else str(value))
 
-    def sheet(pairs: Iterable[tuple[str, object]]) -> Pairs:
-        return Pairs(tuple((Text(key), node(value)) for key, value in pairs if value not in ("", ())))
+    def sheet(pairs: Iterable[tuple[str, object]]) -> MappingPairs:
+        return MappingPairs(tuple((ScalarText(key), node(value)) for key, value in pairs if value not in ("", ())))
 
     personas = Items(tuple(sheet((field, getattr(p, field)) for field in Persona.__slots__) for p in start.people))
     first = [
@@ -265,8 +265,8 @@ def write_personas(start: Personas) -> str:
         ("world_hidden_from", start.world_hidden_from),
         ("world", start.world),
     ]
-    top = (*sheet(first).pairs, (Text("personas"), personas))
-    return yamltext.write(Pairs(top))
+    top = (*sheet(first).pairs, (ScalarText("personas"), personas))
+    return yamltext.write(MappingPairs(top))
 
 
 # reading ------------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ Found: TypeAlias = tuple[Place, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PlanProblem:
     """Something wrong in a plan; as text "scene 'The wreck' > outline: It holds no event. Write ...".
 
     Attributes:
@@ -47,7 +47,7 @@ class Problem:
         return f"{self.where}: {self.what}"
 
 
-def check_plan(plan: Plan) -> tuple[Problem, ...]:
+def check_plan(plan: Plan) -> tuple[PlanProblem, ...]:
     """Everything that is wrong in `plan`, at most `MAX_PROBLEMS`; nothing for a plan that can be written from.
 
     Looked for are: no scene or more than 2,000; missing, overlong and equal names (equal as names of files); empty
@@ -55,7 +55,7 @@ def check_plan(plan: Plan) -> tuple[Problem, ...]:
     who are not in its scene; an importance that is not 1 to 10; times that are none; overlong dates; a time that
     contradicts an `after`; circles in story time.
     """
-    return tuple(Problem(path, where(plan, path), what) for path, what in islice(_found(plan), MAX_PROBLEMS))
+    return tuple(PlanProblem(path, where(plan, path), what) for path, what in islice(_found(plan), MAX_PROBLEMS))
 
 
 def where(plan: Plan, place: Place) -> str:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Typ
 from pydantic_core import PydanticCustomError
 
 from fabula.base import yamltext
-from fabula.base.yamltext import Items, Pairs, Text
+from fabula.base.yamltext import Items, MappingPairs, ScalarText
 from fabula.story import one_line, plain, readable, slug
 from fabula.story.plan import ARC, Character, Event, Plan, Presence, ScenePlan
 from fabula.story.sheets import read_as
@@ -217,23 +217,27 @@ def write(plan: Plan) -> str:
     return "\n".join(parts)
 
 
-def _pairs(entries: Iterable[tuple[str, str | Node]]) -> Pairs:
+def _pairs(entries: Iterable[tuple[str, str | Node]]) -> MappingPairs:
     """A mapping of what is not empty."""
     nodes = ((key, _node(value) if isinstance(value, str) else value) for key, value in entries)
-    return Pairs(tuple((Text(key), node) for key, node in nodes if node not in (Text(""), Items(()), Pairs(()))))
+    return MappingPairs(
+        tuple(
+            (ScalarText(key), node) for key, node in nodes if node not in (ScalarText(""), Items(()), MappingPairs(()))
+        )
+    )
 
 
-def _node(text: str) -> Text:
+def _node(text: str) -> ScalarText:
     """A text as it will be read."""
-    return Text(plain(readable(text)).strip())
+    return ScalarText(plain(readable(text)).strip())
 
 
-def _sheet(character: Character) -> Pairs:
+def _sheet(character: Character) -> MappingPairs:
     entries = [(one.name, getattr(character, one.name)) for one in fields(Character) if one.name != "group"]
     return _pairs([*entries, ("group", "yes" if character.group else "")])
 
 
-def _written(scene: ScenePlan) -> Pairs:
+def _written(scene: ScenePlan) -> MappingPairs:
     after = scene.after[0] if len(scene.after) == 1 else Items(tuple(map(_node, scene.after)))
     goals = tuple((_node(presence.name), _wanted(presence)) for presence in scene.characters)
     names = Items(tuple(key for key, _ in goals))
@@ -246,7 +250,7 @@ def _written(scene: ScenePlan) -> Pairs:
             ("time", scene.time),
             ("date", scene.date),
             ("after", after),
-            ("characters", Pairs(goals) if any(goal != Text("") for _, goal in goals) else names),
+            ("characters", MappingPairs(goals) if any(goal != ScalarText("") for _, goal in goals) else names),
             ("outline", Items(tuple(map(_happening, scene.outline)))),
         ]
     )

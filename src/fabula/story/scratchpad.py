@@ -12,7 +12,7 @@ Kind: TypeAlias = Literal["task", "planning", "writing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Contribution:
     """One agent's contribution: its label, its text, and what kind of agent it came from."""
 
     label: str
@@ -24,22 +24,22 @@ class Entry:
 class Scratchpad:
     """An append-only sequence of entries; adding gives a new one, so earlier states stay valid."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[Contribution, ...] = ()
 
     @classmethod
     def of(cls, brief: Brief, label: str = "Creative Writing Task") -> Scratchpad:
         """A scratchpad that holds the writing task alone (Algorithm 1, first line)."""
-        return cls((Entry(label, brief.text, "task"),))
+        return cls((Contribution(label, brief.text, "task"),))
 
     def add(self, label: str, text: str, kind: Kind) -> Scratchpad:
         """This scratchpad with one more entry at its end."""
-        return Scratchpad((*self.entries, Entry(label, text, kind)))
+        return Scratchpad((*self.entries, Contribution(label, text, kind)))
 
     def has(self, label: str) -> bool:
         """Whether an entry of that label stands in it."""
         return any(entry.label == label for entry in self.entries)
 
-    def of_kind(self, kind: Kind) -> tuple[Entry, ...]:
+    def of_kind(self, kind: Kind) -> tuple[Contribution, ...]:
         """The entries of one kind, in order."""
         return tuple(entry for entry in self.entries if entry.kind == kind)
 

@@ -168,14 +168,14 @@ class _Sheet:
 
     def _plain(self, node: Node, place: Place, lines: dict[Place, int]) -> Any:  # noqa: ANN401 - data of any kind
         """The tree as plain data; `lines` gets the line of every place in it."""
-        from fabula.base.yamltext import Items, Pairs, Text  # noqa: PLC0415 - keeps `fabula --help` fast
+        from fabula.base.yamltext import Items, MappingPairs, ScalarText  # noqa: PLC0415 - keeps `fabula --help` fast
 
         lines.setdefault(place, node.line)
-        if isinstance(node, Text):
+        if isinstance(node, ScalarText):
             return plain(readable(node.value)).strip()
         if isinstance(node, Items):
             return [self._plain(item, (*place, n), lines) for n, item in enumerate(node.items)]
-        if not isinstance(node, Pairs):
+        if not isinstance(node, MappingPairs):
             self.spoilt.add(place)  # was refused
             return None
         data: dict[str, Any] = {}

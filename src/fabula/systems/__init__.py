@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.engine.folders import is_path
-from fabula.engine.methods import Catalogue, Method
+from fabula.engine.methods import Method, MethodCatalogue
 
 if TYPE_CHECKING:
     from fabula.engine.run import Run
@@ -62,7 +62,7 @@ class System(Method):
             return story
 
 
-CATALOGUE: Final = Catalogue(System, "system", Path(__file__).parent, __name__, "fabula.systems")
+CATALOGUE: Final = MethodCatalogue(System, "system", Path(__file__).parent, __name__, "fabula.systems")
 
 
 def systems() -> dict[str, System]:

@@ -7,6 +7,6 @@ for one's own tests.
 
 from __future__ import annotations
 
-from fabula.testing.checking import Outcome, check
+from fabula.testing.checking import RuleOutcome, check
 
-__all__ = ["Outcome", "check"]
+__all__ = ["RuleOutcome", "check"]

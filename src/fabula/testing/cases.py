@@ -14,7 +14,7 @@ from fabula.base.tomltext import parse
 from fabula.craft import PROMPTS
 from fabula.engine.lines import with_code
 from fabula.engine.methods import Preset
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
@@ -40,7 +40,7 @@ SCRIPT: Final = "script.toml"
 _LARGEST: Final = 20_000_000  # bytes of a script
 
 
-class Dying(ScriptedModel):
+class FailingModel(ScriptedModel):
     """A scripted model that fails at one call, as a killed process would."""
 
     def __init__(self, script: Mapping[str, Any], dies_at: int) -> None:
@@ -227,9 +227,9 @@ def _script(method: Method, *needed: str) -> dict[str, Any]:
 
 
 @remembered(64)
-def prompts_in(folders: tuple[Path, ...]) -> Prompts:
+def prompts_in(folders: tuple[Path, ...]) -> SystemPrompts:
     """A method's prompts; compiled once for all cases."""
-    return Prompts(folders, common=PROMPTS)
+    return SystemPrompts(folders, common=PROMPTS)
 
 
 async def run_case(
@@ -288,6 +288,6 @@ async def measure_case(
 
 async def dry_run_measure(case: Measurement, model: Model, journal: Journal) -> RunContext:
     """The context of an evaluator's dry run, whose `dry_run` says what would be asked."""
-    context = RunContext(journal, Prompts(case.evaluator.prompt_folders(case.preset)), Cast.of(model), mode="dry")
+    context = RunContext(journal, SystemPrompts(case.evaluator.prompt_folders(case.preset)), Cast.of(model), mode="dry")
     await case.evaluator.evaluate(case.items, Run(context), case.evaluator.config(case.preset, case.config))
     return context

@@ -32,7 +32,7 @@ _SYSTEM_RULES: Final[tuple[Rule[Any], ...]] = SYSTEM_RULES
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RuleOutcome:
     """What came of a rule.
 
     Attributes:
@@ -46,7 +46,7 @@ class Outcome:
     advice: str = ""
 
 
-async def check(name: str) -> AsyncIterator[Outcome]:
+async def check(name: str) -> AsyncIterator[RuleOutcome]:
     """What comes of each rule for a system or an evaluator, by name or by the path of its folder, or for a model.
 
     A rule that one case breaks is not tried on more cases. Where there is no case or no function to be called, nothing
@@ -107,8 +107,8 @@ def _of_method(method: System | Evaluator) -> Iterator[tuple[Rule[Any], list[Any
         yield EVALUATOR_PROMPTS, [method]
 
 
-async def _tried(rule: Rule[Any], subjects: list[Any]) -> Outcome:
+async def _tried(rule: Rule[Any], subjects: list[Any]) -> RuleOutcome:
     for subject in subjects:
         if broken := await rule.broken_by(subject):
-            return Outcome(rule.name, broken, rule.advice)
-    return Outcome(rule.name)
+            return RuleOutcome(rule.name, broken, rule.advice)
+    return RuleOutcome(rule.name)

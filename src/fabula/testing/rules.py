@@ -20,7 +20,7 @@ from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.methods import IMPROVED, settings_of
 from fabula.engine.papers import PAPER, problems_of
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import role_key
 from fabula.evaluators import Evaluator
 from fabula.measure.ratings import parse_ratings, write_ratings
@@ -29,7 +29,7 @@ from fabula.systems import System
 from fabula.testing.cases import (
     ODDITIES,
     SCRIPT,
-    Dying,
+    FailingModel,
     Measurement,
     Odd,
     Willing,
@@ -244,7 +244,7 @@ async def _goes_on(
         whole = await run(case, model, journal)
     total = len(model.asked)
     for dies_at in range(total) if everywhere else _places(case, total):
-        dying, resumed = Dying(case.script, dies_at), case.model()
+        dying, resumed = FailingModel(case.script, dies_at), case.model()
         with Journal() as journal:
             await _killed(run(case, dying, journal), f"{case.id}: call {dies_at + 1}")
             again = await run(case, resumed, journal)
@@ -329,7 +329,7 @@ async def bears_odd_replies(system: System) -> None:
             await _bears(case, oddity)
 
 
-async def _bears(case: Case, oddity: Oddity, prompts: Prompts | None = None, trace: Trace | None = None) -> None:
+async def _bears(case: Case, oddity: Oddity, prompts: SystemPrompts | None = None, trace: Trace | None = None) -> None:
     where = f"{case.id}, with texts that are {oddity}"
     with Journal() as journal:
         try:
@@ -344,7 +344,7 @@ async def _bears(case: Case, oddity: Oddity, prompts: Prompts | None = None, tra
     expect(not empty and story.scenes, f"{where}: there is no text in {', '.join(empty) or 'the story'}.")
 
 
-class Listening(Prompts):
+class ListeningPrompts(SystemPrompts):
     """Prompts of a preset that note in `heard` the file that was rendered, and with which fields."""
 
     def __init__(self, method: Method, preset: Preset, heard: list[tuple[Path, frozenset[str]]]) -> None:
@@ -408,10 +408,10 @@ async def uses_its_prompts(system: System, but: Collection[str] = ()) -> None:
     cases, own = cases_of(system), {file for file in _own_prompts(system) if file.stem not in but}
     for case in cases:
         with Journal() as journal:
-            await run_case(case, case.model(), journal, prompts=Listening(system, case.preset, heard))
+            await run_case(case, case.model(), journal, prompts=ListeningPrompts(system, case.preset, heard))
     for case in cases:  # some are for texts of another length than was asked for
         if case.preset == IMPROVED and not own <= {file for file, _ in heard}:
-            await _bears(case, "too long", Listening(system, case.preset, heard))
+            await _bears(case, "too long", ListeningPrompts(system, case.preset, heard))
     used = {file for file, _ in heard}
     unused, strange = own - used, {file for file in used if not file.is_file()}
     expect(not unused, f"No case of {SCRIPT} comes to {_listed(unused, system.prompts)} in {system.prompts}.")
@@ -505,7 +505,7 @@ async def uses_all_prompts(evaluator: Evaluator) -> None:
     heard: list[tuple[Path, frozenset[str]]] = []
     for case in measurements_of(evaluator):
         with Journal() as journal:
-            await measure_case(case, case.model(), journal, prompts=Listening(evaluator, case.preset, heard))
+            await measure_case(case, case.model(), journal, prompts=ListeningPrompts(evaluator, case.preset, heard))
     own, used = _own_prompts(evaluator), {file for file, _ in heard}
     unused, strange = _listed(own - used, evaluator.prompts), _listed(used - own, evaluator.prompts)
     expect(not unused, f"No case of {SCRIPT} comes to {unused} in {evaluator.prompts}.")

@@ -15,7 +15,7 @@ from fabula.base.errors import ReplyError
 from fabula.craft import PROMPTS
 from fabula.engine.events import Removed
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast, Program
 from fabula.engine.run import Run, RunContext
 from fabula.story import one_line
@@ -36,7 +36,7 @@ ADAPTER: Final = "trained"
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedPrompts:
     """What a system asks when each role answers with a known text.
 
     Attributes:
@@ -88,9 +88,9 @@ class Asked:
         return taken
 
     @cached_property
-    def _prompts(self) -> Prompts:
+    def _prompts(self) -> SystemPrompts:
         """The system's prompts, compiled once for all stories."""
-        return Prompts(self.system.prompt_folders(self.preset), self.overrides, PROMPTS)
+        return SystemPrompts(self.system.prompt_folders(self.preset), self.overrides, PROMPTS)
 
 
 def _asked_again(request: Request, removed: Sequence[Removed], *, again: bool) -> str:

@@ -15,15 +15,15 @@ from fabula.engine.journal import CallFilter
 from fabula.engine.replies import ReplyProblem, read_choice
 from fabula.models.base import Message
 from fabula.systems.magnet.algorithm import COMPARED, SECOND, SIDES
-from fabula.training.examples import Pair
-from fabula.training.pairs import SAME, Found, agents_of, named, same_words
+from fabula.training.examples import PreferencePair
+from fabula.training.pairs import SAME, FoundPairs, agents_of, named, same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fabula.engine.journal import Call, Journal
     from fabula.engine.journal.calls import Speaker
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 CRITERIA: Final = ("grounded", "in character", "less repetitive", "fits the scene")
 UNJUDGED: Final = "no judge has compared the two in both orders"
@@ -32,7 +32,7 @@ AGAIN: Final = "a reply was asked for again, or shortened, before the judge saw 
 _ACT, _SECOND, _VERDICT = "act", "/".join(map(str, SECOND)), "compare"
 
 
-def candidate_pairs(project: Project, name: str) -> Found:
+def candidate_pairs(project: ProjectFolder, name: str) -> FoundPairs:
     """The pairs of candidates that a judge of a project decided on; `name` is what the project is called in them.
 
     Raises:
@@ -43,7 +43,10 @@ def candidate_pairs(project: Project, name: str) -> Found:
         agent_of = agents_of(journal.runs())
         found = [_pair(journal, two, readable(name), agent_of) for two in _judged(journal)]
     made = [one for one in found if one is not None]
-    return Found(tuple(m for m in made if isinstance(m, Pair)), tuple(m for m in made if not isinstance(m, Pair)))
+    return FoundPairs(
+        tuple(m for m in made if isinstance(m, PreferencePair)),
+        tuple(m for m in made if not isinstance(m, PreferencePair)),
+    )
 
 
 @dataclass
@@ -78,7 +81,9 @@ def _judged(journal: Journal) -> Iterator[_Two]:
     yield from now.values()
 
 
-def _pair(journal: Journal, two: _Two, name: str, agent_of: Callable[[str], str]) -> Pair | Mapping[str, Any] | None:
+def _pair(
+    journal: Journal, two: _Two, name: str, agent_of: Callable[[str], str]
+) -> PreferencePair | Mapping[str, Any] | None:
     """The pair of two candidates, or why there is none."""
     if two.first is None or two.second is None:
         return None
@@ -98,7 +103,7 @@ def _pair(journal: Journal, two: _Two, name: str, agent_of: Callable[[str], str]
         "criteria": list(CRITERIA),
         "orders": 2,
     }
-    return Pair(
+    return PreferencePair(
         id=f"{name}/{readable(two.place)}/{two.first.id}-{two.second.id}",
         agent=agent_of(two.first.role),
         group=f"{name}/{readable(group)}",

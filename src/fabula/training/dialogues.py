@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UsageError
 from fabula.data import dialogsum
 from fabula.data.sets import SETS
-from fabula.training.examples import Source, held_aside
+from fabula.training.examples import ExampleSource, held_aside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,13 +37,13 @@ def read_dialogues(folder: Path, split: Split) -> tuple[Dialogue, ...]:
     return tuple(one for one in whole if (one.dialogue in aside) == (split == "development"))
 
 
-def dialogue_source(folder: Path, count: int) -> Source:
+def dialogue_source(folder: Path, count: int) -> ExampleSource:
     """Where the dialogues of a folder are from, with the licence, for cards."""
     known = SETS["dialogsum"]
     published = folder.name == known.name or any(folder.glob("dialogsum.*")) or any(folder.glob("DialogSum_Data*"))
     if published:
-        return Source(known.name, known.title, known.licence, count)
-    return Source(folder.name, "dialogues of one's own", "not stated", count)
+        return ExampleSource(known.name, known.title, known.licence, count)
+    return ExampleSource(folder.name, "dialogues of one's own", "not stated", count)
 
 
 def _apart(train: tuple[Dialogue, ...], development: tuple[Dialogue, ...], folder: Path) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.stats.estimate import Scored
-    from fabula.training.examples import Pair
+    from fabula.training.examples import PreferencePair
     from fabula.training.presets import Dpo
     from fabula.training.report import CardFacts
     from fabula.training.running import Machine
@@ -45,12 +45,14 @@ class PreparedPairs:
         left_out: why others are not trained on, by id.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PreferencePair, ...]
     rows: tuple[PairTokens, ...]
     left_out: dict[str, str]
 
 
-def prepared_pairs(tokeniser: Native, pairs: Sequence[Pair], settings: Dpo, context: int = 0) -> PreparedPairs:
+def prepared_pairs(
+    tokeniser: Native, pairs: Sequence[PreferencePair], settings: Dpo, context: int = 0
+) -> PreparedPairs:
     """The pairs as tokens; a prompt that is too long loses its middle, a pair that cannot be learnt is left out.
 
     Args:
@@ -60,7 +62,7 @@ def prepared_pairs(tokeniser: Native, pairs: Sequence[Pair], settings: Dpo, cont
         context: tokens that the base was made for; 0 where nobody knows.
     """
     most = min(settings.paper.sequence_tokens, context or settings.paper.sequence_tokens)
-    kept: list[tuple[Pair, PairTokens]] = []
+    kept: list[tuple[PreferencePair, PairTokens]] = []
     left_out: dict[str, str] = {}
     for pair in pairs:
         if pair.chosen.strip() == pair.rejected.strip():

@@ -68,7 +68,7 @@ class Example(_Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Pair(_Asked):
+class PreferencePair(_Asked):
     """Two replies to one prompt, one of which was preferred.
 
     Attributes:
@@ -88,7 +88,7 @@ class Pair(_Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ExampleSource:
     """A set of texts that data was made from."""
 
     name: str
@@ -111,7 +111,7 @@ class DataCard:
 
     kind: Kind
     made: Mapping[str, Any] = field(default_factory=dict)
-    sources: tuple[Source, ...] = ()
+    sources: tuple[ExampleSource, ...] = ()
     counts: Mapping[str, Any] = field(default_factory=dict)
     version: int = VERSION
 
@@ -129,7 +129,7 @@ def held_aside(groups: Iterable[str], share: float, seed: int = 0) -> set[str]:
     return set(ordered[:count])
 
 
-def data_digest(records: Iterable[Example | Pair | Dialogue]) -> str:
+def data_digest(records: Iterable[Example | PreferencePair | Dialogue]) -> str:
     """What distinguishes these examples, pairs or dialogues from others."""
     lines = (json.dumps(asdict(record), sort_keys=True) for record in records)
     return sha256("\n".join(lines).encode()).hexdigest()[:12]
@@ -138,7 +138,7 @@ def data_digest(records: Iterable[Example | Pair | Dialogue]) -> str:
 def write_data(
     folder: Path,
     card: DataCard,
-    lines: Mapping[Split, Sequence[Example] | Sequence[Pair]],
+    lines: Mapping[Split, Sequence[Example] | Sequence[PreferencePair]],
     left_out: Iterable[Mapping[str, Any]] = (),
 ) -> None:
     """Write a folder of training data; the card comes last, so that a folder with a card is whole.
@@ -174,7 +174,7 @@ def read_card(folder: Path) -> DataCard:
     if kind is None:
         raise UsageError(f"{folder / CARD}: {name!r} is no kind of training data. Make the folder anew.")
     sources = tuple(
-        Source(one.text("name"), one.text("title"), one.text("licence"), one.integer("stories"))
+        ExampleSource(one.text("name"), one.text("title"), one.text("licence"), one.integer("stories"))
         for one in record.records("sources")
     )
     return DataCard(kind, record.record("made").fields, sources, record.record("counts").fields, version)
@@ -196,7 +196,7 @@ def read_examples(folder: Path, split: Split) -> tuple[Example, ...]:
     return found
 
 
-def read_pairs(folder: Path, split: Split) -> tuple[Pair, ...]:
+def read_pairs(folder: Path, split: Split) -> tuple[PreferencePair, ...]:
     """The pairs of a split.
 
     Raises:
@@ -205,7 +205,9 @@ def read_pairs(folder: Path, split: Split) -> tuple[Pair, ...]:
     return tuple(_pair(record) for record in _records(folder, split, "pairs"))
 
 
-def check_apart(train: Iterable[Example | Pair], development: Iterable[Example | Pair], folder: Path) -> None:
+def check_apart(
+    train: Iterable[Example | PreferencePair], development: Iterable[Example | PreferencePair], folder: Path
+) -> None:
     """See that no story stands on both sides: what was trained on says nothing about what was learnt.
 
     Raises:
@@ -219,9 +221,9 @@ def check_apart(train: Iterable[Example | Pair], development: Iterable[Example |
         )
 
 
-def _pair(record: Record) -> Pair:
+def _pair(record: Record) -> PreferencePair:
     first = record.fields.get("chosen_first")
-    return Pair(
+    return PreferencePair(
         record.text("id"),
         record.text("agent"),
         record.text("group"),
@@ -246,7 +248,7 @@ def _records(folder: Path, split: Split, kind: Kind) -> list[Record]:
     return records
 
 
-def _as_trl(record: Example | Pair) -> dict[str, Any]:
+def _as_trl(record: Example | PreferencePair) -> dict[str, Any]:
     """A record as a line has it: lists of messages under TRL's names, so that its trainers learn the reply alone."""
     fields = asdict(record)
     fields["prompt"] = fields.pop("messages")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fabula.stats.estimate import Scored
-    from fabula.training.examples import Pair
+    from fabula.training.examples import PreferencePair
 
 MANY_PROJECTS: Final = 8
 """Projects from which on a whole project is kept together, and not each scene by itself."""
@@ -44,14 +44,14 @@ class Margins:
         tuned: the same under a tuned model that has not seen the pair.
     """
 
-    pair: Pair
+    pair: PreferencePair
     unit: str
     base: float
     tuned: float
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class HeldOutResult:
     """What the held-out pairs say.
 
     Attributes:
@@ -94,13 +94,13 @@ def is_above(scored: Scored) -> bool:
     return isinstance(scored, Estimate) and scored.low is not None and scored.low > 0
 
 
-def compared(rows: Sequence[Margins]) -> Comparison:
+def compared(rows: Sequence[Margins]) -> HeldOutResult:
     """How the tuned model, its base and the rules rank the same held-out pairs."""
     units = [row.unit for row in rows]
     hits = {TUNED: [_hit(row.tuned) for row in rows], BASE: [_hit(row.base) for row in rows]}
     hits |= {rule: [_by_rule(rule, row.pair) for row in rows] for rule in COMPARED}
     right = {name: share_among(own, units, method="share of pairs ranked rightly") for name, own in hits.items()}
-    return Comparison(
+    return HeldOutResult(
         right,
         {name: _difference(hits[TUNED], own, units) for name, own in hits.items() if name != TUNED},
         len(set(units)),
@@ -128,7 +128,7 @@ def least_shown(sizes: Sequence[int]) -> int | None:
     return None
 
 
-def units_of(pairs: Iterable[Pair]) -> list[str]:
+def units_of(pairs: Iterable[PreferencePair]) -> list[str]:
     """What each pair is kept together with: its project where there are many of them, else its scene or artefact.
 
     Where a project was copied, its scenes stay with those that they are copies of.
@@ -167,7 +167,7 @@ def _hit(margin: float) -> float:
     return _HALF if margin == 0 or math.isnan(margin) else float(margin > 0)
 
 
-def _by_rule(rule: str, pair: Pair) -> float:
+def _by_rule(rule: str, pair: PreferencePair) -> float:
     """Whether a trivial rule ranks a pair rightly; a half where no other order was possible, or none is known."""
     return RULES[rule](pair) if could_tell(rule, pair) else _HALF
 

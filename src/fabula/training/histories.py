@@ -26,8 +26,8 @@ from fabula.engine.making import DRAFTS, WISHES
 from fabula.models.base import Message
 from fabula.project.folder import BRIEF, STORY
 from fabula.story import one_line, plain
-from fabula.training.examples import Pair
-from fabula.training.pairs import SAME, Found, agents_of, changed_share, named, same_words
+from fabula.training.examples import PreferencePair
+from fabula.training.pairs import SAME, FoundPairs, agents_of, changed_share, named, same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from fabula.craft.final_reading import Edit
     from fabula.engine.journal import Call, Journal
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 OWN: Final = ("edited", "rewritten", "imported")  # sources of versions that are the author's own
 _REPLACING: Final = ("edit", "rewrite", "retake", "revise")
@@ -54,7 +54,7 @@ MOVED = "a passage of it was moved into another text"
 TOO_LARGE = "the texts are too large"
 
 
-def history_pairs(project: Project, name: str) -> Found:
+def history_pairs(project: ProjectFolder, name: str) -> FoundPairs:
     """The pairs that an author's decisions in a project give; `name` is what the project is called in them.
 
     Raises:
@@ -68,10 +68,13 @@ def history_pairs(project: Project, name: str) -> Found:
         made = history_of(journal, project.brief_digest, readable(name))
         for log in sorted((project.folder / CONVERSATIONS).glob("*.jsonl")):
             made += _History(journal, "", readable(name)).drawn_anew(log)
-    return Found(tuple(m for m in made if isinstance(m, Pair)), tuple(m for m in made if not isinstance(m, Pair)))
+    return FoundPairs(
+        tuple(m for m in made if isinstance(m, PreferencePair)),
+        tuple(m for m in made if not isinstance(m, PreferencePair)),
+    )
 
 
-def history_of(journal: Journal, brief: str, name: str) -> list[Pair | Mapping[str, Any]]:
+def history_of(journal: Journal, brief: str, name: str) -> list[PreferencePair | Mapping[str, Any]]:
     """The pairs that the texts in a journal give, and what gives none, with the reason.
 
     Args:
@@ -254,7 +257,7 @@ class _History:
 
     # pairs ----------------------------------------------------------------------------------------------------------
 
-    def pairs_of(self, path: str) -> Iterator[Pair | Mapping[str, Any]]:
+    def pairs_of(self, path: str) -> Iterator[PreferencePair | Mapping[str, Any]]:
         """The pairs that an artefact gives, and what gives none."""
         for episode in self.episodes(path):
             last = episode.last
@@ -262,7 +265,7 @@ class _History:
                 if one.source not in OWN and one == episode.first(one.text) and one != last:
                     yield from self._made(episode, at, last)
 
-    def _made(self, episode: _Episode, at: int, last: Version) -> Iterator[Pair | Mapping[str, Any]]:
+    def _made(self, episode: _Episode, at: int, last: Version) -> Iterator[PreferencePair | Mapping[str, Any]]:
         """The pairs of a text that a model wrote and the one that stands instead; else why there is none."""
         rejected = episode.texts[at]
         kind, source = self._source(episode, at, last)
@@ -315,12 +318,12 @@ class _History:
         chosen: tuple[Version, str],
         kind: str,
         source: dict[str, Any],
-    ) -> Pair:
+    ) -> PreferencePair:
         """A pair under the prompt of a reply."""
         (before, old), (after, new) = rejected, chosen
         place = f"{self.name}/{source['path']}"
         piece = f"/{reply.id}" if "piece" in source else ""
-        return Pair(
+        return PreferencePair(
             id=f"{place}/{before.number}-{after.number}{piece}",
             agent=self.agent_of(reply.role),
             group=place,
@@ -351,7 +354,7 @@ class _History:
             if changed and not same_words(said, changed):
                 yield reply, said, changed
 
-    def declined(self, path: str) -> Iterator[Pair]:
+    def declined(self, path: str) -> Iterator[PreferencePair]:
         """Passages that the author had written anew until one of them was taken: that one before each of the others."""
         taken = [d for d in self.events if isinstance(d, Decision) and (d.path, d.kind) == (path, "rewrite")]
         offers = [one for one in self.replies if one.path.startswith(f"{path}/rewrite/")]
@@ -367,7 +370,7 @@ class _History:
                 if one.id < best.id and not same_words(other, best.text) and self.prompt_of(one) == asked:
                     yield self._pair(one, (before[0][0], other), before[1], "rewrite", source)
 
-    def drawn_anew(self, log: Path) -> Iterator[Pair]:
+    def drawn_anew(self, log: Path) -> Iterator[PreferencePair]:
         """Turns of a conversation that were drawn anew: the one that stands before each that it replaced."""
         found = Log.read(log)
         records, stands = found.records, set(found.kept)
@@ -383,7 +386,7 @@ class _History:
 
     def _turns(
         self, conversation: str, number: int, record: Mapping[str, Any], other: Mapping[str, Any]
-    ) -> Iterator[Pair]:
+    ) -> Iterator[PreferencePair]:
         """The pair of a turn that stands and one that it replaced, where both answer one prompt."""
         best, worse = (self._reply_of_turn(conversation, one) for one in (record, other))
         if best and worse and not same_words(best.text, worse.text) and self.prompt_of(best) == self.prompt_of(worse):
@@ -401,12 +404,12 @@ class _History:
         given = [one for one in self.replies if words and one.path.startswith(place) and words in one.text]
         return given[-1] if given else None
 
-    def refused(self) -> list[Pair | Mapping[str, Any]]:
+    def refused(self) -> list[PreferencePair | Mapping[str, Any]]:
         """The final reading's reply without the edits that the author refused, before the whole reply."""
         path = f"{DRAFTS}/{EDITS}"
         gone = self._unwanted(path)
         source = {"project": self.name, "path": path, "judge": "author", "piece": ""}
-        found: list[Pair | Mapping[str, Any]] = []
+        found: list[PreferencePair | Mapping[str, Any]] = []
         replies = [one for one in self.journal.calls.find() if one.path.startswith(f"{path}/")] if gone else []
         last = {(one.path, one.run): one for one in replies}
         for reply in last.values():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fabula.models.base import Message
     from fabula.stats.estimate import Scored
-    from fabula.training.examples import Pair
+    from fabula.training.examples import PreferencePair
 
 Lesson: TypeAlias = Literal["length", "position", "near"]
 LESSONS: Final[tuple[Lesson, ...]] = get_args(Lesson)
@@ -42,10 +42,10 @@ _FOLDERS: Final = re.compile(r"(?<![\w.~-])(?:[A-Za-z]:)?~?[\\/](?:[^\\/\s:]+[\\
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPairs:
     """Pairs, and what gave none: where it is, and the reason."""
 
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[PreferencePair, ...] = ()
     left_out: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -80,14 +80,14 @@ def _letters(text: str) -> str:
     return "".join(sign for sign in one_line(text) if sign.isalnum() or sign in ".,;:!?")
 
 
-def is_near(pair: Pair) -> bool:
+def is_near(pair: PreferencePair) -> bool:
     """Whether hardly anything tells the two texts apart: 2 % of the words, or 3 words, at most."""
     old, new = pair.rejected.split(), pair.chosen.split()
     distance = LCSseq.distance(old, new)
     return distance <= max(_NEAR_WORDS, _NEAR_SHARE * max(len(old), len(new)))
 
 
-def joined(pairs: Sequence[Pair], units: Sequence[str]) -> list[str]:
+def joined(pairs: Sequence[PreferencePair], units: Sequence[str]) -> list[str]:
     """The units that pairs are of, where those that have a text in common, for the same prompt, are one."""
     first: dict[tuple[tuple[Message, ...], str], str] = {}
     others: dict[str, str] = {}
@@ -107,11 +107,11 @@ def joined(pairs: Sequence[Pair], units: Sequence[str]) -> list[str]:
 # what rules that read nothing would say -------------------------------------------------------------------------------
 
 
-def _by_length(pair: Pair) -> float:
+def _by_length(pair: PreferencePair) -> float:
     return _beats(count_words(pair.chosen), count_words(pair.rejected))
 
 
-def _by_dialogue(pair: Pair) -> float:
+def _by_dialogue(pair: PreferencePair) -> float:
     return _beats(_share_spoken(pair.chosen), _share_spoken(pair.rejected))
 
 
@@ -123,7 +123,7 @@ def _beats(one: float, other: float) -> float:
     return _CHANCE if one == other else float(one > other)
 
 
-RULES: Final[Mapping[str, Callable[[Pair], float]]] = {
+RULES: Final[Mapping[str, Callable[[PreferencePair], float]]] = {
     "longer": _by_length,
     "shorter": lambda pair: 1 - _by_length(pair),
     "first": lambda pair: _CHANCE if pair.chosen_first is None else float(pair.chosen_first),
@@ -133,12 +133,12 @@ RULES: Final[Mapping[str, Callable[[Pair], float]]] = {
 """Of each trivial rule whether it would have preferred the chosen text: 1, or 0, or a half where it cannot tell."""
 
 
-def could_tell(rule: str, pair: Pair) -> bool:
+def could_tell(rule: str, pair: PreferencePair) -> bool:
     """Whether a rule could have gone either way on a pair: rules of position where the order is known and was open."""
     return rule not in _POSITIONS or (pair.chosen_first is not None and pair.kind not in ALWAYS_LATER)
 
 
-def rule_shares(pairs: Sequence[Pair]) -> dict[str, Scored]:
+def rule_shares(pairs: Sequence[PreferencePair]) -> dict[str, Scored]:
     """The share of pairs that each trivial rule decides as they were decided, a tie being a half."""
     groups = [pair.group for pair in pairs]
     return {
@@ -190,7 +190,7 @@ class Teaching:
         }
 
 
-def taught_by(pairs: Sequence[Pair]) -> Teaching:
+def taught_by(pairs: Sequence[PreferencePair]) -> Teaching:
     """What pairs would teach a model that reads nothing."""
     groups = [pair.group for pair in pairs]
     words = [float(count_words(pair.chosen) - count_words(pair.rejected)) for pair in pairs]
@@ -217,7 +217,9 @@ def _is_one_sided(share: Scored) -> bool:
 # leaving out ----------------------------------------------------------------------------------------------------------
 
 
-def without(pairs: Sequence[Pair], lessons: Iterable[Lesson]) -> tuple[list[Pair], dict[str, Lesson]]:
+def without(
+    pairs: Sequence[PreferencePair], lessons: Iterable[Lesson]
+) -> tuple[list[PreferencePair], dict[str, Lesson]]:
     """The pairs without what only teaches some lessons, in their order, and of each other one's id the lesson.
 
     "near" leaves out texts that hardly differ. "length" and "position" leave out pairs of the larger side until both
@@ -226,7 +228,7 @@ def without(pairs: Sequence[Pair], lessons: Iterable[Lesson]) -> tuple[list[Pair
     """
     wanted = set(lessons)
     gone: dict[str, Lesson] = {pair.id: "near" for pair in pairs if is_near(pair)} if "near" in wanted else {}
-    sides: dict[Lesson, Callable[[Pair], float]] = {
+    sides: dict[Lesson, Callable[[PreferencePair], float]] = {
         "length": _by_length,
         "position": lambda pair: RULES["first"](pair) if pair.kind in SHOWN_TOGETHER else _CHANCE,
     }
@@ -239,7 +241,7 @@ def without(pairs: Sequence[Pair], lessons: Iterable[Lesson]) -> tuple[list[Pair
     return [pair for pair in pairs if pair.id not in gone], gone
 
 
-def _surplus(pairs: Sequence[Pair], side: Callable[[Pair], float]) -> list[str]:
+def _surplus(pairs: Sequence[PreferencePair], side: Callable[[PreferencePair], float]) -> list[str]:
     """The ids of the pairs that the larger side has more than the other one."""
     more, less = ([pair for pair in pairs if side(pair) == value] for value in (1.0, 0.0))
     if len(more) < len(less):

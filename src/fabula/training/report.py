@@ -26,7 +26,7 @@ _MARKS: Final = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w)|^[#+=-]|(?<=^\d)[.)]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredExample:
     """A development example under base and tuned model: mean loss of a token of its completion, in nats."""
 
     id: str
@@ -48,7 +48,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class LossDifference:
     """How far an agent's development loss fell: below 0 is better.
 
     Attributes:
@@ -71,7 +71,7 @@ class Difference:
         return "not better"
 
 
-def differences(rows: Sequence[Measured]) -> tuple[Difference, ...]:
+def differences(rows: Sequence[MeasuredExample]) -> tuple[LossDifference, ...]:
     """One for each agent, in the order in which they stand; several examples of one story count as one unit."""
     found = []
     for agent in dict.fromkeys(row.agent for row in rows):
@@ -80,11 +80,11 @@ def differences(rows: Sequence[Measured]) -> tuple[Difference, ...]:
             [row.tuned - row.base for row in own], [row.group for row in own], method="mean difference of losses"
         )
         count = len(own)
-        found.append(Difference(agent, sum(r.base for r in own) / count, sum(r.tuned for r in own) / count, fell))
+        found.append(LossDifference(agent, sum(r.base for r in own) / count, sum(r.tuned for r in own) / count, fell))
     return tuple(found)
 
 
-def evaluation_lines(rows: Sequence[Measured]) -> str:
+def evaluation_lines(rows: Sequence[MeasuredExample]) -> str:
     """`evaluation.jsonl`."""
     keys = ("id", "agent", "group", "tokens", "base", "tuned")
     return "".join(json.dumps({key: getattr(row, key) for key in keys}, ensure_ascii=False) + "\n" for row in rows)
@@ -149,7 +149,7 @@ class CardFacts:
     machine: Mapping[str, Any]
     minutes: float
     ended: str
-    differences: Sequence[Difference]
+    differences: Sequence[LossDifference]
     samples: Sequence[Sample]
     engine: bool
     how: str = ""
@@ -199,7 +199,7 @@ _LIMITS: Final = """## Limits
 - It is for this base alone. On another one its output has no meaning."""
 
 
-def _losses(rows: Sequence[Difference]) -> str:
+def _losses(rows: Sequence[LossDifference]) -> str:
     cells = [
         (
             escaped(row.agent),

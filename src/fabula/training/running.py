@@ -49,7 +49,7 @@ a signal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class TrainingSchedule:
     """How long, how fast and in which order is trained.
 
     Attributes:
@@ -77,12 +77,12 @@ class Schedule:
     seed: int = 0
 
 
-def schedule_of(config: Presets, examples: int) -> Schedule:
+def schedule_of(config: Presets, examples: int) -> TrainingSchedule:
     """How long, how fast and in which order is trained on so many examples, pairs or dialogues."""
     values = values_of(config)
     by_epochs = max(1, values["epochs"]) * math.ceil(examples / values["batch"])
     steps = values.get("steps") or by_epochs
-    return Schedule(
+    return TrainingSchedule(
         steps=steps,
         batch=values["batch"],
         learning_rate=values["learning_rate"],
@@ -124,7 +124,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrainingOutcome:
     """How training ended.
 
     Attributes:
@@ -254,7 +254,7 @@ def best_of(points: Sequence[Point], steps: Sequence[int] | None = None) -> int:
 # the loop -------------------------------------------------------------------------------------------------------------
 
 
-def arguments(folder: Path, schedule: Schedule, machine: Machine) -> dict[str, Any]:
+def arguments(folder: Path, schedule: TrainingSchedule, machine: Machine) -> dict[str, Any]:
     """What the library's arguments are made with; the same for examples, pairs and summaries."""
     return {
         "output_dir": str(folder / CHECKPOINTS),
@@ -296,10 +296,10 @@ def _checkpointing() -> str:
 def run(
     trainer: Any,  # noqa: ANN401 - the library's own type
     folder: Path,
-    schedule: Schedule,
+    schedule: TrainingSchedule,
     hear: Callable[[Point], None],
     stopping: Callable[[], object] = lambda: None,
-) -> Outcome:
+) -> TrainingOutcome:
     """Train from the last whole checkpoint in `folder`, or from the beginning.
 
     A first SIGINT or SIGTERM ends it after the step it is at, with a checkpoint; a second one at once. A loss that is
@@ -329,7 +329,7 @@ def run(
     points = points_of(history["log_history"])
     there = checkpoints_in(folder)
     best = best_of(points, list(there))
-    return Outcome(ended, history["global_step"], best, there.get(best), points, signal=watch.signal)
+    return TrainingOutcome(ended, history["global_step"], best, there.get(best), points, signal=watch.signal)
 
 
 def _loop(trainer: Any, watch: _Watch, last: Path | None) -> Ended:  # noqa: ANN401 - the library's own type
@@ -371,7 +371,7 @@ class _Watch:
     """What goes on in the library's loop, and whether it has to end."""
 
     folder: Path
-    schedule: Schedule
+    schedule: TrainingSchedule
     hear: Callable[[Point], None]
     stopping: Callable[[], object] = lambda: None
     signal: int = 0

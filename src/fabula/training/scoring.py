@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.data.reading import Record
     from fabula.models.base import Json, Message
     from fabula.stats.estimate import Scored
-    from fabula.training.examples import Pair
+    from fabula.training.examples import PreferencePair
 
 Native: TypeAlias = Any  # a module of the training libraries, or what they make; they have no types here
 
@@ -33,17 +33,17 @@ _HALF: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class ScoredTokens:
     """A prompt as the embedded engine writes it, and the reply up to the mark that ends it."""
 
     prompt: tuple[int, ...]
     reply: tuple[int, ...]
 
 
-def tokens_of(tokeniser: Native, messages: Sequence[Message], reply: str) -> Tokens:
+def tokens_of(tokeniser: Native, messages: Sequence[Message], reply: str) -> ScoredTokens:
     """The tokens of a prompt and of a reply to it, which are made apart, as a model writes its reply apart."""
     prompt = ids_of(tokeniser, prompt_text(tokeniser, messages))
-    return Tokens(tuple(prompt), (*reply_ids(tokeniser, reply), *end_of_turn(tokeniser)))
+    return ScoredTokens(tuple(prompt), (*reply_ids(tokeniser, reply), *end_of_turn(tokeniser)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class PairTokens:
         return {"prompt_ids": [*self.prompt], "chosen_ids": [*self.chosen], "rejected_ids": [*self.rejected]}
 
 
-def pair_tokens(tokeniser: Native, pair: Pair, most: int | None = None) -> PairTokens:
+def pair_tokens(tokeniser: Native, pair: PreferencePair, most: int | None = None) -> PairTokens:
     """The tokens of a pair; a prompt of more than `most` loses lines from its middle, as in supervised fine-tuning."""
 
     def length(messages: Sequence[Message]) -> int:
@@ -104,7 +104,7 @@ class Likelihood:
 class ScoredPair:
     """A pair and how likely its replies are."""
 
-    pair: Pair
+    pair: PreferencePair
     chosen: Likelihood
     rejected: Likelihood
 
@@ -126,7 +126,7 @@ class ScoredPair:
         }
 
 
-def read_scores(path: Path, pairs: Sequence[Pair]) -> tuple[ScoredPair, ...]:
+def read_scores(path: Path, pairs: Sequence[PreferencePair]) -> tuple[ScoredPair, ...]:
     """The pairs with what `evaluation.jsonl` says of them; those that it does not know are left out.
 
     Raises:
@@ -143,7 +143,7 @@ def read_scores(path: Path, pairs: Sequence[Pair]) -> tuple[ScoredPair, ...]:
 
 
 def score_pairs(
-    model: Native, pairs: Sequence[Pair], rows: Sequence[PairTokens], *, bf16: bool = False
+    model: Native, pairs: Sequence[PreferencePair], rows: Sequence[PairTokens], *, bf16: bool = False
 ) -> tuple[ScoredPair, ...]:
     """How likely both replies of each pair are under base and adapter.
 
@@ -153,7 +153,7 @@ def score_pairs(
         rows: their `pair_tokens`.
         bf16: whether to compute with 16 bits, as training did.
     """
-    texts = [Tokens(row.prompt, reply) for row in rows for reply in (row.chosen, row.rejected)]
+    texts = [ScoredTokens(row.prompt, reply) for row in rows for reply in (row.chosen, row.rejected)]
     tuned = log_probabilities(model, texts, bf16=bf16)
     with model.disable_adapter():
         base = log_probabilities(model, texts, bf16=bf16)
@@ -161,7 +161,7 @@ def score_pairs(
     return tuple(map(ScoredPair, pairs, sides[::2], sides[1::2]))
 
 
-def log_probabilities(model: Native, rows: Sequence[Tokens], *, bf16: bool = False) -> list[float]:
+def log_probabilities(model: Native, rows: Sequence[ScoredTokens], *, bf16: bool = False) -> list[float]:
     """The log-probability of each reply given its prompt, as the model stands.
 
     Rows of like length are read together; the numbers do not depend on which.
@@ -182,7 +182,7 @@ def log_probabilities(model: Native, rows: Sequence[Tokens], *, bf16: bool = Fal
     return found
 
 
-def _batches(rows: Sequence[Tokens]) -> Iterator[list[int]]:
+def _batches(rows: Sequence[ScoredTokens]) -> Iterator[list[int]]:
     """Indices of rows that are read together, longest first, so that what does not fit the memory fails at once."""
     batch: list[int] = []
     longest = 0
@@ -196,7 +196,7 @@ def _batches(rows: Sequence[Tokens]) -> Iterator[list[int]]:
         yield batch
 
 
-def _sums(torch: Native, model: Native, rows: Sequence[Tokens], device: Native) -> list[float]:
+def _sums(torch: Native, model: Native, rows: Sequence[ScoredTokens], device: Native) -> list[float]:
     """Of rows filled up at the front, so that all replies end at the last place and only these need likelihoods."""
     texts = [[*row.prompt, *row.reply] for row in rows]
     wide, kept = max(map(len, texts)), max(len(row.reply) for row in rows)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fabula.training.batches import Row
     from fabula.training.examples import Example
     from fabula.training.presets import Sft
-    from fabula.training.running import Machine, Schedule
+    from fabula.training.running import Machine, TrainingSchedule
 
 GAP: Final = "[...]\n"
 """Stands in a prompt where lines were cut out."""
@@ -37,7 +37,7 @@ _PROBE: Final = "fabula"
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedExample:
     """An example as tokens.
 
     Attributes:
@@ -66,7 +66,7 @@ class Encoded:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TokenLimits:
     """How long a prompt and a completion may be, in tokens, and both together."""
 
     prompt: int
@@ -95,7 +95,7 @@ def check_enough(agent: str, train: int, development: int) -> None:
 # tokens ---------------------------------------------------------------------------------------------------------------
 
 
-def encode(tokeniser: Any, example: Example, limits: Limits) -> Encoded:  # noqa: ANN401 - the library's own type
+def encode(tokeniser: Any, example: Example, limits: TokenLimits) -> EncodedExample:  # noqa: ANN401 - the library's own type
     """An example as tokens, cut where it is too long.
 
     Raises:
@@ -122,7 +122,7 @@ def encode(tokeniser: Any, example: Example, limits: Limits) -> Encoded:  # noqa
             f"The prompt of {example.id} has {whole:,} tokens and cannot be cut to {max(room, 0):,}. Set prompt_tokens "
             "higher, completion_tokens lower, or take a base with a longer context."
         )
-    return Encoded(example, (*ids, *learnt), len(ids), whole - len(ids), completion_cut)
+    return EncodedExample(example, (*ids, *learnt), len(ids), whole - len(ids), completion_cut)
 
 
 def ids_of(tokeniser: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
@@ -220,10 +220,10 @@ def with_adapter(model: Any, config: Sft) -> Any:  # noqa: ANN401 - the library'
 def trainer_of(
     model: Any,  # noqa: ANN401 - the library's own type
     folder: Path,
-    schedule: Schedule,
+    schedule: TrainingSchedule,
     machine: Machine,
-    train: Sequence[Encoded],
-    development: Sequence[Encoded],
+    train: Sequence[EncodedExample],
+    development: Sequence[EncodedExample],
     pad: int,
 ) -> Any:  # noqa: ANN401 - as above
     """The library's trainer of a model with an adapter."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
     from fabula.training.batches import Row
     from fabula.training.presets import Summariser
-    from fabula.training.running import Machine, Schedule
+    from fabula.training.running import Machine, TrainingSchedule
     from fabula.training.scoring import Native
 
 VARIANTS: Final = ("rouge1", "rouge2", "rougeL")
@@ -39,7 +39,7 @@ _TURNS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedDialogue:
     """A dialogue and its summary as tokens.
 
     Attributes:
@@ -77,12 +77,12 @@ def check_enough(train: int, development: int, where: Path) -> None:
         )
 
 
-def encode(tokeniser: Native, dialogue: Dialogue, settings: Summariser, rooms: Rooms) -> Encoded:
+def encode(tokeniser: Native, dialogue: Dialogue, settings: Summariser, rooms: Rooms) -> EncodedDialogue:
     """A dialogue and its summary as tokens, cut where they are too long."""
     paper = settings.paper
     source, source_cut = _within(tokeniser, dialogue.dialogue, min(paper.dialogue_tokens, rooms.text or math.inf))
     target, target_cut = _within(tokeniser, dialogue.summary, min(paper.summary_tokens, rooms.reply or math.inf))
-    return Encoded(dialogue, source, target, source_cut, target_cut)
+    return EncodedDialogue(dialogue, source, target, source_cut, target_cut)
 
 
 def _within(tokeniser: Native, text: str, most: float) -> tuple[tuple[int, ...], int]:
@@ -134,10 +134,10 @@ def _loaded(kind: str, folder: Path, **how: object) -> Native:
 def trainer_of(
     model: Native,
     folder: Path,
-    schedule: Schedule,
+    schedule: TrainingSchedule,
     machine: Machine,
-    train: Sequence[Encoded],
-    development: Sequence[Encoded],
+    train: Sequence[EncodedDialogue],
+    development: Sequence[EncodedDialogue],
 ) -> Native:
     """The library's trainer of the model, not yet started."""
     transformers = library("transformers")
@@ -158,7 +158,7 @@ def trainer_of(
 def summaries_of(
     model: Native,
     tokeniser: Native,
-    encoded: Sequence[Encoded],
+    encoded: Sequence[EncodedDialogue],
     settings: Summariser,
     hear: Callable[[int], None] = lambda _done: None,
 ) -> dict[str, str]:

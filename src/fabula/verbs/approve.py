@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fabula.app.deciding import authored, newest_of, source_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.verbs.base import ArtefactName, Artefacts, verb
+from fabula.verbs.base import ArtefactName, ArtefactNames, verb
 
 
 @verb("POST", "/approvals", command="text approve")
-async def approve(project: Workspace, artefact: ArtefactName = "") -> Artefacts:
+async def approve(project: Workspace, artefact: ArtefactName = "") -> ArtefactNames:
     """Approve a text, or all that wait, where none is named.
 
     What was approved already is not named again.
@@ -20,4 +20,4 @@ async def approve(project: Workspace, artefact: ArtefactName = "") -> Artefacts:
         with journal.transaction():
             for path in approved:
                 journal.decisions.add(path, "approve", newest_of(journal, path))
-    return Artefacts(approved)
+    return ArtefactNames(approved)

@@ -83,7 +83,7 @@ class Body(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Artefacts:
+class ArtefactNames:
     """Names of artefacts."""
 
     artefacts: list[str]

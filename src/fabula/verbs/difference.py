@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.story.comparing import Stretch, compare, word_pieces
+from fabula.story.comparing import TextStretch, compare, word_pieces
 from fabula.verbs.base import LONGEST_NAME, verb
 from fabula.verbs.text import text
 
@@ -24,14 +24,14 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedPlace(Stretch):
+class ChangedPlace(TextStretch):
     """What stands at one place in the old text and in the new one, and its words, where these differ."""
 
     words: list[Words]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TextDifference:
     """Two versions of a text: all `old` joined are the old one, all `new` joined the new one."""
 
     artefact: str
@@ -48,7 +48,7 @@ async def difference(
     new: Annotated[
         int | None, Field(ge=1, le=2**31 - 1, description="Of a version; the newest one without it.")
     ] = None,
-) -> Difference:
+) -> TextDifference:
     """What differs between two versions of a text, sentence by sentence, with the words marked in each that differs.
 
     Tables and sheets are compared line by line.
@@ -67,4 +67,4 @@ async def difference(
         )
         for one in compare(before.text, after.text, lines=not before.file.endswith(".md"))
     ]
-    return Difference(before.name, before.version, after.version, places)
+    return TextDifference(before.name, before.version, after.version, places)

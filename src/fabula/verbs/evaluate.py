@@ -11,7 +11,7 @@ from pydantic import Field
 from fabula.app.asking import asking
 from fabula.app.bills import Billed
 from fabula.app.checking import OUT, settings_to_judge
-from fabula.app.evaluating import Task, write_page
+from fabula.app.evaluating import EvaluationTask, write_page
 from fabula.app.item_files import Selection
 from fabula.app.judging import Judged, two_stories
 from fabula.app.ranking import Ranked, as_stories
@@ -122,7 +122,7 @@ async def _judging(project: Workspace, model: str, caps: tuple[int | None, float
 
 async def _made(at_work: Asking, evaluator: Evaluator, items: Sequence[Item]) -> Report:
     config = evaluator.config(at_work.settings.preset, {})
-    return await at_work.evaluated(Task(evaluator, items, config, at_work.project.folder / OUT))
+    return await at_work.evaluated(EvaluationTask(evaluator, items, config, at_work.project.folder / OUT))
 
 
 def _name(made: Report) -> str:

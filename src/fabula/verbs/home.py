@@ -38,7 +38,7 @@ class Project(Workspace, Verbs):
         Raises:
             ProjectError: there is none.
         """
-        folders.Project.open(Path(folder))
+        folders.ProjectFolder.open(Path(folder))
         return cls(Path(folder), environ)
 
     @classmethod
@@ -48,7 +48,7 @@ class Project(Workspace, Verbs):
         Raises:
             ProjectError: there is one already.
         """
-        folders.Project.create(Path(folder), brief, dict(settings or {}))
+        folders.ProjectFolder.create(Path(folder), brief, dict(settings or {}))
         return cls(Path(folder))
 
     def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - what the verb gives

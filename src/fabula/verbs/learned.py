@@ -10,15 +10,15 @@ from pydantic import Field
 
 from fabula.app.asking import ForeseenError
 from fabula.app.bills import Estimate
-from fabula.app.learned import LearningStands, put_into_use
+from fabula.app.learned import AdapterStatus, activate
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.engine.dry_run import DryRun
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.learned import place_for, place_of, the_author
 from fabula.verbs.base import OtherProjects, verb
 
 if TYPE_CHECKING:
-    from fabula.project.learned import Place
+    from fabula.project.learned import LearnedFolder
 
 
 @verb("POST", "/learning", "measuring", long=True)
@@ -35,7 +35,7 @@ async def learn(
     use_anyway: Annotated[
         bool, Field(description="Write with what was learned although it is not shown to be better.")
     ] = False,
-) -> LearningStands:
+) -> AdapterStatus:
     """Learn from your edits, retakes and choices what you prefer; all of it stays on this machine.
 
     Raises:
@@ -46,7 +46,7 @@ async def learn(
     from fabula.app.learning import proposed, trainer_for  # noqa: PLC0415 - as above
     from fabula.app.training import Listener  # noqa: PLC0415 - as above
 
-    opened = [Project.open(folder) for folder in dict.fromkeys([project.folder, *map(Path, beside)])]
+    opened = [ProjectFolder.open(folder) for folder in dict.fromkeys([project.folder, *map(Path, beside)])]
     author = the_author(one.settings.author.name for one in opened)
     place = place_of(author, project.environ)
     proposal = proposed(opened, author, place, project.environ, base=base, quick=quick)
@@ -57,36 +57,36 @@ async def learn(
         raise ForeseenError(Estimate.of(DryRun(notices=[said])))
     trainer = trainer_for(proposal, project.environ, project.training or Listener())
     learn_from(proposal, place, trainer, time.strftime("%Y-%m-%d"), project.told, anyway=use_anyway)
-    return LearningStands.at(place)
+    return AdapterStatus.at(place)
 
 
 @verb("GET", "/learning", "measuring")
-async def learned(project: Workspace) -> LearningStands:
+async def learned(project: Workspace) -> AdapterStatus:
     """What was learned from the author, and whether new projects write with it."""
-    return LearningStands.at(_place(project))
+    return AdapterStatus.at(_place(project))
 
 
 @verb("PUT", "/learning", "measuring")
 async def use_learned(
     project: Workspace, *, use: Annotated[bool, Field(description="Whether new projects write with it.")]
-) -> LearningStands:
+) -> AdapterStatus:
     """Have new projects write with what was learned, or without it; one that is begun stays as it began.
 
     Raises:
         UsageError: nothing was learned.
     """
-    put_into_use(_place(project), on=use)
-    return LearningStands.at(_place(project))
+    activate(_place(project), on=use)
+    return AdapterStatus.at(_place(project))
 
 
 @verb("DELETE", "/learning", "measuring")
-async def forget_learned(project: Workspace) -> LearningStands:
+async def forget_learned(project: Workspace) -> AdapterStatus:
     """Remove what was learned for good: adapters, pairs and report."""
     place = _place(project)
-    if LearningStands.at(place).is_there:
+    if AdapterStatus.at(place).is_there:
         place.forget()
-    return LearningStands.at(place)
+    return AdapterStatus.at(place)
 
 
-def _place(project: Workspace) -> Place:
+def _place(project: Workspace) -> LearnedFolder:
     return place_for(project.settings().author.name, project.environ)

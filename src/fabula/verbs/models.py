@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fabula.app.shelf import Shelf  # noqa: TC001 - doors read it
 from fabula.base.plugins import plugins
-from fabula.models.finding import Served, Server, look
+from fabula.models.finding import ServedModel, Server, look
 from fabula.models.hub import HubModel, fetched
 from fabula.models.known import KNOWN, KnownModel, installed, local_path, models_home
 from fabula.models.providers import KINDS, OWN_KINDS, keys_set
@@ -52,7 +52,7 @@ class KnownView(KnownModel):
 
 
 @dataclass(frozen=True, slots=True)
-class ServedView(Served):
+class ServedView(ServedModel):
     """A model on a server; `spec` is how it is named."""
 
     spec: str = ""
@@ -116,5 +116,5 @@ async def models(shelf: Shelf) -> ModelList:
     )
 
 
-def _fields(one: KnownModel | Server | Served) -> dict[str, Any]:
+def _fields(one: KnownModel | Server | ServedModel) -> dict[str, Any]:
     return {field.name: getattr(one, field.name) for field in fields(one)}

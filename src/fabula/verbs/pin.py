@@ -10,7 +10,7 @@ from fabula.app.deciding import authored, newest_of, source_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
 from fabula.project.folder import STORY
-from fabula.verbs.base import ArtefactName, Artefacts, verb
+from fabula.verbs.base import ArtefactName, ArtefactNames, verb
 
 
 @verb("POST", "/pins", command="text pin")
@@ -19,7 +19,7 @@ async def pin(
     artefact: ArtefactName = "",
     *,
     all: Annotated[bool, Field(description="Every text there is.")] = False,  # noqa: A002 - as it is called everywhere
-) -> Artefacts:
+) -> ArtefactNames:
     """Pin a text, or all.
 
     It stays as it is, whatever changes above it. What was pinned already is not named again where all are.
@@ -37,7 +37,7 @@ async def pin(
                     journal.decisions.add("*", "pin-all", str(len(paths)))
                     for path in paths:
                         journal.decisions.add(path, "pin", journal.artefacts.newest(path))
-            return Artefacts(paths)
+            return ArtefactNames(paths)
         path = texts.artefact(journal, artefact)
         journal.decisions.add(path, "pin", newest_of(journal, path))
-    return Artefacts([path])
+    return ArtefactNames([path])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.verbs.base import Artefacts, verb
+from fabula.verbs.base import ArtefactNames, verb
 
 
 @verb("GET", "/pins")
-async def pins(project: Workspace) -> Artefacts:
+async def pins(project: Workspace) -> ArtefactNames:
     """The texts that are pinned, in order of file."""
-    return Artefacts([one.name for one in project.rows(marks=False) if one.pinned])
+    return ArtefactNames([one.name for one in project.rows(marks=False) if one.pinned])

@@ -17,7 +17,7 @@ from fabula.story import count_words, plain
 from fabula.verbs.base import ArtefactName, verb
 
 if TYPE_CHECKING:
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _whole(name: str, file: str, text: str, version: int, source: str, *, change
     return ArtefactText(name, file, changed, count_words(text), version, base_of(text), source, text)
 
 
-def _file(workspace: Workspace, project: Project, name: str) -> ArtefactText:
+def _file(workspace: Workspace, project: ProjectFolder, name: str) -> ArtefactText:
     """A file that is no artefact of its own: the brief, or the whole story."""
     file = project.folder / name
     if not file.is_file():

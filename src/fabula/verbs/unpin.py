@@ -5,11 +5,11 @@ from __future__ import annotations
 from fabula.app.deciding import source_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
-from fabula.verbs.base import ArtefactName, Artefacts, verb
+from fabula.verbs.base import ArtefactName, ArtefactNames, verb
 
 
 @verb("DELETE", "/pins/{artefact:path}", command="text unpin")
-async def unpin(project: Workspace, artefact: ArtefactName) -> Artefacts:
+async def unpin(project: Workspace, artefact: ArtefactName) -> ArtefactNames:
     """Let a pinned text change again.
 
     Whether it would, the estimate says.
@@ -22,4 +22,4 @@ async def unpin(project: Workspace, artefact: ArtefactName) -> Artefacts:
         if source_of(journal, path) != "pinned":
             raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
         journal.decisions.add(path, "unpin")
-    return Artefacts([path])
+    return ArtefactNames([path])

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.app.world import conflicts_at, moment_of, person_of, world_of
-from fabula.story.world import Conflict, Entity, Fact, Known  # noqa: TC001 - doors read them
+from fabula.story.world import Entity, Fact, FactConflict, KnownFact  # noqa: TC001 - doors read them
 from fabula.verbs.base import verb
 
 MOST_FACTS: Final = 2000
@@ -38,10 +38,10 @@ class WorldView:
     at: str
     of: str
     facts: list[Fact]
-    known: list[Known]
+    known: list[KnownFact]
     total: int
     after: int
-    conflicts: list[Conflict]
+    conflicts: list[FactConflict]
     entities: list[Entity]
     scenes: list[SceneTitle]
 

@@ -20,7 +20,7 @@ from fabula.verbs.base import LONGEST_NAME, ModelName, MostDollars, MostTokens, 
 if TYPE_CHECKING:
     from fabula.app.asking import Asking
     from fabula.engine.dry_run import DryRun
-    from fabula.project.folder import Change
+    from fabula.project.folder import FileChange
 
 Words = Annotated[str, Field(max_length=50, description="Length of the story, such as 3000-4000.")]
 System = Annotated[str, Field(max_length=200, description="The writing system, by its name.")]
@@ -103,7 +103,7 @@ async def update(
 
 
 async def _begin(at_work: Asking) -> None:
-    changes: list[Change] = []
+    changes: list[FileChange] = []
 
     async def look() -> DryRun:
         dry, changes[:] = await dry_run_in(at_work.project, at_work.settings, at_work.options)

@@ -9,11 +9,11 @@ The evaluator `linearity` counts how soon the dialogues are back in their story.
 from __future__ import annotations
 
 from fabula.app.digressing.playing import Simulation, digress_in, dry_run_digressions
-from fabula.app.digressing.schedule import KINDS, Schedule, Slot, kinds_of
+from fabula.app.digressing.schedule import KINDS, DigressionSchedule, Slot, kinds_of
 
 __all__ = [
     "KINDS",
-    "Schedule",
+    "DigressionSchedule",
     "Simulation",
     "Slot",
     "digress_in",

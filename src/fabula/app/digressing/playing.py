@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.app.conversing import conversing
 from fabula.app.digressing.schedule import KINDS
-from fabula.app.writing import Prepared
+from fabula.app.writing import PreparedMethod
 from fabula.craft.conversation import open_conversation
 from fabula.craft.digressions import Utterance, dialogue_with_marks
 from fabula.craft.packing import last_of
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies.dialogue import first_sentences, read_said
 from fabula.engine.replies.turns import says
 from fabula.engine.run import Run, side_by_side
@@ -24,13 +24,13 @@ from fabula.story import Scene, Story
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fabula.app.digressing.schedule import Schedule, Slot
+    from fabula.app.digressing.schedule import DigressionSchedule, Slot
     from fabula.app.writing import Options
     from fabula.craft.conversation import Conversation, Parties, Talk
     from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
     from fabula.project.settings import Settings
 
 _PROMPTS: Final = Path(__file__).parent / "prompts"
@@ -56,7 +56,7 @@ class Simulation:
     id: str
     narrative: str
     parties: Parties
-    schedule: Schedule
+    schedule: DigressionSchedule
     modelled: bool = False
     conversations: int = 2
 
@@ -66,7 +66,7 @@ class Simulation:
 
 
 async def digress_in(
-    project: Project,
+    project: ProjectFolder,
     settings: Settings,
     options: Options,
     wanted: Simulation,
@@ -95,7 +95,7 @@ async def digress_in(
 
 async def dry_run_digressions(settings: Settings, options: Options, wanted: Simulation, journal: Journal) -> DryRun:
     """What `digress_in` would ask, beyond what is in the journal. Asks nobody and writes nothing."""
-    prepared = Prepared(settings, options)
+    prepared = PreparedMethod(settings, options)
     async with prepared.opened(journal, dry=True) as context:
         config = prepared.method.config(settings.preset, settings.config)
         talk: Talk = await prepared.method.program(config).open_talk(
@@ -148,7 +148,7 @@ def _passage(conversation: Conversation) -> str:
 
 def _our(context: RunContext) -> RunContext:
     """The same context with the player's prompts."""
-    return replace(context, prompts=Prompts(_PROMPTS))
+    return replace(context, prompts=SystemPrompts(_PROMPTS))
 
 
 def item_of_conversation(conversation: Conversation, wanted: Simulation, number: int, system: str) -> Item:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.evaluating import Task, dry_run_evaluation
+from fabula.app.evaluating import EvaluationTask, dry_run_evaluation
 from fabula.app.experiment.results import items_of, outcome_of
 from fabula.app.experiment.working import check_folders, check_measures, missing
 from fabula.app.writing import Options, dry_run, dry_run_in
 from fabula.craft.length import parse_range, read_range
 from fabula.engine.dry_run import DryRun, placeholder
 from fabula.measure.items import Item
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import Scene, Story
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _USUAL_WORDS: Final = 1200  # of a story whose brief names no length: about the 
 
 
 @dataclass
-class Expected:
+class ExpectedRow:
     """What one line of the table stands for.
 
     Attributes:
@@ -59,8 +59,8 @@ class Forecast:
         done: runs that are over, failed ones (unless they are tried again) included.
     """
 
-    contenders: list[Expected] = field(default_factory=list)
-    measures: list[Expected] = field(default_factory=list)
+    contenders: list[ExpectedRow] = field(default_factory=list)
+    measures: list[ExpectedRow] = field(default_factory=list)
     done: int = 0
 
 
@@ -74,7 +74,7 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
     check_measures(experiment)
     check_folders(experiment)
     options = Options(environ=how.environ, person=how.person)
-    lines = {contender.label: Expected(contender.label) for contender in experiment.contenders}
+    lines = {contender.label: ExpectedRow(contender.label) for contender in experiment.contenders}
     alike: dict[tuple[str, str], DryRun] = {}
     trials = missing(experiment, retry=how.retry)
     for trial in trials:
@@ -82,8 +82,8 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
     found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials))
     items = _items(experiment, trials)
     for measure in experiment.measures if items else ():
-        line = Expected(measure.label)
-        task = Task(measure.evaluator, items, measure.config, experiment.evaluation(measure))
+        line = ExpectedRow(measure.label)
+        task = EvaluationTask(measure.evaluator, items, measure.config, experiment.evaluation(measure))
         line.add(await dry_run_evaluation(task, measure.settings, options))
         line.runs = len(items)
         found.measures.append(line)
@@ -96,7 +96,7 @@ async def _dry_run_of(
     """The dry run of a trial; those that differ in the seed alone, and have not begun, are alike."""
     folder = experiment.project(trial)
     if (folder / "brief.md").exists():
-        return (await dry_run_in(Project.open(folder), trial.settings, options))[0]
+        return (await dry_run_in(ProjectFolder.open(folder), trial.settings, options))[0]
     key = (trial.brief_id, trial.contender.label)
     if key not in alike:
         pending = {PurePosixPath(file).stem: text for file, text in trial.given.items()}

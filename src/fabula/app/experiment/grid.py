@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fabula.app.experiment.spec import ModelEntry, PromptsTable, Spec
-    from fabula.app.prompt_files import Prompt
+    from fabula.app.prompt_files import WritingPrompt
     from fabula.evaluators import Evaluator
     from fabula.models.base import Request
     from fabula.story import Brief
@@ -171,11 +171,11 @@ def read_experiment(file: Path, environ: Mapping[str, str], folder: Path | None 
 
 def _briefs(
     spec: Spec, file: Path, environ: Mapping[str, str]
-) -> dict[str, tuple[Prompt, PromptsTable, Mapping[str, str]]]:
+) -> dict[str, tuple[WritingPrompt, PromptsTable, Mapping[str, str]]]:
     """The briefs by id, each with what is set for it, and the texts that are given with it."""
     data = Path(environ["FABULA_DATA"]) if environ.get("FABULA_DATA") else file.parent
-    places: dict[str, tuple[Path, Prompt]] = {}
-    found: dict[str, tuple[Prompt, PromptsTable, Mapping[str, str]]] = {}
+    places: dict[str, tuple[Path, WritingPrompt]] = {}
+    found: dict[str, tuple[WritingPrompt, PromptsTable, Mapping[str, str]]] = {}
     for number, table in enumerate(spec.briefs):
         with _at(file, "briefs", number):
             selection, given = Selection(data, table.limit, table.seed), _given(file.parent, table)
@@ -214,7 +214,7 @@ def _check_shared(spec: Spec, file: Path, contenders: Sequence[Contender]) -> No
                     )
 
 
-def _prompts(base: Path, pattern: str, selection: Selection) -> Iterator[tuple[Path, Prompt]]:
+def _prompts(base: Path, pattern: str, selection: Selection) -> Iterator[tuple[Path, WritingPrompt]]:
     """The briefs of a data set, a file, a folder, or a pattern, and where each stands."""
     alone = len(Path(pattern).parts) == 1 and not (base / pattern).exists()
     path = Path(pattern) if alone else base / pattern

@@ -34,7 +34,7 @@ State: TypeAlias = Literal["done", "failed", "unfinished"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CellOutcome:
     """How a run ended: "done", "failed" with its error, or "unfinished" (not begun, stopped, killed, waiting)."""
 
     state: State
@@ -54,7 +54,7 @@ class RunResult:
 
     trial: Trial
     folder: Path
-    outcome: Outcome
+    outcome: CellOutcome
     words: int = 0
     calls: tuple[CallFinished, ...] = ()
     changed: tuple[str, ...] = ()
@@ -160,22 +160,22 @@ def _mean_of(rows: Sequence[Row], briefs: Sequence[str]) -> Scored:
 # records --------------------------------------------------------------------------------------------------------------
 
 
-def outcome_of(folder: Path) -> Outcome:
+def outcome_of(folder: Path) -> CellOutcome:
     """How the run in a project folder ended; a record that cannot be read counts as none: the journal has it all."""
     file = folder / RUN_RECORD
     if not file.exists():
-        return Outcome("unfinished")
+        return CellOutcome("unfinished")
     try:
         data = json.loads(read_text(file, _MAX_RECORD))
-        outcome = Outcome(data["state"], data["kind"], data["error"], data["ended"])
+        outcome = CellOutcome(data["state"], data["kind"], data["error"], data["ended"])
     except (ValueError, KeyError, TypeError):
-        return Outcome("unfinished")
+        return CellOutcome("unfinished")
     if outcome.state == "done" and not (folder / "story.md").is_file():
-        return Outcome("unfinished")
-    return outcome if outcome.state in {"done", "failed"} else Outcome("unfinished")
+        return CellOutcome("unfinished")
+    return outcome if outcome.state in {"done", "failed"} else CellOutcome("unfinished")
 
 
-def record_outcome(folder: Path, outcome: Outcome) -> None:
+def record_outcome(folder: Path, outcome: CellOutcome) -> None:
     """Write how a run ended into its folder, which is made where the run did not get that far.
 
     Raises:

@@ -79,7 +79,7 @@ class EvaluatorTable(_MethodTable):
     model: str = ""
 
 
-class BudgetTable(_Table):
+class ExperimentBudget(_Table):
     """Caps: of the whole experiment, from its first call on, and of each run."""
 
     tokens: int | None = Field(default=None, ge=0)
@@ -108,7 +108,7 @@ class Spec(_Table):
     evaluators: tuple[Annotated[EvaluatorTable, _named("evaluator")], ...] = ()
     workers: int = Field(default=1, ge=1, le=256)
     settings: dict[str, Any] = Field(default_factory=dict)
-    budget: BudgetTable = BudgetTable()
+    budget: ExperimentBudget = ExperimentBudget()
 
 
 _INNER: dict[str, type[_Table]] = {
@@ -116,7 +116,7 @@ _INNER: dict[str, type[_Table]] = {
     "systems": SystemTable,
     "models": ModelEntry,
     "evaluators": EvaluatorTable,
-    "budget": BudgetTable,
+    "budget": ExperimentBudget,
 }
 
 

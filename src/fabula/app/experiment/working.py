@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.evaluating import Task, evaluate_in
+from fabula.app.evaluating import EvaluationTask, evaluate_in
 from fabula.app.experiment.results import (
-    Outcome,
+    CellOutcome,
     Results,
     charge,
     items_of,
@@ -25,7 +25,7 @@ from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import BudgetError, FabulaError, OverloadedError, PausedError, UnreachableError, UsageError
 from fabula.base.files import held, make_folder, read_text, write_atomically
 from fabula.measure.items import Item
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE, ProjectFolder
 from fabula.project.settings import changes_said, difference
 from fabula.story import Story, plain
 from fabula.systems import system_of
@@ -71,7 +71,7 @@ class How:
     budget_usd: float | None = None
     person: Answer | None = None
     hear: Callable[[str, Event], None] = lambda _where, _event: None
-    ended: Callable[[Trial, Outcome], None] = lambda _trial, _outcome: None
+    ended: Callable[[Trial, CellOutcome], None] = lambda _trial, _outcome: None
     now: Callable[[], str] = _utc_now
 
     def whole_budget(self, experiment: Experiment) -> WholeBudget:
@@ -123,7 +123,7 @@ def check_folders(experiment: Experiment) -> None:
     """
     for trial in experiment.trials:
         folder = experiment.project(trial)
-        project = Project(folder)
+        project = ProjectFolder(folder)
         if not project.brief_file.exists():
             continue
         if project.brief != trial.brief:
@@ -222,12 +222,12 @@ class _Session:
         if stops:
             self.stopped = self.stopped or _stopped(error)
         if stops or isinstance(error, PausedError):
-            self.how.ended(trial, Outcome("unfinished", type(error).__name__, str(error)))
+            self.how.ended(trial, CellOutcome("unfinished", type(error).__name__, str(error)))
             return
-        outcome = Outcome("done", ended=self.how.now())
+        outcome = CellOutcome("done", ended=self.how.now())
         if isinstance(error, BaseException):
             shown = str(error) if isinstance(error, FabulaError) else f"{type(error).__name__}: {error}"
-            outcome = Outcome("failed", type(error).__name__, shown, self.how.now())
+            outcome = CellOutcome("failed", type(error).__name__, shown, self.how.now())
         folder = self.experiment.project(trial)
         record_outcome(folder, outcome)
         self.how.ended(trial, outcome)
@@ -247,7 +247,7 @@ class _Session:
             charge(budget, [one.usage for one in journal.calls.payments()])
         await write_in(project, settings, options, Supplied(models.cast(settings, system_of(settings)), budget))
 
-    def _project(self, trial: Trial) -> Project:
+    def _project(self, trial: Trial) -> ProjectFolder:
         """The project of a run: made, or gone on with. A kill may have left one without its settings."""
         folder = self.experiment.project(trial)
         if not (folder / "brief.md").exists():
@@ -256,8 +256,8 @@ class _Session:
                 write_atomically(folder / file, plain(text) + "\n")
             if trial.given:
                 write_atomically(folder / GIVEN, json.dumps(_digests(trial)) + "\n")
-            return Project.create(folder, trial.brief, trial.stored())
-        project = Project.open(folder)
+            return ProjectFolder.create(folder, trial.brief, trial.stored())
+        project = ProjectFolder.open(folder)
         if not project.settings_file.exists() or project.settings != trial.settings:
             project.save_settings(difference(trial.stored(), project.settings.as_tables))
         return project
@@ -268,7 +268,7 @@ class _Session:
         """Have every evaluator measure all stories; one that fails is recorded, and goes on the next time."""
         items = items_of(self.experiment)
         for measure in self.experiment.measures if items else ():
-            task = Task(measure.evaluator, items, measure.config, self.experiment.evaluation(measure))
+            task = EvaluationTask(measure.evaluator, items, measure.config, self.experiment.evaluation(measure))
             try:
                 done = await evaluate_in(task, measure.settings, self._options(measure))
             except BudgetError as error:

@@ -8,8 +8,17 @@ running      all of this in a folder that keeps the calls
 
 from __future__ import annotations
 
-from fabula.app.injecting.editing import Source
-from fabula.app.injecting.planted import KINDS, Planted
-from fabula.app.injecting.running import METHOD, Made, Task, dry_run_injection, inject_in
+from fabula.app.injecting.editing import EditedStory
+from fabula.app.injecting.planted import KINDS, CleanText
+from fabula.app.injecting.running import METHOD, Injection, InjectionTask, dry_run_injection, inject_in
 
-__all__ = ["KINDS", "METHOD", "Made", "Planted", "Source", "Task", "dry_run_injection", "inject_in"]
+__all__ = [
+    "KINDS",
+    "METHOD",
+    "CleanText",
+    "EditedStory",
+    "Injection",
+    "InjectionTask",
+    "dry_run_injection",
+    "inject_in",
+]

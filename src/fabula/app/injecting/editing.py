@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, Field
 
-from fabula.app.injecting.planted import KINDS, NEEDS, Decoy, Error, Planted, overlaps, problems, words_between
+from fabula.app.injecting.planted import KINDS, NEEDS, CleanText, Decoy, Error, overlaps, problems, words_between
 from fabula.base.errors import RefusalError, ReplyError, UsageError
 from fabula.craft.quoting import located
 from fabula.craft.raters import mark_for
@@ -43,7 +43,7 @@ _NEAR_PARTS: Final = 3  # a story is shown in passages from so many times their 
 _MOST_REASONS, _QUOTED = 20, 80
 
 
-class EditReply(BaseModel):
+class ErrorReply(BaseModel):
     """One error, as the editor gives it."""
 
     kind: str = Field(description="one of the kinds that are listed")
@@ -72,11 +72,11 @@ class Edits(BaseModel):
     person: Annotated[str, short(20)] = Field(default="", description="first, second or third")
     tense: Annotated[str, short(20)] = Field(default="", description="past or present")
     genre: Annotated[str, short(40)] = ""
-    errors: Annotated[list[EditReply], short(12)] = Field(default_factory=list)
+    errors: Annotated[list[ErrorReply], short(12)] = Field(default_factory=list)
     decoys: Annotated[list[DecoyReply], short(8)] = Field(default_factory=list)
 
 
-class VerdictReply(BaseModel):
+class ChangeVerdict(BaseModel):
     """What the proofreader says of one change."""
 
     number: int = Field(description="of the change")
@@ -87,11 +87,11 @@ class VerdictReply(BaseModel):
 class Proof(BaseModel):
     """What the proofreader says."""
 
-    verdicts: Annotated[list[VerdictReply], short(12)] = Field(default_factory=list)
+    verdicts: Annotated[list[ChangeVerdict], short(12)] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class EditedStory:
     """The story that is edited; `later` holds errors to scenes after the one that they contradict (the paper's rule).
 
     `scenes` are where scenes begin in the text, in characters.
@@ -111,7 +111,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class EditorView:
     """What one editor is shown: the whole text, or two passages far apart; and how many errors are wanted of it."""
 
     spans: tuple[Span, ...]
@@ -124,7 +124,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LeftToEdit:
     """What is still wanted of a view, and why proposals were refused."""
 
     errors: int
@@ -136,7 +136,7 @@ class Left:
 class Edited:
     """A text under edit: what was taken so far, and why other edits were refused."""
 
-    source: Source
+    source: EditedStory
     ours: Ours
     errors: list[Error] = field(default_factory=list)
     decoys: list[Decoy] = field(default_factory=list)
@@ -148,10 +148,10 @@ class Edited:
     _of_decoys: list[Span] = field(default_factory=list)
 
     @property
-    def planted(self) -> Planted:
+    def planted(self) -> CleanText:
         """The story with what was taken."""
         one, style = self.source, self.style
-        return Planted(
+        return CleanText(
             id=one.id,
             title=one.title,
             form=one.form,
@@ -163,7 +163,7 @@ class Edited:
             decoys=tuple(self.decoys),
         )
 
-    def take(self, reply: Edits, view: View, errors: int, decoys: int) -> Left:
+    def take(self, reply: Edits, view: EditorView, errors: int, decoys: int) -> LeftToEdit:
         """Take what is sound of a reply, so many at most; what is still wanted, and why the rest was refused."""
         reasons: list[str] = []
         for name in ("person", "tense", "genre"):
@@ -179,7 +179,7 @@ class Edited:
             else:
                 decoys -= 1
         self.refused += reasons
-        return Left(errors, decoys, tuple(reasons))
+        return LeftToEdit(errors, decoys, tuple(reasons))
 
     def remove(self, errors: Sequence[Error], reasons: Sequence[str]) -> None:
         """Take errors out again, for these reasons."""
@@ -188,7 +188,7 @@ class Edited:
             del self.errors[at], self._edited[at], self._kept[at]
         self.refused += reasons
 
-    def _add(self, edit: EditReply, view: View) -> str:
+    def _add(self, edit: ErrorReply, view: EditorView) -> str:
         """Take one edit; else why not."""
         text = self.source.text
         place, against = located(text, edit.find), located(text, edit.contradicts)
@@ -207,7 +207,7 @@ class Edited:
         self.errors.append(Error("", edit.kind, old, new, text[slice(*clear[0])], why, edit.needs, fact, event))
         return ""
 
-    def _misplaced(self, spot: Span, against: Sequence[Span], view: View) -> str:
+    def _misplaced(self, spot: Span, against: Sequence[Span], view: EditorView) -> str:
         """What is wrong with the place of an edit, by itself and beside the places that it contradicts."""
         source, least = self.source, self.ours.distance
         if not view.holds(spot) or "\n\n" in source.text[slice(*spot)]:
@@ -238,7 +238,7 @@ class Edited:
         return ""
 
 
-async def edit(source: Source, ours: Ours, run: Run, errors: int | None = None) -> Edited:
+async def edit(source: EditedStory, ours: Ours, run: Run, errors: int | None = None) -> Edited:
     """The story with errors that contradict it, and decoys.
 
     Raises:
@@ -249,11 +249,13 @@ async def edit(source: Source, ours: Ours, run: Run, errors: int | None = None) 
     """
     work = Edited(source, ours)
     for number, view in enumerate(views(source, ours, run, errors or ours.errors), 1):
-        left = Left(view.errors, view.decoys)
+        left = LeftToEdit(view.errors, view.decoys)
         for attempt in range(1, ours.tries + 1):
             reply = await _asked(run.scope(source.id, number, attempt), work, view, left)
             before = len(work.errors)
-            left = run.context.unless_made_up(partial(work.take, reply, view, left.errors, left.decoys), Left(0, 0))
+            left = run.context.unless_made_up(
+                partial(work.take, reply, view, left.errors, left.decoys), LeftToEdit(0, 0)
+            )
             left = await _proofread(run.scope(source.id, number, attempt), work, view, left, before)
             if not left.errors:  # decoys are not asked for again: a story may have no decoys
                 break
@@ -262,7 +264,7 @@ async def edit(source: Source, ours: Ours, run: Run, errors: int | None = None) 
     return work
 
 
-async def _asked(at: Run, work: Edited, view: View, left: Left) -> Edits:
+async def _asked(at: Run, work: Edited, view: EditorView, left: LeftToEdit) -> Edits:
     """The editor's reply; an empty one where it cannot be read."""
     text = work.source.text
     try:
@@ -287,7 +289,7 @@ async def _asked(at: Run, work: Edited, view: View, left: Left) -> Edits:
         return Edits(person="", tense="")
 
 
-async def _proofread(at: Run, work: Edited, view: View, left: Left, before: int) -> Left:
+async def _proofread(at: Run, work: Edited, view: EditorView, left: LeftToEdit, before: int) -> LeftToEdit:
     """What is wanted once the changes that are no contradictions are taken out; all stay where nobody can say."""
     new = work.errors[before:]
     if not work.ours.proofread or not at.context.unless_made_up(lambda: bool(new), instead=True):
@@ -308,17 +310,17 @@ async def _proofread(at: Run, work: Edited, view: View, left: Left, before: int)
     return at.context.unless_made_up(partial(_without_denied, work, new, proof, left), left)
 
 
-def _without_denied(work: Edited, new: Sequence[Error], proof: Proof, left: Left) -> Left:
+def _without_denied(work: Edited, new: Sequence[Error], proof: Proof, left: LeftToEdit) -> LeftToEdit:
     denied = {v.number: one_line(v.reason) for v in proof.verdicts if not v.contradiction and 1 <= v.number <= len(new)}
     reasons = tuple(
         f"{new[n - 1].kind}, {new[n - 1].find[:_QUOTED]!r}: the proofreader sees no contradiction. {why}"
         for n, why in denied.items()
     )
     work.remove([new[n - 1] for n in denied], reasons)
-    return Left(left.errors + len(denied), left.decoys, (*left.refused, *reasons))
+    return LeftToEdit(left.errors + len(denied), left.decoys, (*left.refused, *reasons))
 
 
-def views(source: Source, ours: Ours, run: Run, errors: int) -> list[View]:
+def views(source: EditedStory, ours: Ours, run: Run, errors: int) -> list[EditorView]:
     """What is shown to the editor, call by call: the whole story where it fits, else pairs of passages far apart.
 
     Raises:
@@ -338,15 +340,16 @@ def views(source: Source, ours: Ours, run: Run, errors: int) -> list[View]:
     return _pairs(source, ours, run, errors)
 
 
-def _whole(length: int, errors: int, ours: Ours) -> list[View]:
+def _whole(length: int, errors: int, ours: Ours) -> list[EditorView]:
     """The whole story, in as many calls as the errors need."""
     calls = -(-errors // ours.at_once)
     return [
-        View(((0, length),), n, d) for n, d in zip(_shares(errors, calls), _shares(ours.decoys, calls), strict=True)
+        EditorView(((0, length),), n, d)
+        for n, d in zip(_shares(errors, calls), _shares(ours.decoys, calls), strict=True)
     ]
 
 
-def _pairs(source: Source, ours: Ours, run: Run, errors: int) -> list[View]:
+def _pairs(source: EditedStory, ours: Ours, run: Run, errors: int) -> list[EditorView]:
     """Pairs of passages, an early and a late one, spread over the story, with the wanted distance between them."""
     text = source.text
     paragraphs = paragraph_spans(text)
@@ -363,7 +366,7 @@ def _pairs(source: Source, ours: Ours, run: Run, errors: int) -> list[View]:
         after = sum(counts[:end]) + ours.distance
         begin, last = _passage(counts, after, size, late=True)
         spans = (paragraphs[first][0], paragraphs[end - 1][1]), (paragraphs[begin][0], paragraphs[last - 1][1])
-        found.append(View(spans, some, decoys))
+        found.append(EditorView(spans, some, decoys))
     return found
 
 
@@ -389,7 +392,7 @@ def _numbered(text: str, span: Span) -> str:
     return "\n\n".join(f"[{n}] {text[a:b]}" for n, a, b in spans)
 
 
-def _unreadable(edit: EditReply, kinds: Sequence[str], place: Sequence[Span], against: Sequence[Span]) -> str:
+def _unreadable(edit: ErrorReply, kinds: Sequence[str], place: Sequence[Span], against: Sequence[Span]) -> str:
     """What an edit lacks by itself."""
     if edit.kind not in kinds:
         return f"the kind {edit.kind[:40]!r} is none of those listed."

@@ -71,7 +71,7 @@ class Decoy:
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class CleanText:
     """A clean text, and what is to be changed in it.
 
     Attributes:
@@ -113,12 +113,12 @@ def words_between(text: str, one: Span, other: Span) -> int:
     return count_words(text[first[1] : second[0]]) if first[1] < second[0] else 0
 
 
-def problems(planted: Planted) -> list[str]:
+def problems(planted: CleanText) -> list[str]:
     """What is wrong with a planted story, as sentences; an empty list for one that is whole."""
     return [*_of_errors(planted), *_of_decoys(planted)]
 
 
-def _of_errors(planted: Planted) -> Iterator[str]:
+def _of_errors(planted: CleanText) -> Iterator[str]:
     single = [one for one in planted.errors if planted.text.count(one.find) == 1]
     for one in planted.errors:
         if one not in single:
@@ -136,7 +136,7 @@ def _of_errors(planted: Planted) -> Iterator[str]:
                     if one.contradicts not in broken)  # fmt: skip
 
 
-def _of_decoys(planted: Planted) -> Iterator[str]:
+def _of_decoys(planted: CleanText) -> Iterator[str]:
     broken = planted.broken
     for one in planted.decoys:
         for quote in (one.quote_a, one.quote_b):

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.evaluating import journal_in, journal_to_read
 from fabula.app.injecting.editing import edit
 from fabula.app.injecting.screenplays import as_file, in_one_call, one_by_one
-from fabula.app.writing import Prepared, recorded_run
+from fabula.app.writing import PreparedMethod, recorded_run
 from fabula.base.files import make_folder, write_atomically
 from fabula.engine.methods import Method
 from fabula.engine.run import Run
 
 if TYPE_CHECKING:
     from fabula.app.injecting.config import Config
-    from fabula.app.injecting.editing import Edited, Source
+    from fabula.app.injecting.editing import Edited, EditedStory
     from fabula.app.injecting.screenplays import Screenplay
     from fabula.app.writing import Options
     from fabula.engine.dry_run import DryRun
@@ -46,7 +46,7 @@ METHOD: Final = Method(
 
 
 @dataclass(frozen=True)
-class Task:
+class InjectionTask:
     """What errors are put into.
 
     Attributes:
@@ -58,12 +58,12 @@ class Task:
 
     config: Config
     folder: Path
-    story: Source | None = None
+    story: EditedStory | None = None
     suffix: str = ".md"
 
 
 @dataclass(frozen=True)
-class Made:
+class Injection:
     """What came of it: a story with its errors, or screenplays; and the files that were written."""
 
     story: Edited | None
@@ -71,38 +71,38 @@ class Made:
     files: tuple[Path, ...]
 
 
-async def inject_in(task: Task, settings: Settings, options: Options) -> Made:
+async def inject_in(task: InjectionTask, settings: Settings, options: Options) -> Injection:
     """Put errors in, replaying what is recorded.
 
     Raises:
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
-    prepared = Prepared(settings, options, METHOD)
+    prepared = PreparedMethod(settings, options, METHOD)
     make_folder(task.folder, "Choose another with --out.")
     with journal_in(task.folder) as journal:
         async with prepared.opened(journal) as context:
             with recorded_run(prepared, context):
                 made = await _made(task, Run(context))
-    return Made(made.story, made.screenplays, tuple(_written(task, made)))
+    return Injection(made.story, made.screenplays, tuple(_written(task, made)))
 
 
-async def dry_run_injection(task: Task, settings: Settings, options: Options) -> DryRun:
+async def dry_run_injection(task: InjectionTask, settings: Settings, options: Options) -> DryRun:
     """What `inject_in` would ask and cost now. Asks nobody, writes nothing."""
-    prepared = Prepared(settings, options, METHOD)
+    prepared = PreparedMethod(settings, options, METHOD)
     with journal_to_read(task.folder) as journal:
         async with prepared.opened(journal, dry=True) as context:
             await _made(task, Run(context))
     return context.dry_run
 
 
-async def _made(task: Task, run: Run) -> Made:
+async def _made(task: InjectionTask, run: Run) -> Injection:
     config = task.config
     if task.story is not None:
-        return Made(await edit(task.story, config.ours, run), (), ())
-    return Made(None, await (one_by_one if config.ours.one_by_one else in_one_call)(run, config), ())
+        return Injection(await edit(task.story, config.ours, run), (), ())
+    return Injection(None, await (one_by_one if config.ours.one_by_one else in_one_call)(run, config), ())
 
 
-def _written(task: Task, made: Made) -> list[Path]:
+def _written(task: InjectionTask, made: Injection) -> list[Path]:
     """The files, the text with the errors first."""
     files = [] if made.story is None else _story_files(task.folder, made.story, task.suffix)
     for one in made.screenplays:

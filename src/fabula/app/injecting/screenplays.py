@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from fabula.app.injecting.editing import Source, edit
+from fabula.app.injecting.editing import EditedStory, edit
 from fabula.base.errors import RefusalError, ReplyError
 from fabula.craft.matching import parse_finding
 from fabula.engine.replies import ReplyProblem, read_files, short
@@ -143,7 +143,7 @@ class PlannedScene(BaseModel):
     )
 
 
-class Outline(BaseModel):
+class ScreenplayPlan(BaseModel):
     """The plan of a screenplay."""
 
     title: Annotated[str, short(60)]
@@ -166,7 +166,7 @@ async def one_by_one(run: Run, config: Config) -> tuple[Screenplay, ...]:
     for name in names(config.paper.stories):
         at = run.scope(name)
         try:
-            outline = await at.ask_for(Outline, WRITER, "outline", paper=config.paper, before=titles)
+            outline = await at.ask_for(ScreenplayPlan, WRITER, "outline", paper=config.paper, before=titles)
             titles.append(one_line(outline.title))
             made.append(await _edited(at, name, outline, await _scenes(at, outline, config), config))
         except (RefusalError, ReplyError) as error:  # one that fails does not sink the others
@@ -185,7 +185,7 @@ def _none(why: Sequence[str]) -> None:
     raise ReplyError(" ".join(why), reply="")
 
 
-async def _scenes(at: Run, outline: Outline, config: Config) -> list[str]:
+async def _scenes(at: Run, outline: ScreenplayPlan, config: Config) -> list[str]:
     """The scenes, each written with those before it in view."""
     pages = (config.paper.least_pages + config.paper.most_pages) / 2 / max(1, len(outline.scenes))
     written: list[str] = []
@@ -216,13 +216,13 @@ def _body(text: str, scene: PlannedScene) -> str:
     return "\n".join(lines).strip()
 
 
-async def _edited(at: Run, name: str, outline: Outline, scenes: Sequence[str], config: Config) -> Screenplay:
+async def _edited(at: Run, name: str, outline: ScreenplayPlan, scenes: Sequence[str], config: Config) -> Screenplay:
     """The screenplay with errors in later scenes, in the paper's files."""
     text, starts = "", []
     for scene in scenes:
         starts.append(len(text))
         text += f"{scene}\n\n"
-    source = Source(name, one_line(outline.title), "fountain", text, scenes=tuple(starts), later=True)
+    source = EditedStory(name, one_line(outline.title), "fountain", text, scenes=tuple(starts), later=True)
     work = await edit(source, config.ours, at, config.paper.least_errors)
     script, annotations = at.context.unless_made_up(
         lambda: (_script(work, starts, outline), _annotations(work)), _NO_FILES
@@ -230,7 +230,7 @@ async def _edited(at: Run, name: str, outline: Outline, scenes: Sequence[str], c
     return Screenplay(name, script, annotations, tuple(wrong_with(script, annotations, config)), work)
 
 
-def _script(work: Edited, starts: Sequence[int], outline: Outline) -> Rows:
+def _script(work: Edited, starts: Sequence[int], outline: ScreenplayPlan) -> Rows:
     """The broken text, cut where the scenes of the clean one begin."""
     planted = work.planted
     shifts = sorted((planted.text.index(one.find), len(one.replace) - len(one.find)) for one in planted.errors)

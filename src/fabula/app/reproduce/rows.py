@@ -97,7 +97,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TableOutcome:
     """What came of a table: its rows, or why it is not available; `read` are the files it was made from.
 
     Attributes:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.reproduce import atlas, bradley_terry, dialogsum, hanna, snap, storysumm, ttcw
-from fabula.app.reproduce.rows import Outcome, Table, files_of
+from fabula.app.reproduce.rows import Table, TableOutcome, files_of
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.data.fetching import verify
 
@@ -37,7 +37,7 @@ def chosen(name: str) -> tuple[Table, ...]:
     return found
 
 
-def reproduce(folder: Path, wanted: Sequence[Table]) -> Iterator[Outcome]:
+def reproduce(folder: Path, wanted: Sequence[Table]) -> Iterator[TableOutcome]:
     """What comes of each table; one whose data are not there, not as their checksums say or not whole says so.
 
     Raises:
@@ -49,17 +49,17 @@ def reproduce(folder: Path, wanted: Sequence[Table]) -> Iterator[Outcome]:
         yield _outcome(folder, table)
 
 
-def _outcome(folder: Path, table: Table) -> Outcome:
+def _outcome(folder: Path, table: Table) -> TableOutcome:
     there, absent = files_of(table, folder)
     if absent:
-        return Outcome(table, absent=f"{', '.join(absent)} not in {folder}")
+        return TableOutcome(table, absent=f"{', '.join(absent)} not in {folder}")
     if lacking := [module for module in table.modules if find_spec(module) is None]:
-        return Outcome(table, absent=f"needs {', '.join(lacking)}: pip install 'fabula[{lacking[0]}]'")
+        return TableOutcome(table, absent=f"needs {', '.join(lacking)}: pip install 'fabula[{lacking[0]}]'")
     try:
         verify(there)
-        return Outcome(table, tuple(table.rows(folder)), read=there)
+        return TableOutcome(table, tuple(table.rows(folder)), read=there)
     except UsageError as error:
-        return Outcome(table, absent=str(error).removesuffix("."), broken=True)
+        return TableOutcome(table, absent=str(error).removesuffix("."), broken=True)
     except (ArithmeticError, LookupError, ValueError) as error:  # a file lacks what another one speaks of
         why = f"{', '.join(table.files)} in {folder} are not whole ({type(error).__name__}: {error})"
-        return Outcome(table, absent=why, broken=True)
+        return TableOutcome(table, absent=why, broken=True)

@@ -16,7 +16,7 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.story import one_line, slug
-from fabula.story.cards import Card, card_of, left_out, persona_of, read_card, scan
+from fabula.story.cards import CharacterCard, card_of, left_out, persona_of, read_card, scan
 from fabula.story.cards.card import MAX_FILE_BYTES
 from fabula.story.personas import MAX_PERSONAS, Personas, parse_personas, write_personas
 
@@ -39,7 +39,7 @@ _SHOWN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class CardOptions:
     """What is made of the card, and where it goes."""
 
     to: Annotated[
@@ -59,7 +59,7 @@ class Making:
 @bundled
 def card(
     common: Output,
-    making: Making,
+    making: CardOptions,
     files: Annotated[
         list[str] | None, typer.Argument(metavar="[FILE]...", help="Character cards: PNG, JSON or .charx.")
     ] = None,
@@ -86,7 +86,7 @@ def card(
     terminal.document({"cards": [_data(one) for one in cards]})
 
 
-def _check(files: Sequence[str], making: Making, say: str) -> None:
+def _check(files: Sequence[str], making: CardOptions, say: str) -> None:
     """Say which options do not go together."""
     to, one = making.to, len(files) <= 1
     wrong = {
@@ -112,7 +112,7 @@ def _persona(file: str, name: str) -> Persona:
     return known[slug(name)]
 
 
-def _write(terminal: Terminal, cards: Sequence[Card], making: Making) -> None:
+def _write(terminal: Terminal, cards: Sequence[CharacterCard], making: CardOptions) -> None:
     """Write or print what was made."""
     if making.to == "personas":
         data = write_personas(_personas(cards)).encode()
@@ -134,7 +134,7 @@ def _write(terminal: Terminal, cards: Sequence[Card], making: Making) -> None:
     terminal.document({"file": str(file), "names": [one.name for one in cards], "left_out": lost})
 
 
-def _personas(cards: Sequence[Card]) -> Personas:
+def _personas(cards: Sequence[CharacterCard]) -> Personas:
     personas = tuple(map(persona_of, cards))
     if len(personas) > MAX_PERSONAS:
         raise UsageError(f"{len(personas)} cards are too many for one file. Give at most {MAX_PERSONAS}.")
@@ -143,7 +143,7 @@ def _personas(cards: Sequence[Card]) -> Personas:
     return Personas("", personas)
 
 
-def _card_bytes(one: Card, making: Making) -> bytes:
+def _card_bytes(one: CharacterCard, making: CardOptions) -> bytes:
     if making.to == "json":
         return one.as_json()
     return one.as_png(_picture(Path(making.picture)) if making.picture else b"")
@@ -160,7 +160,7 @@ def _picture(path: Path) -> bytes:
     return data
 
 
-def _rendered(one: Card) -> str:
+def _rendered(one: CharacterCard) -> str:
     """A card in lines: its first words of each field; nothing in it is rendered."""
     rows = [("name", one.name), ("version", str(one.version))]
     rows += [(label, _short(one.text(name))) for name, label in _SHOWN if one.text(name)]
@@ -179,7 +179,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _WIDE else f"{line[:_WIDE].rstrip()} ... ({len(text):,} characters)"
 
 
-def _data(one: Card) -> dict[str, Any]:
+def _data(one: CharacterCard) -> dict[str, Any]:
     book = one.book
     return {
         "name": one.name,
@@ -193,7 +193,7 @@ def _data(one: Card) -> dict[str, Any]:
     }
 
 
-def _scan(terminal: Terminal, one: Card, said: str) -> None:
+def _scan(terminal: Terminal, one: CharacterCard, said: str) -> None:
     """Show which entries of the lorebook a message calls."""
     book = one.book
     if book is None:

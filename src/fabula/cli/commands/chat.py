@@ -28,10 +28,10 @@ from fabula.app.sources import read_story
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, performing, say_default
-from fabula.cli.chat import Chat
+from fabula.cli.chat import TerminalChat
 from fabula.cli.help import MORE
 from fabula.cli.opening import place_named, project_of, terminal_of
-from fabula.cli.options import Caps, Choices, Common, bundled
+from fabula.cli.options import Caps, Choices, ProjectOptions, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
@@ -39,7 +39,7 @@ from fabula.craft.conversation import Parties, conversations_in, log_file
 from fabula.craft.conversation.cards import read_worlds, write_cards
 from fabula.craft.conversation.lines import freedom_of
 from fabula.craft.narratives import NOBODY, check_people
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import slug
 from fabula.story.cards import read_card
@@ -47,7 +47,7 @@ from fabula.story.cards import read_card
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.craft.conversation import Freedom
-    from fabula.story.cards import Card
+    from fabula.story.cards import CharacterCard
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Talking:
 
 @bundled
 def chat(
-    common: Common,
+    common: ProjectOptions,
     choices: Choices,
     talking: Talking,
     caps: Caps,
@@ -136,7 +136,7 @@ def chat(
 
 async def _talk(
     terminal: Terminal,
-    project: Project,
+    project: ProjectFolder,
     settings: Settings,
     talking: Talking,
     caps: Caps,
@@ -145,7 +145,7 @@ async def _talk(
     """The conversation, until the person or the story ends it."""
     bill = Bill()
     name, parties, freedom = wanted
-    chat_ = Chat(terminal, project, bill, talking.greeting or 0)
+    chat_ = TerminalChat(terminal, project, bill, talking.greeting or 0)
     options = Options(
         whole=caps.budget,
         listeners=(chat_.hear, bill),
@@ -170,7 +170,7 @@ def _who_talks(talking: Talking) -> tuple[str, tuple[str, ...]]:
     return player, others
 
 
-def _first(terminal: Terminal, project: Project, settings: Settings, caps: Caps) -> tuple[str, ...]:
+def _first(terminal: Terminal, project: ProjectFolder, settings: Settings, caps: Caps) -> tuple[str, ...]:
     """Who answers where nobody is named: the first who is known; where nobody is, a model reads who is in the story.
 
     Raises:
@@ -194,8 +194,13 @@ def _first(terminal: Terminal, project: Project, settings: Settings, caps: Caps)
 
 
 def _project(
-    choices: Choices, talking: Talking, common: Common, where: str, terminal: Terminal, card: Card | None = None
-) -> Project:
+    choices: Choices,
+    talking: Talking,
+    common: ProjectOptions,
+    where: str,
+    terminal: Terminal,
+    card: CharacterCard | None = None,
+) -> ProjectFolder:
     """The project that is talked in, made for a story file or a card where it is not there yet."""
     worlds = read_worlds(talking.world or ())
     if card is None:
@@ -209,7 +214,9 @@ def _project(
     return card_project(card, folder, talking.as_, changes, worlds)
 
 
-def _project_of_story(choices: Choices, talking: Talking, common: Common, where: str, terminal: Terminal) -> Project:
+def _project_of_story(
+    choices: Choices, talking: Talking, common: ProjectOptions, where: str, terminal: Terminal
+) -> ProjectFolder:
     """The project of a story file, or the one that is named."""
     file = Path(where) if where else None
     if file is not None and not file.exists():
@@ -220,7 +227,7 @@ def _project_of_story(choices: Choices, talking: Talking, common: Common, where:
         return project_of(common, where)
     story = read_story(file)
     folder = Path(place_named(common, talking.out, "--out") or file.stem)
-    there = Project.open(folder).settings if (folder / "brief.md").exists() else None
+    there = ProjectFolder.open(folder).settings if (folder / "brief.md").exists() else None
     settings = settings_of(choices, there or Settings(), terminal)
     _check_names(talking, story.text)
     changes = {} if there else changes_of(replace(choices, system=settings.system), Settings())

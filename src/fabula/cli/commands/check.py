@@ -14,7 +14,7 @@ from fabula.app.checking import OUT, Checked, dismiss, project_alone, stored_che
 from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import STDIN, named_or_here, terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled, refuse
+from fabula.cli.options import Judges, ProjectOptions, SpendingLimits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, named_stories, say_licences
@@ -23,7 +23,7 @@ from fabula.data.story_files import LINES, said_of_encoding, text_and_encoding
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import FILE
 from fabula.evaluators.atlas.page import all_findings, dismissed_in, headline, place_of, shown_value
-from fabula.project.folder import MAX_STORY, Project
+from fabula.project.folder import MAX_STORY, ProjectFolder
 from fabula.story import count_words
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ class Checks:
 
 @bundled
 def check(
-    common: Common,
+    common: ProjectOptions,
     judges: Judges,
-    limits: Limits,
+    limits: SpendingLimits,
     selecting: Selecting,
     checks: Checks,
     stories: Annotated[
@@ -142,7 +142,7 @@ def _of_project(stories: Sequence[str], judges: Judges) -> Judges:
     alone = project_alone([Path(story) for story in stories])
     if alone is None:
         return judges
-    project = Project.open(alone)
+    project = ProjectFolder.open(alone)
     settings, said = project.settings, judges.model or []
     named = settings.model in settings.models or any("=" not in model for model in said)
     out = str(project.folder / OUT) if judges.out == OUT else judges.out
@@ -157,7 +157,12 @@ def _say_encodings(terminal: Terminal, stories: Sequence[str]) -> None:
 
 
 def _checked(
-    terminal: Terminal, items: Sequence[Item], judges: Judges, limits: Limits, checks: Checks, command: Sequence[str]
+    terminal: Terminal,
+    items: Sequence[Item],
+    judges: Judges,
+    limits: SpendingLimits,
+    checks: Checks,
+    command: Sequence[str],
 ) -> tuple[dict[str, Any], Sequence[str], Bill]:
     """The report of a new check, as data, with the command that makes it again and its bill."""
     say_licences(terminal, items)

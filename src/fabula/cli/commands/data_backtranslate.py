@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
+from fabula.app.back_translating import METHOD, BackTranslationTask, back_translate_in, dry_run_back_translation
 from fabula.app.item_files import read_all
 from fabula.cli.asked import changes_of
 from fabula.cli.asking import Asking
 from fabula.cli.bill import say_bill
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Choices, Limits, Output, Performers, bundled
+from fabula.cli.options import Choices, Output, Performers, SpendingLimits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, say_licences
@@ -28,7 +28,7 @@ from fabula.story import Brief
 from fabula.training.examples import LEFT_OUT
 
 if TYPE_CHECKING:
-    from fabula.app.back_translating import Made
+    from fabula.app.back_translating import BackTranslation
     from fabula.app.bills import Bill
     from fabula.app.item_files import Selection
     from fabula.cli.terminal import Terminal
@@ -38,7 +38,7 @@ _SHOWN: Final = 5  # reasons for which stories are left out
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BackTranslationOptions:
     """What data is made, for whom, and from how many stories."""
 
     system: Annotated[
@@ -71,8 +71,8 @@ class Wanted:
 def backtranslate(
     common: Output,
     performers: Performers,
-    limits: Limits,
-    wanted: Wanted,
+    limits: SpendingLimits,
+    wanted: BackTranslationOptions,
     selecting: Selecting,
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the training data and all calls.")],
     stories: Annotated[
@@ -89,7 +89,7 @@ def backtranslate(
     learns = wanted.for_ or Settings().model
     items, empty = _items(stories, wanted, selecting.selection(performers.seed))
     say_licences(terminal, items)
-    task = Task(
+    task = BackTranslationTask(
         items=items,
         folder=Path(out),
         settings=learner,
@@ -108,7 +108,7 @@ def backtranslate(
     _say(terminal, task, made, asking.bill)
 
 
-def _settings(performers: Performers, wanted: Wanted) -> tuple[Settings, Settings]:
+def _settings(performers: Performers, wanted: BackTranslationOptions) -> tuple[Settings, Settings]:
     """The settings of who answers, and those of the system that is trained."""
     given = {field.name: getattr(performers, field.name) for field in fields(performers)}
     trained = {"preset": given["preset"], "aids": given["aids"], "set_": given["set_"], "system": wanted.system}
@@ -126,7 +126,9 @@ def _able(spec: str, terminal: Terminal) -> Capabilities:
     return open_model(name, ModelTable(), Environment(terminal.environ)).capabilities
 
 
-def _items(stories: list[str], wanted: Wanted, selection: Selection) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+def _items(
+    stories: list[str], wanted: BackTranslationOptions, selection: Selection
+) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """The stories, and why some have no text."""
     items, empty = read_all([Path(story) for story in stories], selection)
     if wanted.brief:
@@ -135,7 +137,7 @@ def _items(stories: list[str], wanted: Wanted, selection: Selection) -> tuple[tu
     return items, empty
 
 
-def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
+def _say(terminal: Terminal, task: BackTranslationTask, made: BackTranslation, bill: Bill) -> None:
     sides = made.examples
     agents = list(dict.fromkeys(one.agent for some in sides.values() for one in some))
     rows = [("agent", *sides)]

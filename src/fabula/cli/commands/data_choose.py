@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from fabula.app.choosing import Choice, Wanted, choose
+from fabula.app.choosing import ChoiceOptions, PromptChoice, choose
 from fabula.app.item_files import Selection, notices
 from fabula.app.prompt_files import read_prompts
 from fabula.base.errors import UsageError
@@ -72,7 +72,7 @@ def choose_prompts(
     count as one.
     """
     terminal = terminal_of(common)
-    wanted = Wanted(
+    wanted = ChoiceOptions(
         choosing.n, _clusters(choosing.clusters), choosing.embed or "", choosing.reduce or "", choosing.seed
     )
     selection = Selection(Path(choosing.data) if choosing.data else None, choosing.limit, choosing.seed)
@@ -107,7 +107,7 @@ def _clusters(text: str) -> int:
     return int(text)
 
 
-def _write(choice: Choice, out: str) -> list[Path]:
+def _write(choice: PromptChoice, out: str) -> list[Path]:
     """Write the prompts and the picture; what was written, the prompts first."""
     target = Path(out)
     if target.suffix == ".jsonl":
@@ -126,7 +126,7 @@ def _write(choice: Choice, out: str) -> list[Path]:
     return [target, next(file for file in files if file.suffix == ".svg")]
 
 
-def _say(terminal: Terminal, choice: Choice, wanted: Wanted) -> None:
+def _say(terminal: Terminal, choice: PromptChoice, wanted: ChoiceOptions) -> None:
     rows: list[tuple[str, ...]] = [("group", "prompts", "chosen", "its words")]
     rows += [(str(c.number), str(c.size), str(c.chosen), ", ".join(c.words)) for c in choice.clusters]
     terminal.say(table(rows, right=(0, 1, 2)))
@@ -157,7 +157,7 @@ def _say(terminal: Terminal, choice: Choice, wanted: Wanted) -> None:
         )
 
 
-def _counted(choice: Choice) -> str:
+def _counted(choice: PromptChoice) -> str:
     same = choice.prompts - choice.unlike
     differ = f"; {same:,} differ from another by a few words at most and are left out" if same else ""
     return f"{choice.prompts:,} prompts, {choice.unlike:,} unlike each other{differ}."
@@ -168,7 +168,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
-def _data(choice: Choice, licences: tuple[str, ...], files: list[Path]) -> dict[str, Any]:
+def _data(choice: PromptChoice, licences: tuple[str, ...], files: list[Path]) -> dict[str, Any]:
     return {
         "prompts": choice.prompts,
         "unlike": choice.unlike,

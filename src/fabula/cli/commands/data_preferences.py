@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from fabula.app.preferences import HOW, check_folder, gather, ratings_at, write_pairs
-from fabula.app.rated_pairs import Wanted
+from fabula.app.rated_pairs import PairOptions
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled, refuse
@@ -79,7 +79,7 @@ def preferences(
     """Make pairs, a preferred text and another, from what you did with your projects' texts, and from ratings."""
     terminal, folder, lessons = terminal_of(common), Path(out), lessons_of(leave_out)
     check_folder(folder)
-    wanted = Wanted(rated.question, rated.margin, rated.preset)
+    wanted = PairOptions(rated.question, rated.margin, rated.preset)
     stories = [Path(story) for story in rated.stories or ()]
     places = [Path(source) for source in sources]
     if not any(ratings_at(place) for place in places):

@@ -11,7 +11,7 @@ from fabula.cli.verbs import command
 if TYPE_CHECKING:
     from fabula.app.saving import Saved
     from fabula.cli.terminal import Terminal
-    from fabula.verbs.base import Artefacts
+    from fabula.verbs.base import ArtefactNames
     from fabula.verbs.continue_text import MoreToCome
     from fabula.verbs.home import Project
     from fabula.verbs.retake import TakeToCome
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @command("pin")
-def pin(terminal: Terminal, project: Project, done: Artefacts) -> None:
+def pin(terminal: Terminal, project: Project, done: ArtefactNames) -> None:
     """What stays as it is."""
     if not done.artefacts:
         terminal.say("Everything is pinned already.")
@@ -32,7 +32,7 @@ def pin(terminal: Terminal, project: Project, done: Artefacts) -> None:
 
 
 @command("unpin")
-def unpin(terminal: Terminal, project: Project, done: Artefacts) -> None:
+def unpin(terminal: Terminal, project: Project, done: ArtefactNames) -> None:
     """What can change again."""
     terminal.say(f"{done.artefacts[0]} can change again.")
     terminal.advise(f"Next: `fabula update {near(project.folder)}` says whether it would.")
@@ -67,7 +67,7 @@ def continue_(terminal: Terminal, project: Project, done: MoreToCome) -> None:
 
 
 @command("approve", "all that wait")
-def approve(terminal: Terminal, project: Project, done: Artefacts) -> None:
+def approve(terminal: Terminal, project: Project, done: ArtefactNames) -> None:
     """What was approved."""
     del project
     terminal.say(f"Approved: {', '.join(done.artefacts)}." if done.artefacts else "Nothing waits for approval.")

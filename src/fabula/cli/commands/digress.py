@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fabula.app.bills import dollars
-from fabula.app.digressing import KINDS, Schedule, Simulation, kinds_of
+from fabula.app.digressing import KINDS, DigressionSchedule, Simulation, kinds_of
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.cli import completing
@@ -18,7 +18,7 @@ from fabula.cli.digressions import ASKED, Digressing, narratives_of, same_as_bef
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Judges, Limits, Output, Performers, bundled
+from fabula.cli.options import Judges, Output, Performers, SpendingLimits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.reports import say_report
 from fabula.cli.session import near
@@ -80,13 +80,13 @@ def digress(
     common: Output,
     performers: Performers,
     straying: Straying,
-    limits: Limits,
+    limits: SpendingLimits,
     stories: Annotated[list[str], typer.Argument(metavar="STORY...", help="Story files or projects.")],
 ) -> None:
     """Have a simulated player leave the story; count how soon the characters lead back."""
     terminal = terminal_of(common)
     seed = 1 if performers.seed is None else performers.seed
-    schedule = Schedule(kinds_of(straying.kinds), straying.rounds, within=straying.within, seed=seed)
+    schedule = DigressionSchedule(kinds_of(straying.kinds), straying.rounds, within=straying.within, seed=seed)
     wanted = _wanted(straying, schedule, stories)
     settings = settings_of(performers, straying.system or ("snap", "vanilla"), terminal.environ)
     folder = Path(straying.out)
@@ -116,7 +116,7 @@ def digress(
     terminal.document({"folder": str(folder), **report.as_data(), **evaluating.bill.as_data()})
 
 
-def _wanted(straying: Straying, schedule: Schedule, stories: Sequence[str]) -> list[Simulation]:
+def _wanted(straying: Straying, schedule: DigressionSchedule, stories: Sequence[str]) -> list[Simulation]:
     player, others = straying.as_.strip(), [name.strip() for name in straying.with_ or () if name.strip()]
     if bool(player) != bool(others):
         raise UsageError("Say both who the player is (--as NAME) and who answers (--with NAME), or neither.")
@@ -127,7 +127,7 @@ def _wanted(straying: Straying, schedule: Schedule, stories: Sequence[str]) -> l
     ]
 
 
-def _evaluating(terminal: Terminal, straying: Straying, performers: Performers, limits: Limits) -> Evaluating:
+def _evaluating(terminal: Terminal, straying: Straying, performers: Performers, limits: SpendingLimits) -> Evaluating:
     """The evaluator, with a judge or without any role."""
     evaluator, said = find("linearity"), [f"within={straying.within}"]
     if not straying.judge:

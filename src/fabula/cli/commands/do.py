@@ -11,8 +11,8 @@ import typer
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Common, bundled
-from fabula.cli.progress import Progress
+from fabula.cli.options import ProjectOptions, bundled
+from fabula.cli.progress import ProgressDisplay
 from fabula.cli.stopping import stoppable
 from fabula.cli.verbs import opened
 from fabula.verbs.base import as_data, every
@@ -20,7 +20,7 @@ from fabula.verbs.base import as_data, every
 
 @bundled
 def do(
-    common: Common,
+    common: ProjectOptions,
     verb: Annotated[str, typer.Argument(metavar="VERB", show_default=False)],
     where: Annotated[str, typer.Argument(metavar="PROJECT", show_default=False)],
     arguments: Annotated[str, typer.Argument(metavar="JSON", show_default=False)] = "{}",
@@ -34,7 +34,7 @@ def do(
     except ValueError as error:
         raise UsageError(f"The arguments are no JSON: {error}.") from error
     project = opened(terminal, project_of(common, where))
-    progress = Progress(terminal, time.monotonic, ())
+    progress = ProgressDisplay(terminal, time.monotonic, ())
     terminal.aside, project.listeners = progress.aside, (progress,)
     if verb == "learn":
         from fabula.cli.training import TrainingProgress  # noqa: PLC0415 - slow, and few learn

@@ -19,13 +19,13 @@ from fabula.base.plugins import plugins
 from fabula.base.version import __version__
 from fabula.cli.asked import performing
 from fabula.cli.opening import place_named, terminal_of
-from fabula.cli.options import Common, Where, bundled
+from fabula.cli.options import ProjectOptions, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.terminal import table
 from fabula.models.finding import look
 from fabula.models.known import KNOWN, installed, models_home
 from fabula.models.providers import keys_set
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story.export import brought as formats
 from fabula.story.story import loaders
 
@@ -45,7 +45,7 @@ No model is here that could write yet. One of these brings one:
 
 
 @bundled
-def doctor(common: Common, where: Where = "") -> None:
+def doctor(common: ProjectOptions, where: Where = "") -> None:
     """Say what this machine has and what is missing."""
     terminal = terminal_of(common)
     named = place_named(common, where)
@@ -158,7 +158,7 @@ def _project(folder: Path, *, asked: bool) -> Iterator[Check]:
     if not asked and not (folder / ".fabula").exists():
         return
     try:
-        project = Project.open(folder)
+        project = ProjectFolder.open(folder)
         shown = f"{project.settings.system}, {performing(project.settings)}"
         with project.journal as journal:
             yield Check("project", "good", f"{shown}; {len(journal.calls):,} calls in the journal")

@@ -9,7 +9,7 @@ import typer
 
 from fabula.base.errors import UsageError
 from fabula.cli.opening import project_and_artefact, read_given, terminal_of
-from fabula.cli.options import Artefact, Common, bundled
+from fabula.cli.options import Artefact, ProjectOptions, bundled
 from fabula.cli.session import near
 from fabula.cli.verbs import opened
 from fabula.project.folder import MAX_FILE
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @bundled
 def edit(
-    common: Common,
+    common: ProjectOptions,
     artefact: Artefact,
     text: Annotated[str | None, typer.Option(help="The new text.")] = None,
     file: Annotated[str | None, typer.Option(metavar="FILE", help="A file with the new text; - reads stdin.")] = None,

@@ -8,7 +8,7 @@ import typer
 
 from fabula.base.errors import UsageError
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Common, Where, bundled
+from fabula.cli.options import ProjectOptions, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.verbs import opened
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @bundled
 def edits(
-    common: Common,
+    common: ProjectOptions,
     where: Where = "",
     *,
     refuse_: Annotated[

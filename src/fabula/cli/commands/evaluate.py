@@ -22,7 +22,7 @@ from fabula.cli.evaluation import Evaluating
 from fabula.cli.help import MORE
 from fabula.cli.methods import say_method
 from fabula.cli.opening import STDIN, read_given, terminal_of
-from fabula.cli.options import Judges, Limits, Output, bundled, refuse
+from fabula.cli.options import Judges, Output, SpendingLimits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.reports import say_report
 from fabula.cli.session import near
@@ -102,7 +102,7 @@ class Beside:
 def evaluate(
     common: Output,
     judges: Judges,
-    limits: Limits,
+    limits: SpendingLimits,
     selecting: Selecting,
     beside: Beside,
     name: Annotated[
@@ -168,7 +168,9 @@ def evaluate(
 # what is run, on what -------------------------------------------------------------------------------------------------
 
 
-def _check(names: Sequence[str], limits: Limits, judges: Judges, stories: Sequence[str], beside: Beside) -> None:
+def _check(
+    names: Sequence[str], limits: SpendingLimits, judges: Judges, stories: Sequence[str], beside: Beside
+) -> None:
     """Say which options do not go together."""
     if beside.make and names != ["ttcw"]:
         raise UsageError("--make makes what the tests of creativity are put to. Give it with `fabula evaluate ttcw`.")
@@ -262,7 +264,7 @@ def _with_narrative(items: Sequence[Item], where: str, chosen: Sequence[Evaluato
     )
 
 
-def _make(terminal: Terminal, judges: Judges, limits: Limits, stories: Sequence[str]) -> None:
+def _make(terminal: Terminal, judges: Judges, limits: SpendingLimits, stories: Sequence[str]) -> None:
     """Print plots or candidates; the bill goes to stderr, so that the text can be sent into a file."""
     evaluating = Evaluating(terminal, MAKING, judges, limits)
     texts = evaluating.run(stories_of(terminal, stories)).details["texts"]

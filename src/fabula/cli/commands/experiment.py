@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from fabula.app.experiment.dry import Expected, Forecast
+    from fabula.app.experiment.dry import ExpectedRow, Forecast
     from fabula.app.experiment.grid import Experiment, Trial
-    from fabula.app.experiment.results import Outcome, Results
+    from fabula.app.experiment.results import CellOutcome, Results
     from fabula.cli.terminal import Terminal
     from fabula.engine.events import Event
 
@@ -149,12 +149,12 @@ def _show_forecast(terminal: Terminal, found: Experiment, expected: Forecast, fi
     )
 
 
-def _forecast_row(line: Expected) -> tuple[str, ...]:
+def _forecast_row(line: ExpectedRow) -> tuple[str, ...]:
     figures = (f"{number:,}" for number in (line.runs, line.calls, line.prompt, line.reply))
     return (line.of, *figures, dollars(line.cost))
 
 
-def _forecast_data(line: Expected) -> dict[str, Any]:
+def _forecast_data(line: ExpectedRow) -> dict[str, Any]:
     names = ("of", "runs", "calls", "prompt", "reply", "cost", "replayed")
     return {name: getattr(line, name) for name in names}
 
@@ -238,7 +238,7 @@ class Watch(LivePicture):
             if "/" not in where:  # an evaluator; `ended` says how a run ended
                 self._show(f"  {where}: {event.error or 'measured'}{self._took(where)}")
 
-    def ended(self, trial: Trial, outcome: Outcome) -> None:
+    def ended(self, trial: Trial, outcome: CellOutcome) -> None:
         """A run is over."""
         self.over += outcome.state != "unfinished"
         place = f"[{self.over:>{len(str(self.total))}}/{self.total}]"

@@ -12,7 +12,7 @@ from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli import completing
 from fabula.cli.opening import STDIN, project_of, terminal_of
-from fabula.cli.options import Common, Where, bundled
+from fabula.cli.options import ProjectOptions, Where, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import read_by_others
 from fabula.cli.verbs import opened
@@ -20,7 +20,7 @@ from fabula.cli.verbs import opened
 
 @bundled
 def export(
-    common: Common,
+    common: ProjectOptions,
     where: Where = "",
     format_: Annotated[
         str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabula.app.injecting import KINDS, METHOD, Source, Task, dry_run_injection, inject_in
+from fabula.app.injecting import KINDS, METHOD, EditedStory, InjectionTask, dry_run_injection, inject_in
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.cli.asked import evaluator_config, performers_of
@@ -16,7 +16,7 @@ from fabula.cli.asking import Asking
 from fabula.cli.bill import say_bill
 from fabula.cli.help import MORE
 from fabula.cli.opening import STDIN, read_given, terminal_of
-from fabula.cli.options import Limits, Output, Performers, bundled, refuse
+from fabula.cli.options import Output, Performers, SpendingLimits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -26,7 +26,7 @@ from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
     from fabula.app.bills import Bill
-    from fabula.app.injecting import Made
+    from fabula.app.injecting import Injection
     from fabula.app.injecting.editing import Edited
     from fabula.cli.terminal import Terminal
 
@@ -35,7 +35,7 @@ _SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class InjectOptions:
     """What is to be put in, and by whom."""
 
     kinds: Annotated[
@@ -73,8 +73,8 @@ class Wanted:
 def inject(
     common: Output,
     performers: Performers,
-    limits: Limits,
-    wanted: Wanted,
+    limits: SpendingLimits,
+    wanted: InjectOptions,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the texts, the errors and all calls.")
     ],
@@ -95,7 +95,7 @@ def inject(
     _check_combination(story, wanted)
     settings = Settings().with_(performers_of(performers, Settings()))
     source = Path(story)
-    task = Task(
+    task = InjectionTask(
         _config(performers, settings, wanted),
         Path(out),
         _source(source, _kinds(wanted.kinds)) if story else None,
@@ -116,7 +116,7 @@ def inject(
         raise typer.Exit(1)
 
 
-def _check_combination(story: str, wanted: Wanted) -> None:
+def _check_combination(story: str, wanted: InjectOptions) -> None:
     """Say which options do not go together."""
     if bool(story) == (wanted.screenplays is not None):
         raise UsageError("Give either a story or --screenplays N.")
@@ -124,7 +124,7 @@ def _check_combination(story: str, wanted: Wanted) -> None:
         refuse("screenplays get errors of every kind", wanted, but=("n", "decoys", "distance", "screenplays"))
 
 
-def _config(performers: Performers, settings: Settings, wanted: Wanted) -> Any:  # noqa: ANN401 - as of any method
+def _config(performers: Performers, settings: Settings, wanted: InjectOptions) -> Any:  # noqa: ANN401 - as of any method
     """The settings of `inject`, with what its own options say."""
     said = {"errors": wanted.n, "decoys": wanted.decoys, "distance": wanted.distance, "stories": wanted.screenplays}
     if wanted.n is not None and wanted.screenplays is not None:
@@ -145,21 +145,21 @@ def _kinds(said: str) -> tuple[str, ...]:
     return chosen
 
 
-def _source(path: Path, kinds: tuple[str, ...]) -> Source:
+def _source(path: Path, kinds: tuple[str, ...]) -> EditedStory:
     """The story as plain text; the scenes of a JSON file are put together."""
     text = read_given(str(path / "story.md" if path.is_dir() else path), MAX_STORY_BYTES)
     found = split(text)
     if found.form == "json":
         text = "\n\n".join(scene.text for scene in found.scenes) + "\n"
     title = "story" if str(path) == STDIN else path.resolve().stem
-    return Source(slug(title), title, "fountain" if found.form == "fountain" else "prose", text, kinds)
+    return EditedStory(slug(title), title, "fountain" if found.form == "fountain" else "prose", text, kinds)
 
 
 def _suffix(path: Path) -> str:
     return path.suffix if path.suffix in (".md", ".txt", ".fountain") else ".md" if path.is_dir() else ".txt"
 
 
-def _show(terminal: Terminal, work: Edited, made: Made) -> None:
+def _show(terminal: Terminal, work: Edited, made: Injection) -> None:
     rows = [("id", "kind", "contradicted", "put in")]
     rows += [(one.id, one.kind, one.contradicts[:_WIDE], one.replace[:_WIDE]) for one in work.planted.errors]
     terminal.say(table([tuple(one_line(cell) for cell in row) for row in rows]))
@@ -171,7 +171,7 @@ def _show(terminal: Terminal, work: Edited, made: Made) -> None:
     )
 
 
-def _show_screenplays(terminal: Terminal, made: Made, task: Task) -> None:
+def _show_screenplays(terminal: Terminal, made: Injection, task: InjectionTask) -> None:
     for one in made.screenplays:
         terminal.say(f"{one.id}: {counted(len(one.script), 'scene')}, {counted(len(one.annotations), 'error')}")
         for sentence in one.wrong:
@@ -189,7 +189,7 @@ def _show_missing(terminal: Terminal, work: Edited) -> None:
         terminal.message(f"  {reason}")
 
 
-def _document(made: Made, bill: Bill) -> dict[str, Any]:
+def _document(made: Injection, bill: Bill) -> dict[str, Any]:
     return {
         "files": [str(file) for file in made.files],
         "story": made.story.planted.data() if made.story else None,

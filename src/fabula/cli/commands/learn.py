@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabula.app.learned import put_into_use
+from fabula.app.learned import activate
 from fabula.app.learning import learn as learn_from
 from fabula.app.learning import needs_of, proposed, trainer_for
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.opening import named_or_here, terminal_of
-from fabula.cli.options import Common, bundled, refuse
+from fabula.cli.options import ProjectOptions, bundled, refuse
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
 from fabula.cli.training import TrainingProgress, given_values, interruptible
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.learned import place_of, places, the_author
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.app.learning import Needs, Proposal
+    from fabula.app.learning import LearningProposal, Needs
     from fabula.cli.terminal import Terminal
-    from fabula.project.learned import Learned, Place
+    from fabula.project.learned import Learned, LearnedFolder
 
 _LARGEST: Final = 1_000_000
 _MEGABYTE: Final = 1_000_000
@@ -38,7 +38,7 @@ _REASONS: Final = 5  # of what was left out
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class LearnOptions:
     """How is learned."""
 
     author: Annotated[
@@ -80,8 +80,8 @@ class Instead:
 
 @bundled
 def learn(
-    common: Common,
-    learning: Learning,
+    common: ProjectOptions,
+    learning: LearnOptions,
     instead: Instead,
     projects: Annotated[
         list[str] | None, typer.Argument(metavar="[PROJECT]...", help="Your projects.", show_default="this folder")
@@ -113,7 +113,7 @@ def learn(
         _use(terminal, known, on=True)
         return
     folders = [Path(folder) for folder in dict.fromkeys(named_or_here(common, projects))]
-    opened = [Project.open(folder) for folder in folders]
+    opened = [ProjectFolder.open(folder) for folder in folders]
     author = learning.author or the_author(project.settings.author.name for project in opened)
     place = place_of(author, terminal.environ)
     said = given_values(learning.set_ or ())
@@ -124,7 +124,7 @@ def learn(
     _learn(terminal, proposal, place, anyway=learning.use_anyway)
 
 
-def _learn(terminal: Terminal, proposal: Proposal, place: Place, *, anyway: bool) -> None:
+def _learn(terminal: Terminal, proposal: LearningProposal, place: LearnedFolder, *, anyway: bool) -> None:
     proposal.check()
     terminal.advise("\n".join(_sources(proposal)))
     progress = TrainingProgress(terminal)
@@ -149,12 +149,12 @@ def _used(learned: Learned) -> str:
     return f"It is not used. `fabula learn{author} --use-anyway` has new projects write with it all the same."
 
 
-def _learned(author: str, terminal: Terminal) -> list[Place]:
+def _learned(author: str, terminal: Terminal) -> list[LearnedFolder]:
     """The places where something is learned."""
     return [place for place in _chosen(author, terminal) if (learned := place.read()) and place.has(learned)]
 
 
-def _use(terminal: Terminal, known: Sequence[Place], *, on: bool) -> None:
+def _use(terminal: Terminal, known: Sequence[LearnedFolder], *, on: bool) -> None:
     """Put into use what was learned, as it is, or out of it.
 
     Raises:
@@ -165,7 +165,7 @@ def _use(terminal: Terminal, known: Sequence[Place], *, on: bool) -> None:
     if len(known) > 1:
         names = ", ".join(place.folder.name for place in known)
         raise UsageError(f"There is something learned from each of {names}. Say --author NAME.")
-    learned = put_into_use(known[0], on=on)
+    learned = activate(known[0], on=on)
     terminal.say(_used(learned))
     terminal.document(_data(known[0], learned))
 
@@ -173,7 +173,7 @@ def _use(terminal: Terminal, known: Sequence[Place], *, on: bool) -> None:
 # before ---------------------------------------------------------------------------------------------------------------
 
 
-def _dry_run(terminal: Terminal, proposal: Proposal) -> None:
+def _dry_run(terminal: Terminal, proposal: LearningProposal) -> None:
     terminal.say("\n".join(_sources(proposal)))
     proposal.check()
     needs = needs_of(proposal, terminal.environ, TrainingProgress(terminal).listener)
@@ -200,11 +200,11 @@ def _dry_run(terminal: Terminal, proposal: Proposal) -> None:
     )
 
 
-def _kinds(proposal: Proposal) -> Sequence[tuple[str, int]]:
+def _kinds(proposal: LearningProposal) -> Sequence[tuple[str, int]]:
     return Counter(pair.kind for pair in proposal.pairs).most_common()
 
 
-def _sources(proposal: Proposal) -> list[str]:
+def _sources(proposal: LearningProposal) -> list[str]:
     """What is learned from, and what is left out."""
     kinds = ", ".join(f"{count} by {kind}" for kind, count in _kinds(proposal))
     scenes, projects = len(set(proposal.units)), len({pair.source.get("project") for pair in proposal.pairs})
@@ -220,7 +220,7 @@ def _sources(proposal: Proposal) -> list[str]:
     return lines
 
 
-def _takes(proposal: Proposal, needs: Needs) -> list[str]:
+def _takes(proposal: LearningProposal, needs: Needs) -> list[str]:
     """What learning takes."""
     each = f"of at most {counted(needs.steps, 'step')}" + (" each" if proposal.trainings > 1 else "")
     lines = [f"{counted(proposal.trainings, 'training')} {each}, of {proposal.base}."]
@@ -234,7 +234,7 @@ def _takes(proposal: Proposal, needs: Needs) -> list[str]:
 # afterwards -----------------------------------------------------------------------------------------------------------
 
 
-def _chosen(author: str, terminal: Terminal) -> list[Place]:
+def _chosen(author: str, terminal: Terminal) -> list[LearnedFolder]:
     """The places of an author, or of all."""
     known = places(terminal.environ)
     if not author:
@@ -255,7 +255,7 @@ def _status(terminal: Terminal, author: str) -> None:
     terminal.document({"learned": [_data(place, place.read()) for place in found]})
 
 
-def _stands(place: Place, learned: Learned | None) -> str:
+def _stands(place: LearnedFolder, learned: Learned | None) -> str:
     """One line: what was learned, from how much, and whether it is used."""
     who = (learned.author if learned else "") or place.folder.name
     going = "; being learned anew, `fabula learn` goes on" if place.next.exists() else ""
@@ -269,7 +269,7 @@ def _stands(place: Place, learned: Learned | None) -> str:
     )
 
 
-def _data(place: Place, learned: Learned | None) -> dict[str, Any]:
+def _data(place: LearnedFolder, learned: Learned | None) -> dict[str, Any]:
     found = {"folder": str(place.folder), "unfinished": place.next.exists()}
     if learned is None:
         return found
@@ -306,7 +306,7 @@ def _forget(terminal: Terminal, author: str, *, yes: bool) -> None:
     terminal.document({"forgotten": [str(place.folder) for place in found]})
 
 
-def _contents(place: Place) -> str:
+def _contents(place: LearnedFolder) -> str:
     """What a place holds, in words."""
     adapters = place.folder / "adapters"
     many = sum(folder.is_dir() for folder in adapters.iterdir()) if adapters.is_dir() else 0

@@ -17,7 +17,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import write_atomically
 from fabula.cli import completing
 from fabula.cli.opening import named_or_here, terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import ProjectOptions, bundled
 from fabula.cli.reports import say_report
 from fabula.cli.stories import Selecting, named_stories, say_licences, stories_of
 from fabula.story import Brief
@@ -68,7 +68,7 @@ class Measures:
 
 
 @bundled
-def measure(common: Common, asked: Measures, selecting: Selecting, stories: Stories = None) -> None:
+def measure(common: ProjectOptions, asked: Measures, selecting: Selecting, stories: Stories = None) -> None:
     """Count what can be counted in stories: words, openings, repetition, overlap, dialogue; ROUGE, BERTScore.
 
     No model is asked for any of these but BERTScore, and nothing is kept. No number here says how good a story is.
@@ -97,7 +97,7 @@ def measure(common: Common, asked: Measures, selecting: Selecting, stories: Stor
 
 
 def _items(
-    terminal: Terminal, common: Common, asked: Measures, stories: Sequence[str], selection: Selection
+    terminal: Terminal, common: ProjectOptions, asked: Measures, stories: Sequence[str], selection: Selection
 ) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """What is measured, and why some stories cannot be."""
     if not (stories or common.folder or Path("brief.md").is_file()):

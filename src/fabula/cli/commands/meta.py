@@ -29,7 +29,7 @@ from fabula.stats.verdicts import JUDGE
 if TYPE_CHECKING:
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
-    from fabula.stats.meta import Meta
+    from fabula.stats.meta import MetaResult
 
 _MAIN = ("pairs: accuracy", "stories: accuracy", "stories: spearman", "systems: spearman")
 _ACCURACY = ("pairs: accuracy", "stories: accuracy")
@@ -107,11 +107,11 @@ def _chosen(ratings: tuple[Rating, ...], comparing: Comparing, name: str) -> lis
     return kept
 
 
-def _rendered(result: Meta) -> dict[str, Any]:
+def _rendered(result: MetaResult) -> dict[str, Any]:
     return {"sentence": result.sentence, "beats_baselines": result.beats, "notes": list(result.notes)}
 
 
-def _write(file: Path, found: dict[str, Meta], report: Report) -> None:
+def _write(file: Path, found: dict[str, MetaResult], report: Report) -> None:
     sentences = bullets(f"{name}: {result.sentence}" for name, result in found.items())
     numbers = report_section(report)
     pictures = [figure(_picture(name, result)) for name, result in found.items()]
@@ -123,7 +123,7 @@ def _write(file: Path, found: dict[str, Meta], report: Report) -> None:
     write_atomically(file, page("A judge beside people", sections))
 
 
-def _picture(name: str, result: Meta) -> str:
+def _picture(name: str, result: MetaResult) -> str:
     """An SVG of the judge's accuracy and that of each baseline, the highest first, with their intervals."""
     measures = [what for what in _ACCURACY if any((f.of, f.what) == (JUDGE, what) for f in result.findings)]
     rows = [(f.of, f.scored) for f in result.findings if f.what in measures[:1]]
@@ -132,7 +132,7 @@ def _picture(name: str, result: Meta) -> str:
     return intervals_svg(rows, title=f"{name}: {what}, with 95 % intervals; 0.5 is chance")
 
 
-def _table(result: Meta) -> str:
+def _table(result: MetaResult) -> str:
     """The main measures of the judge and the baselines, a row each; and how far people agree among themselves."""
     known = {(f.of, f.what): f.scored for f in result.findings}
     columns = [what for what in _MAIN if (JUDGE, what) in known]

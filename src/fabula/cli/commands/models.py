@@ -215,7 +215,7 @@ def _pull(
 
 def _pull_best(terminal: Terminal, agree: Callable[[str], bool]) -> None:
     """Choose the best model that this machine can write with, fetched where it has to be; say which and why."""
-    from fabula.models.best_here import Chosen, pull_best  # noqa: PLC0415 - only this command needs it
+    from fabula.models.best_here import ChosenModel, pull_best  # noqa: PLC0415 - only this command needs it
 
     served = best_served(asyncio.run(look(terminal.environ)))
     if served is not None and terminal.interactive and not terminal.json:
@@ -223,7 +223,7 @@ def _pull_best(terminal: Terminal, agree: Callable[[str], bool]) -> None:
         if asyncio.run(terminal.choice("Write with it? [y]es or [n]o: ", "yn")) == "n":
             served = None
     if served is not None:
-        chosen = Chosen(served[0], f"{served[0]} writes: {served[1]} on this machine serves it.")
+        chosen = ChosenModel(served[0], f"{served[0]} writes: {served[1]} on this machine serves it.")
     else:
         chosen = pull_best(models_home(terminal.environ), terminal.environ, terminal.message, agree)
     (terminal.message if terminal.json else terminal.say)(chosen.sentence)

@@ -15,7 +15,7 @@ from fabula.cli.asked import changes_of, say_default
 from fabula.cli.opening import STDIN, read_stdin, terminal_of
 from fabula.cli.options import Choices, Output, bundled
 from fabula.cli.session import near
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import MAX_BRIEF_BYTES, Brief
 
@@ -44,7 +44,7 @@ def new(
     changes = with_usual_system(changes, asked)
     check(Settings.of(changes, "the command line"), terminal.environ)
     say_default(terminal, choices, changes)
-    project = Project.create(Path(folder_ or out), replace(asked, title=title) if title else asked, changes)
+    project = ProjectFolder.create(Path(folder_ or out), replace(asked, title=title) if title else asked, changes)
     where = near(project.folder)
     terminal.say(f"{where} is ready: brief.md holds the brief, fabula.toml the settings.")
     terminal.advise(

@@ -26,11 +26,11 @@ from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, say_default, settings_for
 from fabula.cli.bill import say_bill, say_dry_run
 from fabula.cli.opening import place_named, terminal_of
-from fabula.cli.options import Choices, Common, WritingLimits, bundled, refuse
+from fabula.cli.options import Choices, ProjectOptions, WritingLimits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE, ProjectFolder
 from fabula.project.settings import Settings
 from fabula.project.trust import Trust
 from fabula.story import Brief, count_words, one_line
@@ -47,7 +47,7 @@ _WIDE: Final = 28
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class PlanSources:
     """What a plan is made from, and where it goes."""
 
     from_brief: Annotated[
@@ -69,10 +69,10 @@ class Sources:
 
 @bundled
 def plan(
-    common: Common,
+    common: ProjectOptions,
     choices: Choices,
     limits: WritingLimits,
-    sources: Sources,
+    sources: PlanSources,
     where: Annotated[
         str,
         typer.Argument(
@@ -105,7 +105,7 @@ def plan(
     )
 
 
-def _dry_run(terminal: Terminal, common: Common, choices: Choices, sources: Sources) -> None:
+def _dry_run(terminal: Terminal, common: ProjectOptions, choices: Choices, sources: PlanSources) -> None:
     """Say what planning would ask; a project that is not there yet is made in a folder that goes again."""
     out = place_named(common, sources.out, "--out") or Path(sources.from_brief or sources.from_story).stem
     with TemporaryDirectory(prefix="fabula-") as spare:
@@ -118,7 +118,7 @@ def _dry_run(terminal: Terminal, common: Common, choices: Choices, sources: Sour
             Trust().forget(project.settings_file)
 
 
-def _check_combination(sources: Sources, where: str) -> None:
+def _check_combination(sources: PlanSources, where: str) -> None:
     """Say which options do not go together."""
     given = [f"--from-brief {sources.from_brief}"] * bool(sources.from_brief)
     given += [f"--from-story {sources.from_story}"] * bool(sources.from_story)
@@ -155,7 +155,7 @@ def _file_of(where: str) -> Path:
     )
 
 
-def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Project, Settings]:
+def _project(sources: PlanSources, choices: Choices, terminal: Terminal) -> tuple[ProjectFolder, Settings]:
     """The project that the plan is for, new or gone on with, and the settings in force."""
     if sources.scenes is not None:
         choices = replace(choices, set_=[*(choices.set_ or ()), f"scenes={sources.scenes}"])
@@ -165,7 +165,7 @@ def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Pr
     brief = Brief.read(Path(brief_file)) if brief_file else None
     folder = Path(sources.out or source.stem)
     changes: dict[str, Any] = {}
-    there = Project.open(folder) if (folder / "brief.md").exists() else None
+    there = ProjectFolder.open(folder) if (folder / "brief.md").exists() else None
     choices = replace(choices, system=planning_system(there, choices.system))
     if there is not None:
         settings = settings_for(there, choices, terminal)

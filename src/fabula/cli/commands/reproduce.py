@@ -20,7 +20,7 @@ from fabula.data.sets import SETS, find_set
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fabula.app.reproduce.rows import Outcome, PublishedNumber
+    from fabula.app.reproduce.rows import PublishedNumber, TableOutcome
     from fabula.cli.terminal import Terminal
 
 _LONG = 30  # rows; a longer table is summed up where it was not asked for by name
@@ -59,7 +59,7 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _rendered(outcome: Outcome, *, whole: bool) -> str:
+def _rendered(outcome: TableOutcome, *, whole: bool) -> str:
     about = outcome.table
     source = SETS[about.data]
     heading = f"{about.name}: {about.title}\nData: {source.name} ({source.licence}; {source.source})"
@@ -89,7 +89,7 @@ def _folded(rows: Sequence[PublishedNumber]) -> Iterator[tuple[str, str, str, st
         yield from (_line(row) for row in members if row.match is False)
 
 
-def _conclude(terminal: Terminal, outcomes: Sequence[Outcome]) -> None:
+def _conclude(terminal: Terminal, outcomes: Sequence[TableOutcome]) -> None:
     parts = []
     for against, what in (("published", "published numbers"), ("computed", "computed numbers, which no paper prints,")):
         mine = [outcome for outcome in outcomes if outcome.table.against == against]
@@ -105,7 +105,7 @@ def _conclude(terminal: Terminal, outcomes: Sequence[Outcome]) -> None:
         terminal.advise("`fabula lab reproduce TABLE` prints every row of one table, --all of all.")
 
 
-def _data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _data(outcomes: Sequence[TableOutcome]) -> dict[str, Any]:
     return {
         "matching": sum(o.matching for o in outcomes),
         "differing": sum(o.differing for o in outcomes),
@@ -115,7 +115,7 @@ def _data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _table_data(outcome: Outcome) -> dict[str, Any]:
+def _table_data(outcome: TableOutcome) -> dict[str, Any]:
     source = SETS[outcome.table.data]
     return {
         "name": outcome.table.name,

@@ -15,7 +15,7 @@ from fabula.base.errors import UsageError
 from fabula.cli.asked import performing
 from fabula.cli.bill import say_dry_run
 from fabula.cli.opening import project_and_artefact, terminal_of
-from fabula.cli.options import Artefact, Common, Limits, bundled
+from fabula.cli.options import Artefact, ProjectOptions, SpendingLimits, bundled
 from fabula.cli.session import Session, near
 from fabula.craft.revising import passage_spans
 from fabula.story import plain
@@ -25,8 +25,8 @@ from fabula.verbs.base import as_data
 
 @bundled
 def rewrite(
-    common: Common,
-    limits: Limits,
+    common: ProjectOptions,
+    limits: SpendingLimits,
     artefact: Artefact,
     *,
     passage: Annotated[

@@ -17,7 +17,7 @@ from fabula.cli.asked import changes_of, say_default
 from fabula.cli.commands.chat import settings_of
 from fabula.cli.help import MORE
 from fabula.cli.opening import named_or_here, project_of, terminal_of
-from fabula.cli.options import Caps, Choices, Common, bundled
+from fabula.cli.options import Caps, Choices, ProjectOptions, bundled
 from fabula.cli.serving import TokenEnv, check_packages, tokens_of
 from fabula.cli.stopping import stoppable
 from fabula.project.settings import Settings
@@ -30,8 +30,8 @@ from fabula.story.cards import read_card
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.project.folder import Project
-    from fabula.server.chat.projects import Catalogue
+    from fabula.project.folder import ProjectFolder
+    from fabula.server.chat.projects import ServedProjects
 
 PORT: Final = 8730
 _BOUNDS: Final = Bounds()
@@ -89,7 +89,7 @@ class Listening:
 
 @bundled
 def serve(
-    common: Common,
+    common: ProjectOptions,
     choices: Choices,
     listen: Listening,
     caps: Caps,
@@ -121,7 +121,7 @@ def serve(
     asyncio.run(stoppable(_served(terminal, offer, listen, made), "the same command"))
 
 
-def _project(common: Common, choices: Choices, where: str, player: str) -> Project:
+def _project(common: ProjectOptions, choices: Choices, where: str, player: str) -> ProjectFolder:
     """The project of that folder, or that of a character card."""
     if not is_card(Path(where)):
         return project_of(replace(common, folder=""), where)
@@ -139,13 +139,13 @@ async def _served(terminal: Terminal, offer: Offer, listen: Listening, made: str
                 "put a server with TLS before this one, and give the token to nobody you do not trust."
             )
 
-        def ready(catalogue: Catalogue) -> None:
+        def ready(catalogue: ServedProjects) -> None:
             _show(terminal, base_url(opened), catalogue, made, api=offer.api)
 
         await serve_projects(offer, opened, ready)
 
 
-def _show(terminal: Terminal, address: str, catalogue: Catalogue, made: str, *, api: bool) -> None:
+def _show(terminal: Terminal, address: str, catalogue: ServedProjects, made: str, *, api: bool) -> None:
     """Say where the server is, who can be talked to, and the token if it is a new one."""
     models = catalogue.models
     terminal.say(f"Listening at {address}")

@@ -17,7 +17,7 @@ from fabula.app.planning import PLAN_FILE, order_of_time, plan_of
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
-from fabula.cli.options import Artefact, Common, bundled, maybe_artefact
+from fabula.cli.options import Artefact, ProjectOptions, bundled, maybe_artefact
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.cli.verbs import opened
@@ -43,7 +43,7 @@ _UNKNOWN: Final = "order of time not known for all scenes"
 
 @bundled
 def show(
-    common: Common,
+    common: ProjectOptions,
     artefact: Annotated[list[str] | None, maybe_artefact("the story")] = None,
     *,
     prompts: Annotated[bool, typer.Option("--prompts", help="What was asked, and what was answered.")] = False,
@@ -142,7 +142,7 @@ def _timeline(terminal: Terminal, plan: Plan, said: Sequence[str], out: str) -> 
     terminal.document({**timeline_data(plan, order), "order_from": source, "file": out or None})
 
 
-def _plan(common: Common, terminal: Terminal, names: Sequence[str]) -> tuple[Plan, Sequence[str]]:
+def _plan(common: ProjectOptions, terminal: Terminal, names: Sequence[str]) -> tuple[Plan, Sequence[str]]:
     """The plan in the file that is named, else the project's; with the project's order of time, maybe empty."""
     file = names[0] if len(names) == 1 else ""
     if file.endswith((".yaml", ".yml")) and (Path(file).is_file() or file != PLAN_FILE):
@@ -160,7 +160,7 @@ def _plan(common: Common, terminal: Terminal, names: Sequence[str]) -> tuple[Pla
 
 @bundled
 def history(
-    common: Common,
+    common: ProjectOptions,
     artefact: Artefact,
     *,
     diff: Annotated[bool, typer.Option("--diff", help="Show what changed from version to version.")] = False,

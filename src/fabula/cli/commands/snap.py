@@ -13,11 +13,11 @@ from fabula.app.item_files import table_lines
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import ProjectOptions, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE, ProjectFolder
 from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.learning import SCALE, learn
 from fabula.systems.snap.scores import read_scores, row_of
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.stats.estimate import Estimate
-    from fabula.systems.snap.learning import Learned
-    from fabula.systems.snap.scores import Row
+    from fabula.systems.snap.learning import LearnedWeights
+    from fabula.systems.snap.scores import ScoreRow
 
 _SYSTEM: Final = "snap"
 _DIGITS: Final = 4
@@ -39,7 +39,7 @@ _LARGEST: Final = 50_000_000
 
 @bundled
 def snap(
-    common: Common,
+    common: ProjectOptions,
     paths: Annotated[
         list[str] | None,
         typer.Argument(metavar="[PATH]...", help="Tables of scores (CSV, JSONL) or projects.", show_default="here"),
@@ -72,10 +72,10 @@ def snap(
     terminal.document(_data(learned, weights, places, target))
 
 
-def _target(common: Common, places: Sequence[Path]) -> Project:
+def _target(common: ProjectOptions, places: Sequence[Path]) -> ProjectFolder:
     """The project that the weights are for: `-C`, else the only one that was learned from, else the one here."""
     alone = places[0] if len(places) == 1 and places[0].is_dir() else Path()
-    project = Project.open(Path(common.folder) if common.folder else alone)
+    project = ProjectFolder.open(Path(common.folder) if common.folder else alone)
     system = project.settings.system
     if system != _SYSTEM:
         raise UsageError(
@@ -85,7 +85,7 @@ def _target(common: Common, places: Sequence[Path]) -> Project:
     return project
 
 
-def _rendered(learned: Learned) -> str:
+def _rendered(learned: LearnedWeights) -> str:
     """What was learned, as a person reads it."""
     cells = f" in {counted(learned.cells, 'cell')}" if learned.cells else ""
     within = (
@@ -124,7 +124,9 @@ def _share(number: Estimate) -> str:
     return f"{number.value:.1%} ({_interval(number, '.1%')})"
 
 
-def _data(learned: Learned, weights: Sequence[float], places: Sequence[Path], target: Project | None) -> dict[str, Any]:
+def _data(
+    learned: LearnedWeights, weights: Sequence[float], places: Sequence[Path], target: ProjectFolder | None
+) -> dict[str, Any]:
     published = dict(zip(learned.weights, PUBLISHED, strict=True))
     return {
         "sources": [str(place) for place in places],
@@ -144,7 +146,7 @@ def _data(learned: Learned, weights: Sequence[float], places: Sequence[Path], ta
     }
 
 
-def scored_plans(places: Sequence[Path]) -> tuple[Row, ...]:
+def scored_plans(places: Sequence[Path]) -> tuple[ScoreRow, ...]:
     """The rows of tables (CSV, JSON lines) and of projects' own scores, those of conversations too.
 
     Cells of different places stay apart.
@@ -160,7 +162,7 @@ def scored_plans(places: Sequence[Path]) -> tuple[Row, ...]:
     return tuple(found)
 
 
-def _of_file(file: Path) -> tuple[Row, ...]:
+def _of_file(file: Path) -> tuple[ScoreRow, ...]:
     """The rows of one table."""
     if file.suffix.lower() == ".csv":
         rows = read_scores(read_text(file, _LARGEST), str(file))
@@ -173,10 +175,10 @@ def _of_file(file: Path) -> tuple[Row, ...]:
     return rows
 
 
-def _of_project(folder: Path) -> list[Row]:
+def _of_project(folder: Path) -> list[ScoreRow]:
     """The rows of a project's tables as they stand now: edited files, else what the journal has."""
-    project = Project.open(folder)
-    rows: list[Row] = []
+    project = ProjectFolder.open(folder)
+    rows: list[ScoreRow] = []
     with project.journal as journal:
         places = journal.artefacts.places()
         for path in journal.artefacts.paths():
@@ -196,7 +198,7 @@ def _of_project(folder: Path) -> list[Row]:
     return rows
 
 
-def _of_cell(path: str, file: Path | None, kept: str) -> list[Row]:
+def _of_cell(path: str, file: Path | None, kept: str) -> list[ScoreRow]:
     """An agent's rows in a cell; they are compared with each other, whatever the table calls the cell.
 
     `path` is that of the scores, or the stem of their file: both agents of a cell are of one cell.

@@ -16,7 +16,7 @@ from fabula.base.addresses import is_loopback_host
 from fabula.base.errors import UsageError
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import ProjectOptions, bundled
 from fabula.cli.serving import TokenEnv, check_packages, tokens_of
 from fabula.cli.stopping import stoppable
 from fabula.server.running import listening
@@ -56,7 +56,7 @@ class StudioListening:
 
 @bundled
 def studio(
-    common: Common,
+    common: ProjectOptions,
     listen: StudioListening,
     folders: Annotated[
         list[str] | None,

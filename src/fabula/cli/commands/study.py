@@ -15,7 +15,7 @@ import typer
 
 from fabula.app.beginning import check
 from fabula.app.studies import (
-    Made,
+    StudyMade,
     assign,
     character_settings,
     check_trusted,
@@ -41,7 +41,7 @@ from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
 from fabula.cli.stories import Selecting, stories_of
 from fabula.measure.ratings import read_ratings
-from fabula.measure.studies.assigning import Wanted
+from fabula.measure.studies.assigning import AssignmentOptions
 from fabula.measure.studies.study import ORGANISER, Study
 from fabula.server.running import listening
 from fabula.stats.verdicts import JUDGE
@@ -126,7 +126,7 @@ def _new(
     )
 
 
-def _made(terminal: Terminal, making: _Making, selecting: Selecting, folder: Path, sources: Sequence[str]) -> Made:
+def _made(terminal: Terminal, making: _Making, selecting: Selecting, folder: Path, sources: Sequence[str]) -> StudyMade:
     if making.from_:
         if sources:
             raise UsageError("--from takes the items of the other study. Leave the other sources out.")
@@ -180,7 +180,7 @@ def _assign(
         raise UsageError("--shared says how many tasks have several raters. Say how many raters with --overlap.")
     # Who knows the seed and the stories can compute which side is which system; raters never see it.
     seed = secrets.randbelow(2**48) if assigning.seed is None else assigning.seed
-    wanted = Wanted(assigning.raters, assigning.overlap, assigning.shared, assigning.most, seed)
+    wanted = AssignmentOptions(assigning.raters, assigning.overlap, assigning.shared, assigning.most, seed)
     assigned, shares = assign(Study.open(Path(folder)), wanted, datetime.now(UTC))
     for line in _said(assigned, shares):
         terminal.say(line)

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.app.training import Job, TrainedOne, Work
-    from fabula.app.training_examples import Part, Prepared, Trained
+    from fabula.app.training_examples import AdapterTraining, PreparedTraining, Trained
     from fabula.app.training_pairs import PairWork
     from fabula.app.training_summaries import SummaryWork
     from fabula.cli.terminal import Terminal
     from fabula.training.examples import Kind
     from fabula.training.presets import Keep
-    from fabula.training.report import Difference
-    from fabula.training.running import Outcome
+    from fabula.training.report import LossDifference
+    from fabula.training.running import TrainingOutcome
 
 _GB: Final = 1e9
 _BASE: Final = "smollm2"
@@ -240,7 +240,7 @@ def _sweep(terminal: Terminal, asked: ExamplesAsked, said: str, *, dry_run: bool
     )
 
 
-def _works(prepared: Prepared) -> str:
+def _works(prepared: PreparedTraining) -> str:
     """What each adapter takes, and on what it is computed."""
     lines = []
     for part in prepared.parts:
@@ -251,7 +251,7 @@ def _works(prepared: Prepared) -> str:
     return "\n".join([*lines, "", _machine_line(prepared.parts[0])])
 
 
-def _losses_table(found: Sequence[Difference], head: str = "agent") -> str:
+def _losses_table(found: Sequence[LossDifference], head: str = "agent") -> str:
     """Development losses under base and tuned model."""
     rows = [(head, "base", "tuned", "difference", "95 % interval", "n", "")]
     for one in found:
@@ -274,7 +274,7 @@ def _stop_agents_if_interrupted(trained: Sequence[Trained], asked: ExamplesAsked
         _stop_if_interrupted(trained[-1].outcome, trained[-1].part.name, asked.out)
 
 
-def _adapters_data(prepared: Prepared) -> dict[str, Any]:
+def _adapters_data(prepared: PreparedTraining) -> dict[str, Any]:
     adapters = [
         {"name": part.name, "agents": list(part.agents), **_work_data(part, part.folder)} for part in prepared.parts
     ]
@@ -286,7 +286,7 @@ def _trained_data(one: Trained) -> dict[str, Any]:
     return {"name": one.part.name, **_outcome_data(one.part.folder, one.outcome), "agents": agents}
 
 
-def _difference_data(row: Difference, called: str) -> dict[str, Any]:
+def _difference_data(row: LossDifference, called: str) -> dict[str, Any]:
     data = {called: row.agent, "base": row.base, "tuned": row.tuned, "verdict": row.verdict}
     return data | {"difference": row.fell.as_data()}
 
@@ -324,7 +324,7 @@ def _text(value: object) -> str:
     return ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)
 
 
-def _takes(work: PairWork | SummaryWork | Part) -> str:
+def _takes(work: PairWork | SummaryWork | AdapterTraining) -> str:
     """How long a training is, and what memory it takes."""
     steps = f"{counted(work.schedule.steps, 'step')} of {work.schedule.batch} ({work.machine.micro_batch} at once)"
     return f"{steps}, longest {work.counts()['longest in tokens']:,} tokens; about {work.bytes_needed / _GB:.1f} GB"
@@ -340,7 +340,7 @@ def _plan_data(job: Job, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     return {"preset": job.asked.preset, "base": job.base.name, "settings": values_of(job.config), **more}
 
 
-def _work_data(work: PairWork | SummaryWork | Part, folder: Path) -> dict[str, Any]:
+def _work_data(work: PairWork | SummaryWork | AdapterTraining, folder: Path) -> dict[str, Any]:
     return {
         "folder": str(folder),
         "steps": work.schedule.steps,
@@ -350,7 +350,7 @@ def _work_data(work: PairWork | SummaryWork | Part, folder: Path) -> dict[str, A
     }
 
 
-def _outcome_data(folder: Path, outcome: Outcome | None) -> dict[str, Any]:
+def _outcome_data(folder: Path, outcome: TrainingOutcome | None) -> dict[str, Any]:
     return {
         "folder": str(folder),
         "ended": outcome.ended if outcome else "before",
@@ -359,7 +359,9 @@ def _outcome_data(folder: Path, outcome: Outcome | None) -> dict[str, Any]:
     }
 
 
-def _fail_if_not_finite(terminal: Terminal, ended: Mapping[str, tuple[Work, Outcome | None]], keep: Keep) -> None:
+def _fail_if_not_finite(
+    terminal: Terminal, ended: Mapping[str, tuple[Work, TrainingOutcome | None]], keep: Keep
+) -> None:
     """End the command with 1 where a loss was no number, and say so of each training, by its name.
 
     Raises:
@@ -373,7 +375,7 @@ def _fail_if_not_finite(terminal: Terminal, ended: Mapping[str, tuple[Work, Outc
         raise typer.Exit(1)
 
 
-def _stop_if_interrupted(outcome: Outcome | None, name: str, out: Path) -> None:
+def _stop_if_interrupted(outcome: TrainingOutcome | None, name: str, out: Path) -> None:
     """End the command where a signal ended the training.
 
     Raises:

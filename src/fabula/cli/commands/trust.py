@@ -14,10 +14,10 @@ from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_text
 from fabula.base.tomltext import parse
 from fabula.cli.opening import place_named, terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import ProjectOptions, bundled
 from fabula.cli.session import near
 from fabula.measure.studies.study import STUDY, Study, is_study
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.project.trust import Act, Trust, acts_in
 
 _LARGEST: Final = 2_000_000
@@ -25,7 +25,7 @@ _LARGEST: Final = 2_000_000
 
 @bundled
 def trust(
-    common: Common,
+    common: ProjectOptions,
     where: Annotated[
         str,
         typer.Argument(
@@ -86,7 +86,7 @@ def _as_last_time(folder: Path) -> frozenset[Act]:
     """What the project in a folder could do by what its last run was given beyond its settings file."""
     if not (folder / "brief.md").is_file():
         return frozenset()
-    return acts_in(settings_as_last_time(Project.open(folder)).model_dump(), folder)
+    return acts_in(settings_as_last_time(ProjectFolder.open(folder)).model_dump(), folder)
 
 
 def _tables(file: Path) -> dict[str, object]:

@@ -16,22 +16,22 @@ from fabula.base.errors import UsageError
 from fabula.cli.asked import settings_for
 from fabula.cli.bill import calls_table, changes_list
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, Memory, Where, WritingLimits, bundled
+from fabula.cli.options import Choices, ProjectOptions, RunMemory, Where, WritingLimits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
-    from fabula.project.folder import Change
+    from fabula.project.folder import FileChange
 
 
 @bundled
 def update(
-    common: Common,
+    common: ProjectOptions,
     choices: Choices,
     limits: WritingLimits,
-    memory: Memory,
+    memory: RunMemory,
     where: Where = "",
     *,
     revise: Annotated[
@@ -72,7 +72,7 @@ def update(
     session.report(session.run(expected, announced))
 
 
-def _show_plan(session: Session, expected: DryRun, changes: list[Change]) -> None:
+def _show_plan(session: Session, expected: DryRun, changes: list[FileChange]) -> None:
     terminal = session.terminal
     _show_calls(terminal, expected, changes)
     for sentence in (*expected.notices, *not_obeyed(expected, session.project.brief, session.settings)):
@@ -85,7 +85,7 @@ def _show_plan(session: Session, expected: DryRun, changes: list[Change]) -> Non
         terminal.say(f"Revised to fit, and left as it is where it fits already: {', '.join(session.fit)}.")
 
 
-def _show_calls(terminal: Terminal, expected: DryRun, changes: list[Change]) -> None:
+def _show_calls(terminal: Terminal, expected: DryRun, changes: list[FileChange]) -> None:
     if changes:
         terminal.say("Changed by you:\n" + changes_list(changes))
     for sentence in expected.of_files:

@@ -14,11 +14,11 @@ from fabula.app.world import WORLD_FILE, conflicts_at, moment_of, person_of, wor
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import place_named, terminal_of
-from fabula.cli.options import Common, Where, bundled
+from fabula.cli.options import ProjectOptions, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import one_line
 from fabula.story.world import Entity, WorldState
 from fabula.story.world.file import read_world, write_world
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.story.world import Conflict, Fact, Known
+    from fabula.story.world import Fact, FactConflict, KnownFact
 
 _MOST_ROWS, _MOST_CONFLICTS, _WIDE = 200, 10, 48
 
@@ -63,7 +63,7 @@ class Transfer:
 
 
 @bundled
-def world(common: Common, views: Views, transfer: Transfer, where: Where = "") -> None:
+def world(common: ProjectOptions, views: Views, transfer: Transfer, where: Where = "") -> None:
     """Show what a story says about its world: facts, who knows them, what changed, what does not fit."""
     terminal = terminal_of(common)
     _check_combination(views, transfer)
@@ -102,13 +102,13 @@ def _opened(place: Path) -> Iterator[WorldState]:
             state = stack.enter_context(WorldState())
             read_world(place).add_to(state)
         else:
-            state = stack.enter_context(world_of(Project.open(place)))
+            state = stack.enter_context(world_of(ProjectFolder.open(place)))
         yield state
 
 
 def _import(terminal: Terminal, place: Path, file: Path) -> None:
     """Take the facts of a file into a project's world; those that it no longer holds are withdrawn."""
-    project, found = Project.open(place), read_world(file)
+    project, found = ProjectFolder.open(place), read_world(file)
     with project.lock(), WorldState(project.folder / WORLD_FILE) as state:
         found.add_names_to(state)
         added, gone, kept = state.replace_origin(one_line(file.name), found.facts)
@@ -188,7 +188,7 @@ def _show_known(terminal: Terminal, state: WorldState, views: Views) -> None:
     terminal.document({"who": who, "at": views.at or None, "known": [as_data(one) for one in known]})
 
 
-def _known_row(known: Known) -> tuple[str, ...]:
+def _known_row(known: KnownFact) -> tuple[str, ...]:
     return (*_words(known.fact), str(known.since.scene), "outdated" if known.outdated else "")
 
 
@@ -232,7 +232,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _WIDE else line[: _WIDE - 1] + "…"
 
 
-def _conflict(one: Conflict) -> str:
+def _conflict(one: FactConflict) -> str:
     kind = "was set down" if one.canon else "was established"
     return (
         f"{one.later.subject}, {one.later.slot}: in scene {one.earlier.told.scene} {_value(one.earlier)!r} {kind}, "

@@ -22,13 +22,13 @@ from fabula.cli.asked import changes_of, performing, say_default, settings_for
 from fabula.cli.bill import calls_table
 from fabula.cli.help import MORE
 from fabula.cli.opening import STDIN, place_named, project_of, read_stdin, terminal_of
-from fabula.cli.options import Choices, Common, Memory, WritingLimits, bundled
+from fabula.cli.options import Choices, ProjectOptions, RunMemory, WritingLimits, bundled
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import Session, near
 from fabula.engine.journal import spent_by_role
 from fabula.engine.roles import role_key
 from fabula.models.base import NOTHING_USED
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE, ProjectFolder
 from fabula.project.settings import Settings, difference
 from fabula.project.trust import Trust
 from fabula.story import MAX_BRIEF_BYTES, Brief, plain
@@ -45,7 +45,7 @@ _PLAN, _PERSONAS = "plan/plan.yaml", "plan/personas.yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class WriteSources:
     """What the story is written from, and where it goes."""
 
     out: Annotated[
@@ -82,11 +82,11 @@ class Sources:
 
 @bundled
 def write(
-    common: Common,
+    common: ProjectOptions,
     choices: Choices,
     limits: WritingLimits,
-    sources: Sources,
-    memory: Memory,
+    sources: WriteSources,
+    memory: RunMemory,
     where: Annotated[
         str, typer.Argument(help="Project folder, or a brief file; - reads one.", show_default="this folder")
     ] = "",
@@ -163,7 +163,7 @@ class _Asked:
     of_plan: bool = False
 
 
-def _asked(new: _New, common: Common, sources: Sources, where: str) -> _Asked | None:
+def _asked(new: _New, common: ProjectOptions, sources: WriteSources, where: str) -> _Asked | None:
     """The brief that the command line names; `None` where it names a project."""
     file = Path(where) if where else None
     if where == STDIN:
@@ -187,7 +187,7 @@ def _asked(new: _New, common: Common, sources: Sources, where: str) -> _Asked | 
     return None
 
 
-def _project(new: _New, common: Common, where: str, asked: _Asked | None) -> tuple[Project, Settings]:
+def _project(new: _New, common: ProjectOptions, where: str, asked: _Asked | None) -> tuple[ProjectFolder, Settings]:
     """The project that is written, made where it is not there yet, and the settings in force."""
     if asked is not None:
         return new.project(asked.brief, asked.folder, of_plan=asked.of_plan)
@@ -196,7 +196,7 @@ def _project(new: _New, common: Common, where: str, asked: _Asked | None) -> tup
 
 
 def _dry_run(
-    new: _New, common: Common, sources: Sources, limits: WritingLimits, where: str, asked: _Asked | None
+    new: _New, common: ProjectOptions, sources: WriteSources, limits: WritingLimits, where: str, asked: _Asked | None
 ) -> None:
     """Say what writing would ask; a project that is not there yet is made in a folder that goes again."""
     if sources.save:
@@ -258,7 +258,7 @@ class _New:
     forget: bool = False
     learned: bool | None = None
 
-    def project(self, brief: Brief, folder: Path, *, of_plan: bool = False) -> tuple[Project, Settings]:
+    def project(self, brief: Brief, folder: Path, *, of_plan: bool = False) -> tuple[ProjectFolder, Settings]:
         """The project for a brief: a new one, or the one that is there if it has the same brief.
 
         A brief made `of_plan` changes with the plan, so then a project that has a plan is the same one.
@@ -270,8 +270,8 @@ class _New:
             settings = Settings.of(changes, "the command line")
             self._check(settings)
             say_default(self.terminal, self.choices, changes)
-            return Project.create(folder, brief, changes), self._with_learned(settings, begun=False)
-        project = Project.open(folder)
+            return ProjectFolder.create(folder, brief, changes), self._with_learned(settings, begun=False)
+        project = ProjectFolder.open(folder)
         if project.brief != brief and not (of_plan and (folder / _PLAN).exists()):
             raise UsageError(
                 f"{near(folder)} is the project of another brief. Choose another folder with --out DIR; or, to change "
@@ -279,7 +279,7 @@ class _New:
             )
         return project, self.settings_over(project)
 
-    def settings_over(self, project: Project) -> Settings:
+    def settings_over(self, project: ProjectFolder) -> Settings:
         """The project's settings in force with the options on top; says what is not in its fabula.toml."""
         settings = settings_for(project, self.choices, self.terminal, forget=self.forget)
         with project.journal as journal:
@@ -315,7 +315,7 @@ class _New:
                 raise UnknownNameError("character", role, [*people, *system.roles])
 
 
-def _put_given(project: Project, new: _New, sources: Sources) -> None:
+def _put_given(project: ProjectFolder, new: _New, sources: WriteSources) -> None:
     """Put the plan and the personas that are given into the project as its author's."""
     if sources.plan:
         _put_file(project, _PLAN, read_text(Path(sources.plan), MAX_FILE), sources.plan, new.terminal)
@@ -323,7 +323,7 @@ def _put_given(project: Project, new: _New, sources: Sources) -> None:
         _put_file(project, _PERSONAS, new.personas, sources.personas, new.terminal)
 
 
-def _put_file(project: Project, name: str, text: str, given: str, terminal: Terminal) -> None:
+def _put_file(project: ProjectFolder, name: str, text: str, given: str, terminal: Terminal) -> None:
     """Put the text of a file into the project; what stood there is recorded before."""
     file = project.folder / name
     before = read_text(file, MAX_FILE) if file.exists() else ""
@@ -338,7 +338,7 @@ def _put_file(project: Project, name: str, text: str, given: str, terminal: Term
         )
 
 
-def _opening(project: Project, settings: Settings, expected: DryRun) -> str:
+def _opening(project: ProjectFolder, settings: Settings, expected: DryRun) -> str:
     kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
     aided = ", with help for small models" if any(call.aids for call in expected.planned) else ""
     where = near(project.folder)

@@ -57,7 +57,7 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TokenWindow:
     """Tokens that are read at once, and which of them are taken from it: those with most around them."""
 
     start: int
@@ -80,7 +80,7 @@ class BertScore:
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
-def windows(count: int, limit: int, overlap: int) -> Iterator[Window]:
+def windows(count: int, limit: int, overlap: int) -> Iterator[TokenWindow]:
     """Windows of at most `limit` tokens over `count`, neighbours sharing `overlap`; each token is taken once.
 
     Raises:
@@ -92,7 +92,7 @@ def windows(count: int, limit: int, overlap: int) -> Iterator[Window]:
     while True:
         end = min(start + limit, count)
         last = end if end == count else end - overlap // 2
-        yield Window(start, end, first, last)
+        yield TokenWindow(start, end, first, last)
         if end == count:
             return
         start, first = end - overlap, last

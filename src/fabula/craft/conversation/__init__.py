@@ -12,23 +12,23 @@ The decisions stand in `docs/design/0009-conversations.md`.
 from __future__ import annotations
 
 from fabula.craft.conversation.kept import Conversation, MoveKind, open_conversation
-from fabula.craft.conversation.lines import Cell, Freedom, Line, Parties, Step, Turn, Where, freedom_of
+from fabula.craft.conversation.lines import Cell, Freedom, Parties, SpokenLine, SubPlan, Turn, Where, freedom_of
 from fabula.craft.conversation.log import Log, conversations_in, log_file
 from fabula.craft.conversation.talk import Talk
-from fabula.craft.conversation.turns import Moment
+from fabula.craft.conversation.turns import TurnKnowledge
 
 __all__ = [
     "Cell",
     "Conversation",
     "Freedom",
-    "Line",
     "Log",
-    "Moment",
     "MoveKind",
     "Parties",
-    "Step",
+    "SpokenLine",
+    "SubPlan",
     "Talk",
     "Turn",
+    "TurnKnowledge",
     "Where",
     "conversations_in",
     "freedom_of",

@@ -16,9 +16,9 @@ from fabula.story.people import among
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.craft.conversation.turns import Moment
+    from fabula.craft.conversation.turns import TurnKnowledge
     from fabula.engine.run import Run
-    from fabula.story.cards import Card, Lorebook
+    from fabula.story.cards import CharacterCard, Lorebook
     from fabula.story.personas import Persona
 
 FOLDER: Final = "cards"
@@ -28,7 +28,7 @@ _LORE_TOKENS, _EXAMPLE_TOKENS = 300, 200  # with aids
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class CardSheet:
     """What a prompt shows of a character's card at one moment.
 
     Attributes:
@@ -46,7 +46,7 @@ class Sheet:
 class Cards:
     """The cards of characters by their names, the lorebooks that all of them share, and who else is `known`."""
 
-    people: Mapping[str, Card] = field(default_factory=dict)
+    people: Mapping[str, CharacterCard] = field(default_factory=dict)
     worlds: tuple[Lorebook, ...] = ()
     known: tuple[str, ...] = ()
 
@@ -57,7 +57,7 @@ class Cards:
         Raises:
             ProjectError: one of the files is none; says which.
         """
-        people: dict[str, Card] = {}
+        people: dict[str, CharacterCard] = {}
         worlds: list[Lorebook] = []
         try:
             files = plain_files(project / FOLDER, "*.json")
@@ -75,7 +75,7 @@ class Cards:
             raise ProjectError(str(error)) from error
         return cls(people, tuple(worlds))
 
-    def of(self, name: str) -> Card | None:
+    def of(self, name: str) -> CharacterCard | None:
         """The card of a character, by any form of its name."""
         known = among(name, self.people)
         return self.people[known] if known else None
@@ -93,7 +93,7 @@ class Cards:
         card = self.of(name)
         return tuple(cleaned(filled(text, card.called, user)) for text in card.greetings) if card else ()
 
-    def sheet(self, run: Run, moment: Moment, role: str) -> Sheet | None:
+    def sheet(self, run: Run, moment: TurnKnowledge, role: str) -> CardSheet | None:
         """What the prompt of a turn shows of cards; nothing where there are none."""
         card, user = self.of(moment.who), moment.parties.player
         if card is None and not self.worlds:
@@ -113,7 +113,7 @@ class Cards:
         examples = filled(card.text("mes_example"), char, user).replace("<START>", "").strip() if card else ""
         if run.room(role).aids:
             examples = first_of(examples, _EXAMPLE_TOKENS) if examples else ""
-        return Sheet(examples, texts("before"), texts("after"))
+        return CardSheet(examples, texts("before"), texts("after"))
 
 
 def read_worlds(files: Sequence[str]) -> dict[str, bytes]:
@@ -127,7 +127,7 @@ def read_worlds(files: Sequence[str]) -> dict[str, bytes]:
     return {Path(file).stem: Path(file).read_bytes() for file in files}
 
 
-def write_cards(project: Path, cards: Sequence[Card], worlds: Mapping[str, bytes]) -> None:
+def write_cards(project: Path, cards: Sequence[CharacterCard], worlds: Mapping[str, bytes]) -> None:
     """Keep cards and lorebooks (by the names of their files) in a project, in place of those of the same names."""
     if not (cards or worlds):
         return

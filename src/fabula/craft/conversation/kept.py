@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.craft import CONVERSATIONS
-from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of
+from fabula.craft.conversation.lines import Freedom, Parties, SpokenLine, SubPlan, Turn, Where, freedom_of
 from fabula.craft.conversation.log import Known, Log, record_of, transcript
 from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
 from fabula.craft.conversation.turns import Hearing
-from fabula.engine.run import Place, Run
+from fabula.engine.run import Run, RunPlace
 from fabula.story import plain, readable
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Conversation:
         return self.state.where(len(self.talk.segments), self.parties)
 
     @property
-    def plan(self) -> tuple[Step, ...]:
+    def plan(self) -> tuple[SubPlan, ...]:
         """The plan of the cell it is in."""
         return self.state.steps
 
@@ -172,7 +172,7 @@ class Conversation:
             self._hearing.end(text)
         before = start or self.state
         state, cell = await self._ready(before)
-        line = Line(who, "", text, (self.parties.player, *state.present))
+        line = SpokenLine(who, "", text, (self.parties.player, *state.present))
         turn = Turn(len(state.turns) + 1, state.cell, state.step, "", line)
         after = state.with_turn(turn, self.parties.player, state.step, state.stayed)
         return self._stands(before, after, cell, take)
@@ -401,7 +401,7 @@ class Conversation:
         """Where a move makes its calls in a cell. What two moves ask alike is one call, and is paid for once."""
         listeners = (*self.context.listeners, hearing.hear) if hearing else self.context.listeners
         context = replace(self.context, ordinals=Counter(), listeners=listeners)
-        return Run(context, Place(take=take)).scope(CONVERSATIONS, self.name, f"cell-{cell}")
+        return Run(context, RunPlace(take=take)).scope(CONVERSATIONS, self.name, f"cell-{cell}")
 
     def _shared(self) -> Run:
         """Where the first cell is made ready: nothing was said, so that it is the same for all of these people."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fabula.base import yamltext
 from fabula.base.errors import PlanError, ReplyError
-from fabula.base.yamltext import Items, Pairs, Text
+from fabula.base.yamltext import Items, MappingPairs, ScalarText
 from fabula.engine.run import may_stand_as_made, side_by_side
 from fabula.story import slug
 from fabula.story.people import among, present_in
@@ -32,7 +32,7 @@ _HEAD: Final = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SegmentSentence:
     """A sentence of a segment, with the blank space behind it.
 
     Attributes:
@@ -48,10 +48,12 @@ class Told:
 class Marks:
     """The marks of each cell, read once for all who ask, also side by side."""
 
-    _found: dict[int, tuple[Told, ...]] = field(default_factory=dict)
+    _found: dict[int, tuple[SegmentSentence, ...]] = field(default_factory=dict)
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def of(self, number: int, make: Callable[[], Awaitable[tuple[Told, ...]]]) -> tuple[Told, ...]:
+    async def of(
+        self, number: int, make: Callable[[], Awaitable[tuple[SegmentSentence, ...]]]
+    ) -> tuple[SegmentSentence, ...]:
         """Those of a cell; `make` is called the first time."""
         async with self._one:
             if number not in self._found:
@@ -65,13 +67,13 @@ def pieces_of(segment: str) -> list[str]:
     return [segment[a:b] for a, b in zip([0, *starts], [*starts, len(segment)], strict=True)]
 
 
-def known_to(told: Iterable[Told], readers: Iterable[str]) -> str:
+def known_to(told: Iterable[SegmentSentence], readers: Iterable[str]) -> str:
     """What all of `readers` witnessed of a segment."""
     wanted = set(readers)
     return "".join(one.text for one in told if wanted <= set(one.witnesses)).strip()
 
 
-def by_name(segment: str, names: Sequence[str]) -> tuple[Told, ...]:
+def by_name(segment: str, names: Sequence[str]) -> tuple[SegmentSentence, ...]:
     """The sentences of a segment, witnessed by those of `names` whom each names.
 
     One that names nobody has the witnesses of the sentence before it; at the beginning of a paragraph, of all whom the
@@ -80,7 +82,7 @@ def by_name(segment: str, names: Sequence[str]) -> tuple[Told, ...]:
     """
     begins = {start for start, _ in paragraph_spans(segment)}
     ends = sorted((*begins, len(segment)))
-    found: list[Told] = []
+    found: list[SegmentSentence] = []
     place = 0
     for piece in pieces_of(segment):
         own = present_in(names, piece)
@@ -90,12 +92,12 @@ def by_name(segment: str, names: Sequence[str]) -> tuple[Told, ...]:
         elif not own:
             end = next((end for end in ends if end > place), len(segment))
             own = present_in(names, segment[place:end]) or present_in(names, segment) or tuple(names)
-        found.append(Told(piece, own))
+        found.append(SegmentSentence(piece, own))
         place += len(piece)
     return tuple(found)
 
 
-async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt: str) -> tuple[Told, ...]:
+async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt: str) -> tuple[SegmentSentence, ...]:
     """The sentences of a segment with their witnesses among `names`, as a model reads them; kept as `witnesses`.
 
     With aids for small models, and where a reply cannot be read, they are marked by who is named (`by_name`). A
@@ -106,19 +108,19 @@ async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt
     """
     named = by_name(segment, names)
 
-    async def asked(own: Run, found: Sequence[Told | None]) -> tuple[Told | None, ...]:
+    async def asked(own: Run, found: Sequence[SegmentSentence | None]) -> tuple[SegmentSentence | None, ...]:
         return await _read_by_model(own, named, found, names, role, prompt)
 
     async def make(own: Run) -> str:
-        found: Sequence[Told | None] = named
+        found: Sequence[SegmentSentence | None] = named
         if not own.room(role).aids:
             found = await asked(own, [None] * len(named))
             # In an estimate the reply is made up, and leaves out what a model would not.
-            complete: Sequence[Told | None] = _filled(found, named)
+            complete: Sequence[SegmentSentence | None] = _filled(found, named)
             found = await asked(own.scope("again"), own.context.unless_made_up(lambda: found, complete))
         return write_marks(_filled(found, named))
 
-    def read(text: str) -> tuple[Told | None, ...]:
+    def read(text: str) -> tuple[SegmentSentence | None, ...]:
         return read_marks(text, named, names, f"plan/{slug(run.scope('witnesses').at)}.yaml")
 
     kept = await run.keep("witnesses", make, folder="plan", suffix="yaml", read=read)
@@ -129,21 +131,21 @@ async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt
     return _filled(kept, named)
 
 
-def _filled(found: Iterable[Told | None], named: Iterable[Told]) -> tuple[Told, ...]:
+def _filled(found: Iterable[SegmentSentence | None], named: Iterable[SegmentSentence]) -> tuple[SegmentSentence, ...]:
     return tuple(one or other for one, other in zip(found, named, strict=True))
 
 
 async def _read_by_model(
     run: Run,
-    named: Sequence[Told],
-    known: Sequence[Told | None],
+    named: Sequence[SegmentSentence],
+    known: Sequence[SegmentSentence | None],
     names: Sequence[str],
     role: str,
     prompt: str,
-) -> tuple[Told | None, ...]:
+) -> tuple[SegmentSentence | None, ...]:
     """`known`, with what is missing there as a model reads it; `None` for a sentence that its reply leaves out."""
 
-    async def some(begin: int) -> tuple[Told | None, ...]:
+    async def some(begin: int) -> tuple[SegmentSentence | None, ...]:
         here, settled = named[begin : begin + _AT_ONCE], known[begin : begin + _AT_ONCE]
         if None not in settled:
             return tuple(settled)
@@ -162,7 +164,7 @@ async def _read_by_model(
         found = {mark.sentence: mark.witnesses for mark in reply.sentences}
 
         return tuple(
-            was or (Told(one.text, _people(found[n], names)) if n in found else None)
+            was or (SegmentSentence(one.text, _people(found[n], names)) if n in found else None)
             for n, (was, one) in enumerate(zip(settled, here, strict=True), 1)
         )
 
@@ -193,7 +195,7 @@ def _marks() -> Any:  # noqa: ANN401 - a type made at run time
 # the file -------------------------------------------------------------------------------------------------------------
 
 
-def write_marks(told: Iterable[Told]) -> str:
+def write_marks(told: Iterable[SegmentSentence]) -> str:
     """Sentences with their witnesses as a YAML list that a person edits."""
     lines = []
     for one in told:
@@ -204,7 +206,9 @@ def write_marks(told: Iterable[Told]) -> str:
     return _HEAD + "".join(lines)
 
 
-def read_marks(text: str, named: Sequence[Told], names: Sequence[str], where: str) -> tuple[Told | None, ...]:
+def read_marks(
+    text: str, named: Sequence[SegmentSentence], names: Sequence[str], where: str
+) -> tuple[SegmentSentence | None, ...]:
     """The sentences of `named` with the witnesses that a file gives them; `None` for one that it does not hold.
 
     Raises:
@@ -219,10 +223,10 @@ def read_marks(text: str, named: Sequence[Told], names: Sequence[str], where: st
     marks: dict[str, list[tuple[str, ...]]] = {}
     for sentence, witnesses in _entries(node, where):
         marks.setdefault(" ".join(sentence.split()), []).append(_people(witnesses, names))
-    found: list[Told | None] = []
+    found: list[SegmentSentence | None] = []
     for one in named:
         left = marks.get(" ".join(one.text.split()), [])
-        found.append(Told(one.text, left.pop(0)) if left else None)
+        found.append(SegmentSentence(one.text, left.pop(0)) if left else None)
     return tuple(found)
 
 
@@ -230,8 +234,8 @@ def _entries(node: Node | None, where: str) -> Iterator[tuple[str, list[str]]]:
     if not isinstance(node, Items):
         raise PlanError((f"{where}: it is no list. Give entries with a `sentence` and its `witnesses`.",))
     for item in node.items:
-        fields = {key.value: value for key, value in item.pairs} if isinstance(item, Pairs) else {}
+        fields = {key.value: value for key, value in item.pairs} if isinstance(item, MappingPairs) else {}
         sentence, witnesses = fields.get("sentence"), fields.get("witnesses")
-        if not isinstance(sentence, Text) or not isinstance(witnesses, Items):
+        if not isinstance(sentence, ScalarText) or not isinstance(witnesses, Items):
             raise PlanError((f"{where}:{item.line}: an entry needs a `sentence` and a list `witnesses`, as [Mara].",))
-        yield sentence.value, [name.value for name in witnesses.items if isinstance(name, Text)]
+        yield sentence.value, [name.value for name in witnesses.items if isinstance(name, ScalarText)]

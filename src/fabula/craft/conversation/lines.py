@@ -39,7 +39,7 @@ class Parties:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SubPlan:
     """A sub-plan: what happens, in a headline, the details, and who may know of it (`witnesses`; empty: everybody)."""
 
     title: str
@@ -56,7 +56,7 @@ class Step:
         return f"{self.title} {self.detail}".strip()
 
 
-def plan_text(steps: Iterable[Step]) -> str:
+def plan_text(steps: Iterable[SubPlan]) -> str:
     """A plan as SNAP's prompts show it: `#1. headline`, then a line with the details."""
     return "\n".join(
         f"#{n}. {step.title}" + (f"\n- {step.detail}" if step.detail else "") for n, step in enumerate(steps, 1)
@@ -64,7 +64,7 @@ def plan_text(steps: Iterable[Step]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PartyView:
     """What one of the parties knows when a cell begins, beside what it remembers.
 
     Attributes:
@@ -91,14 +91,14 @@ class Cell:
     """
 
     number: int
-    views: Mapping[str, View]
-    steps: tuple[Step, ...] = ()
+    views: Mapping[str, PartyView]
+    steps: tuple[SubPlan, ...] = ()
     present: tuple[str, ...] = ()
-    player_steps: tuple[Step, ...] = ()
+    player_steps: tuple[SubPlan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SpokenLine:
     """What one of the parties (`name`) did and said, and the names of those who witnessed it."""
 
     name: str
@@ -129,7 +129,7 @@ class Turn:
     cell: int
     step: int
     said: str
-    line: Line | None
+    line: SpokenLine | None
     ends_cell: bool = False
     ends_story: bool = False
 
@@ -185,12 +185,12 @@ def freedom_of(text: str) -> Freedom:
     raise UsageError(f"There is no freedom {text!r}. Give one of {', '.join(FREEDOMS)}.")
 
 
-def witnessed(lines: Sequence[Line], name: str) -> tuple[Line, ...]:
+def witnessed(lines: Sequence[SpokenLine], name: str) -> tuple[SpokenLine, ...]:
     """Those of `lines` at which `name` was there."""
     return tuple(line for line in lines if name in line.witnesses)
 
 
-def latest_lines(lines: Sequence[Line], tokens: int) -> tuple[Line, ...]:
+def latest_lines(lines: Sequence[SpokenLine], tokens: int) -> tuple[SpokenLine, ...]:
     """The last of `lines`, about `tokens` tokens at most.
 
     What does not fit is dropped by the half, so that the beginning of what is left stays the same for many turns, and
@@ -207,7 +207,7 @@ def latest_lines(lines: Sequence[Line], tokens: int) -> tuple[Line, ...]:
     return tuple(lines[begin:])
 
 
-def dialogue_text(lines: Iterable[Line]) -> str:
+def dialogue_text(lines: Iterable[SpokenLine]) -> str:
     """Lines as a text that a person edits and `dialogue_of` reads: `Name: (action) message`, a paragraph each."""
     return "\n\n".join(f"{line.name}: {line.text}" for line in lines)
 
@@ -223,20 +223,20 @@ def without_remarks(text: str) -> str:
     return "\n\n".join(part for part in parts if not (part.startswith("<!--") and part.endswith("-->")))
 
 
-def dialogue_of(text: str, parties: Parties, witnesses: tuple[str, ...] = ()) -> tuple[Line, ...]:
+def dialogue_of(text: str, parties: Parties, witnesses: tuple[str, ...] = ()) -> tuple[SpokenLine, ...]:
     """The lines of a dialogue's text at which all `witnesses` were there.
 
     A paragraph without a name goes on with the one before.
     """
-    lines: list[Line] = []
+    lines: list[SpokenLine] = []
     text = without_remarks(text)
     for part in paragraphs(text):
         before, colon, _ = part.partition(":")
         name = among(before.strip(" *[_"), parties.names) if colon else None
         if name is None and lines:
             last = lines.pop()
-            lines.append(Line(last.name, last.action, f"{last.message} {part}".strip(), witnesses))
+            lines.append(SpokenLine(last.name, last.action, f"{last.message} {part}".strip(), witnesses))
         else:
             said = read_said(part, name or parties.others[0])
-            lines.append(Line(name or parties.others[0], said.action, said.message, witnesses))
+            lines.append(SpokenLine(name or parties.others[0], said.action, said.message, witnesses))
     return tuple(lines)

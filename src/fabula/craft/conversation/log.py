@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, append_synced, inside, plain_files, read_bytes, write_atomically, write_error
 from fabula.craft import CONVERSATIONS
-from fabula.craft.conversation.lines import Line, Parties, Step, Turn, freedom_of, witnessed
+from fabula.craft.conversation.lines import Parties, SpokenLine, SubPlan, Turn, freedom_of, witnessed
 from fabula.craft.conversation.talk import State
 from fabula.story import slug
 from fabula.story.people import among
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from fabula.craft.conversation.lines import Freedom, View, Where
+    from fabula.craft.conversation.lines import Freedom, PartyView, Where
 
 FORMAT: Final = 1
 _LARGEST: Final = 200_000_000  # bytes of a log
@@ -418,10 +418,10 @@ class Known:
     turn: Turn
     who: str
     present: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[SpokenLine, ...]
     memories: Mapping[str, str]
-    steps: tuple[Step, ...]
-    view: View | None = None
+    steps: tuple[SubPlan, ...]
+    view: PartyView | None = None
 
     @property
     def memory(self) -> str:
@@ -429,7 +429,7 @@ class Known:
         return self.memories.get(self.who, "")
 
     @property
-    def plan(self) -> tuple[tuple[int, Step], ...]:
+    def plan(self) -> tuple[tuple[int, SubPlan], ...]:
         """Those points of the plan, with their numbers, that `who` knew of."""
         return tuple((n, step) for n, step in enumerate(self.steps, 1) if step.known_to(self.who))
 
@@ -468,11 +468,11 @@ def with_record(state: State, record: Mapping[str, Any], player: str) -> State:
     """`state` after a turn of the log."""
     state = replace(state, present=tuple(map(str, record["present"])))
     if "plan" in record:
-        steps = tuple(Step(str(a), str(b), tuple(map(str, seen))) for a, b, seen in record["plan"])
+        steps = tuple(SubPlan(str(a), str(b), tuple(map(str, seen))) for a, b, seen in record["plan"])
         summaries = {str(name): str(text) for name, text in record["memories"].items()}
         state = replace(state, cell=int(record["cell"]), steps=steps, summaries=summaries, before=state.lines, lines=())
     name, action, message = map(str, record["line"] or ("", "", ""))
-    line = Line(name, action, message, (player, *state.present)) if record["line"] else None
+    line = SpokenLine(name, action, message, (player, *state.present)) if record["line"] else None
     ends_cell, ends_story = map(bool, record["ends"])
     said = str(record["said"])
     turn = Turn(len(state.turns) + 1, state.cell, int(record["step"]), said, line, ends_cell, ends_story)

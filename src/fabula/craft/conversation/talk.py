@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from fabula.base.errors import NoRoomError
 from fabula.craft.conversation.lines import (
     Freedom,
-    Line,
-    Step,
+    SpokenLine,
+    SubPlan,
     Summaries,
     Turn,
     Where,
@@ -20,7 +20,7 @@ from fabula.craft.conversation.lines import (
     without_remarks,
     witnessed,
 )
-from fabula.craft.conversation.turns import EXCHANGES_A_POINT, Moment
+from fabula.craft.conversation.turns import EXCHANGES_A_POINT, TurnKnowledge
 from fabula.craft.length import words_to_follow
 from fabula.story import count_words
 from fabula.story.people import mentioned
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fabula.craft.conversation.cards import Cards
     from fabula.craft.conversation.lines import Cell, Parties
     from fabula.craft.conversation.turns import Hearing
-    from fabula.engine.replies.dialogue import Said
+    from fabula.engine.replies.dialogue import SpokenTurn
     from fabula.engine.run import Run
 
 _SECOND: Final = 2  # turn of a cell, the first that two models have together
@@ -40,7 +40,7 @@ _MOST_TURNS: Final = 500  # of a dialogue that goes on
 _NEXT: Final = 0.1  # likeness to the next sub-plan below which an exchange is not about it
 
 
-class Progress(NamedTuple):
+class PlanProgress(NamedTuple):
     """Where the plan of a cell stands after a turn.
 
     Attributes:
@@ -81,7 +81,7 @@ class Talk(Protocol):
         run: Run,
         number: int,
         summaries: Summaries,
-        steps: tuple[Step, ...] | None = None,
+        steps: tuple[SubPlan, ...] | None = None,
         there: tuple[str, ...] = (),
     ) -> Cell:
         """The cell of this number, ready.
@@ -97,16 +97,16 @@ class Talk(Protocol):
     async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
         """The cell, ready for a model that plays the player's character too."""
 
-    async def answer(self, run: Run, moment: Moment) -> Said:
+    async def answer(self, run: Run, moment: TurnKnowledge) -> SpokenTurn:
         """What `moment.who` does and says now."""
 
-    async def play(self, run: Run, moment: Moment) -> Said:
+    async def play(self, run: Run, moment: TurnKnowledge) -> SpokenTurn:
         """What the player's character does and says, played by a model (the automatic mode)."""
 
-    def progress(self, state: State, words: str, answer: Said) -> Progress:
+    def progress(self, state: State, words: str, answer: SpokenTurn) -> PlanProgress:
         """Where the plan stands after a turn of these words, given its state before, and whether the cell is over."""
 
-    async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
+    async def summarise(self, run: Run, lines: Sequence[SpokenLine], summaries: Summaries) -> Summaries:
         """What each of the parties remembers after a cell of these lines."""
 
 
@@ -129,14 +129,14 @@ class State:
     """
 
     cell: int = 0
-    steps: tuple[Step, ...] = ()
+    steps: tuple[SubPlan, ...] = ()
     step: int = 0
     stayed: int = 0
     present: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     summaries: Summaries = field(default_factory=dict)
-    lines: tuple[Line, ...] = ()
-    before: tuple[Line, ...] = ()
+    lines: tuple[SpokenLine, ...] = ()
+    before: tuple[SpokenLine, ...] = ()
     turns: tuple[Turn, ...] = ()
     freedom: Freedom = "guided"
 
@@ -161,7 +161,7 @@ class State:
         return 1 + sum(turn.cell == self.cell for turn in self.turns)
 
     @property
-    def sub_plan(self) -> Step | None:
+    def sub_plan(self) -> SubPlan | None:
         """The sub-plan that the next turn serves."""
         return self.steps[self.step - 1] if 0 < self.step <= len(self.steps) else None
 
@@ -200,7 +200,7 @@ class State:
 
     def with_turn(self, turn: Turn, player: str, step: int, stayed: int) -> State:
         """After a turn, with the sub-plan of the next one."""
-        said = (Line(player, "", turn.said, (player, *self.present)),) if turn.said else ()
+        said = (SpokenLine(player, "", turn.said, (player, *self.present)),) if turn.said else ()
         answer = (turn.line,) if turn.line else ()
         return replace(
             self,
@@ -306,24 +306,24 @@ async def answered(talk: Talk, run: Run, state: State, cell: Cell, said: str, he
     """
     player, who = talk.parties.player, next_speaker(talk.parties, state, said)
     there = (player, *state.present)
-    lines = (*state.lines, Line(player, "", said, there)) if said else state.lines
+    lines = (*state.lines, SpokenLine(player, "", said, there)) if said else state.lines
     moment = replace(_moment(talk, state, cell, who, lines), hearing=hearing)
     answer = await talk.answer(run.scope("turn", state.number_in_cell), moment)
     at = talk.progress(state, f"{said} {answer.text}", answer)
-    line = Line(who, answer.action, answer.message, there) if answer.text else None
+    line = SpokenLine(who, answer.action, answer.message, there) if answer.text else None
     turn = _turn(talk, state, said, line, ends=at.ends)
     return state.with_turn(turn, player, at.step, at.stayed)
 
 
-def _turn(talk: Talk, state: State, said: str, line: Line | None, *, ends: bool) -> Turn:
+def _turn(talk: Talk, state: State, said: str, line: SpokenLine | None, *, ends: bool) -> Turn:
     over = ends and state.cell >= len(talk.segments)
     return Turn(len(state.turns) + 1, state.cell, state.step, said, line, ends_cell=ends, ends_story=over)
 
 
-def _moment(talk: Talk, state: State, cell: Cell, who: str, lines: Sequence[Line]) -> Moment:
+def _moment(talk: Talk, state: State, cell: Cell, who: str, lines: Sequence[SpokenLine]) -> TurnKnowledge:
     """What `who` may know now, and nothing else: its own view, lines, memory, and points of a plan."""
     theirs = tuple(step for step in state.steps if step.known_to(who))
-    return Moment(
+    return TurnKnowledge(
         talk.parties,
         cell.views[who],
         who,
@@ -350,7 +350,7 @@ def next_speaker(parties: Parties, state: State, said: str) -> str:
     return min(planned or there, key=lambda name: spoke.get(name, -1))
 
 
-def next_step(steps: Sequence[Step], step: int, stayed: int, words: str, most: int = 0) -> Progress:
+def next_step(steps: Sequence[SubPlan], step: int, stayed: int, words: str, most: int = 0) -> PlanProgress:
     """Which sub-plan the next exchange serves, judged from the words of this one; no model is asked.
 
     The plan goes on when the words are nearer to the next sub-plan than to this one, and when this one has had its
@@ -366,9 +366,9 @@ def next_step(steps: Sequence[Step], step: int, stayed: int, words: str, most: i
     stayed += 1
     stalled = bool(most) and stayed >= most
     if step >= len(steps):
-        return Progress(step, stayed, stalled)
+        return PlanProgress(step, stayed, stalled)
     from fabula.craft.memory import tf_idf  # noqa: PLC0415 - numpy is not loaded where nobody talks
 
     here, there = tf_idf(words, [steps[step - 1].text, steps[step].text])
     goes_on = stalled or bool(there >= _NEXT and there > here)
-    return Progress(step + 1, 0, ends=False) if goes_on else Progress(step, stayed, ends=False)
+    return PlanProgress(step + 1, 0, ends=False) if goes_on else PlanProgress(step, stayed, ends=False)

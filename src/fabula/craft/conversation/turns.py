@@ -10,7 +10,7 @@ from fabula.base.errors import RefusalError, ReplyError
 from fabula.craft.conversation.lines import latest_lines
 from fabula.engine.events import TextArrived
 from fabula.engine.replies.dialogue import (
-    Said,
+    SpokenTurn,
     as_turn,
     first_sentences,
     read_coming,
@@ -22,7 +22,7 @@ from fabula.models.base import Message, Sampling
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, View
+    from fabula.craft.conversation.lines import Freedom, Parties, PartyView, SpokenLine, SubPlan
     from fabula.engine.events import Event
     from fabula.engine.run import Run
 
@@ -42,7 +42,7 @@ _APOSTROPHE: Final = re.compile("['\u2019]")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TurnKnowledge:
     """All that a character may know when its turn comes.
 
     Attributes:
@@ -58,15 +58,15 @@ class Moment:
     """
 
     parties: Parties
-    view: View
+    view: PartyView
     who: str
-    lines: tuple[Line, ...]
+    lines: tuple[SpokenLine, ...]
     summary: str
-    steps: tuple[Step, ...]
+    steps: tuple[SubPlan, ...]
     present: tuple[str, ...]
     freedom: Freedom = "guided"
     hearing: Hearing | None = None
-    before: tuple[Line, ...] = ()
+    before: tuple[SpokenLine, ...] = ()
 
     @property
     def partners(self) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ class Moment:
         return not self.lines or self.lines[0].name == self.who
 
 
-def chat_of(moment: Moment, tokens: int) -> tuple[Message, ...]:
+def chat_of(moment: TurnKnowledge, tokens: int) -> tuple[Message, ...]:
     """The dialogue as messages of a chat: what `who` said is the assistant's, what the others said the user's.
 
     With one partner the user's messages are its words alone; among several each has its speaker's name. Where nobody
@@ -112,7 +112,7 @@ def chat_of(moment: Moment, tokens: int) -> tuple[Message, ...]:
 
 async def turn_of(
     run: Run,
-    moment: Moment,
+    moment: TurnKnowledge,
     role: str,
     prompt: str,
     fields: Mapping[str, Any],
@@ -120,7 +120,7 @@ async def turn_of(
     temperature: float,
     tries: int = 1,
     fallback: str = "",
-) -> Said:
+) -> SpokenTurn:
     """What `moment.who` does and says: the first usable draw of at most `tries`.
 
     A draw that leaves its part ("As an AI ...") ends there, as what came before may have been shown; where nothing came
@@ -145,7 +145,7 @@ async def turn_of(
     if aids:
         # A small model plays on by itself; what would be left out need not be waited for.
         stop = ("\n\n", "\n[", *(f"\n{name}:" for name in (moment.who, *moment.partners)))[:_STOPS]
-    draws: list[Said] = []
+    draws: list[SpokenTurn] = []
     text, lead, run = "", "", run.tries(prompt)
     for attempt in range(tries):
         lead = _lead(moment, attempt) if aids else ""
@@ -186,7 +186,7 @@ async def turn_of(
     return second
 
 
-def _standing(said: Said, before: Sequence[Line], *, aids: bool, again: bool) -> Said | None:
+def _standing(said: SpokenTurn, before: Sequence[SpokenLine], *, aids: bool, again: bool) -> SpokenTurn | None:
     """What of a draw is the turn; `None` where nothing is, and, if it can be, another is drawn."""
     if said.ended or (said.text and not again and not aids):
         return said  # where nothing is drawn again, a reply with words is the turn, whatever it says
@@ -196,19 +196,19 @@ def _standing(said: Said, before: Sequence[Line], *, aids: bool, again: bool) ->
     return part if part.text else None
 
 
-def _usual(moment: Moment) -> str:
+def _usual(moment: TurnKnowledge) -> str:
     """How a turn looks, for estimates: points of the plan come up one by one, and after the last it is over."""
     over = bool(moment.steps) and len(moment.lines) / 2 >= len(moment.steps) * EXCHANGES_A_POINT
     return f"[{moment.who}: {{{_WORDS}}}]" + ("\nEOD" if over else "")
 
 
-def said_before(lines: Sequence[Line], who: str) -> tuple[Line, ...]:
+def said_before(lines: Sequence[SpokenLine], who: str) -> tuple[SpokenLine, ...]:
     """What the next turn of `who` is not to repeat: the others' last words, then its own in this cell."""
     others = [line for line in lines if line.name != who]
     return (*others[-1:], *(line for line in lines if line.name == who))
 
 
-def _lead(moment: Moment, attempt: int) -> str:
+def _lead(moment: TurnKnowledge, attempt: int) -> str:
     """The first characters of a turn: those of an action, or, where that has gone wrong, of speech.
 
     The smallest models can speak, and cannot say what they do in parentheses.
@@ -218,7 +218,7 @@ def _lead(moment: Moment, attempt: int) -> str:
     return f"[{moment.who}: (" if acts and not attempt else f'{moment.who}: "'
 
 
-def _second_best(draws: Sequence[Said], moment: Moment, fallback: str) -> Said | None:
+def _second_best(draws: Sequence[SpokenTurn], moment: TurnKnowledge, fallback: str) -> SpokenTurn | None:
     """What is done where no draw was usable: what somebody did without a word, else what anybody may do.
 
     Twice running that is worse than the last draw, unless it leaves its part.
@@ -231,7 +231,7 @@ def _second_best(draws: Sequence[Said], moment: Moment, fallback: str) -> Said |
     left = [said for said in draws if said.text and leaves_at(said.message) is None]
     if left and (last == fallback or not fallback):
         return left[-1]
-    return Said(fallback) if fallback else None
+    return SpokenTurn(fallback) if fallback else None
 
 
 # a draw -------------------------------------------------------------------------------------------------------------
@@ -242,17 +242,17 @@ def bare(text: str) -> str:
     return " ".join(_BARE.findall(_APOSTROPHE.sub("", text.casefold())))
 
 
-def in_part(said: Said, *, coming: bool = False) -> Said:
+def in_part(said: SpokenTurn, *, coming: bool = False) -> SpokenTurn:
     """A turn up to where its speaker leaves its part ("As an AI ..."); empty without a letter. `coming`: it goes on."""
     message, cut = said.message, leaves_at(said.message, coming=coming)
     if cut is not None:
         message = message[:cut] if message[:cut].endswith(" ") else message[:cut].rpartition(" ")[0]
         message = message.rstrip()
-    found = said if message == said.message else Said(said.action, message)
-    return found if any(map(str.isalpha, found.text)) else Said()
+    found = said if message == said.message else SpokenTurn(said.action, message)
+    return found if any(map(str.isalpha, found.text)) else SpokenTurn()
 
 
-def is_new(said: Said, before: Sequence[Line]) -> bool:
+def is_new(said: SpokenTurn, before: Sequence[SpokenLine]) -> bool:
     """Whether a small model's turn says something, and no line of `before` again."""
     words, deed = bare(said.message).split(), bare(said.action)
     if not any(map(str.isalpha, said.message[:SURE])) or any(

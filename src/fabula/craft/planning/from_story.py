@@ -68,7 +68,7 @@ _ADDED: Final = 3  # events that the check for missed content may add to one sce
 
 
 @dataclass(frozen=True)
-class Found:
+class WindowContext:
     """What a reader of a window is shown: the brief, the cast and the scenes found so far, newest last."""
 
     brief: str
@@ -81,7 +81,7 @@ class _ReadScene:
     """A scene as it is being read: its name, its paragraphs, and what was found in them."""
 
     name: str
-    text: Stretch
+    text: ParagraphStretch
     detail: ReadSceneReply | WholeSceneReply
     events: list[str]
     added: int = 0
@@ -118,7 +118,7 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
             "parts, or take out marks and headings that begin no scene."
         )
     windows = text.windows(window)
-    found, cast = Found(brief.text if brief else ""), CastList()
+    found, cast = WindowContext(brief.text if brief else ""), CastList()
     borders = list(marks.items())
     for number, stretch in enumerate(windows, 1):
         found = await _find_cast(run.scope("window", number), stretch, found, cast)
@@ -145,7 +145,7 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
     return checked(run, plan)
 
 
-async def _find_cast(run: Run, window: Stretch, found: Found, cast: CastList) -> Found:
+async def _find_cast(run: Run, window: ParagraphStretch, found: WindowContext, cast: CastList) -> WindowContext:
     """The characters of a window, added to the cast."""
     small = run.room(ROLE).aids
     prompt = "read_cast_small" if small else "read_cast"
@@ -155,7 +155,7 @@ async def _find_cast(run: Run, window: Stretch, found: Found, cast: CastList) ->
     return replace(found, cast=tuple(f"{one.name}: {one.role or one.setup}" for one in cast.characters))
 
 
-async def _find_borders(run: Run, window: Stretch, found: Found) -> list[tuple[int, str]]:
+async def _find_borders(run: Run, window: ParagraphStretch, found: WindowContext) -> list[tuple[int, str]]:
     """Where the scenes of a window begin; in a later window, paragraphs before the first go on with the scene before.
 
     A number outside the window is moved in.
@@ -176,7 +176,12 @@ async def _find_borders(run: Run, window: Stretch, found: Found) -> list[tuple[i
 
 
 async def _read_scenes(
-    run: Run, text: Stretch, borders: Sequence[tuple[int, str]], found: Found, names: tuple[str, ...], window: int
+    run: Run,
+    text: ParagraphStretch,
+    borders: Sequence[tuple[int, str]],
+    found: WindowContext,
+    names: tuple[str, ...],
+    window: int,
 ) -> list[_ReadScene]:
     """The scenes between `borders`, read side by side."""
     ends = [at - 1 for at, _ in borders[1:]] + [text.last]
@@ -192,7 +197,13 @@ async def _read_scenes(
 
 
 async def _read_scene(
-    run: Run, place: int, every: tuple[str, ...], text: Stretch, found: Found, names: tuple[str, ...], window: int
+    run: Run,
+    place: int,
+    every: tuple[str, ...],
+    text: ParagraphStretch,
+    found: WindowContext,
+    names: tuple[str, ...],
+    window: int,
 ) -> _ReadScene:
     """One scene with its outline and its details; one that is longer than a window is read piece by piece.
 
@@ -226,7 +237,7 @@ async def _read_scene(
 
 
 async def _small_read_scene(
-    run: Run, name: str, text: Stretch, found: Found, names: tuple[str, ...], window: int
+    run: Run, name: str, text: ParagraphStretch, found: WindowContext, names: tuple[str, ...], window: int
 ) -> _ReadScene:
     """What happens in a scene in free text, then its details."""
     events: list[str] = []
@@ -249,12 +260,14 @@ async def _small_read_scene(
     return _ReadScene(name or detail.name, text, detail, events)
 
 
-def _lead(text: Stretch, names: Sequence[str]) -> str:
+def _lead(text: ParagraphStretch, names: Sequence[str]) -> str:
     """The first words of an outline, for models that go on from them: somebody who is named in the text."""
     return next((name for name in names if any(name in one for one in text.paragraphs)), "In this scene,")
 
 
-async def _add_missed(run: Run, windows: Sequence[Stretch], scenes: Sequence[_ReadScene], found: Found) -> None:
+async def _add_missed(
+    run: Run, windows: Sequence[ParagraphStretch], scenes: Sequence[_ReadScene], found: WindowContext
+) -> None:
     """The check that all content is covered (appendix B.1.1): what a reader finds missing is added to outlines.
 
     A paragraph belongs to one scene, so what is missed has its scene, and its place between the events there.
@@ -273,7 +286,9 @@ async def _add_missed(run: Run, windows: Sequence[Stretch], scenes: Sequence[_Re
             known.append(missed.what)
 
 
-async def _missed(run: Run, window: Stretch, scenes: Sequence[_ReadScene], found: Found) -> list[Missed]:
+async def _missed(
+    run: Run, window: ParagraphStretch, scenes: Sequence[_ReadScene], found: WindowContext
+) -> list[Missed]:
     """What the outlines of a window's scenes lack, each with a paragraph of the window."""
     here = [scene for scene in scenes if scene.text.first <= window.last and scene.text.last >= window.first]
     reply = await typed(
@@ -288,7 +303,7 @@ async def _missed(run: Run, window: Stretch, scenes: Sequence[_ReadScene], found
     return [one.model_copy(update={"paragraph": _inside(one.paragraph, window)}) for one in listed]
 
 
-def _inside(paragraph: int, window: Stretch) -> int:
+def _inside(paragraph: int, window: ParagraphStretch) -> int:
     """The paragraph, or the nearest one of the window."""
     return min(max(paragraph, window.first), window.last)
 
@@ -335,14 +350,16 @@ def importance(judged: int, share: float, scenes: int) -> int:
     return min(max(int((judged + by_words) / 2 + 0.5), 1), MOST_IMPORTANCE)
 
 
-def _time(said: str, text: Stretch) -> str:
+def _time(said: str, text: ParagraphStretch) -> str:
     """A story time whose first number, the year of a date, stands in the scene; empty for anything else."""
     year = said.partition("-")[0].strip()
     known = story_time(said) is not None and any(year in paragraph for paragraph in text.paragraphs)
     return said if known and year else ""
 
 
-async def _whole(run: Run, windows: Sequence[Stretch], scenes: Sequence[ScenePlan], found: Found) -> WholeStoryReply:
+async def _whole(
+    run: Run, windows: Sequence[ParagraphStretch], scenes: Sequence[ScenePlan], found: WindowContext
+) -> WholeStoryReply:
     """What holds for all of the story: from its text where that fits one prompt, else from its weightiest scenes."""
     shown = sorted(sorted(range(len(scenes)), key=lambda number: -scenes[number].importance)[:_SHOWN])
     outlines = (
@@ -365,7 +382,7 @@ _LEAST_PART: Final = 4  # a paragraph takes no more than this part of a window
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ParagraphStretch:
     """Neighbouring paragraphs; `first` is the number of the first, counted from 1 through the whole story."""
 
     first: int
@@ -386,19 +403,19 @@ class Stretch:
         """The paragraphs, each behind its number in brackets."""
         return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(self.paragraphs, self.first))
 
-    def stretch(self, first: int, last: int) -> Stretch:
+    def stretch(self, first: int, last: int) -> ParagraphStretch:
         """The paragraphs `first` to `last` of these."""
-        return Stretch(first, self.paragraphs[first - self.first : last - self.first + 1])
+        return ParagraphStretch(first, self.paragraphs[first - self.first : last - self.first + 1])
 
-    def windows(self, tokens: int) -> tuple[Stretch, ...]:
+    def windows(self, tokens: int) -> tuple[ParagraphStretch, ...]:
         """The same paragraphs, cut into stretches of at most about `tokens` tokens, each paragraph in one of them."""
-        found: list[Stretch] = []
+        found: list[ParagraphStretch] = []
         for group in grouped(self.paragraphs, tokens, _size):
-            found.append(Stretch(found[-1].last + 1 if found else self.first, tuple(group)))
+            found.append(ParagraphStretch(found[-1].last + 1 if found else self.first, tuple(group)))
         return tuple(found)
 
 
-def read_story(story: Story, tokens: int) -> tuple[Stretch, dict[int, str]]:
+def read_story(story: Story, tokens: int) -> tuple[ParagraphStretch, dict[int, str]]:
     """All paragraphs of a story, and the scenes that its manuscript marks: their first paragraphs and their labels.
 
     A paragraph that would fill more than a fourth of a window of `tokens` tokens is cut at the ends of sentences, so
@@ -411,7 +428,7 @@ def read_story(story: Story, tokens: int) -> tuple[Stretch, dict[int, str]]:
         if pieces := [piece for text in _paragraphs(scene.text) for piece in _pieces(text, most)]:
             marks[len(found) + 1] = scene.label
             found += pieces
-    return Stretch(1, tuple(found)), marks if len(marks) > 1 else {}
+    return ParagraphStretch(1, tuple(found)), marks if len(marks) > 1 else {}
 
 
 def _size(text: str) -> int:
@@ -435,7 +452,7 @@ def _pieces(text: str, most: int) -> list[str]:
     return [piece for one in pieces for piece in _pieces(one, most)] if whole else pieces
 
 
-def partition(borders: Sequence[tuple[int, str]], story: Stretch) -> list[tuple[int, str]]:
+def partition(borders: Sequence[tuple[int, str]], story: ParagraphStretch) -> list[tuple[int, str]]:
     """`borders` (first paragraph, name of the scene) corrected so that scenes part the whole story.
 
     Numbers outside the story are moved in, they increase, each stands once (its first name counts), and the first is 1.

@@ -117,13 +117,13 @@ class PaperSheet(_Reply):
     group: bool = False
 
 
-class Sheet(PaperSheet):
+class CharacterReply(PaperSheet):
     """A character whose personality has a field of its own."""
 
     personality: Phrase = ""
 
 
-class FullSheet(Sheet):
+class FullSheet(CharacterReply):
     """A character with what only its own player and roles that know all may see."""
 
     secret: Phrase = ""
@@ -134,7 +134,7 @@ class FullSheet(Sheet):
 class CastReply(_Reply):
     """The people of a story."""
 
-    characters: Annotated[list[Sheet], Field(min_length=1)]
+    characters: Annotated[list[CharacterReply], Field(min_length=1)]
 
 
 class PaperCastReply(_Reply):
@@ -204,7 +204,7 @@ class Newcomer(There):
     role: Phrase = ""
 
 
-class Planned(There):
+class PlannedCharacter(There):
     """Somebody in a planned scene; with their age and situation of then, where it is a scene of other years."""
 
     age_then: Line = ""
@@ -214,7 +214,7 @@ class Planned(There):
     speech_then: Line = ""
 
 
-class PlannedNewcomer(Planned):
+class PlannedNewcomer(PlannedCharacter):
     """Somebody in a planned scene whom the cast lacks."""
 
     role: Phrase = ""
@@ -263,7 +263,7 @@ class PlannedSceneReply(_Reply):
     name: Title = ""
     date: Date = ""
     place: Line = ""
-    characters: list[Planned]
+    characters: list[PlannedCharacter]
     newcomers: list[PlannedNewcomer] = []
     events: Annotated[list[PlannedEvent], Field(min_length=1)]
 
@@ -357,7 +357,7 @@ class MissedReply(_Reply):
 
 def cast_type(most: int, *, full: bool) -> type[CastReply]:
     """A cast; where a small model plans, of at most `most` people. `full`: with what they hide and know."""
-    sheet = FullSheet if full else Sheet
+    sheet = FullSheet if full else CharacterReply
     return create_model("Cast", __base__=CastReply, characters=(_list_of(sheet, 1, most), ...))
 
 
@@ -383,7 +383,9 @@ def scene_type(kind: type[_Scene], names: tuple[str, ...]) -> type[_Scene]:
     A name that is none of these passes where an engine lets it.
     """
     known = Annotated[_Said, Field(min_length=1, json_schema_extra={"enum": list(names)} if names else {}), short(40)]
-    there = create_model("There", __base__=Planned if issubclass(kind, PlannedSceneReply) else There, name=(known, ...))
+    there = create_model(
+        "There", __base__=PlannedCharacter if issubclass(kind, PlannedSceneReply) else There, name=(known, ...)
+    )
     some = Annotated[list[there], short(max(min(len(names), 6), 1), least=1)]  # type: ignore[valid-type] # made at run time
     return create_model("Scene", __base__=kind, characters=(some, ...))
 

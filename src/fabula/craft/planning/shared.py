@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from fabula.base.errors import PlanError
-from fabula.craft.planning.replies import Planned
+from fabula.craft.planning.replies import PlannedCharacter
 from fabula.craft.prose import clean_reply, reply_fault
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
@@ -226,7 +226,7 @@ class CastList:
             at = self.find(person.name)
             if at is None:
                 new = Character(free_name(person.name, self.names), getattr(person, "role", ""), goal=person.goal)
-                if isinstance(person, Planned):  # what it wants in this scene is no aim of the story's
+                if isinstance(person, PlannedCharacter):  # what it wants in this scene is no aim of the story's
                     new = replace(new, goal="", setup=getattr(person, "setup", ""))
                 self.characters.append(new)
                 at = len(self.characters) - 1
@@ -265,7 +265,7 @@ def planned_events(events: Sequence[PlannedEvent], there: Sequence[Presence], ca
 
 def _as_of_then(person: There) -> tuple[str, ...]:
     """What a planned scene says of somebody's time in it."""
-    if not isinstance(person, Planned):
+    if not isinstance(person, PlannedCharacter):
         return ()
     return (person.age_then, person.then, person.secret_then, person.personality_then, person.speech_then)
 

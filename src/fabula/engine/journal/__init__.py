@@ -11,10 +11,10 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from fabula.engine.journal.artefacts import Artefacts, Made, Version
+from fabula.engine.journal.artefacts import Artefacts, MadeArtefact, Version
 from fabula.engine.journal.calls import Call, CallFilter, Calls, Payment, Removal, call_key, spent_by_role
 from fabula.engine.journal.decisions import Decision, DecisionKind, Decisions, Done
-from fabula.engine.journal.store import FORMAT, Store
+from fabula.engine.journal.store import FORMAT, JournalStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ __all__ = [
     "DecisionKind",
     "Done",
     "Journal",
-    "Made",
+    "MadeArtefact",
     "Payment",
     "Removal",
     "Version",
@@ -58,7 +58,7 @@ class Journal:
     """
 
     def __init__(self, path: Path | None = None, *, now: Callable[[], str] = _utc_now, command: str = "") -> None:
-        self._store = Store(path, now)
+        self._store = JournalStore(path, now)
         self.calls, self.artefacts = Calls(self._store), Artefacts(self._store)
         self.decisions = Decisions(self._store, command)
 

@@ -13,7 +13,7 @@ from fabula.engine.journal.store import digest_of, storing
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fabula.engine.journal.store import Store
+    from fabula.engine.journal.store import JournalStore
 
 _VERSIONS: Final = "SELECT v.path, t.body, v.source, v.at, v.run, v.id FROM version v JOIN text t ON t.hash = v.text"
 
@@ -41,7 +41,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeArtefact:
     """What was made at an artefact's path: its text and source, the keys of the calls, and what was found on the way.
 
     `lengths` are the least and most words asked, by the place where they were asked.
@@ -58,7 +58,7 @@ class Made:
 class Artefacts:
     """The artefacts of a journal."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: JournalStore) -> None:
         self._store = store
 
     # versions -------------------------------------------------------------------------------------------------------
@@ -132,14 +132,14 @@ class Artefacts:
         )
         return (str(rows[0][0]), bool(rows[0][1])) if rows else None
 
-    def record_made(self, path: str, of: str, made: Made) -> None:
+    def record_made(self, path: str, of: str, made: MadeArtefact) -> None:
         """Record what was made at an artefact's path of all that its line had read, whose digest `of` is."""
         found = json.dumps([made.shortfalls, made.notices, made.lengths])
         row = (path, of, digest_of(made.text), made.source, json.dumps(made.calls), found)
         insert = "INSERT OR REPLACE INTO made (path, of, text, source, calls, found) VALUES (?, ?, ?, ?, ?, ?)"
         self._store.write(storing(made.text), (insert, row))
 
-    def made(self, path: str, of: str | None = None) -> Made | None:
+    def made(self, path: str, of: str | None = None) -> MadeArtefact | None:
         """What was made at a path of what `of` is the digest of.
 
         Without `of`, what was made last, without the author's notes where it was ever made without.
@@ -156,4 +156,6 @@ class Artefacts:
             text, source, calls, found = rows[0]
             shortfalls, notices, lengths = json.loads(found)
             spans = {place: (low, high) for place, (low, high) in lengths.items()}
-            return Made(readable(text), source, tuple(json.loads(calls)), tuple(shortfalls), tuple(notices), spans)
+            return MadeArtefact(
+                readable(text), source, tuple(json.loads(calls)), tuple(shortfalls), tuple(notices), spans
+            )

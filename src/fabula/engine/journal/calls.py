@@ -15,7 +15,7 @@ from fabula.models.base import Reply, Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.engine.journal.store import Store
+    from fabula.engine.journal.store import JournalStore
     from fabula.models.base import Request
 
 Speaker: TypeAlias = Literal["system", "user", "assistant"]
@@ -119,7 +119,7 @@ class Removal(Removed):
 class Calls:
     """The calls of a journal; their number is its length."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: JournalStore) -> None:
         self._store, self._holding = store, False
         self._given_up: Counter[str] | None = None
 

@@ -15,7 +15,7 @@ from fabula.base.characters import readable
 from fabula.engine.journal.store import digest_of, storing
 
 if TYPE_CHECKING:
-    from fabula.engine.journal.store import Store
+    from fabula.engine.journal.store import JournalStore
 
 DecisionKind: TypeAlias = Literal[
     "edit", "unedit", "pin", "unpin", "retake", "revise", "rewrite", "fit", "continue", "approve", "undo", "pin-all",
@@ -58,7 +58,7 @@ class Done:
 class Decisions:
     """The decisions of a journal; what is added under one `command` is taken back as one, without it each alone."""
 
-    def __init__(self, store: Store, command: str) -> None:
+    def __init__(self, store: JournalStore, command: str) -> None:
         self._store, self._command = store, command
 
     def add(

@@ -76,7 +76,7 @@ def storing(body: str) -> tuple[str, Sequence[object]]:
     return "INSERT OR IGNORE INTO text VALUES (?, ?)", (digest_of(body), valid)
 
 
-class Store:
+class JournalStore:
     """The connection that the parts of a journal share.
 
     Args:

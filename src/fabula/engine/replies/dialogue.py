@@ -54,7 +54,7 @@ _QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SpokenTurn:
     """One turn: what its speaker does, what it says, and whether it ends the dialogue (EOD). Any may be missing."""
 
     action: str = ""
@@ -67,7 +67,7 @@ class Said:
         return " ".join(part for part in (f"({self.action})" if self.action else "", self.message) if part)
 
 
-def read_said(text: str, name: str, others: Sequence[str] = ()) -> Said:
+def read_said(text: str, name: str, others: Sequence[str] = ()) -> SpokenTurn:
     """The first turn that `name` has in a reply, `[Name: (action) message]`; brackets, name and action may be missing.
 
     What other speakers are given, and everything from there on, is left out. EOD counts at the end of a line, where
@@ -76,7 +76,7 @@ def read_said(text: str, name: str, others: Sequence[str] = ()) -> Said:
     text = _THOUGHT.sub("", text)
     turn, end, _, named = _turn_of(text, name, others)
     action, message = _parts(turn, name, named=named)
-    return Said(action, _unquoted(message), ended=end is not None)
+    return SpokenTurn(action, _unquoted(message), ended=end is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Coming:
         acted: `said.action` is whole.
     """
 
-    said: Said
+    said: SpokenTurn
     settled: str = ""
     whole: bool = False
     acted: bool = False
@@ -101,7 +101,7 @@ def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
     text = _without_next(_MAY_BE_THOUGHT.sub("", _THOUGHT.sub("", text)))
     turn, _, closed, named = _turn_of(text, name, others)
     action, message = _parts(turn, name, named=named)
-    said = Said(action, _unquoted(message))
+    said = SpokenTurn(action, _unquoted(message))
     # EOD takes stars with it, so that what stands between them is open.
     acted = bool(action) and (closed or (turn.startswith("(") and bool(_ACTION.match(turn))))
     if closed:

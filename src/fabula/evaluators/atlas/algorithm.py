@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.continuity import scenes_of
 from fabula.craft.raters import mark_for
 from fabula.engine.methods import values_of
-from fabula.engine.run import Branch, branches, side_by_side
+from fabula.engine.run import WorkBranch, branches, side_by_side
 from fabula.evaluators.atlas.checking import StoryCheck
-from fabula.evaluators.atlas.findings import Found, Proposal, clause_of, distinct
+from fabula.evaluators.atlas.findings import AtlasFinding, Proposal, clause_of, distinct
 from fabula.evaluators.atlas.fitting import batches_of, facts_for, whole_text
 from fabula.evaluators.atlas.gold import read_gold
 from fabula.evaluators.atlas.graph import (
@@ -21,16 +21,16 @@ from fabula.evaluators.atlas.graph import (
     EVENT,
     RELATIONS,
     Attribute,
-    Edge,
     EntityTable,
-    Node,
+    FactEdge,
+    FactNode,
     SceneGraph,
     StoryGraph,
     allowed,
     normal,
 )
-from fabula.evaluators.atlas.replies import Attributes, Entities, Events, Judged, Proposals, Relations, Verdicts
-from fabula.evaluators.atlas.reporting import Checked, report_of
+from fabula.evaluators.atlas.replies import Attributes, Entities, Events, PlainJudgement, Proposals, Relations, Verdicts
+from fabula.evaluators.atlas.reporting import StoryFindings, report_of
 from fabula.evaluators.atlas.verdicts import confirmed
 from fabula.story import one_line
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
-    Method: TypeAlias = Callable[[StoryCheck], Coroutine[Any, Any, tuple[Sequence[Found], dict[str, Any]]]]
+    Method: TypeAlias = Callable[[StoryCheck], Coroutine[Any, Any, tuple[Sequence[AtlasFinding], dict[str, Any]]]]
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -70,13 +70,13 @@ async def checked_by(method: Method, items: Sequence[Item], run: Run, config: Co
     config.validate()
     gold = read_gold(config.paper.gold, {item.id: item.story.text for item in items})
 
-    async def checked(item: Item) -> Checked:
+    async def checked(item: Item) -> StoryFindings:
         check = StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.scene_words), config)
         work: list[Coroutine[Any, Any, Any]] = [method(check)]
         if config.paper.baseline:
             work.append(plain_judge(check))
         (found, details), *judged = await side_by_side(work)
-        return Checked(check, tuple(found), judged[0] if judged else None, details, gold[item.id])
+        return StoryFindings(check, tuple(found), judged[0] if judged else None, details, gold[item.id])
 
     return report_of(await side_by_side(map(checked, items)), config, values_of(config))
 
@@ -84,7 +84,7 @@ async def checked_by(method: Method, items: Sequence[Item], run: Run, config: Co
 # section 3.5: ATLAS -------------------------------------------------------------------------------------------------
 
 
-async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
+async def atlas(check: StoryCheck) -> tuple[Sequence[AtlasFinding], dict[str, Any]]:
     """What the paper's pipeline confirms, each with the nodes that it rests on, and the graph it was found in.
 
     Raises:
@@ -95,7 +95,7 @@ async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
 
     async with branches() as begin:
         # Three passes and the attribute pass over each scene; entities that scenes share are given one id.
-        table, graphs = EntityTable(), list[Branch[SceneGraph]]()
+        table, graphs = EntityTable(), list[WorkBranch[SceneGraph]]()
         for scene in scenes:
             graphs.append(begin(_joined(begin(scene_graph(check, scene)), graphs[-1:], table)))
 
@@ -114,7 +114,9 @@ async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
     return [replace(one, nodes=graph.nodes_of(check.text, one)) for one in found], {"graph": graph.as_data()}
 
 
-async def _joined(graph: Branch[SceneGraph], before: Sequence[Branch[SceneGraph]], table: EntityTable) -> SceneGraph:
+async def _joined(
+    graph: WorkBranch[SceneGraph], before: Sequence[WorkBranch[SceneGraph]], table: EntityTable
+) -> SceneGraph:
     """A scene's graph with ids of the whole story, once those of the scene before it are given."""
     for earlier in before:
         await earlier
@@ -133,7 +135,7 @@ async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
     """
     at = check.run.scope("graph", scene.number)
     shown: dict[str, Any] = {"scene": scene, "mark": mark_for(scene.text)}
-    edges: list[Edge] = []
+    edges: list[FactEdge] = []
     attributes: list[Attribute] = []
 
     # Pass 1: "scene-level event units, each as a node with a name, description, and textual evidence".
@@ -160,7 +162,7 @@ async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
 
 
 async def propose(
-    check: StoryCheck, scene: NumberedScene, graph: Branch[SceneGraph], earlier: Sequence[Branch[SceneGraph]]
+    check: StoryCheck, scene: NumberedScene, graph: WorkBranch[SceneGraph], earlier: Sequence[WorkBranch[SceneGraph]]
 ) -> list[Proposal]:
     """What a scene is thought to contradict, from its own facts and text and the facts of the scenes before it.
 
@@ -185,7 +187,7 @@ async def propose(
     return list(valid_proposals(check, reply.findings, later=scene.number)) if reply else []
 
 
-async def verify(check: StoryCheck, number: int, batch: Sequence[Proposal], text: str) -> list[Found]:
+async def verify(check: StoryCheck, number: int, batch: Sequence[Proposal], text: str) -> list[AtlasFinding]:
     """The proposals of a batch that the verifier confirms with quotations from the story.
 
     Raises:
@@ -210,7 +212,7 @@ async def plain_judge(check: StoryCheck) -> tuple[Proposal, ...] | None:
         BudgetError: the cap is reached.
     """
     text = whole_text(check.scenes)
-    reply = await check.ask(check.run, Judged, "judge", "judge", story=text, mark=mark_for(text))
+    reply = await check.ask(check.run, PlainJudgement, "judge", "judge", story=text, mark=mark_for(text))
     if reply is None:
         return None
     found = tuple(valid_proposals(check, reply.findings, counted="judge_"))
@@ -235,16 +237,16 @@ def _has_evidence(check: StoryCheck, scene: int, evidence: str, what: str) -> bo
     return stands
 
 
-def _event_nodes(check: StoryCheck, scene: int, reply: Events) -> Iterator[Node]:
+def _event_nodes(check: StoryCheck, scene: int, reply: Events) -> Iterator[FactNode]:
     number = 0
     for event in reply.events:
         if _has_evidence(check, scene, event.evidence, "event") and one_line(event.name):
             number += 1
             name, description = one_line(event.name), one_line(event.description)
-            yield Node(f"{scene}:e{number}", EVENT, name, (), description, scene, event.evidence, f"e{number}")
+            yield FactNode(f"{scene}:e{number}", EVENT, name, (), description, scene, event.evidence, f"e{number}")
 
 
-def _entity_nodes(check: StoryCheck, scene: int, replies: Sequence[EntityReply], events: int) -> Iterator[Node]:
+def _entity_nodes(check: StoryCheck, scene: int, replies: Sequence[EntityReply], events: int) -> Iterator[FactNode]:
     number = 0
     for one in replies:
         linked = tuple(sorted({n for n in one.events if 1 <= n <= events}))
@@ -254,7 +256,7 @@ def _entity_nodes(check: StoryCheck, scene: int, replies: Sequence[EntityReply],
             check.counts["dropped_without_event"] += 1
         elif _has_evidence(check, scene, one.evidence, "entity"):
             number += 1
-            yield Node(
+            yield FactNode(
                 f"{scene}:n{number}",
                 one.type,
                 one_line(one.name),
@@ -267,7 +269,9 @@ def _entity_nodes(check: StoryCheck, scene: int, replies: Sequence[EntityReply],
             )
 
 
-def _edges(check: StoryCheck, scene: int, replies: Sequence[RelationReply], nodes: Sequence[Node]) -> Iterator[Edge]:
+def _edges(
+    check: StoryCheck, scene: int, replies: Sequence[RelationReply], nodes: Sequence[FactNode]
+) -> Iterator[FactEdge]:
     known = {node.short: node for node in nodes}
     for one in replies:
         source, target = known.get(one.source.strip().casefold()), known.get(one.target.strip().casefold())
@@ -276,10 +280,10 @@ def _edges(check: StoryCheck, scene: int, replies: Sequence[RelationReply], node
         elif not allowed(one.relation, source.type, target.type):
             check.counts["dropped_outside_schema"] += 1
         elif _has_evidence(check, scene, one.evidence, "edge"):
-            yield normal(Edge(source.id, one.relation, target.id, scene, one.evidence))
+            yield normal(FactEdge(source.id, one.relation, target.id, scene, one.evidence))
 
 
-async def attributes_of(check: StoryCheck, at: Run, node: Node, nodes: Sequence[Node]) -> list[Attribute]:
+async def attributes_of(check: StoryCheck, at: Run, node: FactNode, nodes: Sequence[FactNode]) -> list[Attribute]:
     """A node's attributes, from the evidence tied to it: its own words, and those of the events it takes part in.
 
     Raises:
@@ -294,7 +298,7 @@ async def attributes_of(check: StoryCheck, at: Run, node: Node, nodes: Sequence[
     return list(_attributes(check, reply.attributes, node)) if reply else []
 
 
-def _attributes(check: StoryCheck, replies: Sequence[AttributeReply], node: Node) -> Iterator[Attribute]:
+def _attributes(check: StoryCheck, replies: Sequence[AttributeReply], node: FactNode) -> Iterator[Attribute]:
     for one in replies:
         predicate, value = one_line(one.predicate), one_line(one.value)
         if not predicate or not value:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.findings import Found, Proposal
+    from fabula.evaluators.atlas.findings import AtlasFinding, Proposal
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
 
@@ -72,8 +72,8 @@ class StoryCheck:
     counts: Counter[str] = field(default_factory=Counter)
     unread: set[int] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
-    rejected: list[Found] = field(default_factory=list)
-    undecided: list[Found | Proposal] = field(default_factory=list)
+    rejected: list[AtlasFinding] = field(default_factory=list)
+    undecided: list[AtlasFinding | Proposal] = field(default_factory=list)
 
     @property
     def scenes(self) -> Sequence[NumberedScene]:

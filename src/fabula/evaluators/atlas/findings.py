@@ -58,7 +58,7 @@ _FRAME: Final = (" was established", " were established", " happens", " happen")
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal(matching.Finding):
+class Proposal(matching.ErrorFinding):
     """Two statements of two scenes that may not both be true (section 3.5); not judged yet."""
 
     @property
@@ -68,7 +68,7 @@ class Proposal(matching.Finding):
 
 
 @dataclass(frozen=True, slots=True)
-class Found(matching.Finding):
+class AtlasFinding(matching.ErrorFinding):
     """A contradiction, or what is suspected to be one, with both passages; `x` and `y` are equal inside a scene.
 
     Attributes:
@@ -112,7 +112,7 @@ class Found(matching.Finding):
     @property
     def sentence(self) -> str:
         """The finding in the paper's form, without a full stop."""
-        return str(matching.Finding(self.x, self.y, self.fact, self.event))
+        return str(matching.ErrorFinding(self.x, self.y, self.fact, self.event))
 
     def as_data(self, number: int) -> dict[str, Any]:
         """The finding for JSON; `number` counts from 1. The first two fields alone are the paper's format."""
@@ -186,9 +186,9 @@ def stems(text: str) -> set[str]:
     return {word[:STEM] for word in words(text) if len(word) > LONG or word.isdigit()}
 
 
-def distinct(found: Iterable[Found]) -> tuple[Found, ...]:
+def distinct(found: Iterable[AtlasFinding]) -> tuple[AtlasFinding, ...]:
     """Findings in the order of the story, each two quotations once, with the number of its root cause."""
-    kept: list[Found] = []
+    kept: list[AtlasFinding] = []
     for one in sorted(found, key=lambda one: (one.y, one.after.start, one.x, one.before.start)):
         if not any(same_focus(one.before, other.before) and same_focus(one.after, other.after) for other in kept):
             kept.append(one)
@@ -200,7 +200,7 @@ def same_focus(one: Passage, other: Passage) -> bool:
     return one.scene == other.scene and one.focus[0] < other.focus[1] and other.focus[0] < one.focus[1]
 
 
-def keyed(found: Sequence[Found]) -> list[Found]:
+def keyed(found: Sequence[AtlasFinding]) -> list[AtlasFinding]:
     """Findings whose keys differ, also where two claim the same of the same two sentences."""
     seen: dict[str, int] = {}
     keyed = []
@@ -210,7 +210,7 @@ def keyed(found: Sequence[Found]) -> list[Found]:
     return keyed
 
 
-def _rooted(found: Sequence[Found]) -> list[Found]:
+def _rooted(found: Sequence[AtlasFinding]) -> list[AtlasFinding]:
     """Findings numbered by what they go back to: one thing, and one attribute of it or one passage about it."""
     roots: list[int] = []
     for at, one in enumerate(found):
@@ -222,14 +222,14 @@ def _rooted(found: Sequence[Found]) -> list[Found]:
     return [replace(one, root=numbers[root]) for one, root in zip(found, roots, strict=True)]
 
 
-def _one_cause(one: Found, other: Found) -> bool:
+def _one_cause(one: AtlasFinding, other: AtlasFinding) -> bool:
     if not _about(one) & _about(other):
         return False
     same_passage = (one.before.scene, one.before.start) == (other.before.scene, other.before.start)
     return same_passage or overlap(words(one.attribute), words(other.attribute)) >= _SAME_ATTRIBUTE
 
 
-def _about(one: Found) -> set[str]:
+def _about(one: AtlasFinding) -> set[str]:
     """The words of what a finding is about."""
     return {word for word in words(f"{one.fact} {one.event}") if len(word) >= _FEWEST and word not in _EMPTY_WORDS}
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.craft.matching import Finding, match_findings, parse_finding
+from fabula.craft.matching import ErrorFinding, match_findings, parse_finding
 from fabula.craft.measuring import share_of_yes
 from fabula.craft.packing import overlap, words
 from fabula.craft.quoting import Quotable
 from fabula.craft.stems import stem
-from fabula.evaluators.atlas.planted import Planted, is_planted, planted_in
+from fabula.evaluators.atlas.planted import PlantedErrors, is_planted, planted_in
 from fabula.measure.report import Row
 from fabula.stats.classification import Confusion
 from fabula.stats.estimate import Estimate, Unscored
@@ -37,13 +37,13 @@ _EMPTY_WORDS: Final = frozenset(
 class _Quoted:
     """An error, with a quotation of each of its two places; empty where there is none."""
 
-    finding: Finding
+    finding: ErrorFinding
     quote_x: str = ""
     quote_y: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Known(_Quoted):
+class KnownError(_Quoted):
     """A known error.
 
     `place` is where it stands in the story's file, for labels of `fabula lab inject`, which know no scenes.
@@ -59,7 +59,7 @@ class Detected(_Quoted):
     spans: tuple[tuple[int, int], ...] = ()
 
 
-Gold: TypeAlias = "tuple[Known, ...] | Planted"
+Gold: TypeAlias = "tuple[KnownError, ...] | PlantedErrors"
 
 
 def read_gold(path: str, stories: Mapping[str, str]) -> dict[str, Gold | None]:
@@ -82,7 +82,7 @@ def read_gold(path: str, stories: Mapping[str, str]) -> dict[str, Gold | None]:
     if not path:
         return dict.fromkeys(stories)
     ids = list(stories)
-    found: dict[str, list[Known]] = {name: [] for name in ids}
+    found: dict[str, list[KnownError]] = {name: [] for name in ids}
     entries = _entries(read_text(Path(path), MAX_BYTES), path)
     if entries and all(map(is_planted, entries)):
         return _planted(entries, stories, path)
@@ -130,31 +130,31 @@ def _entries(text: str, path: str) -> list[Any]:
         ) from error
 
 
-def _known(entry: dict[str, Any], where: str) -> Known:
+def _known(entry: dict[str, Any], where: str) -> KnownError:
     if isinstance(place := entry.get("place"), dict):
         return _label(entry, place, where)
     x, y = entry.get("x", entry.get("scene_x")), entry.get("y", entry.get("scene_y"))
     fact, event = entry.get("fact"), entry.get("event")
     if isinstance(x, int) and isinstance(y, int) and isinstance(fact, str) and isinstance(event, str):
-        finding: Finding | None = Finding(x, y, fact, event)
+        finding: ErrorFinding | None = ErrorFinding(x, y, fact, event)
     else:
         finding = parse_finding(str(entry.get("hallucination", "")))
     if finding is None:
         raise UsageError(f"{where}: neither x, y, fact, event nor 'In scene X, ..., yet in scene Y, ...'. Correct it.")
     quotes = [entry.get(name) if isinstance(entry.get(name), str) else "" for name in ("quote_x", "quote_y")]
-    return Known(finding, quotes[0] or "", quotes[1] or "")
+    return KnownError(finding, quotes[0] or "", quotes[1] or "")
 
 
-def _label(entry: dict[str, Any], place: dict[str, Any], where: str) -> Known:
+def _label(entry: dict[str, Any], place: dict[str, Any], where: str) -> KnownError:
     """A label of `fabula lab inject`."""
     start, end, fact = place.get("start"), place.get("end"), entry.get("fact")
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(fact, dict)):
         raise UsageError(f"{where}: no whole label of `fabula lab inject`. Correct the entry or remove it.")
     quotes = str(fact.get("quote", "")), str(place.get("quote", ""))
-    return Known(Finding(0, 0, *quotes), *quotes, (start, end))
+    return KnownError(ErrorFinding(0, 0, *quotes), *quotes, (start, end))
 
 
-def accuracies(found: Sequence[Detected], known: Sequence[Known]) -> dict[str, Confusion]:
+def accuracies(found: Sequence[Detected], known: Sequence[KnownError]) -> dict[str, Confusion]:
     """By rule, how many of the known errors are found: each finding is at most one of them.
 
     Known errors without scenes can be scored by their places alone.
@@ -168,7 +168,9 @@ def accuracies(found: Sequence[Detected], known: Sequence[Known]) -> dict[str, C
     }
 
 
-def _greedy(found: Sequence[Detected], known: Sequence[Known], alike: Callable[[Detected, Known], float]) -> Confusion:
+def _greedy(
+    found: Sequence[Detected], known: Sequence[KnownError], alike: Callable[[Detected, KnownError], float]
+) -> Confusion:
     """The likest pair first, each side once."""
     pairs = sorted(
         ((score, i, j) for i, one in enumerate(found) for j, other in enumerate(known) if (score := alike(one, other))),
@@ -183,7 +185,7 @@ def _greedy(found: Sequence[Detected], known: Sequence[Known], alike: Callable[[
     return Confusion(hits, len(left), len(right))
 
 
-def _strict(one: Detected, other: Known) -> float:
+def _strict(one: Detected, other: KnownError) -> float:
     """The strict rule (ours, as the paper states none): the same two scenes, fact like fact and event like event."""
     if (one.finding.x, one.finding.y) != (other.finding.x, other.finding.y):
         return 0.0
@@ -191,7 +193,7 @@ def _strict(one: Detected, other: Known) -> float:
     return sum(scores) if min(scores) >= STRICT else 0.0
 
 
-def _evidence(one: Detected, other: Known) -> float:
+def _evidence(one: Detected, other: KnownError) -> float:
     """Ours: the same later scene, and the quotations meet; X may be any scene that states the fact."""
     if place := other.place:
         return float(any(start < place[1] and place[0] < end for start, end in one.spans))

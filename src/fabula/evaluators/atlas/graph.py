@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from fabula.continuity import Passage
-    from fabula.evaluators.atlas.findings import Found
+    from fabula.evaluators.atlas.findings import AtlasFinding
     from fabula.evaluators.atlas.quoting import StoryText
     from fabula.story.world.graph import Graph
 
@@ -76,7 +76,7 @@ _DETERMINERS: Final = frozenset({"the", "a", "an", "his", "her", "their", "my", 
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FactNode:
     """A node; `id` is shared by all scenes that name the same entity, `short` is its name in prompts.
 
     `also` is further evidence, where a scene has an entity as several nodes that became one.
@@ -100,7 +100,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class FactEdge:
     """A relation between two nodes, by their ids."""
 
     source: str
@@ -126,14 +126,14 @@ def allowed(relation: str, source: str, target: str) -> bool:
     return (source, target) in RELATIONS.get(relation, frozenset())
 
 
-def normal(edge: Edge) -> Edge:
+def normal(edge: FactEdge) -> FactEdge:
     """The edge in its one form (ours), so that what is said twice is kept once.
 
     An `occurs_after` is turned round into a `precedes`; symmetric edges go from the smaller id to the larger one.
     """
-    turned = Edge(edge.target, edge.relation, edge.source, edge.scene, edge.evidence)
+    turned = FactEdge(edge.target, edge.relation, edge.source, edge.scene, edge.evidence)
     if edge.relation == "occurs_after":
-        return Edge(edge.target, "precedes", edge.source, edge.scene, edge.evidence)
+        return FactEdge(edge.target, "precedes", edge.source, edge.scene, edge.evidence)
     return turned if edge.relation in SYMMETRIC and edge.target < edge.source else edge
 
 
@@ -142,8 +142,8 @@ class SceneGraph:
     """What a scene says, as checked; `sparse` where it is too little to compare."""
 
     scene: int
-    nodes: tuple[Node, ...] = ()
-    edges: tuple[Edge, ...] = ()
+    nodes: tuple[FactNode, ...] = ()
+    edges: tuple[FactEdge, ...] = ()
     attributes: tuple[Attribute, ...] = ()
 
     @property
@@ -164,7 +164,7 @@ class SceneGraph:
     def joined(self, table: EntityTable) -> SceneGraph:
         """The graph with the ids and names of the story's entities; scenes are to be given in their order."""
         ids: dict[str, str] = {}
-        nodes: dict[str, Node] = {}
+        nodes: dict[str, FactNode] = {}
         for node in self.nodes:
             if node.type == EVENT:
                 nodes[node.id] = node
@@ -185,7 +185,7 @@ class SceneGraph:
 
 
 @dataclass
-class Entity:
+class StoryEntity:
     """Who or what a story is about: an id, the name first given, and all others."""
 
     id: str
@@ -203,24 +203,24 @@ class EntityTable:
     its names, or, for characters, a part of exactly one character's name ("Voss" of "Elena Voss"), titles left out.
     """
 
-    entities: list[Entity] = field(default_factory=list)
-    _known: dict[tuple[str, str], Entity] = field(default_factory=dict)
+    entities: list[StoryEntity] = field(default_factory=list)
+    _known: dict[tuple[str, str], StoryEntity] = field(default_factory=dict)
 
-    def entity(self, type_: str, name: str, aliases: tuple[str, ...], scene: int) -> Entity:
+    def entity(self, type_: str, name: str, aliases: tuple[str, ...], scene: int) -> StoryEntity:
         """The entity that a scene calls by this name; a new one where there is none yet."""
         forms = [form for given in (name, *aliases) if (form := bare(given))]
         found = next((self._known[type_, form] for form in forms if (type_, form) in self._known), None)
         if found is None and type_ == "Character":
             found = next((known for form in forms if (known := self._by_part(form))), None)
         if found is None:
-            found = Entity(self._free_id(type_, name), type_, name, scene)
+            found = StoryEntity(self._free_id(type_, name), type_, name, scene)
             self.entities.append(found)
         found.aliases |= {given for given in (name, *aliases) if given != found.name and given}
         for form in forms:
             self._known.setdefault((type_, form), found)
         return found
 
-    def _by_part(self, form: str) -> Entity | None:
+    def _by_part(self, form: str) -> StoryEntity | None:
         """The one character whose name has all these words, or is made of some of them."""
         found = {
             entity.id: entity
@@ -241,14 +241,14 @@ class StoryGraph:
     """The graphs of all scenes as one: entities with one id, events, edges and attributes with scene and evidence."""
 
     scenes: tuple[SceneGraph, ...]
-    entities: Mapping[str, Entity]
+    entities: Mapping[str, StoryEntity]
 
     @classmethod
     def of(cls, table: EntityTable, scenes: Iterable[SceneGraph]) -> StoryGraph:
         """The graph of scenes whose ids are those of the table."""
         return cls(tuple(scenes), {entity.id: entity for entity in table.entities})
 
-    def nodes_of(self, text: StoryText, found: Found) -> tuple[str, ...]:
+    def nodes_of(self, text: StoryText, found: AtlasFinding) -> tuple[str, ...]:
         """The ids of the nodes that a finding rests on, those in both its scenes first.
 
         A node is one of them if its evidence, or that of its attributes, stands in a sentence that the finding quotes.

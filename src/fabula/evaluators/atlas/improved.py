@@ -22,9 +22,17 @@ from fabula.engine.run import side_by_side
 from fabula.evaluators.atlas.algorithm import checked_by
 from fabula.evaluators.atlas.checking import LARGEST_BATCH
 from fabula.evaluators.atlas.config import Ours
-from fabula.evaluators.atlas.findings import CATEGORIES, LONG, STEM, Found, claim_key, keyed, same_focus, stems
+from fabula.evaluators.atlas.findings import CATEGORIES, LONG, STEM, AtlasFinding, claim_key, keyed, same_focus, stems
 from fabula.evaluators.atlas.quoting import word_spans
-from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, SUSPECTED, Decisions, PartReading, Reading
+from fabula.evaluators.atlas.replies import (
+    ERROR,
+    READER_DECISIONS,
+    SURE,
+    SUSPECTED,
+    PartReading,
+    ReaderReply,
+    VerifierDecisions,
+)
 from fabula.models.budget import estimate_tokens
 from fabula.story import one_line
 
@@ -40,7 +48,7 @@ if TYPE_CHECKING:
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
-Reads = TypeVar("Reads", bound=Reading)
+Reads = TypeVar("Reads", bound=ReaderReply)
 
 READ_WHOLE: Final = 160_000
 """Tokens of text that `auto` reads in one call, or half of the window if that is less. A strong reader found all of 32
@@ -85,7 +93,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     return await checked_by(reader, items, run, config)
 
 
-async def reader(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
+async def reader(check: StoryCheck) -> tuple[list[AtlasFinding], dict[str, Any]]:
     """What a reader suspects and the verifier confirms, and how the story was read.
 
     Raises:
@@ -128,7 +136,7 @@ async def reader(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
     return rooted(confirmed), details
 
 
-async def read_whole(check: StoryCheck) -> list[Found] | None:
+async def read_whole(check: StoryCheck) -> list[AtlasFinding] | None:
     """What a reader of the whole story suspects; `None` where no reply could be had.
 
     Raises:
@@ -136,7 +144,7 @@ async def read_whole(check: StoryCheck) -> list[Found] | None:
         BudgetError: the cap is reached.
     """
     fields = _shown(check.text.paragraphs, len(check.text.paragraphs)) | {"ledger": [], "left_out": 0}
-    reply = await _read(check, check.run, Reading, part=1, of=1, notes=0, **fields)
+    reply = await _read(check, check.run, ReaderReply, part=1, of=1, notes=0, **fields)
     return None if reply is None else list(placed(check, reply.findings, "reader"))
 
 
@@ -174,7 +182,7 @@ def _with_more(whole: Reads, more: Reads) -> Reads:
     return whole.model_copy(update=new)
 
 
-async def read_parts(check: StoryCheck, ledger: Ledger) -> list[Found]:
+async def read_parts(check: StoryCheck, ledger: Ledger) -> list[AtlasFinding]:
     """What a reader suspects who reads part after part; the notes are added to `ledger`, what was not read is kept.
 
     Raises:
@@ -189,7 +197,7 @@ async def read_parts(check: StoryCheck, ledger: Ledger) -> list[Found]:
     return [one for n, part in enumerate(parts, 1) for one in await read_part(check.run.scope("part", n), part, ledger)]
 
 
-async def read_part(at: Run, part: Part, ledger: Ledger) -> list[Found]:
+async def read_part(at: Run, part: ReadingWindow, ledger: Ledger) -> list[AtlasFinding]:
     """What a reader suspects in a part, or between it and the notes on earlier ones.
 
     A part to which no reply can be had, as a model refuses it or runs on, is tried again in halves, twice at most. So
@@ -228,7 +236,7 @@ async def read_part(at: Run, part: Part, ledger: Ledger) -> list[Found]:
     return found
 
 
-async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -> list[Found]:
+async def decide(check: StoryCheck, number: int, batch: SuspicionBatch, ledger: Ledger) -> list[AtlasFinding]:
     """What the verifier confirms of a batch, and what it names besides.
 
     Raises:
@@ -245,7 +253,7 @@ async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -
     for turn in range(_TURNS):
         own = at.scope(f"more-{turn}") if turn else at
         listed = [asked[n] for n in left]
-        reply = await check.ask(own, Decisions, "verifier", "decide", suspicions=listed, kinds=_KINDS, **fields)
+        reply = await check.ask(own, VerifierDecisions, "verifier", "decide", suspicions=listed, kinds=_KINDS, **fields)
         for decision in reply.decisions if reply else ():
             if 1 <= decision.number <= len(left):
                 decided.setdefault(left[decision.number - 1], decision)
@@ -271,7 +279,7 @@ async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -
 # suspicions ---------------------------------------------------------------------------------------------------------
 
 
-def placed(check: StoryCheck, replies: Iterable[SuspicionReply], source: str) -> Iterator[Found]:
+def placed(check: StoryCheck, replies: Iterable[SuspicionReply], source: str) -> Iterator[AtlasFinding]:
     """The suspicions of a reply with both their passages; what names no place of the story is dropped and counted."""
     for one in replies:
         ends = [
@@ -313,7 +321,7 @@ def suspected(
     sure: str = "likely",
     source: str = "reader",
     also: tuple[int, ...] = (),
-) -> Found:
+) -> AtlasFinding:
     """Two places that may not both be true, in the order of the text; not verified yet.
 
     Args:
@@ -328,7 +336,7 @@ def suspected(
     """
     before, after = passages
     key = claim_key(before, after, category, *says)
-    return Found(
+    return AtlasFinding(
         before.scene, after.scene, *says, key, category, category, source, before, after, why,
         sure=sure, places=places, also=also,
     )  # fmt: skip
@@ -343,12 +351,12 @@ def _place(check: StoryCheck, number: int, quote: str, says: str) -> Passage | N
     return passage
 
 
-def united(suspicions: Iterable[Found]) -> tuple[list[Found], int]:
+def united(suspicions: Iterable[AtlasFinding]) -> tuple[list[AtlasFinding], int]:
     """Suspicions or findings in the order of the text, each error once, and how many repeated another.
 
     The paragraphs of one that is repeated stand with the first.
     """
-    kept: list[Found] = []
+    kept: list[AtlasFinding] = []
     repeated = 0
     for one in suspicions:
         same = next((n for n, other in enumerate(kept) if one_error(one, other)), None)
@@ -360,7 +368,7 @@ def united(suspicions: Iterable[Found]) -> tuple[list[Found], int]:
     return sorted(kept, key=lambda one: (one.places[::-1], one.after.focus, one.before.focus)), repeated
 
 
-def one_error(one: Found, other: Found) -> bool:
+def one_error(one: AtlasFinding, other: AtlasFinding) -> bool:
     """Whether two suspicions or findings name one error.
 
     They do if they quote the same words of the same paragraph on one side, and on the other the same words or the same
@@ -375,7 +383,7 @@ def one_error(one: Found, other: Found) -> bool:
 _Side: TypeAlias = "tuple[int, Passage, str]"
 
 
-def _sides(one: Found) -> tuple[_Side, _Side]:
+def _sides(one: AtlasFinding) -> tuple[_Side, _Side]:
     """Of both places the paragraph, the passage and what it says."""
     return (one.places[0], one.before, one.says[0]), (one.places[1], one.after, one.says[1])
 
@@ -392,12 +400,12 @@ def _agree(mine: tuple[_Side, ...], its: tuple[_Side, ...], *, same_kind: bool) 
     return same_kind and (alike[same.index(False)] if all(there) else all(alike))
 
 
-def joined(one: Found, repeated: Found) -> Found:
+def joined(one: AtlasFinding, repeated: AtlasFinding) -> AtlasFinding:
     """A suspicion or finding with the paragraphs of another that names the same error."""
     return replace(one, also=tuple(sorted({*one.also, *repeated.also, *repeated.places} - set(one.places))))
 
 
-def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Found]:
+def controls(check: StoryCheck, batch: SuspicionBatch, at: Run) -> list[AtlasFinding]:
     """Suspicions that are none, worded as a reader's are: sentences that agree on somebody or something.
 
     Both use the same two rare words in a row. Those that have most in common come first; where there are no such
@@ -413,7 +421,7 @@ def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Found]:
     ]
     draw.shuffle(plain)
     small = {word for one in batch.paragraphs for word in _words_of(one.text) if word.islower()}
-    found: list[Found] = []
+    found: list[AtlasFinding] = []
     forms, used = draw.sample(_CLAIMS, len(_CLAIMS)), set[int]()
     for one, other, phrase in _agreeing(plain):
         if len(found) == _CONTROLS:
@@ -492,7 +500,7 @@ _CLAIMS: Final = (
 )
 
 
-def _usual(check: StoryCheck, total: int) -> list[Found]:
+def _usual(check: StoryCheck, total: int) -> list[AtlasFinding]:
     """Made-up suspicions to estimate what verifying costs, over all of the story."""
     text = check.text
     step = max(1, len(text.paragraphs) // (total + 1))
@@ -508,7 +516,7 @@ def _usual(check: StoryCheck, total: int) -> list[Found]:
 # verdicts -----------------------------------------------------------------------------------------------------------
 
 
-def _outcome(check: StoryCheck, one: Found, decision: DecisionReply | None, call: str) -> Found | None:
+def _outcome(check: StoryCheck, one: AtlasFinding, decision: DecisionReply | None, call: str) -> AtlasFinding | None:
     """The finding that a suspicion is by the verifier's decision, if it is one; every decision is kept."""
     answer, unscored = None, ""
     if decision is None or decision.decision not in READER_DECISIONS:
@@ -544,7 +552,7 @@ def _outcome(check: StoryCheck, one: Found, decision: DecisionReply | None, call
     return confirmed(check, one, decision)
 
 
-def confirmed(check: StoryCheck, one: Found, decision: DecisionReply) -> Found:
+def confirmed(check: StoryCheck, one: AtlasFinding, decision: DecisionReply) -> AtlasFinding:
     """A suspicion as a finding, with the quotations and words of the verifier where these are better."""
     before = check.text.find_near(decision.paragraph_x, decision.quote_x) or one.before
     after = check.text.find_near(decision.paragraph_y, decision.quote_y) or one.after
@@ -564,7 +572,7 @@ def confirmed(check: StoryCheck, one: Found, decision: DecisionReply) -> Found:
     )
 
 
-def rooted(found: Sequence[Found]) -> list[Found]:
+def rooted(found: Sequence[AtlasFinding]) -> list[AtlasFinding]:
     """Findings with keys that differ; those that quote the same words on one side have one root cause."""
     roots: list[int] = []
     for n, one in enumerate(found):
@@ -593,7 +601,7 @@ def _shown(paragraphs: Sequence[Paragraph], of: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Part:
+class ReadingWindow:
     """Paragraphs that are read in one call; those before `first` were read in the part before.
 
     `number` counts from 1; `halved` says how often it was halved since no reply could be had.
@@ -604,14 +612,14 @@ class Part:
     first: int
     halved: int = 0
 
-    def halves(self) -> tuple[Part, ...]:
+    def halves(self) -> tuple[ReadingWindow, ...]:
         """Both halves of what is new in it, by paragraphs; nothing where it was halved often enough."""
         new = [one for one in self.paragraphs if one.number >= self.first]
         if self.halved == _HALVED or len(new) < _PAIR:
             return ()
         middle = len(new) // 2
         halves = new[:middle], new[middle:]
-        return tuple(Part(self.number, tuple(half), half[0].number, self.halved + 1) for half in halves)
+        return tuple(ReadingWindow(self.number, tuple(half), half[0].number, self.halved + 1) for half in halves)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -619,7 +627,7 @@ class Part:
         return frozenset(stems(" ".join(one.text for one in self.paragraphs)))
 
 
-def parts_of(paragraphs: Sequence[Paragraph], most: int) -> list[Part]:
+def parts_of(paragraphs: Sequence[Paragraph], most: int) -> list[ReadingWindow]:
     """The story in parts of at most about `most` tokens, each beginning with the last paragraphs of the one before.
 
     A part ends with a scene where it is full enough by then.
@@ -631,14 +639,14 @@ def parts_of(paragraphs: Sequence[Paragraph], most: int) -> list[Part]:
             cuts.append(n)
             size = 0
         size += one.tokens
-    parts: list[Part] = []
+    parts: list[ReadingWindow] = []
     for low, high in zip(cuts, [*cuts[1:], len(paragraphs)], strict=True):
         start, left = low, int(most * _OVERLAP)
         while start > 0 and (left := left - paragraphs[start - 1].tokens) >= 0:
             start -= 1
         if start == low > 0 and paragraphs[low - 1].tokens <= most * _LARGEST_OVERLAP:
             start -= 1
-        parts.append(Part(len(parts) + 1, tuple(paragraphs[start:high]), paragraphs[low].number))
+        parts.append(ReadingWindow(len(parts) + 1, tuple(paragraphs[start:high]), paragraphs[low].number))
     return parts
 
 
@@ -683,7 +691,7 @@ class Ledger:
     room: int = 0
     read: int = 0
 
-    def add(self, part: Part, replies: Iterable[NoteReply]) -> None:
+    def add(self, part: ReadingWindow, replies: Iterable[NoteReply]) -> None:
         """Keep the notes on new paragraphs of a part; a note on no paragraph of it is dropped and counted."""
         last = part.paragraphs[-1].number
         for one in replies:
@@ -693,7 +701,7 @@ class Ledger:
             else:
                 self.check.counts["dropped_notes"] += 1
 
-    def shown(self, part: Part) -> tuple[list[str], int]:
+    def shown(self, part: ReadingWindow) -> tuple[list[str], int]:
         """The notes for a part, in the order of the text, and how many were left out for room.
 
         Kept first is what always matters, then what is about those whom the part names, then what lasts, then what
@@ -710,7 +718,7 @@ class Ledger:
         self.check.counts["notes_left_out"] = max(self.check.counts["notes_left_out"], left_out)
         return [note.line for note in sorted(kept, key=lambda one: one.paragraph)], left_out
 
-    def about(self, batch: Batch) -> list[str]:
+    def about(self, batch: SuspicionBatch) -> list[str]:
         """The lasting notes about what a batch is about, on paragraphs that it does not show."""
         there = {one.number for one in batch.paragraphs}
         wanted = {word for one in batch.suspicions for word in about(one)}
@@ -738,14 +746,14 @@ def _rank(note: Note, there: frozenset[str]) -> int:
 
 
 @dataclass(frozen=True)
-class Batch:
+class SuspicionBatch:
     """Suspicions that are verified in one call, and the paragraphs that are shown for them."""
 
-    suspicions: tuple[Found, ...]
+    suspicions: tuple[AtlasFinding, ...]
     paragraphs: tuple[Paragraph, ...]
 
 
-def batches_of(check: StoryCheck, suspicions: Sequence[Found]) -> list[Batch]:
+def batches_of(check: StoryCheck, suspicions: Sequence[AtlasFinding]) -> list[SuspicionBatch]:
     """Suspicions with the whole text where it fits the verifier; else with what matters for them.
 
     As each call reads the whole text, a batch takes a third more before there is another, and all are of one size.
@@ -754,27 +762,27 @@ def batches_of(check: StoryCheck, suspicions: Sequence[Found]) -> list[Batch]:
     if check.fits("verifier", VERIFY_WHOLE, UNKNOWN_WINDOW):
         calls = max(1, ceil(len(suspicions) / (size + size // _MORE)))
         ends = [len(suspicions) * n // calls for n in range(calls + 1)]
-        return [Batch(tuple(suspicions[low:high]), paragraphs) for low, high in pairwise(ends) if high]
+        return [SuspicionBatch(tuple(suspicions[low:high]), paragraphs) for low, high in pairwise(ends) if high]
     room = check.prompt_room("verifier", "decide") or UNKNOWN_WINDOW
     most = min(_BATCH_TOKENS, room - _INSTRUCTIONS)
     surroundings = Surroundings(paragraphs)
-    found: list[Batch] = []
-    chosen: list[Found] = []
+    found: list[SuspicionBatch] = []
+    chosen: list[AtlasFinding] = []
     shown: set[int] = set()
     for one in suspicions:
         own = surroundings.of(one)
         tokens = sum(paragraphs[n - 1].tokens for n in shown | own)
         if chosen and (len(chosen) == size or tokens > most):
-            found.append(Batch(tuple(chosen), tuple(paragraphs[n - 1] for n in sorted(shown))))
+            found.append(SuspicionBatch(tuple(chosen), tuple(paragraphs[n - 1] for n in sorted(shown))))
             chosen, shown = [], set()
         chosen.append(one)
         shown |= own
     if chosen:
-        found.append(Batch(tuple(chosen), tuple(paragraphs[n - 1] for n in sorted(shown))))
+        found.append(SuspicionBatch(tuple(chosen), tuple(paragraphs[n - 1] for n in sorted(shown))))
     return found
 
 
-def about(one: Found) -> frozenset[str]:
+def about(one: AtlasFinding) -> frozenset[str]:
     """The words that tell what a suspicion is about."""
     return frozenset(stems(" ".join((*one.quotes, *one.says))))
 
@@ -793,7 +801,7 @@ class Surroundings:
             for word in stems(one.text):
                 self.places.setdefault(word, []).append(one.number)
 
-    def of(self, one: Found) -> set[int]:
+    def of(self, one: AtlasFinding) -> set[int]:
         """The paragraphs around both places, and those elsewhere that speak of the same."""
         shown = self._around(one.places[0]) | self._around(one.places[1])
         shown |= set(one.also)
@@ -822,7 +830,7 @@ class Surroundings:
             shown.add(one.number)
         return shown
 
-    def _related(self, one: Found) -> list[int]:
+    def _related(self, one: AtlasFinding) -> list[int]:
         """Paragraphs that share rare words with a suspicion, the likest first; those between its places count more."""
         total = len(self.paragraphs)
         scores: dict[int, float] = {}

@@ -53,7 +53,7 @@ class PlantedError:
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedErrors:
     """What is known of a text: its errors, and its decoys, each two places that look like an error and are none."""
 
     errors: tuple[PlantedError, ...]
@@ -109,7 +109,7 @@ def _broken(data: Mapping[str, Any]) -> tuple[str, tuple[Span, ...]]:
     return put_in(text, edits)
 
 
-def planted_in(data: Mapping[str, Any], text: str, where: str) -> Planted:
+def planted_in(data: Mapping[str, Any], text: str, where: str) -> PlantedErrors:
     """What of a story with planted errors stands in `text`: its broken form, its clean one, or one with some of them.
 
     Raises:
@@ -128,7 +128,7 @@ def planted_in(data: Mapping[str, Any], text: str, where: str) -> Planted:
             f"{where}: no story with planted errors ({type(error).__name__}: {error}). Each error has `find`, which "
             "stands in `text` once, and `replace`; each decoy has quote_a and quote_b. Correct the entry."
         ) from error
-    return Planted(errors, decoys)
+    return PlantedErrors(errors, decoys)
 
 
 def _errors(data: Mapping[str, Any], text: str, places: Sequence[Span]) -> Iterator[PlantedError]:
@@ -163,7 +163,7 @@ class PlantedScore:
         suspected: how many suspicions a reader had, and how many of them are planted errors.
     """
 
-    planted: Planted
+    planted: PlantedErrors
     found: Mapping[str, tuple[str, bool]]
     false: tuple[str, ...]
     called: tuple[int, ...]
@@ -185,7 +185,7 @@ class PlantedScore:
         }
 
 
-def score(found: Sequence[Quoting], planted: Planted, suspected: Sequence[Quoting] = ()) -> PlantedScore:
+def score(found: Sequence[Quoting], planted: PlantedErrors, suspected: Sequence[Quoting] = ()) -> PlantedScore:
     """Which planted errors the findings are: the likest pairs first, each error once.
 
     Args:

@@ -107,7 +107,7 @@ class Proposals(BaseModel):
     findings: Annotated[list[ProposalReply], short(20)]
 
 
-class Judged(BaseModel):
+class PlainJudgement(BaseModel):
     """What the plain judge finds in a whole story."""
 
     findings: Annotated[list[ProposalReply], short(40)]
@@ -138,7 +138,7 @@ class SuspicionReply(BaseModel):
     also: Annotated[list[int], short(6)] = []
 
 
-class Reading(BaseModel):
+class ReaderReply(BaseModel):
     """What a reader of the whole story finds."""
 
     WHOLE_ENTRIES: ClassVar[bool] = True
@@ -146,7 +146,7 @@ class Reading(BaseModel):
     findings: Annotated[list[SuspicionReply], short(8)]
 
 
-class PartReading(Reading):
+class PartReading(ReaderReply):
     """What a reader of a part finds, and notes for those who read on."""
 
     notes: Annotated[list[NoteReply], short(24)] = []
@@ -168,7 +168,7 @@ class DecisionReply(BaseModel):
     says_y: Text = ""
 
 
-class Decisions(BaseModel):
+class VerifierDecisions(BaseModel):
     """The verifier's decisions on a batch, and errors that were not on its list."""
 
     WHOLE_ENTRIES: ClassVar[bool] = True

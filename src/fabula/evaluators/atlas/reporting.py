@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.matching import Finding
+from fabula.craft.matching import ErrorFinding
 from fabula.craft.measuring import share_of_yes
 from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, WHOLE_FILE
-from fabula.evaluators.atlas.findings import Found
+from fabula.evaluators.atlas.findings import AtlasFinding
 from fabula.evaluators.atlas.gold import Detected, accuracies, rows
-from fabula.evaluators.atlas.planted import Planted, Quoting, score
+from fabula.evaluators.atlas.planted import PlantedErrors, Quoting, score
 from fabula.evaluators.atlas.replies import SUSPECTED
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
@@ -42,7 +42,7 @@ _MISSED: Final = frozenset(f"unreadable_{name}" for name in REPLY_TOKENS if name
 
 
 @dataclass(frozen=True)
-class Checked:
+class StoryFindings:
     """A story with all that was found in it.
 
     Attributes:
@@ -53,25 +53,25 @@ class Checked:
     """
 
     check: StoryCheck
-    found: tuple[Found, ...]
+    found: tuple[AtlasFinding, ...]
     baseline: tuple[Proposal, ...] | None
     by: Mapping[str, Any]
     gold: Gold | None
 
     @property
-    def across(self) -> tuple[Found, ...]:
+    def across(self) -> tuple[AtlasFinding, ...]:
         """Findings between two scenes, which are the paper's."""
         return tuple(one for one in self.found if one.x < one.y)
 
     @property
-    def inside(self) -> tuple[Found, ...]:
+    def inside(self) -> tuple[AtlasFinding, ...]:
         """Findings inside one scene."""
         return tuple(one for one in self.found if one.x == one.y)
 
     @cached_property
     def score(self) -> PlantedScore | None:
         """What came of planted errors; `None` where the known errors are of another form, or there are none."""
-        if not isinstance(self.gold, Planted):
+        if not isinstance(self.gold, PlantedErrors):
             return None
         suspected = [one for one in (*self.found, *self.check.rejected) if one.source != "verifier"]
         return score(
@@ -117,7 +117,7 @@ class Checked:
         return "nothing that the models said of the scenes could be read" if unread and not asked else ""
 
 
-def report_of(stories: Sequence[Checked], config: Config, how: Mapping[str, Any]) -> Report:
+def report_of(stories: Sequence[StoryFindings], config: Config, how: Mapping[str, Any]) -> Report:
     """Numbers, verdicts and findings of all stories."""
     ratings = [rating for one in stories for rating in _ratings(one)]
     numbers = [row for one in stories for row in _rows(one, config)]
@@ -150,11 +150,11 @@ def spans_of(numbers: Iterable[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
-def _ratings(one: Checked) -> Iterator[Rating]:
+def _ratings(one: StoryFindings) -> Iterator[Rating]:
     yield from sorted(one.check.ratings, key=lambda rating: rating.call)  # whichever reply came first
 
 
-def _rows(one: Checked, config: Config) -> Iterator[Row]:
+def _rows(one: StoryFindings, config: Config) -> Iterator[Row]:
     of, words, counts = one.check.item.id, one.check.split.words, one.check.counts
     why = one.blind
     scenes = len(one.check.scenes)
@@ -178,17 +178,17 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
     yield from _scoring_rows(of, [one])
 
 
-def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Confusion]]]:
+def _accuracies(one: StoryFindings) -> Iterator[tuple[str, dict[str, Confusion]]]:
     """Of the method and of the plain judge ("judge"), where there are known errors."""
-    if one.gold is None or isinstance(one.gold, Planted):
+    if one.gold is None or isinstance(one.gold, PlantedErrors):
         return
     detected = [
-        Detected(Finding(f.x, f.y, f.fact, f.event), f.before.quote, f.after.quote, _spans(one.check.split, f))
+        Detected(ErrorFinding(f.x, f.y, f.fact, f.event), f.before.quote, f.after.quote, _spans(one.check.split, f))
         for f in one.found
     ]
     yield "method", accuracies(detected, one.gold)
     if one.baseline is not None:
-        plain = [Detected(Finding(p.x, p.y, p.fact, p.event)) for p in one.baseline]
+        plain = [Detected(ErrorFinding(p.x, p.y, p.fact, p.event)) for p in one.baseline]
         yield "judge", accuracies(plain, one.gold)
 
 
@@ -211,7 +211,7 @@ def _planted_rows(of: str, scores: Sequence[PlantedScore], words: int) -> Iterat
     yield Row(of, "decoys called errors", share_of_yes(decoys, "decoys"))
 
 
-def quoting_of(split: Scenes, one: Found) -> Quoting:
+def quoting_of(split: Scenes, one: AtlasFinding) -> Quoting:
     """A finding as it is scored against planted errors, its places in characters of the story's text."""
     starts = {scene.number: scene.start or 0 for scene in split.scenes}
     parts = (one.before, one.after)
@@ -219,7 +219,7 @@ def quoting_of(split: Scenes, one: Found) -> Quoting:
     return Quoting(one.key, one.category, focus, _spans(split, one))
 
 
-def _spans(split: Scenes, found: Found) -> tuple[tuple[int, int], ...]:
+def _spans(split: Scenes, found: AtlasFinding) -> tuple[tuple[int, int], ...]:
     """Where both passages stand in the story's file; nothing where it is no plain text."""
     starts = {scene.number: scene.start for scene in split.scenes}
     return tuple(
@@ -229,7 +229,7 @@ def _spans(split: Scenes, found: Found) -> tuple[tuple[int, int], ...]:
     )
 
 
-def _scoring_rows(of: str, stories: Sequence[Checked]) -> Iterator[Row]:
+def _scoring_rows(of: str, stories: Sequence[StoryFindings]) -> Iterator[Row]:
     """How far findings are the known errors: over one story, or the micro averages over several."""
     scores = [one.score for one in stories if one.score is not None]
     if scores:
@@ -249,7 +249,7 @@ def _count(number: int, scenes: int, why: str) -> Scored:
     return Estimate(float(number), scenes, method="count in one story; n scenes")
 
 
-def _notes(one: Checked) -> Iterator[str]:
+def _notes(one: StoryFindings) -> Iterator[str]:
     counts, name, split = one.check.counts, one.check.item.id, one.check.split
     yield from _missing(one)
     if one.by_small:
@@ -281,7 +281,7 @@ def _notes(one: Checked) -> Iterator[str]:
         yield f"{name}: read as {split.form}; {listed}."
 
 
-def _missing(one: Checked) -> Iterator[str]:
+def _missing(one: StoryFindings) -> Iterator[str]:
     """What was not read or not verified, and how to go on."""
     counts, name = one.check.counts, one.check.item.id
     on = "Say the same command again with another --seed, or give the role {!r} another model; what was read is kept."
@@ -308,7 +308,7 @@ def _missing(one: Checked) -> Iterator[str]:
         yield f"{name}: what was wrong with them: {said}"
 
 
-def _data(one: Checked, config: Config) -> dict[str, Any]:
+def _data(one: StoryFindings, config: Config) -> dict[str, Any]:
     """All that is known of a story's check, for JSON and for the page."""
     check = one.check
     unproven = one.worthless or one.by_small
@@ -324,7 +324,7 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         "findings": [found.as_data(number) | _where(one, found) for number, found in enumerate(found, 1)],
         "rejected": [found.as_data(number) | _where(one, found) for number, found in enumerate(check.rejected, 1)],
         "undecided": [
-            found.as_data(number) | _where(one, found) if isinstance(found, Found) else _listed(found)
+            found.as_data(number) | _where(one, found) if isinstance(found, AtlasFinding) else _listed(found)
             for number, found in enumerate(check.undecided, 1)
         ],
         "scored": bool(not one.blind),
@@ -346,7 +346,7 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
     return data
 
 
-def _where(one: Checked, found: Found) -> dict[str, Any]:
+def _where(one: StoryFindings, found: AtlasFinding) -> dict[str, Any]:
     """Both places of a finding as a writer finds them: the chapter's title, paragraph, line of the file."""
     text, paragraphs = one.check.item.story.text, one.check.text.paragraphs
     shown: dict[str, Any] = {}
@@ -363,5 +363,5 @@ def _where(one: Checked, found: Found) -> dict[str, Any]:
 
 def _listed(one: Proposal) -> dict[str, Any]:
     """A proposal that was not verified, for JSON."""
-    said = Finding(one.x, one.y, one.fact, one.event)
+    said = ErrorFinding(one.x, one.y, one.fact, one.event)
     return {"x": one.x, "y": one.y, "fact": one.fact, "event": one.event, "hallucination": str(said)}

@@ -14,9 +14,9 @@ import pytest
 
 from fabula.base.errors import UsageError
 from fabula.continuity import NumberedScene, Scenes, split
-from fabula.craft.matching import Finding, parse_finding
+from fabula.craft.matching import ErrorFinding, parse_finding
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -25,8 +25,8 @@ from fabula.evaluators.atlas.checking import StoryCheck
 from fabula.evaluators.atlas.config import Config, Paper
 from fabula.evaluators.atlas.dismissed import FILE, Dismissal, dismissed_of, read_dismissed, write_dismissed
 from fabula.evaluators.atlas.findings import Proposal, clause_of, distinct
-from fabula.evaluators.atlas.gold import Detected, Known, accuracies, read_gold
-from fabula.evaluators.atlas.graph import Edge, EntityTable, allowed, as_graph, normal
+from fabula.evaluators.atlas.gold import Detected, KnownError, accuracies, read_gold
+from fabula.evaluators.atlas.graph import EntityTable, FactEdge, allowed, as_graph, normal
 from fabula.evaluators.atlas.page import as_page
 from fabula.evaluators.atlas.quoting import StoryText
 from fabula.evaluators.atlas.replies import ProposalReply, VerdictReply
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.engine.methods import Preset
-    from fabula.evaluators.atlas.findings import Found
+    from fabula.evaluators.atlas.findings import AtlasFinding
     from fabula.measure.report import Report
     from fabula.models.base import OnText, Request
 
@@ -65,7 +65,7 @@ def verdict(**told: Any) -> VerdictReply:  # noqa: ANN401 - fields of a verdict
 
 
 def check_by(model: ScriptedModel, journal: Journal) -> StoryCheck:
-    context = RunContext(journal, Prompts(ATLAS.prompt_folders("improved")), Cast.of(model))
+    context = RunContext(journal, SystemPrompts(ATLAS.prompt_folders("improved")), Cast.of(model))
     return StoryCheck(Run(context), Item("lamp", Story()), Scenes(SCENES, "prose"), Config.improved())
 
 
@@ -130,8 +130,8 @@ def test_relations_join_only_what_the_schema_says_and_have_one_form() -> None:
     assert allowed("possesses", "Character", "Object")
     assert not allowed("possesses", "Object", "Character")
     assert not allowed("loves", "Character", "Character")
-    assert normal(Edge("b", "occurs_after", "a", 1, "x")) == Edge("a", "precedes", "b", 1, "x")
-    assert normal(Edge("b", "kinship_with", "a", 1, "x")) == normal(Edge("a", "kinship_with", "b", 1, "x"))
+    assert normal(FactEdge("b", "occurs_after", "a", 1, "x")) == FactEdge("a", "precedes", "b", 1, "x")
+    assert normal(FactEdge("b", "kinship_with", "a", 1, "x")) == normal(FactEdge("a", "kinship_with", "b", 1, "x"))
 
 
 async def graphed(replies: dict[str, Any]) -> tuple[Any, dict[str, int]]:
@@ -265,7 +265,7 @@ async def faithful(text: str, answer: Any, **values: object) -> tuple[dict[str, 
         answer if isinstance(answer, ScriptedModel) else ScriptedModel(answer, capabilities=Capabilities(schema=True))
     )
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(ATLAS.prompt_folders("faithful")), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(ATLAS.prompt_folders("faithful")), Cast.of(model)))
         item = Item("lamp", Story("", (Scene("story", text),)))
         report = await ATLAS.evaluate((item,), run, ATLAS.config("faithful", values))
     return report.details["stories"][0], list(model.asked)
@@ -383,7 +383,7 @@ async def test_an_estimate_counts_the_nodes_that_a_scene_usually_has() -> None:
     scenes = "\n\n".join(f"# Scene {n}\n\n" + "The old keeper counted every boat twice. " * 25 for n in range(9))
     model = ScriptedModel({}, capabilities=Capabilities(schema=True))
     with Journal() as journal:
-        dry = RunContext(journal, Prompts(ATLAS.prompt_folders("faithful")), Cast.of(model), mode="dry")
+        dry = RunContext(journal, SystemPrompts(ATLAS.prompt_folders("faithful")), Cast.of(model), mode="dry")
         await ATLAS.evaluate((Item("a", Story("", (Scene("a", scenes),))),), Run(dry), ATLAS.config("faithful"))
     prompts = Counter(call.path.rpartition("/")[2] for call in dry.dry_run.planned)
     assert prompts == {"events": 9, "entities": 9, "relations": 9, "node": 108, "propose": 8, "verify": 1, "judge": 1}
@@ -437,7 +437,7 @@ async def test_the_attribute_pass_asks_for_all_nodes_side_by_side() -> None:
 )
 def test_the_sentence_is_written_and_read_in_all_its_forms(text: str) -> None:
     found = parse_finding(text)
-    assert found == Finding(1, 3, "a red jeep", "a blue jeep")
+    assert found == ErrorFinding(1, 3, "a red jeep", "a blue jeep")
     assert parse_finding(str(found)) == found
 
 
@@ -502,7 +502,7 @@ def test_a_clause_brings_no_words_of_the_frame_along_at_its_end() -> None:
 # findings -------------------------------------------------------------------------------------------------------------
 
 
-def found_at(x: str, y: str, attribute: str = "colour", subject: str = "jeep") -> Found:
+def found_at(x: str, y: str, attribute: str = "colour", subject: str = "jeep") -> AtlasFinding:
     said = verdict(quote_x=x, quote_y=y, attribute=attribute)
     scenes = [n for n in (1, 2, 3) if TEXT.find(n, x)], [n for n in (1, 2, 3) if TEXT.find(n, y)]
     found = outcome_of(Proposal(scenes[0][0], scenes[1][-1], subject, subject), said, TEXT).found
@@ -551,7 +551,7 @@ def checked(text: str, config: Config, answer: Any = None, *, small: bool = Fals
 
     async def one() -> Report:
         with Journal() as journal:
-            run = Run(RunContext(journal, Prompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
+            run = Run(RunContext(journal, SystemPrompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
             item = Item("long", Story("", (Scene("story", text),)))
             report: Report = await ATLAS.evaluate((item,), run, config)
             return report
@@ -607,7 +607,7 @@ async def test_an_estimate_counts_only_what_was_not_checked_before(preset: Prese
         Item(name, Story().add("a", f"{name} saw the red jeep. It rained.").add("b", f"{name} left.")) for name in "ABC"
     ]
     with Journal() as journal:
-        cast, prompts = Cast.of(model), Prompts(ATLAS.prompt_folders(preset))
+        cast, prompts = Cast.of(model), SystemPrompts(ATLAS.prompt_folders(preset))
         await ATLAS.evaluate(stories[:1], Run(RunContext(journal, prompts, cast)), ATLAS.config(preset))
         await ATLAS.evaluate(stories[2:], Run(RunContext(journal, prompts, cast)), ATLAS.config(preset))
         dry = RunContext(journal, prompts, cast, mode="dry")
@@ -655,22 +655,22 @@ def test_settings_out_of_range_are_named() -> None:
 
 def test_three_rules_each_match_one_to_one() -> None:
     known = [
-        Known(Finding(1, 3, "the red jeep", "the blue jeep")),
-        Known(Finding(1, 3, "night on Friday", "night on Saturday")),
+        KnownError(ErrorFinding(1, 3, "the red jeep", "the blue jeep")),
+        KnownError(ErrorFinding(1, 3, "night on Friday", "night on Saturday")),
     ]
     told = [
-        Detected(Finding(1, 3, "a red jeep", "a blue jeep")),
-        Detected(Finding(1, 3, "the jeep is red", "blue jeep")),
-        Detected(Finding(2, 3, "opening night on Friday", "opening night on Saturday")),
+        Detected(ErrorFinding(1, 3, "a red jeep", "a blue jeep")),
+        Detected(ErrorFinding(1, 3, "the jeep is red", "blue jeep")),
+        Detected(ErrorFinding(2, 3, "opening night on Friday", "opening night on Saturday")),
     ]
     counted = {rule: (a.tp, a.fp, a.fn) for rule, a in accuracies(told, known).items()}
     assert counted == {"strict": (1, 2, 1), "evidence": (2, 1, 0), "assignment": (2, 1, 0)}
 
 
 def test_quotations_settle_evidence_where_both_sides_have_them() -> None:
-    known = [Known(Finding(1, 3, "a", "b"), "a red jeep", "her blue jeep")]
-    right = Detected(Finding(2, 3, "c", "d"), "Elena Voss came in a red jeep.", "Voss parked her blue jeep.")
-    wrong = Detected(Finding(1, 3, "a", "b"), "She limped.", "Nobody came.")
+    known = [KnownError(ErrorFinding(1, 3, "a", "b"), "a red jeep", "her blue jeep")]
+    right = Detected(ErrorFinding(2, 3, "c", "d"), "Elena Voss came in a red jeep.", "Voss parked her blue jeep.")
+    wrong = Detected(ErrorFinding(1, 3, "a", "b"), "She limped.", "Nobody came.")
     assert accuracies([right], known)["evidence"].tp == 1
     assert accuracies([wrong], known)["evidence"].tp == 0
 
@@ -682,7 +682,7 @@ def test_labels_of_injected_errors_are_met_by_their_place(tmp_path: Path) -> Non
     file.write_text("\n".join(map(json.dumps, labels)), encoding="utf-8")
     known = read_gold(str(file), {"lamp": ""})["lamp"]
     assert isinstance(known, tuple)
-    counted = accuracies([Detected(Finding(1, 1, "a", "b"), spans=((0, 5), (80, 91)))], known)
+    counted = accuracies([Detected(ErrorFinding(1, 1, "a", "b"), spans=((0, 5), (80, 91)))], known)
     assert {rule: (a.tp, a.fp, a.fn) for rule, a in counted.items()} == {"evidence": (1, 0, 0)}
 
 

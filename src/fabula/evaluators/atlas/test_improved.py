@@ -12,12 +12,12 @@ import pytest
 from fabula.base.errors import UsageError
 from fabula.continuity import NumberedScene, split
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.atlas.checking import StoryCheck
-from fabula.evaluators.atlas.improved import Ledger, Part, parts_of
+from fabula.evaluators.atlas.improved import Ledger, ReadingWindow, parts_of
 from fabula.evaluators.atlas.page import as_markdown, as_page, shown_value
 from fabula.evaluators.atlas.planted import Quoting, broken, planted_in, score
 from fabula.evaluators.atlas.quoting import StoryText
@@ -62,7 +62,7 @@ def check_by(
 
     async def one() -> Report:
         with Journal() as journal:
-            run = Run(RunContext(journal, Prompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
+            run = Run(RunContext(journal, SystemPrompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
             report: Report = await ATLAS.evaluate(
                 (Item("lamp", Story("", (Scene("story", text),))),), run, ATLAS.config("improved", values)
             )
@@ -176,7 +176,7 @@ async def test_a_reply_that_was_cut_is_asked_for_in_halves_or_named(halves: bool
 
     model = Cut(playing(EYES), capabilities=Capabilities(schema=True))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
         item = Item("lamp", Story("", (Scene("story", LAMP),)))
         report = await ATLAS.evaluate((item,), run, ATLAS.config("improved"))
     assert len(all_of(report)) == 1  # found three times, and one error
@@ -205,7 +205,7 @@ async def test_of_a_reading_that_is_broken_off_the_complete_entries_are_kept_and
 
     model = Broken(playing(EYES, SWIMS), capabilities=Capabilities(schema=True))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
         item = Item("lamp", Story("", (Scene("story", LAMP),)))
         report = await ATLAS.evaluate((item,), run, ATLAS.config("improved"))
     paths = ["lamp/read", "lamp/more-1/read", "lamp/verify/1/decide", "lamp/verify/1/more-1/decide"]
@@ -226,7 +226,7 @@ async def test_a_refusal_does_not_sink_the_check() -> None:
 
     model = Refusing(playing(EYES), capabilities=Capabilities(schema=True))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
         item = Item("lamp", Story("", (Scene("story", LAMP),)))
         report = await ATLAS.evaluate((item,), run, ATLAS.config("improved"))
     story = report.details["stories"][0]
@@ -546,10 +546,10 @@ def test_quotations_are_found_in_linear_time() -> None:
 
 def test_notes_without_room_are_left_out_by_rank_and_counted() -> None:
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(ATLAS.prompt_folders("improved")), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, SystemPrompts(ATLAS.prompt_folders("improved")), Cast.of(ScriptedModel({}))))
         check = StoryCheck(run, Item("lamp", Story()), split(LAMP), ATLAS.config("improved"))
         ledger = Ledger(check, parts=2, room=22)
-        first, second = (Part(n, (one,), one.number) for n, one in enumerate(check.text.paragraphs[3:5], 1))
+        first, second = (ReadingWindow(n, (one,), one.number) for n, one in enumerate(check.text.paragraphs[3:5], 1))
         told = [
             (4, "the tower", "it has nine steps", "number"),
             (4, "Tobias", "he cannot swim", "ability"),
@@ -599,7 +599,7 @@ def several(tmp_path: Path, gold: object, *ids: str) -> Report:
 
     async def one() -> Report:
         with Journal() as journal:
-            run = Run(RunContext(journal, Prompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
+            run = Run(RunContext(journal, SystemPrompts(ATLAS.prompt_folders("improved")), Cast.of(model)))
             items = tuple(Item(name, Story("", (Scene("story", LAMP),))) for name in ids)
             report: Report = await ATLAS.evaluate(items, run, ATLAS.config("improved", {"gold": str(file)}))
             return report

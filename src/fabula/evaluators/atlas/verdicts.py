@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.evaluators.atlas.findings import Found, claim_key, clause_of
+from fabula.evaluators.atlas.findings import AtlasFinding, claim_key, clause_of
 from fabula.evaluators.atlas.replies import DECISIONS, ERROR
 from fabula.story import one_line
 
@@ -23,15 +23,15 @@ UNGROUNDED: Final = "ungrounded"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProposalOutcome:
     """What came of a proposal: a finding, a rejection and why, or no verdict that can be used and why."""
 
-    found: Found | None = None
+    found: AtlasFinding | None = None
     rejected: str = ""
     unscored: str = ""
 
 
-def confirmed(check: StoryCheck, batch: Sequence[Proposal], reply: Verdicts | None, call: str) -> list[Found]:
+def confirmed(check: StoryCheck, batch: Sequence[Proposal], reply: Verdicts | None, call: str) -> list[AtlasFinding]:
     """The findings among a batch, by the numbers (from 1) that its proposals had in the prompt.
 
     Where no reply could be read, each proposal is a verdict that is missing. Of two verdicts on one, the first counts.
@@ -50,23 +50,23 @@ def confirmed(check: StoryCheck, batch: Sequence[Proposal], reply: Verdicts | No
     return found
 
 
-def outcome_of(proposal: Proposal, verdict: VerdictReply | None, text: StoryText) -> Outcome:
+def outcome_of(proposal: Proposal, verdict: VerdictReply | None, text: StoryText) -> ProposalOutcome:
     """The outcome of a verdict on a proposal; both quotations have to be found, and no explanation."""
     if verdict is None or verdict.decision not in DECISIONS:
         did = "gave no verdict on it" if verdict is None else f"decided {verdict.decision[:40]!r}, which is no decision"
-        return Outcome(unscored=f"The verifier {did}.")
+        return ProposalOutcome(unscored=f"The verifier {did}.")
     if verdict.decision != ERROR:
-        return Outcome(rejected=verdict.decision)
+        return ProposalOutcome(rejected=verdict.decision)
     before = text.find(proposal.x, verdict.quote_x, nearly=True, least=_FEWEST_WORDS)
     after = text.find(proposal.y, verdict.quote_y, nearly=True, least=_FEWEST_WORDS)
     if before is None or after is None:
         scene = proposal.y if before else proposal.x
-        return Outcome(rejected=UNGROUNDED, unscored=f"Its quotation is not in scene {scene}.")
+        return ProposalOutcome(rejected=UNGROUNDED, unscored=f"Its quotation is not in scene {scene}.")
     if (before.scene, before.focus) == (after.scene, after.focus):
-        return Outcome(rejected=UNGROUNDED, unscored="Both quotations are the same words.")
+        return ProposalOutcome(rejected=UNGROUNDED, unscored="Both quotations are the same words.")
     if _is_explained(proposal, verdict, text, (before, after)):
-        return Outcome(rejected="explained")
-    return Outcome(_found(proposal, verdict, before, after))
+        return ProposalOutcome(rejected="explained")
+    return ProposalOutcome(_found(proposal, verdict, before, after))
 
 
 def _is_explained(proposal: Proposal, verdict: VerdictReply, text: StoryText, quoted: tuple[Passage, Passage]) -> bool:
@@ -78,11 +78,11 @@ def _is_explained(proposal: Proposal, verdict: VerdictReply, text: StoryText, qu
     return where is not None and all((where.scene, where.focus) != (part.scene, part.focus) for part in quoted)
 
 
-def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Passage) -> Found:
+def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Passage) -> AtlasFinding:
     fact, event = clause_of(verdict.fact), clause_of(verdict.event)
     if not (fact and event):
         fact, event = proposal.fact, proposal.event
-    return Found(
+    return AtlasFinding(
         proposal.x,
         proposal.y,
         fact,
@@ -97,7 +97,9 @@ def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Pa
     )
 
 
-def _record(check: StoryCheck, proposal: Proposal, outcome: Outcome, verdict: VerdictReply | None, call: str) -> None:
+def _record(
+    check: StoryCheck, proposal: Proposal, outcome: ProposalOutcome, verdict: VerdictReply | None, call: str
+) -> None:
     """Keep a verdict among the ratings, and count what came of it."""
     answer: str | None = None
     if outcome.found is not None:

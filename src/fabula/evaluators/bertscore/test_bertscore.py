@@ -13,7 +13,7 @@ from fabula.base.errors import UsageError
 from fabula.craft.bertscore.embedders import open_embedder
 from fabula.craft.bertscore.scoring import BertScore, Vectors, encoded, matched, windows
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -64,7 +64,7 @@ async def measured(
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> Report:
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(BERTSCORE.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, SystemPrompts(BERTSCORE.prompts), Cast.of(ScriptedModel({}))))
         return await BERTSCORE.evaluate(items, run, BERTSCORE.config(preset, config))
 
 

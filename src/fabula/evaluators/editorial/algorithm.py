@@ -25,7 +25,7 @@ from fabula.story import one_line, slug
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.craft.levels import Passage
+    from fabula.craft.levels import ReadingPassage
     from fabula.engine.run import Run
     from fabula.evaluators.editorial.config import Config
     from fabula.measure.items import Item
@@ -65,7 +65,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     return report_of(items, levels, reads, how)
 
 
-async def annotate(item: Item, passage: Passage, run: Run, config: Config) -> PassageRead:
+async def annotate(item: Item, passage: ReadingPassage, run: Run, config: Config) -> PassageRead:
     """What the editor says of a passage; a reply that cannot be read says why.
 
     Raises:
@@ -95,7 +95,7 @@ async def annotate(item: Item, passage: Passage, run: Run, config: Config) -> Pa
 
 
 def valid_comments(
-    item: Item, passage: Passage, comments: Sequence[Comment], config: Config
+    item: Item, passage: ReadingPassage, comments: Sequence[Comment], config: Config
 ) -> tuple[tuple[Annotation, ...], Counter[str]]:
     """The comments that count, and how many do not, by reason.
 

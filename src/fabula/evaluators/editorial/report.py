@@ -20,7 +20,7 @@ from fabula.stats.intervals import count_of, share_among
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.craft.levels import Level, Passage
+    from fabula.craft.levels import Level, ReadingPassage
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
@@ -70,7 +70,7 @@ class PassageRead:
     """
 
     item: Item
-    passage: Passage
+    passage: ReadingPassage
     at: str
     by: str
     annotations: tuple[Annotation, ...] | None

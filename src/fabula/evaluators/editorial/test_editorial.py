@@ -15,7 +15,7 @@ from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passage
 from fabula.craft.quoting import Quotable
 from fabula.craft.raters import mark_for
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -64,7 +64,7 @@ async def read(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=capabilities)
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(EDITORIAL.prompt_folders(preset)), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(EDITORIAL.prompt_folders(preset)), Cast.of(model)))
         settings = EDITORIAL.config(preset, {**config})
         return await EDITORIAL.evaluate(items, run, settings), model.asked
 

@@ -76,7 +76,7 @@ class SceneFacts(BaseModel):
 
 
 @dataclass
-class Reading:
+class FactReading:
     """A story as far as it is read.
 
     Attributes:
@@ -116,9 +116,9 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     return Report(EVALUATOR, how, numbers, ratings, tuple(_notes(readings)), {"stories": stories})
 
 
-async def read_story(item: Item, run: Run, config: Config) -> Reading:
+async def read_story(item: Item, run: Run, config: Config) -> FactReading:
     """The facts of one story, scene by scene: each scene is read with the names of those before it."""
-    reading = Reading(item, scenes_of(item.story, config.scene_words).scenes)
+    reading = FactReading(item, scenes_of(item.story, config.scene_words).scenes)
     for scene in reading.scenes:
         at = run.scope(scene.number)
         known = list(reading.names)[-_MOST_NAMES:]
@@ -184,7 +184,7 @@ def _name(said: str) -> str:
     return one_line(said)[:MAX_NAME].strip()
 
 
-def _world(reading: Reading) -> tuple[dict[str, Any], int]:
+def _world(reading: FactReading) -> tuple[dict[str, Any], int]:
     """The facts of a story as a file of a world holds them, and how many contradict earlier ones."""
     with WorldState() as world:
         world.describe(Entity(name, "character", scene=scene) for name, scene in reading.characters.items())
@@ -195,7 +195,7 @@ def _world(reading: Reading) -> tuple[dict[str, Any], int]:
         return data, len(world.conflicts())
 
 
-def _rows(reading: Reading, conflicts: int) -> Iterator[Row]:
+def _rows(reading: FactReading, conflicts: int) -> Iterator[Row]:
     of, read = reading.item.id, len(reading.scenes) - len(reading.unread)
     if not read:
         why = Unscored("nothing that the reader said could be read", len(reading.scenes))
@@ -208,7 +208,7 @@ def _rows(reading: Reading, conflicts: int) -> Iterator[Row]:
     yield Row(of, "facts that contradict earlier ones", share(conflicts, int(sum(counts)), "facts"))
 
 
-def _notes(readings: Sequence[Reading]) -> Iterator[str]:
+def _notes(readings: Sequence[FactReading]) -> Iterator[str]:
     for reading in readings:
         if reading.unread:
             listed = ", ".join(map(str, reading.unread))

@@ -18,7 +18,7 @@ from fabula.engine.methods import values_of
 from fabula.engine.replies import ReplyProblem, read_chances, read_choice
 from fabula.engine.run import side_by_side
 from fabula.evaluators.linearity.passages import Narrative
-from fabula.evaluators.linearity.report import BASELINES, CUT, EVALUATOR, Digression, Outcome, report_of
+from fabula.evaluators.linearity.report import BASELINES, CUT, EVALUATOR, Digression, DigressionOutcome, report_of
 from fabula.models.base import Sampling
 from fabula.stats.estimate import Unscored
 
@@ -64,8 +64,8 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     answered = [one for one in found if one.turns]
 
     # Which turn is the first that is back, by shared words; of two trivial characters too, of whom the truth is known.
-    outcomes = [Outcome(one, "words", "", back_by_words(one)) for one in found]
-    outcomes += [Outcome(one, "words", who, back_by_words(one, who)) for who in BASELINES for one in answered]
+    outcomes = [DigressionOutcome(one, "words", "", back_by_words(one)) for one in found]
+    outcomes += [DigressionOutcome(one, "words", who, back_by_words(one, who)) for who in BASELINES for one in answered]
     how = values_of(config)
 
     # The same as a judge says.
@@ -139,7 +139,7 @@ def back_by_words(digression: Digression, who: Baseline = "") -> Back:
     return Unscored(CUT) if digression.cut else 0
 
 
-async def back_by_judge(digression: Digression, who: Baseline, run: Run) -> Outcome:
+async def back_by_judge(digression: Digression, who: Baseline, run: Run) -> DigressionOutcome:
     """The number of the first turn that a judge calls back: asked turn by turn, up to it or a verdict without sense.
 
     Raises:
@@ -152,7 +152,7 @@ async def back_by_judge(digression: Digression, who: Baseline, run: Run) -> Outc
         if found[-1].answer != AWAY:
             back = Unscored(found[-1].unscored) if found[-1].unscored else number
             break
-    return Outcome(digression, "judge", who, back, tuple(found))
+    return DigressionOutcome(digression, "judge", who, back, tuple(found))
 
 
 async def _verdict(digression: Digression, who: Baseline, number: int, run: Run) -> Rating:

@@ -52,7 +52,7 @@ def content(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class NarrativePassage:
     """Sentences of a narrative around the place where a dialogue is.
 
     Attributes:
@@ -94,11 +94,11 @@ class Narrative:
         text = " ".join(narrative.split())
         return cls(tuple(sentences(text)) or (text,))
 
-    def around(self, turns: Sequence[str], reach: int) -> Passage:
+    def around(self, turns: Sequence[str], reach: int) -> NarrativePassage:
         """The passage of about `reach` sentences around the place that the last turns are at."""
         place = self._place(turns)
         start = max(min(place - reach // 2, len(self.sentences) - reach), 0)
-        return Passage(self.sentences[start : start + reach], place - start, start)
+        return NarrativePassage(self.sentences[start : start + reach], place - start, start)
 
     def _place(self, turns: Sequence[str]) -> int:
         """The sentence that is most like the last turns; the first one where none is like them."""

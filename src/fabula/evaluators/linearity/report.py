@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fabula.craft.digressions import Utterance
-    from fabula.evaluators.linearity.passages import Passage
+    from fabula.evaluators.linearity.passages import NarrativePassage
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
@@ -60,7 +60,7 @@ class Digression:
     window: tuple[Utterance, ...]
     turns: tuple[int, ...]
     cut: bool
-    passage: Passage
+    passage: NarrativePassage
 
     @property
     def key(self) -> Key:
@@ -84,7 +84,7 @@ class Digression:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DigressionOutcome:
     """When a dialogue was back after a digression, in one way of deciding.
 
     Attributes:
@@ -109,11 +109,11 @@ _WAYS: Final[Mapping[Way, tuple[str, str]]] = {"judge": ("", "by a judge"), "wor
 
 
 def report_of(
-    items: Sequence[Item], found: Sequence[Digression], outcomes: Sequence[Outcome], how: Mapping[str, Any]
+    items: Sequence[Item], found: Sequence[Digression], outcomes: Sequence[DigressionOutcome], how: Mapping[str, Any]
 ) -> Report:
     """Everything the evaluator says."""
     within = how["within"]
-    ways: dict[Way, dict[Key, Outcome]] = {}
+    ways: dict[Way, dict[Key, DigressionOutcome]] = {}
     for one in outcomes:
         if not one.who:
             ways.setdefault(one.way, {})[one.digression.key] = one
@@ -139,7 +139,7 @@ def report_of(
 
 
 def _rows(
-    items: Sequence[Item], systems: Mapping[str, set[str]], way: Way, outcomes: Sequence[Outcome], within: int
+    items: Sequence[Item], systems: Mapping[str, set[str]], way: Way, outcomes: Sequence[DigressionOutcome], within: int
 ) -> list[Row]:
     """All numbers of one way of deciding: of dialogues, of systems by turns and by kinds, and between systems."""
     suffix, top = _WAYS[way][0], f"back within {within}"
@@ -167,7 +167,7 @@ def _others(system: str, own: Sequence[Digression]) -> list[Row]:
     return rows
 
 
-def _share(own: Sequence[Outcome], within: int) -> Scored:
+def _share(own: Sequence[DigressionOutcome], within: int) -> Scored:
     """The share of digressions after which the dialogue is back within so many turns."""
     values = [(one.digression, value) for one in own if (value := one.within(within)) is not None]
     if not values:
@@ -185,7 +185,7 @@ def _mean(values: Sequence[tuple[Digression, float]], method: str) -> Scored:
 
 
 def _between(
-    items: Sequence[Item], systems: Mapping[str, set[str]], way: Way, outcomes: Sequence[Outcome], within: int
+    items: Sequence[Item], systems: Mapping[str, set[str]], way: Way, outcomes: Sequence[DigressionOutcome], within: int
 ) -> list[Row]:
     """The difference between every two systems, over the digressions that both had."""
     if not any(item.system for item in items) or not 1 < len(systems) <= MOST:
@@ -205,7 +205,7 @@ def _between(
 
 
 def _keyed(
-    items: Sequence[Item], ids: set[str], outcomes: Sequence[Outcome], within: int
+    items: Sequence[Item], ids: set[str], outcomes: Sequence[DigressionOutcome], within: int
 ) -> dict[tuple[str, int, int], float]:
     """Whether each digression of a system was over in time, by narrative, its dialogue, and number."""
     places: dict[str, list[str]] = {}
@@ -227,7 +227,7 @@ def _on_story_before(one: Digression) -> bool | None:
     return one.passage.holds(own[-1], "", one.names) if own else None
 
 
-def _agreement(judge: Mapping[Key, Outcome], words: Mapping[Key, Outcome], within: int) -> Row:
+def _agreement(judge: Mapping[Key, DigressionOutcome], words: Mapping[Key, DigressionOutcome], within: int) -> Row:
     """How often judge and words say the same of a digression."""
     both = [(key[0], one.within(within), words[key].within(within)) for key, one in judge.items()]
     alike = [(item, float(a == b)) for item, a, b in both if a is not None and b is not None]
@@ -236,7 +236,9 @@ def _agreement(judge: Mapping[Key, Outcome], words: Mapping[Key, Outcome], withi
     return Row("all", "judge and words agree", same if alike else Unscored("no digression was decided in both ways"))
 
 
-def _digression_data(one: Digression, ways: Mapping[Way, Mapping[Key, Outcome]], within: int) -> dict[str, Any]:
+def _digression_data(
+    one: Digression, ways: Mapping[Way, Mapping[Key, DigressionOutcome]], within: int
+) -> dict[str, Any]:
     """A digression for JSON, with every turn after it."""
     data: dict[str, Any] = {
         "item": one.item.id,
@@ -256,7 +258,7 @@ def _digression_data(one: Digression, ways: Mapping[Way, Mapping[Key, Outcome]],
     return data
 
 
-def _notes(items: Sequence[Item], ways: Mapping[Way, Mapping[Key, Outcome]]) -> Iterable[str]:
+def _notes(items: Sequence[Item], ways: Mapping[Way, Mapping[Key, DigressionOutcome]]) -> Iterable[str]:
     marked = {item for own in ways.values() for item, _ in own}
     bare = [item.id for item in items if item.id not in marked]
     if bare:

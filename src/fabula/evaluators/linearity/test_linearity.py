@@ -8,7 +8,7 @@ import pytest
 
 from fabula.base.errors import UsageError
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies.turns import says
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
@@ -54,7 +54,7 @@ async def measured(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script or {}, capabilities=Capabilities(logprobs=logprobs, parallel=64))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(LINEARITY.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(LINEARITY.prompts), Cast.of(model)))
         settings = LINEARITY.config(preset, {"judge": script is not None} | config)
         return await LINEARITY.evaluate(items, run, settings), model.asked
 

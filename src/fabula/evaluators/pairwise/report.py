@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.evaluators.pairwise.config import Config
-    from fabula.evaluators.pairwise.verdicts import Choice, PairChoice
+    from fabula.evaluators.pairwise.verdicts import PairChoice, PairwiseChoice
     from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
     from fabula.stats.ranking import Comparison
@@ -95,7 +95,7 @@ class _Table:
         self,
         question: str,
         names: Sequence[str],
-        verdicts: Sequence[Choice],
+        verdicts: Sequence[PairwiseChoice],
         words: Mapping[str, int],
         texts: Mapping[str, str],
         config: Config,
@@ -195,7 +195,7 @@ def _value(scored: Scored) -> float:
     return scored.value if isinstance(scored, Estimate) else -1.0
 
 
-def _method(verdicts: Sequence[Choice], config: Config) -> str:
+def _method(verdicts: Sequence[PairwiseChoice], config: Config) -> str:
     """How the verdicts were really read."""
     weighed = sum(verdict.chances is not None for verdict in verdicts)
     by_chances = f"weighed by probabilities, averaged over both orders; a winner leads by more than {config.margin:g}"
@@ -206,7 +206,7 @@ def _method(verdicts: Sequence[Choice], config: Config) -> str:
     return f"{weighed} of {len(verdicts)} {by_chances}; the others as they were given, without probabilities"
 
 
-def _how(ratings: Sequence[Rating], verdicts: Sequence[Choice], config: Config) -> dict[str, Any]:
+def _how(ratings: Sequence[Rating], verdicts: Sequence[PairwiseChoice], config: Config) -> dict[str, Any]:
     """How the numbers were made."""
     return {
         "judge": ", ".join(sorted({rating.rater for rating in ratings})),

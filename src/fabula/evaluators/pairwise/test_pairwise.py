@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.craft.raters import kind_of, mark_for
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -62,7 +62,7 @@ async def judged(
     model = ScriptedModel(judge, capabilities=capabilities)
     preset = config.pop("preset", "faithful")
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(PAIRWISE.prompt_folders(preset)), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(PAIRWISE.prompt_folders(preset)), Cast.of(model)))
         report = await PAIRWISE.evaluate(stories, run, PAIRWISE.config(preset, {**config}))
     return report, model.asked
 

@@ -27,7 +27,7 @@ _LEAST: Final = 1e-9  # so that the logarithm of a probability that was not seen
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PairwiseChoice:
     """One side-by-side verdict.
 
     Attributes:
@@ -48,7 +48,7 @@ class Choice:
     person: bool = False
 
 
-def choices_in(ratings: Sequence[Rating]) -> tuple[Choice, ...]:
+def choices_in(ratings: Sequence[Rating]) -> tuple[PairwiseChoice, ...]:
     """The side-by-side verdicts among ratings; those without an answer and ratings of single stories are left out.
 
     Raises:
@@ -67,7 +67,7 @@ def _names(rating: Rating) -> tuple[str, ...]:
     return tuple(system or item for system, item in zip(rating.systems or rating.items, rating.items, strict=True))
 
 
-def choice_of(rating: Rating) -> Choice:
+def choice_of(rating: Rating) -> PairwiseChoice:
     """A rating of two stories as a choice.
 
     Raises:
@@ -81,7 +81,7 @@ def choice_of(rating: Rating) -> Choice:
             f"Its answer has to be the id of one of the two, or {SAME!r}."
         )
     one, other = _names(rating)
-    return Choice(
+    return PairwiseChoice(
         rating.rater,
         rating.prompt,
         rating.question,
@@ -127,10 +127,10 @@ class PairChoice:
     score: float
     weighed: bool
     settled: bool
-    verdicts: tuple[Choice, ...]
+    verdicts: tuple[PairwiseChoice, ...]
 
     @property
-    def counted(self) -> tuple[tuple[Choice, float], ...]:
+    def counted(self) -> tuple[tuple[PairwiseChoice, float], ...]:
         """What counts as wins, with the score of the story shown first: the written verdicts as they were given.
 
         Weighed ones count once for both orders, and not at all in one order.
@@ -140,7 +140,7 @@ class PairChoice:
         return ((replace(self.verdicts[0], items=self.items, names=self.names), self.score),) if self.settled else ()
 
 
-def pair_choices(verdicts: Sequence[Choice], margin: float = MARGIN) -> tuple[PairChoice, ...]:
+def pair_choices(verdicts: Sequence[PairwiseChoice], margin: float = MARGIN) -> tuple[PairChoice, ...]:
     """One verdict for each rater and pair out of those in both orders, on one question.
 
     Written ones: the story that was preferred more often, else the same. Weighed ones: the answer whose
@@ -148,7 +148,7 @@ def pair_choices(verdicts: Sequence[Choice], margin: float = MARGIN) -> tuple[Pa
     to probabilities, it has to lead by the margin, else the verdict is the same: 95 % for A in one order and 94 % in
     the other say nothing. Where probabilities are missing in one of the two orders, both verdicts count as written.
     """
-    groups: dict[tuple[str, str, tuple[str, str]], list[Choice]] = defaultdict(list)
+    groups: dict[tuple[str, str, tuple[str, str]], list[PairwiseChoice]] = defaultdict(list)
     for verdict in verdicts:
         one, other = sorted(verdict.items)
         groups[verdict.prompt, verdict.rater, (one, other)].append(verdict)
@@ -158,7 +158,7 @@ def pair_choices(verdicts: Sequence[Choice], margin: float = MARGIN) -> tuple[Pa
     )
 
 
-def _pair_choice(items: tuple[str, str], group: Sequence[Choice], margin: float) -> PairChoice:
+def _pair_choice(items: tuple[str, str], group: Sequence[PairwiseChoice], margin: float) -> PairChoice:
     head = group[0]
     straight = head.items == items
     names = head.names if straight else head.names[::-1]
@@ -174,7 +174,7 @@ def _pair_choice(items: tuple[str, str], group: Sequence[Choice], margin: float)
     return PairChoice(head.rater, head.prompt, items, names, score, bool(weighed), settled, tuple(group))
 
 
-def _weighed_score(items: tuple[str, str], group: Sequence[Choice], margin: float) -> float:
+def _weighed_score(items: tuple[str, str], group: Sequence[PairwiseChoice], margin: float) -> float:
     """The answer whose averaged log-probability is highest; each order counts the same, however often it was asked."""
     orders: dict[bool, list[tuple[float, float, float]]] = defaultdict(list)
     for verdict in group:
@@ -189,7 +189,7 @@ def _weighed_score(items: tuple[str, str], group: Sequence[Choice], margin: floa
     return float(one > other)
 
 
-def shown_comparisons(verdicts: Sequence[Choice], words: Mapping[str, int]) -> list[Comparison]:
+def shown_comparisons(verdicts: Sequence[PairwiseChoice], words: Mapping[str, int]) -> list[Comparison]:
     """Each verdict as it was given, for what is measured of the judge.
 
     Its rater also names the two stories, so that orders are matched for the same pair only.
@@ -207,7 +207,7 @@ def shown_comparisons(verdicts: Sequence[Choice], words: Mapping[str, int]) -> l
     ]
 
 
-def _rater_of_pair(verdict: Choice) -> str:
+def _rater_of_pair(verdict: PairwiseChoice) -> str:
     return "\n".join((verdict.rater, *sorted(verdict.items)))
 
 

@@ -12,7 +12,7 @@ import pytest
 from fabula.base.errors import UnknownNameError
 from fabula.craft.tokens import rouge_stems, rouge_tokens
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -35,7 +35,7 @@ WORDS = DRAWN.split(" ")
 
 async def measured(items: Sequence[Item], **config: Any) -> Report:  # noqa: ANN401 - fields of Config
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(ROUGE.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, SystemPrompts(ROUGE.prompts), Cast.of(ScriptedModel({}))))
         return await ROUGE.evaluate(items, run, ROUGE.config("improved", config))
 
 

@@ -21,7 +21,7 @@ from fabula.craft.raters import mark_for, reply_or_why, too_long
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
-from fabula.evaluators.rubric.report import OVERALL, PassageSet, Scores, report_of
+from fabula.evaluators.rubric.report import OVERALL, PassageSet, RubricScores, report_of
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
 
@@ -123,7 +123,7 @@ def orders_of(count: int, most: int, seed: str) -> tuple[tuple[int, ...], ...]:
     return tuple(found)
 
 
-async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Config) -> Scores:
+async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Config) -> RubricScores:
     """The scores of all texts of a set, shown in that order; a reply that cannot be read says why.
 
     Raises:
@@ -139,7 +139,7 @@ async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Confi
 
     limit = config.paper.max_tokens or run.room(ROLE).reply_tokens(short=_SHORT_REPLY)
     if why := too_long(run, ROLE, f"{len(texts)} texts of the level {level}", texts, limit):
-        return Scores(shown, items, at.at, by, None, why_not=why)
+        return RubricScores(shown, items, at.at, by, None, why_not=why)
     reply, why = await reply_or_why(
         at,
         scores_type(tuple(categories), labels),
@@ -152,10 +152,10 @@ async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Confi
         mark=mark_for(*texts),
     )
     if reply is None:
-        return Scores(shown, items, at.at, by, None, why_not=why)
+        return RubricScores(shown, items, at.at, by, None, why_not=why)
     each = [getattr(reply, label) for label in labels]
     given = tuple({name: getattr(one, _field(name)) for name in (*categories, OVERALL)} for one in each)
-    return Scores(shown, items, at.at, by, given, tuple(one_line(one.reason) for one in each))
+    return RubricScores(shown, items, at.at, by, given, tuple(one_line(one.reason) for one in each))
 
 
 @remembered(16)

@@ -19,7 +19,7 @@ from fabula.stats.intervals import mean_of, share_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.craft.levels import Level, Passage
+    from fabula.craft.levels import Level, ReadingPassage
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
@@ -47,7 +47,7 @@ class PassageSet:
     level: Level
     number: int
     items: tuple[Item, ...]
-    passages: tuple[Passage, ...]
+    passages: tuple[ReadingPassage, ...]
 
     @property
     def id(self) -> SetId:
@@ -56,7 +56,7 @@ class PassageSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class RubricScores:
     """What came of a call.
 
     Attributes:
@@ -96,7 +96,7 @@ def questions_of(levels: Sequence[Level]) -> list[str]:
 
 
 def report_of(
-    items: Sequence[Item], levels: Sequence[Level], found: Sequence[Scores], how: Mapping[str, Any]
+    items: Sequence[Item], levels: Sequence[Level], found: Sequence[RubricScores], how: Mapping[str, Any]
 ) -> Report:
     """The report on all stories."""
     means = _means(found)
@@ -132,7 +132,7 @@ def report_of(
     )
 
 
-def _means(found: Sequence[Scores]) -> dict[tuple[str, str], float]:
+def _means(found: Sequence[RubricScores]) -> dict[tuple[str, str], float]:
     """The mean score of each story on each question: over orders, and then over passages.
 
     Calls that could not be read leave their orders out.
@@ -145,7 +145,7 @@ def _means(found: Sequence[Scores]) -> dict[tuple[str, str], float]:
     return {key: fmean(fmean(values) for values in sets.values()) for key, sets in cells.items()}
 
 
-def _known(means: Mapping[tuple[str, str], float], found: Sequence[Scores], item: Item, asked: str) -> Scored:
+def _known(means: Mapping[tuple[str, str], float], found: Sequence[RubricScores], item: Item, asked: str) -> Scored:
     if (item.id, asked) in means:
         return Estimate(means[item.id, asked], 1, method="score of 100 over its orders and passages")
     level = asked.partition("/")[0]
@@ -153,7 +153,7 @@ def _known(means: Mapping[tuple[str, str], float], found: Sequence[Scores], item
     return Unscored(next(filter(None, reasons), "no call has a score of it"))
 
 
-def ratings_of(scores: Scores) -> list[Rating]:
+def ratings_of(scores: RubricScores) -> list[Rating]:
     """A rating of each text in each category; one of all texts for a call that gave none, which says why."""
     level, call = scores.set.level, f"{scores.at}/score"
     rated = partial(rating_of, by=scores.by, evaluator=EVALUATOR, rubric=_RUBRIC, call=call, unscored=scores.why_not)
@@ -169,7 +169,7 @@ def ratings_of(scores: Scores) -> list[Rating]:
 # how a score depends on the place in which a text is shown ------------------------------------------------------------
 
 
-def _place_rows(found: Sequence[Scores], levels: Sequence[Level]) -> list[Row]:
+def _place_rows(found: Sequence[RubricScores], levels: Sequence[Level]) -> list[Row]:
     """For each level and place by how many points it moves a text's overall score; how often the first place wins.
 
     Rows: `place N`, `effect/LEVEL`: the mean difference of a text's score there from its own mean over the orders of
@@ -188,7 +188,7 @@ def _place_rows(found: Sequence[Scores], levels: Sequence[Level]) -> list[Row]:
     return [*rows, Row("first position", "best", _first_best(read), baseline=True)]
 
 
-def _effects(found: Sequence[Scores]) -> defaultdict[int, list[tuple[SetId, float]]]:
+def _effects(found: Sequence[RubricScores]) -> defaultdict[int, list[tuple[SetId, float]]]:
     """By place: set and difference from the text's own mean, of all texts shown in several orders."""
     cells: defaultdict[tuple[SetId, str], list[tuple[int, float]]] = defaultdict(list)
     for scores in found:
@@ -215,7 +215,7 @@ def _effect(effects: Sequence[tuple[SetId, float]]) -> Scored:
     )
 
 
-def _same_best(found: Sequence[Scores]) -> Scored:
+def _same_best(found: Sequence[RubricScores]) -> Scored:
     best: defaultdict[SetId, list[str | None]] = defaultdict(list)
     for scores in found:
         place = scores.best
@@ -230,7 +230,7 @@ def _same_best(found: Sequence[Scores]) -> Scored:
     )
 
 
-def _first_best(found: Sequence[Scores]) -> Scored:
+def _first_best(found: Sequence[RubricScores]) -> Scored:
     decided = [scores for scores in found if scores.best is not None]
     if not decided:
         return Unscored("no call has one best text")
@@ -245,7 +245,7 @@ def _first_best(found: Sequence[Scores]) -> Scored:
 # what a reader must know ----------------------------------------------------------------------------------------------
 
 
-def _notes(items: Sequence[Item], found: Sequence[Scores], places: Sequence[Row], orders: int) -> list[str]:
+def _notes(items: Sequence[Item], found: Sequence[RubricScores], places: Sequence[Row], orders: int) -> list[str]:
     notes = lost_note((scores.why_not for scores in found), len(found), "calls have no scores")
     lifted = [row for row in places if row.what.startswith("effect/") and _size(row.scored) >= _LARGE]
     if lifted:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fabula.base.errors import UsageError
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -91,7 +91,7 @@ async def judged(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=capabilities)
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(RUBRIC.prompt_folders(preset)), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(RUBRIC.prompt_folders(preset)), Cast.of(model)))
         settings = RUBRIC.config(preset, {**config})
         return await RUBRIC.evaluate(stories, run, settings), model.asked
 

@@ -53,7 +53,7 @@ async def reasoned(item: Item, criterion: Criterion, at: Run, paper: Paper) -> R
     return rating(item, criterion, at, by, float(verdict.score), reason=verdict.reason)
 
 
-class Verdict(BaseModel):
+class RatingReply(BaseModel):
     """A reason, and the number that follows from it."""
 
     reason: Annotated[str, Field(min_length=1, description="Your reason, in two or three sentences."), short(1200)]
@@ -61,7 +61,7 @@ class Verdict(BaseModel):
 
 
 @remembered(16)
-def verdict_type(low: int) -> type[Verdict]:
+def verdict_type(low: int) -> type[RatingReply]:
     """The reply's type, for numbers from `low` to 5."""
     score: Any = Field(ge=low, le=HIGH)
-    return create_model("SnapVerdict", __base__=Verdict, score=(int, score))
+    return create_model("SnapVerdict", __base__=RatingReply, score=(int, score))

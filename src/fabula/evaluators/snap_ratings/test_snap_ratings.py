@@ -8,7 +8,7 @@ import pytest
 
 from fabula.base.errors import RefusalError, UnknownNameError, UsageError
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -48,7 +48,7 @@ async def rate(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=Capabilities(logprobs=logprobs, parallel=64))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SNAP.prompt_folders(preset)), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(SNAP.prompt_folders(preset)), Cast.of(model)))
         return await SNAP.evaluate(items, run, SNAP.config(preset, config)), model.asked
 
 
@@ -175,7 +175,7 @@ async def test_what_holds_no_number_is_left_out_and_counted_unless_it_is_most() 
 async def test_an_engine_that_can_be_bound_to_numbers_is() -> None:
     model = ScriptedModel({"judge": "4"}, capabilities=Capabilities(choices=True))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SNAP.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(SNAP.prompts), Cast.of(model)))
         await SNAP.evaluate([item()], run, SNAP.config("faithful", {"samples": 2}))
     assert {request.choices for request in model.asked} == {("1", "2", "3", "4", "5")}
     assert {request.sampling.temperature for request in model.asked} == {1.0}

@@ -10,7 +10,7 @@ import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -37,7 +37,7 @@ async def measured(
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> Report:
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SURFACE.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, SystemPrompts(SURFACE.prompts), Cast.of(ScriptedModel({}))))
         return await SURFACE.evaluate(items, run, SURFACE.config(preset, config))
 
 

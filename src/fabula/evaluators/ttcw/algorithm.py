@@ -81,7 +81,7 @@ def check(items: Sequence[Item], config: Config) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TestCall:
     """A test of a story, plainly or beside its reference in one order."""
 
     item: Item
@@ -120,7 +120,7 @@ class Call:
         return run.scope(self.item.id, *self.test.id.split("/"), self.place)
 
 
-def calls_of(items: Sequence[Item], tests: Sequence[CreativityTest], method: MethodName) -> list[Call]:
+def calls_of(items: Sequence[Item], tests: Sequence[CreativityTest], method: MethodName) -> list[TestCall]:
     """All calls, those that share their stories one after the other, so that an engine's prefix cache hits."""
 
     def plainly(test: CreativityTest) -> bool:
@@ -128,7 +128,7 @@ def calls_of(items: Sequence[Item], tests: Sequence[CreativityTest], method: Met
 
     places: tuple[Place, ...] = ("alone", *ORDERS)
     return [
-        Call(item, test, place)
+        TestCall(item, test, place)
         for item in items
         for place in places
         for test in tests
@@ -139,7 +139,7 @@ def calls_of(items: Sequence[Item], tests: Sequence[CreativityTest], method: Met
 # one call -------------------------------------------------------------------------------------------------------------
 
 
-async def ask(call: Call, run: Run, paper: Paper, rubric: str) -> Rating:
+async def ask(call: TestCall, run: Run, paper: Paper, rubric: str) -> Rating:
     """The answer to one call; one that cannot be read says why.
 
     Raises:
@@ -156,7 +156,7 @@ async def ask(call: Call, run: Run, paper: Paper, rubric: str) -> Rating:
     return read(call, reply, at, rubric, "start")
 
 
-def read(call: Call, reply: Reply, at: Run, rubric: str, where: Literal["start", "end"]) -> Rating:
+def read(call: TestCall, reply: Reply, at: Run, rubric: str, where: Literal["start", "end"]) -> Rating:
     """What a reply says: the label at its end from the candidate's side, or its yes as 1 and its no as 0."""
     try:
         if call.plain:
@@ -177,7 +177,7 @@ def from_candidates_side(label: float, place: Place) -> float:
 
 
 def answered(
-    call: Call,
+    call: TestCall,
     at: Run,
     rubric: str,
     reply: Reply | None = None,
@@ -210,9 +210,9 @@ _WHERE: Final[dict[Place, str]] = {
 }
 
 
-def scored(items: Sequence[Item], bank: Bank, answers: Mapping[Call, Rating], how: Mapping[str, Any]) -> Report:
+def scored(items: Sequence[Item], bank: Bank, answers: Mapping[TestCall, Rating], how: Mapping[str, Any]) -> Report:
     """The report: "the overall creativity score is the total number of tests passed out of the 14 binary tests"."""
-    found: dict[tuple[str, str], dict[Call, Rating]] = {}
+    found: dict[tuple[str, str], dict[TestCall, Rating]] = {}
     for call, rating in answers.items():
         found.setdefault((call.item.id, call.test.id), {})[call] = rating
     results = [outcome(answers) for answers in found.values()]
@@ -224,7 +224,7 @@ def scored(items: Sequence[Item], bank: Bank, answers: Mapping[Call, Rating], ho
     return report_of(items, bank, results, passes, {**how, "tests": bank.version})
 
 
-def outcome(answers: Mapping[Call, Rating]) -> Result:
+def outcome(answers: Mapping[TestCall, Rating]) -> Result:
     """The outcome of one test for one story, from its answers.
 
     By reference this is half of (L+ - L-), so that a preference for one position cancels out; the test is passed where

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.engine.run import Run
-    from fabula.evaluators.ttcw.algorithm import Call
+    from fabula.evaluators.ttcw.algorithm import TestCall
     from fabula.evaluators.ttcw.config import Config, Paper
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
@@ -47,7 +47,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     return scored(items, bank, dict(zip(calls, answers, strict=True)), how)
 
 
-async def ask(call: Call, run: Run, paper: Paper, rubric: str) -> Rating:
+async def ask(call: TestCall, run: Run, paper: Paper, rubric: str) -> Rating:
     """The answer to one call, at the end of the reply; one that cannot be read says why.
 
     No line of a story can pass for the line that closes it.

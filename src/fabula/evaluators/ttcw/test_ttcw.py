@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fabula.base.errors import UsageError
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
@@ -72,7 +72,7 @@ async def measure(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=Capabilities(choices=True, parallel=64))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(evaluator.prompt_folders(preset), common=PROMPTS), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(evaluator.prompt_folders(preset), common=PROMPTS), Cast.of(model)))
         return await evaluator.evaluate(items, run, evaluator.config(preset, config)), model.asked
 
 

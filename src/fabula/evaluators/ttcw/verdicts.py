@@ -32,7 +32,7 @@ def passed(value: float, *, plain: bool) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TestVerdict:
     """A rater's verdict on one test of one story.
 
     Attributes:
@@ -48,7 +48,7 @@ class Outcome:
     passed: bool | None
 
 
-def outcomes_in(ratings: Sequence[Rating]) -> list[Outcome]:
+def outcomes_in(ratings: Sequence[Rating]) -> list[TestVerdict]:
     """The outcome of each test for each story and rater, as `fabula evaluate ttcw` has it, from its ratings.
 
     Ratings without an answer are needed too: they say which order could not be read.
@@ -62,10 +62,10 @@ def outcomes_in(ratings: Sequence[Rating]) -> list[Outcome]:
     return [_verdict(*names, orders) for names, orders in found.items()]
 
 
-def _verdict(rater: str, item: str, test: str, orders: dict[tuple[str, ...], list[Rating]]) -> Outcome:
+def _verdict(rater: str, item: str, test: str, orders: dict[tuple[str, ...], list[Rating]]) -> TestVerdict:
     head = next(iter(orders.values()))[0]
     system = head.systems[head.items.index(item)] if head.systems else ""
     value = value_of(orders.values())
     plain = len(head.items) == 1
     outcome = None if value is None else passed(value, plain=plain)
-    return Outcome(rater, item, system, head.prompt, test, outcome)
+    return TestVerdict(rater, item, system, head.prompt, test, outcome)

@@ -48,7 +48,7 @@ class Twice:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ReportComparison:
     """Two reports beside each other.
 
     Attributes:
@@ -64,10 +64,10 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
 
-def compared(one: Report, other: Report) -> Comparison:
+def compared(one: Report, other: Report) -> ReportComparison:
     """The numbers of two reports by pairs. Two lone stories are paired, whatever they are called."""
     if one.evaluator != other.evaluator:
-        return Comparison(
+        return ReportComparison(
             f"These two cannot be compared: one is a report of {one.evaluator}, the other of {other.evaluator}, and "
             "their numbers mean different things."
         )
@@ -85,10 +85,10 @@ def compared(one: Report, other: Report) -> Comparison:
         apart = _apart(both, others=ranks_others and what.startswith(_STRENGTH))
         rows.append(Twice(shown, what, numbers[0], numbers[1], apart, baseline))
     if not any(isinstance(row.apart, Estimate) for row in rows):
-        return Comparison(
+        return ReportComparison(
             "These two cannot be compared: they have no number in common.", _settings(one, other), (*rows,)
         )
-    return Comparison("", _settings(one, other), tuple(rows), tuple(_notes(rows)))
+    return ReportComparison("", _settings(one, other), tuple(rows), tuple(_notes(rows)))
 
 
 def _numbers(report: Report) -> Iterable[Row]:

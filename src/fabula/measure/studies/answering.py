@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from fabula.measure.studies.study import Answer, Study, Task
+    from fabula.measure.studies.study import Study, StudyAnswer, Task
 
 POOR: Final = "both poor"
 LONGEST: Final = 4000
@@ -37,7 +37,7 @@ _SKIPPED: Final = "skipped: "
 
 
 @dataclass
-class Progress:
+class RaterProgress:
     """How far a rater is.
 
     Attributes:
@@ -105,7 +105,7 @@ class Answers:
         self.study, self._now = study, now
         self._log = study.log_file
         self._lock = RLock()
-        self.progress: dict[str, Progress] = defaultdict(Progress)
+        self.progress: dict[str, RaterProgress] = defaultdict(RaterProgress)
         self._ratings: dict[str, tuple[Rating, ...]] = {}
         self._put_back: tuple[str, int] | None = None
         for file in (self._log, study.ratings_file) if writes else ():
@@ -235,7 +235,7 @@ class Answers:
             self._size = _size(file)
             for task in self.study.tasks_of.get(rater, ()):
                 self._ratings.pop(task.key, None)
-            self.progress[rater] = Progress()
+            self.progress[rater] = RaterProgress()
             self._note(rater, "withdrew")
 
     def unblinded(self) -> None:
@@ -359,12 +359,12 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _places(one: Answer, task: Task) -> tuple[int, ...]:
+def _places(one: StudyAnswer, task: Task) -> tuple[int, ...]:
     """Which of a task's items an answer is about."""
     return (SIDES.index(one.side),) if one.side else tuple(range(len(task.items)))
 
 
-def _meaning(one: Answer, value: str, items: Sequence[str]) -> str | float | None:
+def _meaning(one: StudyAnswer, value: str, items: Sequence[str]) -> str | float | None:
     """What an answer means: the better item or "same", a number, a label."""
     if not value:
         return None

@@ -29,7 +29,7 @@ _NAME: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AssignmentOptions:
     """How tasks are to be shared out.
 
     Attributes:
@@ -75,7 +75,7 @@ class Shares:
         return len({task.rater for task in self.tasks})
 
 
-def share_out(study: Study, wanted: Wanted) -> Shares:
+def share_out(study: Study, wanted: AssignmentOptions) -> Shares:
     """Who gets which tasks of a study.
 
     Raises:
@@ -106,7 +106,7 @@ def share_out(study: Study, wanted: Wanted) -> Shares:
     return Shares(tasks, cells, len(counts), several, hours, longest, hours * study.form.pay_an_hour)
 
 
-def design_of(shares: Shares, wanted: Wanted, made: str, expires: str) -> Design:
+def design_of(shares: Shares, wanted: AssignmentOptions, made: str, expires: str) -> Design:
     """What is kept of how tasks were shared out."""
     return Design(
         seed=wanted.seed,
@@ -140,7 +140,7 @@ def _cells(study: Study, prompt: str, items: Sequence[str]) -> list[Cell]:
     return [(prompt, (one, other)) for one, other in combinations(items, 2) if systems[one] != systems[other]]
 
 
-def _repeated(rows: Sequence[list[Cell]], wanted: Wanted) -> Iterator[list[Cell]]:
+def _repeated(rows: Sequence[list[Cell]], wanted: AssignmentOptions) -> Iterator[list[Cell]]:
     """Each row, and after it what other raters get of it again, so that shared cells have as many raters as wanted.
 
     Fewer raters than it takes for all do so fewer rows, and those as often as was wanted.

@@ -117,17 +117,17 @@ class Form(_Table):
         return self.kind in ("pairwise", "chat")
 
     @cached_property
-    def fields(self) -> tuple[Answer, ...]:
+    def fields(self) -> tuple[StudyAnswer, ...]:
         """What is to be answered in a task, in order: a number for each of two sides where it is asked so."""
         found = []
         for question in self.questions:
             sides = SIDES if self.two_sided and question.scale == "1-5" else ("",)
-            found += [Answer(question, side) for side in sides]
+            found += [StudyAnswer(question, side) for side in sides]
         return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StudyAnswer:
     """One thing to be answered: a question, of one side where each side has its own."""
 
     question: Question
@@ -148,7 +148,7 @@ class Answer:
         return tuple(label.partition(":")[0].strip() for label in self.question.labels)
 
 
-class Entry(_Table):
+class StudyItem(_Table):
     """What is rated: a story, a finding, an editor's comment, or a character to talk with.
 
     Attributes:
@@ -235,7 +235,7 @@ class Study:
 
     folder: Path
     form: Form
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, StudyItem]
     design: Design | None = None
     tasks: tuple[Task, ...] = ()
     hashes: Mapping[str, str] = field(default_factory=dict)
@@ -263,7 +263,7 @@ class Study:
         _check_links(folder)
         hashes = _hashes(folder)
         form = form_of(read_text(folder / STUDY, _LARGEST_FORM), str(folder / STUDY))
-        entries = _lines(folder / _ITEMS, Entry)
+        entries = _lines(folder / _ITEMS, StudyItem)
         known = {entry.id: entry for entry in entries}
         if len(known) < len(entries):
             raise UsageError(f"{folder / _ITEMS}: two items have one id. Rename one of them.")
@@ -312,7 +312,7 @@ class Study:
         """Each task by its key."""
         return {task.key: task for task in self.tasks}
 
-    def shown(self, task: Task) -> tuple[Entry, ...]:
+    def shown(self, task: Task) -> tuple[StudyItem, ...]:
         """What a task shows, in its order."""
         return tuple(self.entries[item] for item in task.items)
 
@@ -459,7 +459,7 @@ def form_text(kind: str, title: str) -> str:
     return f"{note}{head}rubric = {rest}"
 
 
-def write_study(folder: Path, form: str, entries: Iterable[Entry]) -> None:
+def write_study(folder: Path, form: str, entries: Iterable[StudyItem]) -> None:
     """Put a new study into a folder.
 
     Raises:
@@ -491,7 +491,7 @@ def write_assignments(study: Study, design: Design, tasks: Sequence[Task]) -> No
     write_atomically(study.folder / _ASSIGNMENTS, "".join(f"{line}\n" for line in lines))
 
 
-def _assignments(file: Path, known: Mapping[str, Entry]) -> tuple[Design | None, tuple[Task, ...]]:
+def _assignments(file: Path, known: Mapping[str, StudyItem]) -> tuple[Design | None, tuple[Task, ...]]:
     if not file.is_file():
         return None, ()
     head, _, rest = read_text(file, _MOST_BYTES).partition("\n")

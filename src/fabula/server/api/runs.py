@@ -16,7 +16,7 @@ from fabula.base.files import PRIVATE, read_text, write_atomically
 from fabula.models.answer_files import ANSWER, LARGEST, PROMPT
 from fabula.server.api.depends import ProjectName, RunsDep, StateDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.wire import Answer, Messages, Prompt, Prompts, RunEvents, RunList
-from fabula.server.runs.record import Run  # noqa: TC001 - FastAPI reads it
+from fabula.server.runs.record import RunRecord  # noqa: TC001 - FastAPI reads it
 from fabula.story import plain
 from fabula.verbs.base import every
 
@@ -36,7 +36,7 @@ async def runs(project: ProjectName, runs: RunsDep, most: Annotated[int, Query(g
 
 
 @router.get("/projects/{project}/runs/{run}", summary="One run")
-async def one(project: ProjectName, run: str, runs: RunsDep) -> Run:
+async def one(project: ProjectName, run: str, runs: RunsDep) -> RunRecord:
     """How it stands, and what it has taken."""
     return runs.get(project, run)
 
@@ -62,13 +62,13 @@ async def messages(project: ProjectName, run: str, runs: RunsDep) -> Messages:
 
 
 @router.post("/projects/{project}/runs/{run}/stop", summary="Stop a run")
-async def stop(project: ProjectName, run: str, runs: RunsDep) -> Run:
+async def stop(project: ProjectName, run: str, runs: RunsDep) -> RunRecord:
     """It ends within a second, and what is finished is kept; asked a second time it is killed."""
     return runs.stop(project, run)
 
 
 @router.post("/projects/{project}/runs/{run}/again", summary="Go on with a run", status_code=202)
-async def again(project: ProjectName, run: str, state: StateDep) -> Run:
+async def again(project: ProjectName, run: str, state: StateDep) -> RunRecord:
     """The same again, as a new run: what is kept is not asked again."""
     return await state.again(project, run)
 
@@ -86,7 +86,7 @@ async def answer(project: ProjectName, run: str, answer: Answer, runs: RunsDep) 
     await asyncio.to_thread(put_answer, runs, project, run, answer)
 
 
-def awaited(run: Run) -> list[Prompt]:
+def awaited(run: RunRecord) -> list[Prompt]:
     """The prompts for which a run waits, with their texts."""
     found = []
     for file in run.awaited if run.is_open else ():

@@ -17,7 +17,7 @@ from fastapi.responses import Response
 from fabula.app.bills import Estimate
 from fabula.server.api.chats import ANSWERED
 from fabula.server.api.depends import ProjectName, ShelfDep, StateDep, WorkspaceDep
-from fabula.server.runs.record import Run
+from fabula.server.runs.record import RunRecord
 from fabula.verbs.base import File, adapter, every
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _handler(verb: Verb) -> Callable[..., Response]:
 def _beginner(verb: Verb) -> Callable[..., Any]:
     """What makes a run of a verb that takes long."""
 
-    async def begun(*, project: str, state: StudioState, body: Any = None, **given: Any) -> Run:  # noqa: ANN401 - as the verb has them
+    async def begun(*, project: str, state: StudioState, body: Any = None, **given: Any) -> RunRecord:  # noqa: ANN401 - as the verb has them
         return await state.start(project, verb.name, given | _fields(body))
 
     return _with_signature(begun, verb, {"project": ProjectName, "state": StateDep})
@@ -108,7 +108,7 @@ for _verb in (one for one in every().values() if one.name not in ANSWERED):
             methods=[_verb.method],
             name=_verb.name,
             status_code=202,
-            response_model=Run,
+            response_model=RunRecord,
             response_description=f"The run; its result is `{_verb.result.__name__}`.",
             summary=_verb.summary,
             description=_verb.description,

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from fabula.models.answer_files import LARGEST
-from fabula.server.runs.record import Run
+from fabula.server.runs.record import RunRecord
 from fabula.verbs.base import Body
 
 # runs -----------------------------------------------------------------------------------------------------------------
@@ -19,7 +19,7 @@ from fabula.verbs.base import Body
 class RunList(BaseModel):
     """The runs of a project, the newest first."""
 
-    runs: list[Run]
+    runs: list[RunRecord]
 
 
 class RunEvents(BaseModel):

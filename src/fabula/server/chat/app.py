@@ -19,15 +19,15 @@ from fabula.base.version import __version__
 from fabula.models.base import NOTHING_USED
 from fabula.server.chat.clients import chore_in
 from fabula.server.chat.projects import OVER, TurnRequest
-from fabula.server.chat.turns import Meter, Outcome, measured
+from fabula.server.chat.turns import ChatOutcome, Meter, measured
 from fabula.server.chat.wire import ChatRequest, Envelope, model_body, requested_turn
-from fabula.server.faults import SURPRISE, FaultBody, Problem, of_status, problem_of
-from fabula.server.gate import SILENT, Bounds, Gate, Rates, Tokens
+from fabula.server.faults import SURPRISE, ErrorBody, FaultBody, of_status, problem_of
+from fabula.server.gate import SILENT, AccessTokens, Bounds, Gate, Rates
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from fabula.server.chat.projects import Catalogue
+    from fabula.server.chat.projects import ServedProjects
     from fabula.server.gate import App
 
 _LOG: Final = logging.getLogger("fabula.server")
@@ -72,8 +72,8 @@ class Dependencies:
         name: gives each reply its own identifier.
     """
 
-    catalogue: Catalogue
-    tokens: Tokens
+    catalogue: ServedProjects
+    tokens: AccessTokens
     bounds: Bounds
     clock: Callable[[], float]
     now: Callable[[], float]
@@ -102,8 +102,8 @@ class _Chat:
             return _response(problem_of(error))
         if self.active >= bounds.turns:
             message = f"{bounds.turns} answers are being made, and no more at once. Try again."
-            return _response(Problem(429, message, "rate_limit_error", "too_many_turns", retry_after=1))
-        pending, meter = LiveTurn[Outcome](), Meter()
+            return _response(ErrorBody(429, message, "rate_limit_error", "too_many_turns", retry_after=1))
+        pending, meter = LiveTurn[ChatOutcome](), Meter()
         self.active += 1
         turn = served.turn(wanted, pending.hear if body.stream else None)
         pending.start(measured(meter, bounds.answer, turn)).add_done_callback(self._done)
@@ -166,7 +166,9 @@ def application(means: Dependencies, more: Callable[[FastAPI], None] = lambda _:
     @app.get("/v1/models/{model:path}", summary="One character, or several")
     async def model(model: str) -> Response:
         if not means.catalogue.knows(model):
-            return _response(Problem(404, f"There is no model {model[:200]!r}.", code="model_not_found", param="model"))
+            return _response(
+                ErrorBody(404, f"There is no model {model[:200]!r}.", code="model_not_found", param="model")
+            )
         return JSONResponse(model_body(model, began))
 
     more(app)
@@ -183,7 +185,7 @@ def _handle(app: FastAPI) -> None:
         if first["type"] == "json_invalid":
             return _response(of_status(400, ""))
         message = f"{len(error.errors())} fields are not as they should be; {where}: {first['msg']}."
-        return _response(Problem(422, message, code="invalid_field", param=where))
+        return _response(ErrorBody(422, message, code="invalid_field", param=where))
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -196,11 +198,11 @@ def _handle(app: FastAPI) -> None:
         return _response(SURPRISE)
 
 
-def _response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+def _response(problem: ErrorBody, headers: dict[str, str] | None = None) -> Response:
     return Response(problem.bytes, problem.status, {**(headers or {}), **problem.headers})
 
 
-def _problem(pending: LiveTurn[Outcome]) -> Problem:
+def _problem(pending: LiveTurn[ChatOutcome]) -> ErrorBody:
     """What a client gets for a turn that failed; what should not happen goes to the log too."""
     error, stopped = pending.problem, pending.task is not None and pending.task.cancelled()
     problem = problem_of(error)
@@ -209,7 +211,7 @@ def _problem(pending: LiveTurn[Outcome]) -> Problem:
     return problem
 
 
-async def _whole(pending: LiveTurn[Outcome], meter: Meter, envelope: Envelope, request: Request) -> Response:
+async def _whole(pending: LiveTurn[ChatOutcome], meter: Meter, envelope: Envelope, request: Request) -> Response:
     """The answer in one piece; where the client goes away meanwhile, the turn is not made."""
     gone = asyncio.create_task(_gone(request))
     try:
@@ -229,7 +231,7 @@ async def _gone(request: Request) -> None:
 
 
 async def _streamed(
-    pending: LiveTurn[Outcome], meter: Meter, envelope: Envelope, patience: float, *, with_usage: bool
+    pending: LiveTurn[ChatOutcome], meter: Meter, envelope: Envelope, patience: float, *, with_usage: bool
 ) -> Response:
     """The answer as it comes. What fails before its first piece is an error of the response itself."""
     async for _ in pending.follow(patience):
@@ -240,7 +242,7 @@ async def _streamed(
     return StreamingResponse(events, media_type="text/event-stream")
 
 
-async def _pieces(pending: LiveTurn[Outcome], patience: float) -> AsyncIterator[str]:
+async def _pieces(pending: LiveTurn[ChatOutcome], patience: float) -> AsyncIterator[str]:
     """Pieces of the answer as they come; what it says beyond them is the last one."""
     async for piece in pending.follow(patience):
         yield piece
@@ -249,7 +251,7 @@ async def _pieces(pending: LiveTurn[Outcome], patience: float) -> AsyncIterator[
 
 
 async def _events(
-    pending: LiveTurn[Outcome], meter: Meter, envelope: Envelope, patience: float, *, with_usage: bool
+    pending: LiveTurn[ChatOutcome], meter: Meter, envelope: Envelope, patience: float, *, with_usage: bool
 ) -> AsyncIterator[str]:
     """The server-sent events of a reply."""
     usage: dict[str, Any] = {"usage": None} if with_usage else {}

@@ -45,7 +45,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ConversationGroup:
     """Conversations that may be one: of the same people in the story, and of the same user of the client.
 
     Attributes:
@@ -68,7 +68,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TurnChoice:
     """What is to be done: in which conversation the turn is made, and what of which other one it begins with.
 
     Attributes:
@@ -159,7 +159,7 @@ class Branches:
         """The turn of a conversation that was taken has been made, or has failed."""
         self._busy[name] -= 1
 
-    def take(self, group: Group, history: Sequence[Exchange], said: str | None) -> Choice:
+    def take(self, group: ConversationGroup, history: Sequence[Exchange], said: str | None) -> TurnChoice:
         """As `choose`; the conversation is held for the turn, and what is to be copied is copied.
 
         Raises:
@@ -171,7 +171,7 @@ class Branches:
         self._busy[choice.name] += 1
         return choice
 
-    def choose(self, group: Group, history: Sequence[Exchange], said: str | None) -> Choice:
+    def choose(self, group: ConversationGroup, history: Sequence[Exchange], said: str | None) -> TurnChoice:
         """The conversation for what is said after `history`; the branch that it needs is given a free name."""
         now = _mark(said or "")
         place = self._by_exchange(group, history)
@@ -184,30 +184,30 @@ class Branches:
         if place is None and group.scene:  # it may have begun without
             place = self._by_words(replace(group, scene="").base(first), history, now)
         if place is None:
-            return Choice(self._free_name(base)) if history else self._first(base, now)
+            return TurnChoice(self._free_name(base)) if history else self._first(base, now)
         return self._at(place, now)
 
-    def _at(self, place: Place, now: Mark) -> Choice:
+    def _at(self, place: Place, now: Mark) -> TurnChoice:
         """What to do where it has been found, up to and with a turn of a conversation."""
         name, kept = place
         turns, idle = self._turns[name], not self._busy[name]
         if idle and kept == len(turns):
-            return Choice(name)
+            return TurnChoice(name)
         free = self._free_name(name)
         if idle and kept == len(turns) - 1 and turns[-1][0] == now:
-            return Choice(name, again=True, copies=(name, free), kept=len(turns))
-        return Choice(free, copies=(name, free), kept=kept)
+            return TurnChoice(name, again=True, copies=(name, free), kept=len(turns))
+        return TurnChoice(free, copies=(name, free), kept=kept)
 
-    def _first(self, base: str, now: Mark) -> Choice:
+    def _first(self, base: str, now: Mark) -> TurnChoice:
         """What to do with first words: the answer anew if they are all that was said last time, else a new one."""
         last = next((name for name in reversed(self._family(base)) if not self._busy[name]), None)
         if last is not None and not self._turns[last]:
-            return Choice(last)
+            return TurnChoice(last)
         if last is not None and [said for said, _ in self._turns[last]] == [now]:
-            return Choice(last, again=True, copies=(last, self._free_name(base)), kept=1)
-        return Choice(self._free_name(base))
+            return TurnChoice(last, again=True, copies=(last, self._free_name(base)), kept=1)
+        return TurnChoice(self._free_name(base))
 
-    def _by_exchange(self, group: Group, history: Sequence[Exchange]) -> Place | None:
+    def _by_exchange(self, group: ConversationGroup, history: Sequence[Exchange]) -> Place | None:
         """Where the last exchange was, in the conversation that fits best."""
         if not history:
             return None
@@ -258,7 +258,7 @@ class Branches:
         self._groups[free] = self._groups.get(name, ("", Parties("", ())))
         return free
 
-    def _copy(self, choice: Choice) -> None:
+    def _copy(self, choice: TurnChoice) -> None:
         """Copy the log that a choice wants copied, up to the turn that it keeps, with what was set by then."""
         source, target = choice.copies
         if not source:

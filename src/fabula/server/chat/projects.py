@@ -14,9 +14,9 @@ from fabula.craft.conversation import Parties
 from fabula.craft.conversation.kept import LONGEST
 from fabula.engine.run import Run
 from fabula.server.chat.clients import NoTurnError, check_no_command
-from fabula.server.chat.histories import PREFIX, Branches, Group, exchange_of, prepare, same
-from fabula.server.chat.scenes import AND, MOST, Scene, hyphened, joined, naming, ordered, spoken, unnamed
-from fabula.server.chat.turns import Outcome
+from fabula.server.chat.histories import PREFIX, Branches, ConversationGroup, exchange_of, prepare, same
+from fabula.server.chat.scenes import AND, MOST, SceneChange, hyphened, joined, naming, ordered, spoken, unnamed
+from fabula.server.chat.turns import ChatOutcome
 from fabula.server.chat.wire import LONGEST_ID, LONGEST_MODEL
 from fabula.story import slug
 from fabula.story.people import among, each_once, present_in
@@ -60,7 +60,7 @@ class TurnRequest:
 
 
 @dataclass
-class Served:
+class ServedProject:
     """A project that is talked in over HTTP.
 
     Attributes:
@@ -118,7 +118,7 @@ class Served:
             raise UsageError("Nobody is left for you to play. Name a character of the story in `metadata.player`.")
         return Parties(player, wanted.characters)
 
-    async def turn(self, wanted: TurnRequest, on_text: OnPiece) -> Outcome:
+    async def turn(self, wanted: TurnRequest, on_text: OnPiece) -> ChatOutcome:
         """The answer to what is said.
 
         Raises:
@@ -134,12 +134,12 @@ class Served:
         check_no_command(said or "")
         parties = self._parties(wanted)
         await self.conversing.talk(parties)  # an unknown character leaves no trace
-        scene = Scene.of(wanted.present, wanted.freedom, parties)
+        scene = SceneChange.of(wanted.present, wanted.freedom, parties)
         asked = unnamed(wanted.turn, parties)
         if wanted.conversation:
             return await self._named(conversation_name(wanted.conversation), parties, scene, asked, on_text)
         await prepare(asked.history)
-        choice = self.branches.take(Group(parties, wanted.user, scene.key), asked.history, said)
+        choice = self.branches.take(ConversationGroup(parties, wanted.user, scene.key), asked.history, said)
         try:
             async with self._conversation(choice.name, parties) as conversation:
                 outcome = await _moved(conversation, scene, asked, on_text, again=choice.again)
@@ -149,8 +149,8 @@ class Served:
             self.branches.free(choice.name)
 
     async def _named(
-        self, name: str, parties: Parties, scene: Scene, asked: RequestedTurn, on_text: OnPiece
-    ) -> Outcome:
+        self, name: str, parties: Parties, scene: SceneChange, asked: RequestedTurn, on_text: OnPiece
+    ) -> ChatOutcome:
         """A turn of a conversation that the client names; what it sends of the history can take turns back."""
         async with self._conversation(name, parties) as conversation:
             back, again = _gone_back(conversation.turns, asked)
@@ -166,7 +166,7 @@ class Served:
             yield await self.conversing.conversation(name, parties)
 
 
-async def served(name: str, conversing: Conversing, player: str = "") -> Served:
+async def served(name: str, conversing: Conversing, player: str = "") -> ServedProject:
     """A project, ready to be served; asks who is in its first cell, once, where the project does not say who talks.
 
     Raises:
@@ -182,7 +182,7 @@ async def served(name: str, conversing: Conversing, player: str = "") -> Served:
     branches = Branches(conversing.project.folder)
     for damaged in branches.load():
         Run(conversing.context).note(f"The log of the conversation {damaged} cannot be read; it is left as it is.")
-    return Served(name, conversing, parties, tuple(known), branches, _together(found, parties, known))
+    return ServedProject(name, conversing, parties, tuple(known), branches, _together(found, parties, known))
 
 
 def _together(found: Talk, parties: Parties, known: Sequence[str]) -> tuple[str, ...]:
@@ -194,10 +194,10 @@ def _together(found: Talk, parties: Parties, known: Sequence[str]) -> tuple[str,
 
 
 @dataclass(frozen=True)
-class Catalogue:
+class ServedProjects:
     """All projects that are served, by their names."""
 
-    projects: Mapping[str, Served]
+    projects: Mapping[str, ServedProject]
 
     @property
     def models(self) -> list[str]:
@@ -214,7 +214,7 @@ class Catalogue:
             return False
         return all(name in served_.characters for name in characters)
 
-    def find(self, model: str) -> tuple[Served, tuple[str, ...]]:
+    def find(self, model: str) -> tuple[ServedProject, tuple[str, ...]]:
         """The project and the characters that a model's name means.
 
         Raises:
@@ -267,11 +267,11 @@ def _key(exchange: Exchange) -> tuple[str, str]:
 
 
 async def _moved(
-    conversation: Conversation, scene: Scene, asked: RequestedTurn, on_text: OnPiece, *, again: bool
-) -> Outcome:
+    conversation: Conversation, scene: SceneChange, asked: RequestedTurn, on_text: OnPiece, *, again: bool
+) -> ChatOutcome:
     """One move of a conversation. Where the story is over, the answer says so, and the conversation stands as it is."""
     if conversation.state.over and not again:
-        return Outcome(OVER, conversation.name, conversation.where)
+        return ChatOutcome(OVER, conversation.name, conversation.where)
     await scene.apply(conversation)
     on_text = naming(on_text, conversation)
     await _greeted(conversation, asked)
@@ -284,7 +284,7 @@ async def _moved(
     else:
         turn = await conversation.begin(on_text)
     conversation.prepare()
-    return Outcome(spoken(turn, conversation.parties), conversation.name, conversation.where, turn)
+    return ChatOutcome(spoken(turn, conversation.parties), conversation.name, conversation.where, turn)
 
 
 async def _greeted(conversation: Conversation, asked: RequestedTurn) -> None:

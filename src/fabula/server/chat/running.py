@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from fabula.app.conversing import conversing
 from fabula.base.errors import UsageError
-from fabula.server.chat.projects import Catalogue, served
+from fabula.server.chat.projects import ServedProjects, served
 from fabula.server.chat.turns import measure
-from fabula.server.gate import Bounds, Tokens
+from fabula.server.gate import AccessTokens, Bounds
 from fabula.server.running import address_of, listen
 from fabula.story import slug
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fabula.app.writing import Options
-    from fabula.project.folder import Project
+    from fabula.project.folder import ProjectFolder
     from fabula.project.settings import Settings
 
 
@@ -38,7 +38,7 @@ class Offer:
         api: offer the projects themselves, too, as `/api/v1`.
     """
 
-    projects: Sequence[tuple[Project, Settings]]
+    projects: Sequence[tuple[ProjectFolder, Settings]]
     options: Options
     tokens: Sequence[str]
     bounds: Bounds = field(default_factory=Bounds)
@@ -64,7 +64,7 @@ def base_url(opened: socket.socket) -> str:
     return f"{address_of(opened)}/v1"
 
 
-async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue], None]) -> None:
+async def serve(offer: Offer, opened: socket.socket, ready: Callable[[ServedProjects], None]) -> None:
     """Serve until the task is cancelled; `ready` is called once requests are taken.
 
     Raises:
@@ -75,14 +75,14 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
     from fabula.server.studio.application import mount_api  # noqa: PLC0415 - as above
     from fabula.verbs.home import Home  # noqa: PLC0415 - as above
 
-    tokens = Tokens.of(offer.tokens)
+    tokens = AccessTokens.of(offer.tokens)
     async with AsyncExitStack() as stack:
         options = replace(offer.options, listeners=(*offer.options.listeners, measure))
         projects = {}
         for name, (project, settings) in zip(offer.names, offer.projects, strict=True):
             open_ = await stack.enter_async_context(conversing(project, settings, options))
             projects[name] = await served(name, open_, offer.player)
-        catalogue = Catalogue(projects)
+        catalogue = ServedProjects(projects)
         means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
         if offer.api:
             shelf = Home.of([project.folder for project, _ in offer.projects], offer.options.environ)

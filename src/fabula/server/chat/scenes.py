@@ -35,7 +35,7 @@ class SceneError(UsageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SceneChange:
     """What a request wants from its turn on; what is empty stays as it is.
 
     Attributes:
@@ -47,7 +47,7 @@ class Scene:
     freedom: str = ""
 
     @classmethod
-    def of(cls, present: str, freedom: str, parties: Parties) -> Scene:
+    def of(cls, present: str, freedom: str, parties: Parties) -> SceneChange:
         """The scene that two fields of a request's metadata want; the player, who is always there, may be named too.
 
         Raises:

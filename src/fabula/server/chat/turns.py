@@ -44,7 +44,7 @@ async def measured(meter: Meter, seconds: float, work: Coroutine[Any, Any, T]) -
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ChatOutcome:
     """What a request gets.
 
     Attributes:

@@ -26,7 +26,7 @@ from fabula.engine.event_log import VARIABLE
 from fabula.project.trust import Trust, TrustError, acts_in
 from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
 from fabula.server.runs.looking import again_and_again
-from fabula.server.runs.record import NAME, RUNS, Run, Tally, forget_old, new_name, read_run, runs_in
+from fabula.server.runs.record import NAME, RUNS, RunRecord, Tally, forget_old, new_name, read_run, runs_in
 from fabula.verbs.base import long_verb
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ FABULA: Final = (sys.executable, "-P", "-m", "fabula")
 
 
 @dataclass
-class Child:
+class RunProcess:
     """A run that is queued or at work.
 
     Attributes:
@@ -76,7 +76,7 @@ class Child:
     """
 
     source: Source
-    run: Run
+    run: RunRecord
     process: subprocess.Popen[bytes] | None = None
     asked: float | None = None
 
@@ -98,7 +98,7 @@ class Runs:
     clock: Callable[[], float] = time.time
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     command: Sequence[str] = FABULA
-    _open: dict[Source, Child] = field(default_factory=dict, init=False)
+    _open: dict[Source, RunProcess] = field(default_factory=dict, init=False)
     _known: set[Source] = field(default_factory=set, init=False)
     _begun: set[Source] = field(default_factory=set, init=False)  # whose orders came from who uses this server
     _names: dict[str, str] = field(default_factory=dict, init=False)
@@ -126,7 +126,7 @@ class Runs:
 
     # asking for runs ------------------------------------------------------------------------------------------------
 
-    def start(self, project: str, verb: str, arguments: Mapping[str, Any] | None = None) -> Run:
+    def start(self, project: str, verb: str, arguments: Mapping[str, Any] | None = None) -> RunRecord:
         """Begin a run of a verb, or queue it behind the one that is at work in its project.
 
         Raises:
@@ -141,8 +141,8 @@ class Runs:
             raise UsageError(f"{_MOST_QUEUED} runs wait already. Stop some of them, or wait.")
         now = self.clock()
         name = new_name(now)
-        run = Run(id=name, verb=verb, arguments=given, created=now, pid=os.getpid())
-        child = Child((str(folder), name), run)
+        run = RunRecord(id=name, verb=verb, arguments=given, created=now, pid=os.getpid())
+        child = RunProcess((str(folder), name), run)
         run.save(self._place(child.source))
         self._known.add(child.source)
         self._begun.add(child.source)
@@ -151,7 +151,7 @@ class Runs:
         self._begin_next(str(folder))
         return run
 
-    def again(self, project: str, name: str, *, anew: bool = False) -> Run:
+    def again(self, project: str, name: str, *, anew: bool = False) -> RunRecord:
         """Do the same again: it goes on from what is kept, or writes `anew` what stands.
 
         Raises:
@@ -177,7 +177,7 @@ class Runs:
             raise UsageError(f"The run {name} has no result: it is {run.state}.")
         return read_bytes(self._place((str(self._folder(project)), name)) / _OUTPUT, _LARGEST, links=False)
 
-    def stop(self, project: str, name: str) -> Run:
+    def stop(self, project: str, name: str) -> RunRecord:
         """Have a run end: within a second, as a person would with Ctrl-C; the second time at once.
 
         Raises:
@@ -198,7 +198,7 @@ class Runs:
             _kill(child, self.feed.log_of(child.source))
         return run
 
-    def get(self, project: str, name: str) -> Run:
+    def get(self, project: str, name: str) -> RunRecord:
         """A run.
 
         Raises:
@@ -212,7 +212,7 @@ class Runs:
             raise UnknownNameError("run", name[:100], [one.id for one in self.of(project)])
         return run
 
-    def of(self, project: str) -> list[Run]:
+    def of(self, project: str) -> list[RunRecord]:
         """The runs of a project, the newest first."""
         folder = self._folder(project)
         found = []
@@ -240,7 +240,7 @@ class Runs:
         return self._messages((str(self._folder(project)), name))
 
     @property
-    def running(self) -> list[Run]:
+    def running(self) -> list[RunRecord]:
         """Those that are at work."""
         return [child.run for child in self._open.values() if child.run.state == "running"]
 
@@ -257,14 +257,14 @@ class Runs:
             self._look_after(child)
         return 0 if busy else _EVERY  # others have their turn after each piece
 
-    def _take_in(self, child: Child) -> bool:
+    def _take_in(self, child: RunProcess) -> bool:
         """Whether there was something new in a run's log."""
         events = self.feed.take_in(child.source)
         for event in events:
             child.run.hear(event)
         return bool(events)
 
-    def _look_after(self, child: Child) -> None:
+    def _look_after(self, child: RunProcess) -> None:
         """See whether a process has ended, or does not stop."""
         if child.asked is not None and time.monotonic() - child.asked > _HARDER:
             _kill(child, self.feed.log_of(child.source))
@@ -278,7 +278,7 @@ class Runs:
             child.run.message = _KILLED + (f" It had said last: {said}" if said else "")
         self._settle(child)
 
-    def _lives(self, child: Child) -> bool:
+    def _lives(self, child: RunProcess) -> bool:
         if child.process is not None:
             return child.process.poll() is None
         if _is_locked(self.feed.log_of(child.source)):
@@ -286,7 +286,7 @@ class Runs:
         young = 0 <= self.clock() - (child.run.started or 0.0) < _YOUNG
         return young and child.run.exit_code is None and child.run.pid is not None and _exists(child.run.pid)
 
-    def _settle(self, child: Child) -> None:
+    def _settle(self, child: RunProcess) -> None:
         """Record how a run ended, and begin the next one of its project."""
         run, folder = child.run, child.source[0]
         run.ended = self.clock()
@@ -296,7 +296,7 @@ class Runs:
         self.feed.tell("run_ended", *child.source, state=run.state, message=run.message, waits_for=run.waits_for)
         self._begin_next(folder)
 
-    def _settle_unbegun(self, child: Child) -> None:
+    def _settle_unbegun(self, child: RunProcess) -> None:
         child.run.state, child.run.message, child.run.ended = "stopped", _NOT_BEGUN, self.clock()
         with suppress(FabulaError):
             child.run.save(self._place(child.source))
@@ -312,7 +312,7 @@ class Runs:
             self._begin(child)
             forget_old(Path(folder), {child.source[1] for child in here})
 
-    def _begin(self, child: Child) -> None:
+    def _begin(self, child: RunProcess) -> None:
         run, place = child.run, self._place(child.source)
         try:
             verb = long_verb(run.verb)
@@ -369,7 +369,7 @@ class Runs:
         run = read_run(self._place(source))
         if run is None or not run.is_open:
             return
-        child = Child(source, run)
+        child = RunProcess(source, run)
         if run.state == "running":
             run.total, run.roles, run.kept = Tally(), {}, 0
             self._open[source] = child
@@ -395,7 +395,7 @@ class Runs:
             return ""
 
 
-def _check_record(run: Run, folder: Path) -> None:
+def _check_record(run: RunRecord, folder: Path) -> None:
     """Check that a record, which may be somebody else's, has no program run and no folder elsewhere written into.
 
     Raises:
@@ -441,13 +441,13 @@ def _exists(pid: int) -> bool:
     return True
 
 
-def _found(child: Child, log: Path) -> int | None:
+def _found(child: RunProcess, log: Path) -> int | None:
     """The number of a process that this server has not begun, if it lives: it holds its log and its project."""
     number = child.run.pid if _is_locked(log) else None
     return number if not child.run.terminal or holder(Path(child.source[0], ".fabula"))[0] == number else None
 
 
-def _interrupt(child: Child, log: Path) -> None:
+def _interrupt(child: RunProcess, log: Path) -> None:
     """Have a process end, as a person would with Ctrl-C."""
     with suppress(OSError):
         if child.process is not None:
@@ -456,7 +456,7 @@ def _interrupt(child: Child, log: Path) -> None:
             os.kill(number, _STOP)
 
 
-def _kill(child: Child, log: Path) -> None:
+def _kill(child: RunProcess, log: Path) -> None:
     """Kill a process with those that it has begun: they have its session."""
     with suppress(OSError):
         if not hasattr(os, "killpg"):

@@ -45,7 +45,7 @@ _LEDGERS: Final = 100  # servers of the same projects at once
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class EventSpan:
     """Events that stand one after another in a log, and have numbers from `first` on.
 
     Attributes:
@@ -103,7 +103,7 @@ class Feed:
     ended: bool = field(default=False, init=False)
     followers: int = field(default=0, init=False)
     _file: Path = field(default=Path(), init=False)
-    _spans: list[Span] = field(default_factory=list, init=False)
+    _spans: list[EventSpan] = field(default_factory=list, init=False)
     _read: dict[Source, int] = field(default_factory=dict, init=False)  # bytes that have numbers, of each log
     _recent: deque[Numbered] = field(default_factory=deque, init=False)
     _recent_bytes: int = field(default=0, init=False)
@@ -168,12 +168,12 @@ class Feed:
                 removed = ("", "removed")
                 self._spans = [replace(one, source=removed) if one.source == OWN else one for one in self._spans]
 
-    def _add(self, span: Span) -> None:
+    def _add(self, span: EventSpan) -> None:
         """Put a span behind the others, into the last one where it goes on with that."""
         before = self._spans[-1] if self._spans else None
         self.last, self._read[span.source] = span.last, span.end
         if before and before.source == span.source and before.end == span.start and span.end - before.start <= _SPAN:
-            self._spans[-1] = Span(before.first, before.count + span.count, span.source, before.start, span.end)
+            self._spans[-1] = EventSpan(before.first, before.count + span.count, span.source, before.start, span.end)
         else:
             self._spans.append(span)
 
@@ -195,7 +195,7 @@ class Feed:
         lines, end = _lines_at(self.log_of(source), start)
         if not lines:
             return []
-        span = Span(self.last + 1, len(lines), source, start, end)
+        span = EventSpan(self.last + 1, len(lines), source, start, end)
         if self._handle is not None:
             with suppress(OSError):  # a full disk; the numbers hold as long as this server does
                 os.write(self._handle, _entry(span).encode())
@@ -224,7 +224,7 @@ class Feed:
             append_synced(self.log_of(OWN), json.dumps(data, ensure_ascii=False).encode() + b"\n", sync=False)
         self.take_in(OWN)
 
-    def _all_numbered(self, lines: list[bytes], events: list[dict[str, Any]], span: Span) -> Iterator[Numbered]:
+    def _all_numbered(self, lines: list[bytes], events: list[dict[str, Any]], span: EventSpan) -> Iterator[Numbered]:
         """The events of a span with their numbers, as they are sent."""
         folder, run = span.source
         about = _shown({"project": self.names.get(folder, ""), "run": run})[1:]
@@ -259,7 +259,7 @@ class Feed:
             return [_gone(span.last)]
         skipped = n + 1 - span.first
         wanted = lines[skipped : skipped + BATCH]
-        part = Span(n + 1, len(wanted), span.source, span.start, span.end)
+        part = EventSpan(n + 1, len(wanted), span.source, span.start, span.end)
         return list(self._all_numbered(wanted, [_event_of(line) for line in wanted], part))
 
     async def follow(self, n: int, beat: float) -> AsyncIterator[list[Numbered]]:
@@ -307,14 +307,14 @@ def _shown(data: dict[str, Any]) -> bytes:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def _entry(span: Span) -> str:
+def _entry(span: EventSpan) -> str:
     return json.dumps([span.first, span.count, *span.source, span.start, span.end]) + "\n"
 
 
-def _span_of(line: str) -> Span | None:
+def _span_of(line: str) -> EventSpan | None:
     try:
         first, count, folder, run, start, end = json.loads(line)
-        return Span(int(first), int(count), (str(folder), str(run)), int(start), int(end))
+        return EventSpan(int(first), int(count), (str(folder), str(run)), int(start), int(end))
     except (ValueError, TypeError):
         return None
 
@@ -346,7 +346,7 @@ def _lines_at(file: Path, start: int) -> tuple[list[bytes], int]:
     return data[:end].split(b"\n")[:-1], start + end
 
 
-def _lines_between(file: Path, span: Span) -> list[bytes]:
+def _lines_between(file: Path, span: EventSpan) -> list[bytes]:
     data = _bytes_of(file, span.start, span.end - span.start)
     return data.removesuffix(b"\n").split(b"\n") if len(data) == span.end - span.start else []
 

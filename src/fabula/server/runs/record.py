@@ -68,7 +68,7 @@ class Tally(BaseModel):
         self.cost = None if before is None or cost is None else before + cost
 
 
-class Run(BaseModel):
+class RunRecord(BaseModel):
     """One run of a project."""
 
     model_config = ConfigDict(allow_inf_nan=False)
@@ -160,10 +160,10 @@ def forget_old(folder: Path, at_work: Container[str] = ()) -> None:
         shutil.rmtree(folder / RUNS / name, ignore_errors=True)
 
 
-def read_run(folder: Path) -> Run | None:
+def read_run(folder: Path) -> RunRecord | None:
     """The run whose folder this is; `None` where there is none that can be read."""
     try:
-        run = Run.model_validate_json(read_text(folder / RECORD, _LARGEST, links=False))
+        run = RunRecord.model_validate_json(read_text(folder / RECORD, _LARGEST, links=False))
     except (FabulaError, ValidationError):
         return None
     return run if run.id == folder.name else None

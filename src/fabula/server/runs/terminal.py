@@ -16,7 +16,7 @@ from fabula.base.errors import FabulaError, PausedError, kind_of
 from fabula.base.files import BEGUN_BY, inside
 from fabula.engine.event_log import EventLog
 from fabula.server.runs.feed import EVENTS, events_in
-from fabula.server.runs.record import RUNS, Run, forget_old, new_name
+from fabula.server.runs.record import RUNS, RunRecord, forget_old, new_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +40,7 @@ class OwnRun:
     verb: str
     model: str
     environ: Mapping[str, str]
-    _run: Run | None = field(default=None, init=False)
+    _run: RunRecord | None = field(default=None, init=False)
     _log: EventLog | None = field(default=None, init=False)
 
     def begin(self) -> None:
@@ -48,7 +48,9 @@ class OwnRun:
         if self.environ.get(BEGUN_BY):
             return
         now = time.time()
-        run = Run(id=new_name(now), verb=self.verb, arguments={"model": self.model}, state="running", terminal=True)
+        run = RunRecord(
+            id=new_name(now), verb=self.verb, arguments={"model": self.model}, state="running", terminal=True
+        )
         run.created = run.started = now
         run.pid = os.getpid()
         with suppress(FabulaError, OSError):

@@ -17,7 +17,7 @@ from fabula.base.version import __version__
 from fabula.server.api import PREFIX, routers
 from fabula.server.api.shared_schemas import with_shared
 from fabula.server.browser import Browser
-from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
+from fabula.server.faults import UNEXPECTED, ErrorBody, problem_for_author
 from fabula.server.gate import SILENT, Bounds
 from fabula.server.repeating import HEADER, Once
 from fabula.server.state import StudioState
@@ -150,12 +150,12 @@ def mount_api(app: FastAPI, state: StudioState) -> None:
         app.include_router(router, prefix=PREFIX, responses=_FAULTS, dependencies=[Depends(_TOKEN)])
 
 
-def problem_page(problem: Problem) -> str:
+def problem_page(problem: ErrorBody) -> str:
     """A problem in words, on a page of the studio's look."""
     return templates().get_template("problem.html").render(problem=problem)
 
 
-def problem_line(problem: Problem) -> str:
+def problem_line(problem: ErrorBody) -> str:
     """A problem in words, above the page whose form was sent."""
     return templates().get_template("problem_line.html").render(problem=problem)
 
@@ -189,7 +189,7 @@ async def _failed(request: Request, error: Exception) -> Response:
     return respond(request, problem)
 
 
-def respond(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:
+def respond(request: Request, problem: ErrorBody, headers: dict[str, str] | None = None) -> Response:
     """A problem as who asked can read it: JSON for a program, a line for a form, else a page."""
     every = (headers or {}) | {name: value for name, value in problem.headers.items() if name != "content-type"}
     if request.headers.get("hx-request"):
@@ -204,15 +204,15 @@ def _with(response: Response, headers: dict[str, str]) -> Response:
     return response
 
 
-def problem_of_fields(error: RequestValidationError) -> Problem:
+def problem_of_fields(error: RequestValidationError) -> ErrorBody:
     """What is wrong with the fields of a request."""
     first = error.errors()[0]
     where = ".".join(str(part)[:60] for part in first["loc"][1:8]) or "body"
     if first["type"] == "json_invalid":
-        return Problem(400, "The body is no valid JSON.", code="invalid_json")
+        return ErrorBody(400, "The body is no valid JSON.", code="invalid_json")
     count = len(error.errors())
     fields = "A field is" if count == 1 else f"{count} fields are"
-    return Problem(422, f"{fields} not as it should be; {where}: {first['msg']}.", code="invalid_field", param=where)
+    return ErrorBody(422, f"{fields} not as it should be; {where}: {first['msg']}.", code="invalid_field", param=where)
 
 
 def _is_unread(error: RequestValidationError, sent: str) -> bool:
@@ -221,10 +221,10 @@ def _is_unread(error: RequestValidationError, sent: str) -> bool:
     return whole and "json" not in sent
 
 
-def _of_type(sent: str) -> Problem:
+def _of_type(sent: str) -> ErrorBody:
     said = f"the content type {sent[:60]!r}" if sent else "no content type"
     message = f"The body came with {said}. Send JSON, with the header `Content-Type: application/json`."
-    return Problem(415, message, code="unsupported_media_type")
+    return ErrorBody(415, message, code="unsupported_media_type")
 
 
 def _allowed(request: Request) -> str:
@@ -236,7 +236,7 @@ def _allowed(request: Request) -> str:
     return ", ".join(found)
 
 
-def _problem_of_status(error: HTTPException, path: str) -> Problem:
+def _problem_of_status(error: HTTPException, path: str) -> ErrorBody:
     """What the web framework complains of."""
     way, again = "Go back to the first page, and choose from there.", "Load the page anew, and try again."
     if path.startswith("/api/"):
@@ -248,4 +248,4 @@ def _problem_of_status(error: HTTPException, path: str) -> Problem:
         400: (f"The request cannot be read: {error.detail.rstrip('.')}. {again}", "invalid_request"),
     }
     message, code = said.get(error.status_code, (f"{error.detail}.", "refused"))
-    return Problem(error.status_code, message, code=code)
+    return ErrorBody(error.status_code, message, code=code)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError
 from fabula.server.browser import Names, OwnKeys, cookie_at
-from fabula.server.gate import Tokens
+from fabula.server.gate import AccessTokens
 from fabula.server.running import listen
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ async def serve_studio(offer: StudioOffer, opened: socket.socket, ready: Callabl
     """
     from fabula.server.studio.application import BOUNDS, application  # noqa: PLC0415 - a second of imports
 
-    keys, names = OwnKeys(Tokens.of(offer.tokens)), Names.of(offer.host, offer.names)
+    keys, names = OwnKeys(AccessTokens.of(offer.tokens)), Names.of(offer.host, offer.names)
     app = application(offer.state, keys, names, cookie_at(opened, "fabula"))
     warming: list[asyncio.Task[None]] = []
 

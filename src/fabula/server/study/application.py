@@ -29,7 +29,7 @@ from fabula.base.errors import FabulaError, UsageError
 from fabula.measure.studies.answering import LONGEST, POOR, Seen, Sent
 from fabula.measure.studies.study import ORGANISER, SIDES
 from fabula.server.browser import Browser, Names
-from fabula.server.faults import Problem
+from fabula.server.faults import ErrorBody
 from fabula.server.gate import SILENT, Bounds
 from fabula.server.study.conversations import ConversationError
 from fabula.story import plain, readable
@@ -48,7 +48,7 @@ _MOST_FIELDS: Final = 200
 _LONG: Final = 120  # minutes, from which on hours are said
 _LOG: Final = logging.getLogger("fabula.server")
 # Whatever happened: messages of errors name files of this machine, and models, and raters are to know neither.
-_LATER: Final = Problem(503, "This could not be done just now, and nothing is lost. Send it again in a minute.")
+_LATER: Final = ErrorBody(503, "This could not be done just now, and nothing is lost. Send it again in a minute.")
 _PAGES: Final = Environment(
     loader=FileSystemLoader(_HERE / "templates"),
     autoescape=True,
@@ -137,7 +137,7 @@ def application(means: Means, cookie: str) -> App:
     @app.exception_handler(HTTPException)
     async def missing(request: Request, error: HTTPException) -> Response:
         words = "There is nothing at this address." if error.status_code == 404 else f"{error.detail}"  # noqa: PLR2004 - not found
-        return _problem(request, Problem(error.status_code, words))
+        return _problem(request, ErrorBody(error.status_code, words))
 
     @app.exception_handler(FabulaError)
     async def refused(request: Request, error: FabulaError) -> Response:
@@ -252,12 +252,12 @@ async def send(visit: VisitDep, key: str, request: Request) -> Response:
     given = _fields(await request.body())
     skipped = given.get("skip", "").strip()
     if "skipping" in given and not skipped:
-        return await _task_page(visit, task, Problem(400, "Say in a few words why you skip this task."), given)
+        return await _task_page(visit, task, ErrorBody(400, "Say in a few words why you skip this task."), given)
     sent = replace(_sent(visit, given), skipped=skipped)
     try:
         await asyncio.to_thread(visit.means.answers.send, visit.rater, task, sent, _seen(given))
     except UsageError as error:
-        return await _task_page(visit, task, Problem(400, str(error)), given)
+        return await _task_page(visit, task, ErrorBody(400, str(error)), given)
     except FabulaError as error:  # the answers stay in the page
         _LOG.error("An answer was not kept: %s", error)
         return await _task_page(visit, task, _LATER, given)
@@ -298,7 +298,7 @@ async def say(visit: VisitDep, key: str, side: str, request: Request) -> Respons
     try:
         await conversations.move(task, SIDES.index(side), given.get("do", "say"), given.get("message", ""))
     except ConversationError as error:
-        return await _task_page(visit, task, Problem(400, str(error)), given)
+        return await _task_page(visit, task, ErrorBody(400, str(error)), given)
     except FabulaError as error:  # its message may name a model
         _LOG.error("A character did not answer: %s: %s", type(error).__name__, error)
         return await _task_page(visit, task, _LATER, given)
@@ -363,7 +363,7 @@ def _time(minutes: float) -> str:
 
 
 async def _task_page(
-    visit: Visit, task: Task, problem: Problem | None = None, given: Mapping[str, str] | None = None
+    visit: Visit, task: Task, problem: ErrorBody | None = None, given: Mapping[str, str] | None = None
 ) -> Response:
     """A task as its rater sees it."""
     means, answers = visit.means, visit.means.answers
@@ -477,11 +477,11 @@ def _to(address: str) -> Response:
     return RedirectResponse(address, 303)
 
 
-def _problem(request: Request, problem: Problem) -> Response:
+def _problem(request: Request, problem: ErrorBody) -> Response:
     if "text/html" in request.headers.get("accept", ""):
         return HTMLResponse(_problem_page(problem), problem.status)
     return Response(problem.bytes, problem.status, problem.headers)
 
 
-def _problem_page(problem: Problem) -> str:
+def _problem_page(problem: ErrorBody) -> str:
     return _PAGES.get_template("problem.html").render(message=problem.message)

@@ -17,7 +17,7 @@ from fabula.app.studies import character, character_settings
 from fabula.base.errors import UsageError
 from fabula.base.files import PRIVATE, make_folder, write_atomically
 from fabula.craft.conversation import Log, Parties
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.story import readable
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fabula.app.conversing import Conversing
     from fabula.app.writing import Options
     from fabula.craft.conversation import Conversation
-    from fabula.measure.studies.study import Entry, Study, Task
+    from fabula.measure.studies.study import Study, StudyItem, Task
 
 _CONVERSATION: Final = "conversation"
 _PROJECT: Final = "project"
@@ -40,7 +40,7 @@ class ConversationError(UsageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownConversation:
     """A conversation as its page shows it: who said what, and whether it has ended."""
 
     lines: tuple[tuple[str, str], ...] = ()
@@ -71,7 +71,7 @@ class RatersConversations:
     async def __aexit__(self, *_: object) -> None:
         """Nothing is open between two moves."""
 
-    async def shown(self, task: Task, place: int) -> Shown:
+    async def shown(self, task: Task, place: int) -> ShownConversation:
         """A conversation as it stands; nothing is asked."""
         return await asyncio.to_thread(_kept, self._folder(task, place))
 
@@ -111,7 +111,7 @@ class RatersConversations:
             await asyncio.to_thread(self._copy, entry, folder)
         # The settings are those that the organiser has trusted, and not the copy of them.
         settings = await asyncio.to_thread(character_settings, self.study, entry)
-        project = await asyncio.to_thread(Project.open, folder / _PROJECT)
+        project = await asyncio.to_thread(ProjectFolder.open, folder / _PROJECT)
         async with conversing(project, settings, self.options()) as open_:
             conversation = await self._conversation(open_, entry.player, entry.partner)
             if what == "next":
@@ -129,20 +129,20 @@ class RatersConversations:
     def _folder(self, task: Task, place: int) -> Path:
         return self.study.conversations / task.rater / f"{task.key}-{'AB'[place]}"
 
-    def _copy(self, entry: Entry, folder: Path) -> None:
+    def _copy(self, entry: StudyItem, folder: Path) -> None:
         make_folder(folder, mode=0o700)
         shutil.copytree(character(self.study, entry).folder, folder / _PROJECT, symlinks=True)
 
 
-def _kept(folder: Path) -> Shown:
+def _kept(folder: Path) -> ShownConversation:
     """A conversation by its log, with who said what, and where a chapter ends."""
     log = Log.at(folder / _PROJECT, _CONVERSATION, mend=False)
     if not log.records:
-        return Shown()
+        return ShownConversation()
     state, you = log.state, f"{log.parties.player} (you)"
     found: list[tuple[str, str]] = []
     for turn in state.turns:
         found += [(who, readable(words)) for who, words in turn.lines(you)]
         if turn.ends_cell:
             found.append(("", "The chapter ends here." if not turn.ends_story else "The story ends here."))
-    return Shown(tuple(found), state.over or (folder / _ENDED).exists())
+    return ShownConversation(tuple(found), state.over or (folder / _ENDED).exists())

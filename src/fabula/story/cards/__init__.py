@@ -9,16 +9,16 @@ Formats: character-card-spec-v2 (malfoyslastname) and character-card-spec-v3 (kw
 
 from __future__ import annotations
 
-from fabula.story.cards.card import MAX_FILE_BYTES, Card, parse_card, read_card
-from fabula.story.cards.lorebook import Entry, Lorebook, Scanned, read_lorebook, scan
+from fabula.story.cards.card import MAX_FILE_BYTES, CharacterCard, parse_card, read_card
+from fabula.story.cards.lorebook import Lorebook, LorebookEntry, Scanned, read_lorebook, scan
 from fabula.story.cards.mapping import card_of, character_of, left_out, persona_of
 from fabula.story.cards.texts import cleaned, filled
 
 __all__ = [
     "MAX_FILE_BYTES",
-    "Card",
-    "Entry",
+    "CharacterCard",
     "Lorebook",
+    "LorebookEntry",
     "Scanned",
     "card_of",
     "character_of",

@@ -1,4 +1,4 @@
-"""`Card`: a character card with everything that was in its file, read from JSON, PNG or `.charx` and written back."""
+"""`CharacterCard`: a card with everything that was in its file, read from JSON, PNG or `.charx` and written back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BACKFILL: Final = "This is a card of version 3, given here as version 2. A prog
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class CharacterCard:
     """A character card.
 
     The properties give texts that are fit to be shown; in prompts, `said` fills their macros too.
@@ -119,7 +119,7 @@ class Card:
 
     # changing and writing -------------------------------------------------------------------------------------------
 
-    def with_data(self, **changes: Any) -> Card:  # noqa: ANN401 - fields of any kind
+    def with_data(self, **changes: Any) -> CharacterCard:  # noqa: ANN401 - fields of any kind
         """The card with some fields changed, and all others as they are; itself where nothing changes."""
         data = {**self.data, **changes}
         if data == self.data:
@@ -127,7 +127,7 @@ class Card:
         raw = {**self.raw, "data": data} if "data" in self.raw else data
         if "data" in self.raw:  # many cards repeat the fields of version 1 at the top
             raw |= {name: value for name, value in changes.items() if name in self.raw and name in ("name", *_FIRST)}
-        return Card(raw, picture=self.picture)
+        return CharacterCard(raw, picture=self.picture)
 
     def as_json(self) -> bytes:
         """The card as a JSON file: as it was read, where nothing changed."""
@@ -162,7 +162,7 @@ class Card:
         return write_json({**self.raw, "spec": "chara_card_v2", "spec_version": "2.0", "data": data})
 
 
-def read_card(path: Path) -> Card:
+def read_card(path: Path) -> CharacterCard:
     """The card in a file: JSON, PNG, or `.charx`.
 
     Raises:
@@ -176,7 +176,7 @@ def read_card(path: Path) -> Card:
     return parse_card(data, str(path))
 
 
-def parse_card(data: bytes, name: str = "card") -> Card:
+def parse_card(data: bytes, name: str = "card") -> CharacterCard:
     """The card in the bytes of a file; `name` is for messages.
 
     Raises:
@@ -194,7 +194,7 @@ def parse_card(data: bytes, name: str = "card") -> Card:
     if text is None:
         raise UsageError(f"{name} is a picture without a character card. Take the file as it was downloaded.")
     made = _card(text, name)
-    return Card(made.raw, made.origin, data)
+    return CharacterCard(made.raw, made.origin, data)
 
 
 def _card_in(found: list[png.Chunk], where: str) -> bytes | None:
@@ -230,7 +230,7 @@ def _decoded(text: bytes, where: str) -> bytes:
         raise UsageError(f"The card in {where} is damaged: it is no Base64 ({error}). Copy the file again.") from error
 
 
-def _card(data: bytes, where: str) -> Card:
+def _card(data: bytes, where: str) -> CharacterCard:
     if len(data) > MAX_JSON_BYTES:
         raise UsageError(f"The card in {where} is larger than {MAX_JSON_BYTES:,} bytes. Take pictures out of it.")
     try:
@@ -240,12 +240,12 @@ def _card(data: bytes, where: str) -> Card:
     raw = parse_json(text, f"The card in {where}")
     if not isinstance(raw, dict):
         raise UsageError(f"The card in {where} is no JSON object. Give a character card of version 1, 2 or 3.")
-    card = Card(raw, data)
+    card = CharacterCard(raw, data)
     _check(card, where)
     return card
 
 
-def _check(card: Card, where: str) -> None:
+def _check(card: CharacterCard, where: str) -> None:
     """See that it is a card, and that what is read in it can be read.
 
     Raises:

@@ -50,7 +50,7 @@ _DECORATOR: Final = re.compile(r"@@(?P<more>@?)(?P<name>[a-z_]{1,60})(?:[ \t]+(?
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LorebookEntry:
     """One entry of a lorebook.
 
     Attributes:
@@ -112,7 +112,7 @@ class Lorebook:
         notes: what of it is not used, and why.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LorebookEntry, ...]
     name: str = ""
     depth: int = DEPTH
     budget: int | None = None
@@ -154,14 +154,14 @@ class _Reader:
     patterns: int = 0
     dropped: int = 0
 
-    def entry(self, raw: Mapping[str, Any]) -> Entry:
+    def entry(self, raw: Mapping[str, Any]) -> LorebookEntry:
         extra = raw.get("extensions")
         extra = extra if isinstance(extra, dict) else {}
         content, decorators = _undecorated(_text(raw.get("content"))[:MAX_CONTENT])
         own = _truth(raw.get("case_sensitive"), _truth(extra.get("case_sensitive"), default=False))
         logic = extra.get("selectiveLogic")
         regex = raw.get("use_regex") is True
-        return Entry(
+        return LorebookEntry(
             self._keys(raw.get("keys"), regex=regex),
             content,
             name=_text(raw.get("name")) or _text(raw.get("comment")),
@@ -301,13 +301,13 @@ class Scanned:
         tokens: estimate of all that is shown.
     """
 
-    before: tuple[Entry, ...] = ()
-    after: tuple[Entry, ...] = ()
-    left_out: tuple[Entry, ...] = ()
+    before: tuple[LorebookEntry, ...] = ()
+    after: tuple[LorebookEntry, ...] = ()
+    left_out: tuple[LorebookEntry, ...] = ()
     tokens: int = 0
 
     @property
-    def shown(self) -> tuple[Entry, ...]:
+    def shown(self) -> tuple[LorebookEntry, ...]:
         """Both."""
         return (*self.before, *self.after)
 
@@ -343,7 +343,11 @@ def scan(
 
 
 def _called(
-    book: Lorebook, able: Mapping[int, Entry], messages: Sequence[str], seed: str | None, kept: Iterable[int] = ()
+    book: Lorebook,
+    able: Mapping[int, LorebookEntry],
+    messages: Sequence[str],
+    seed: str | None,
+    kept: Iterable[int] = (),
 ) -> set[int]:
     """The places of the entries that are called, those that stay (`kept`) among them."""
     able = {
@@ -363,7 +367,7 @@ def _called(
     return called
 
 
-def _chosen(place: int, entry: Entry, messages: Sequence[str], seed: str | None) -> bool:
+def _chosen(place: int, entry: LorebookEntry, messages: Sequence[str], seed: str | None) -> bool:
     """Whether chance lets an entry be shown at this moment."""
     if seed is None or entry.chance >= 100:  # noqa: PLR2004 - percent
         return True
@@ -371,7 +375,7 @@ def _chosen(place: int, entry: Entry, messages: Sequence[str], seed: str | None)
 
 
 def _timed(
-    book: Lorebook, able: Mapping[int, Entry], messages: Sequence[str], seed: str | None
+    book: Lorebook, able: Mapping[int, LorebookEntry], messages: Sequence[str], seed: str | None
 ) -> tuple[set[int], set[int]]:
     """The entries that stay since they were called a while ago, and those that rest and cannot be called.
 
@@ -409,7 +413,7 @@ def _fitted(book: Lorebook, called: Sequence[int], budget: int | None) -> Scanne
     )
 
 
-def _worth(entry: Entry) -> tuple[bool, float]:
+def _worth(entry: LorebookEntry) -> tuple[bool, float]:
     return (not entry.constant, -(entry.order if entry.priority is None else entry.priority))
 
 
@@ -461,7 +465,7 @@ class _View:
         some, other = (frozenset(text[at : at + _RUN] for at in range(len(text))) for text in self.plain)
         return some, other
 
-    def holds(self, key: str, entry: Entry) -> bool:
+    def holds(self, key: str, entry: LorebookEntry) -> bool:
         """Whether a key is spoken of; in writing without blanks between words, also within a run of it."""
         form = 0 if entry.case_sensitive else 1
         wanted = key if entry.case_sensitive else key.casefold()
@@ -472,7 +476,7 @@ class _View:
         return split[0] in self.words[form] and f" {' '.join(split)} " in self.spaced[form]
 
 
-def _calls(entry: Entry, view: _View) -> bool:
+def _calls(entry: LorebookEntry, view: _View) -> bool:
     """Whether what was said calls the entry."""
     if not any(view.holds(key, entry) for key in entry.keys):
         return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.story import one_line
-from fabula.story.cards.card import Card
+from fabula.story.cards.card import CharacterCard
 from fabula.story.cards.texts import cleaned
 from fabula.story.personas import KEY, MAX_TEXT, Persona, scalar
 from fabula.story.plan import Character
@@ -39,7 +39,7 @@ _EMPTY: Final[Mapping[str, Any]] = {
 }  # fmt: skip
 
 
-def persona_of(card: Card, user: str = PLAYER) -> Persona:
+def persona_of(card: CharacterCard, user: str = PLAYER) -> Persona:
     """The card's character as a persona; `user` stands where the card says `{{user}}`.
 
     A description of more than 4,000 characters ends at the last sentence that fits; `left_out` says so.
@@ -66,7 +66,7 @@ def persona_of(card: Card, user: str = PLAYER) -> Persona:
     )
 
 
-def character_of(card: Card, user: str = PLAYER) -> Character:
+def character_of(card: CharacterCard, user: str = PLAYER) -> Character:
     """The card's character as one of a plan; its description and situation stand in `setup`."""
     ours = _ours(card)
     parts = (_said(card, "description", user), _situation(card, user))
@@ -85,7 +85,7 @@ def character_of(card: Card, user: str = PLAYER) -> Character:
     )
 
 
-def card_of(who: Persona | Character, base: Card | None = None) -> Card:
+def card_of(who: Persona | Character, base: CharacterCard | None = None) -> CharacterCard:
     """A card of version 3 for a persona or a character; with `base`, that card with what differs put over it.
 
     What the card says already stays as it is there, with its macros, and so do fields that only a card has (greetings,
@@ -96,7 +96,7 @@ def card_of(who: Persona | Character, base: Card | None = None) -> Card:
     """
     if not cleaned(who.name):
         raise UsageError("A card needs a name. Name the character.")
-    start = base or Card({"spec": "chara_card_v3", "spec_version": "3.0", "data": dict(_EMPTY)})
+    start = base or CharacterCard({"spec": "chara_card_v3", "spec_version": "3.0", "data": dict(_EMPTY)})
     fields, ours = _fields_of(who)
     if base is not None:
         before = _fields_of(persona_of(base) if isinstance(who, Persona) else character_of(base))
@@ -111,7 +111,7 @@ def card_of(who: Persona | Character, base: Card | None = None) -> Card:
     return start.with_data(**fields, **({"extensions": extensions} if ours else {}))
 
 
-def left_out(card: Card) -> tuple[str, ...]:
+def left_out(card: CharacterCard) -> tuple[str, ...]:
     """What of the card neither persona nor character hold, one sentence each."""
     found = []
     whole = "\n\n".join(filter(None, (card.text("description"), card.text("scenario"))))
@@ -150,16 +150,16 @@ def _changed(new: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
 # from a card --------------------------------------------------------------------------------------------------------
 
 
-def _ours(card: Card) -> Mapping[str, Any]:
+def _ours(card: CharacterCard) -> Mapping[str, Any]:
     found = card.extensions.get(OURS)
     return found if isinstance(found, dict) else {}
 
 
-def _said(card: Card, name: str, user: str) -> str:
+def _said(card: CharacterCard, name: str, user: str) -> str:
     return cleaned(card.said(name, user))
 
 
-def _situation(card: Card, user: str) -> str:
+def _situation(card: CharacterCard, user: str) -> str:
     scenario = _said(card, "scenario", user)
     return f"Situation: {scenario}" if scenario else ""
 

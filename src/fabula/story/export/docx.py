@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fabula.base.extras import require
 from fabula.story import one_line
 from fabula.story.export.archive import pack, unpack
-from fabula.story.export.prose import Span, blocks, clean
+from fabula.story.export.prose import StyledSpan, blocks, clean
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -187,7 +187,7 @@ def _body(document: Document, story: Story, *, underline: bool) -> None:
     document.add_paragraph("END", _CENTRED)
 
 
-def _add_span(paragraph: Paragraph, span: Span, *, underline: bool) -> None:
+def _add_span(paragraph: Paragraph, span: StyledSpan, *, underline: bool) -> None:
     run = paragraph.add_run(span.text)
     if span.italic:
         run.underline, run.italic = (True, None) if underline else (None, True)

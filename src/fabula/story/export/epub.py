@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fabula.story import one_line
 from fabula.story.export.archive import pack
 from fabula.story.export.meta import title_for_readers
-from fabula.story.export.prose import Block, Span, blocks, clean, title_of
+from fabula.story.export.prose import Block, StyledSpan, blocks, clean, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -234,7 +234,7 @@ def _block(block: Block, *, first: bool) -> str:
     return f"<p{css}{_direction(block.text)}>{content}</p>"
 
 
-def _span(span: Span) -> str:
+def _span(span: StyledSpan) -> str:
     content = escape(span.text, quote=False).replace("\n", "<br/>\n")
     content = f"<em>{content}</em>" if span.italic else content
     return f"<strong>{content}</strong>" if span.bold else content

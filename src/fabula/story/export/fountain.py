@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.story import one_line, plain
 from fabula.story.export.meta import title_for_readers
-from fabula.story.export.prose import Span, blocks, title_of
+from fabula.story.export.prose import StyledSpan, blocks, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fabula.story.export.prose import Block
 
 
-Line: TypeAlias = "list[Span]"
+Line: TypeAlias = "list[StyledSpan]"
 
 _HEADING: Final = re.compile(r"(?:INT\.?/EXT|EXT\.?/INT|INT|EXT|EST|I/E)[. ]\s*[^\W_].*", re.IGNORECASE)
 _CUE: Final = re.compile(r"(?P<name>[^a-z()^:!?\n]{1,40}?)\s*(?P<aside>\([^()\n]{1,40}\))?:?")
@@ -110,7 +110,7 @@ def _lines(block: Block) -> list[Line]:
             if number:
                 lines.append([])
             if text:
-                lines[-1].append(Span(text, span.italic, span.bold))
+                lines[-1].append(StyledSpan(text, span.italic, span.bold))
     trimmed = [_trimmed(line) for line in lines]
     return [line for line in trimmed if line]
 
@@ -123,7 +123,7 @@ def _trimmed(line: Line) -> Line:
         text = span.text[max(left - at, 0) : max(right - at, 0)]
         at += len(span.text)
         if text:
-            kept.append(Span(text, span.italic, span.bold))
+            kept.append(StyledSpan(text, span.italic, span.bold))
     return kept
 
 
@@ -132,7 +132,7 @@ def _written(line: Line) -> str:
     return "".join(_emphasised(span) for span in line)
 
 
-def _emphasised(span: Span) -> str:
+def _emphasised(span: StyledSpan) -> str:
     text = _SIGNS.sub(lambda sign: f"\\{sign.group()}", span.text).replace("[[", "[ [").replace("]]", "] ]")
     sign = "*" * (span.italic + 2 * span.bold)
     inner = text.strip()

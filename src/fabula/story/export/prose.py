@@ -33,7 +33,7 @@ _WRAP_AT_LEAST, _WRAP_AT_MOST = 60, 120
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StyledSpan:
     """A run of text in one style; a line end in it is one that the author meant."""
 
     text: str
@@ -46,7 +46,7 @@ class Block:
     """A paragraph, a heading inside a scene, or a scene break (which has no spans)."""
 
     kind: Kind
-    spans: tuple[Span, ...] = ()
+    spans: tuple[StyledSpan, ...] = ()
 
     @property
     def text(self) -> str:
@@ -139,7 +139,7 @@ def _blocks(tokens: list[Token]) -> Iterator[Block]:
                 yield Block(kind, spans)
 
 
-def _spans(tokens: Iterable[Token]) -> Iterator[Span]:
+def _spans(tokens: Iterable[Token]) -> Iterator[StyledSpan]:
     italic = bold = 0
     for token in tokens:
         if token.type in {"em_open", "em_close"}:
@@ -147,7 +147,7 @@ def _spans(tokens: Iterable[Token]) -> Iterator[Span]:
         elif token.type in {"strong_open", "strong_close"}:
             bold += token.nesting
         elif text := "\n" if token.type in {"softbreak", "hardbreak"} else token.content:
-            yield Span(text, italic > 0, bold > 0)
+            yield StyledSpan(text, italic > 0, bold > 0)
 
 
 def title_of(text: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fabula.story.timeline.lines import Line, Timeline, timeline_data
+from fabula.story.timeline.lines import Timeline, TimelineLine, timeline_data
 from fabula.story.timeline.svg import timeline_svg
 from fabula.story.timeline.text import timeline_text
 
-__all__ = ["Line", "Timeline", "timeline_data", "timeline_svg", "timeline_text"]
+__all__ = ["Timeline", "TimelineLine", "timeline_data", "timeline_svg", "timeline_text"]

@@ -22,7 +22,7 @@ KINDS: Final[Mapping[Kind, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TimelineLine:
     """One unit's places in the two orders.
 
     Attributes:
@@ -49,7 +49,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PresenceRow:
     """A character's presence: `goals` by scene number (from 1), only of the scenes it is in."""
 
     name: str
@@ -70,8 +70,8 @@ class Timeline:
 
     title: str
     scenes: tuple[str, ...]
-    lines: tuple[Line, ...]
-    rows: tuple[Row, ...]
+    lines: tuple[TimelineLine, ...]
+    rows: tuple[PresenceRow, ...]
 
     @classmethod
     def of(cls, plan: Plan, order: Sequence[str]) -> Timeline:
@@ -93,7 +93,7 @@ class Timeline:
         names = _names([unit for _, unit in telling])
         places = zip(telling, scenes, _numbers(scenes), kinds, names, strict=True)
         lines = (
-            Line(unit, scene, number, told, happens, kind, name)
+            TimelineLine(unit, scene, number, told, happens, kind, name)
             for told, ((happens, unit), scene, number, kind, name) in enumerate(places, 1)
         )
         return cls(plan.title, plan.names, tuple(lines), _rows(plan))
@@ -219,14 +219,14 @@ def _rising(numbers: Sequence[int]) -> list[int]:
     return lengths[::-1]
 
 
-def _rows(plan: Plan) -> tuple[Row, ...]:
+def _rows(plan: Plan) -> tuple[PresenceRow, ...]:
     """The plan's characters; behind them those whom only a scene names."""
     goals: dict[str, dict[int, str]] = {character.name: {} for character in plan.characters}
     for number, scene in enumerate(plan.scenes, 1):
         for presence in scene.characters:
             goals.setdefault(presence.name, {})[number] = presence.goal
     groups = {character.name for character in plan.characters if character.group}
-    return tuple(Row(name, name in groups, where) for name, where in goals.items())
+    return tuple(PresenceRow(name, name in groups, where) for name, where in goals.items())
 
 
 def _many(count: int, word: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fabula.story.plan import Plan
-    from fabula.story.timeline.lines import Kind, Line, Row
+    from fabula.story.timeline.lines import Kind, PresenceRow, TimelineLine
 
 # Colour, dashes, least and usual width; the colours stay apart for colour-blind readers (Okabe and Ito's palette).
 _STYLES: Final[dict[Kind, tuple[str, str, tuple[float, float]]]] = {
@@ -127,7 +127,7 @@ def _slanted(labels: Iterable[str]) -> float:
     return 18 + max(map(cells, labels), default=0) * _CELL * sin(radians(_ANGLE))
 
 
-def _shown(rows: Sequence[Row]) -> list[Row]:
+def _shown(rows: Sequence[PresenceRow]) -> list[PresenceRow]:
     """All rows, or the most frequent ones in their order."""
     ranked = sorted(range(len(rows)), key=lambda i: (-len(rows[i].goals), i))[:_MOST_ROWS]
     return [rows[i] for i in sorted(ranked)]
@@ -217,24 +217,24 @@ def _axes(timeline: Timeline, frame: _Frame) -> Iterator[str]:
             yield _linked(frame, line.scene, "\n".join(_label(frame, line, line.happens, above=False)))
 
 
-def _above(line: Line) -> str:
+def _above(line: TimelineLine) -> str:
     """A slanted label at the upper axis."""
     return f"{line.number} {cut(line.name, _NAME_ROOM - len(line.number))}"
 
 
-def _below(line: Line) -> str:
+def _below(line: TimelineLine) -> str:
     """A slanted label at the lower axis; it is read upwards and ends at its number."""
     time = f" ({_time(line)})" if _time(line) else ""
     return f"{cut(line.name, _NAME_ROOM - 4)}{time} {line.happens}"
 
 
-def _time(line: Line) -> str:
+def _time(line: TimelineLine) -> str:
     """Story time; a bare number says that it is one."""
     time = cut(line.time, _TIME_ROOM)
     return f"t = {time}" if time.lstrip("-").replace(".", "").isdecimal() else time
 
 
-def _label(frame: _Frame, line: Line, place: int, *, above: bool) -> Iterator[str]:
+def _label(frame: _Frame, line: TimelineLine, place: int, *, above: bool) -> Iterator[str]:
     """Number and name at an axis, and at the lower one the story time; the tooltip has them whole."""
     x, number, tip = frame.x(place), line.number if above else str(line.happens), _tip(_described(line))
     bold = f'<tspan font-weight="bold">{number}</tspan>'
@@ -257,7 +257,7 @@ def _label(frame: _Frame, line: Line, place: int, *, above: bool) -> Iterator[st
         yield _text(x, first + 14 * (len(names) + 1), escape(cut(time, room)), f'text-anchor="middle" fill="{_PALE}"')
 
 
-def _described(line: Line) -> str:
+def _described(line: TimelineLine) -> str:
     when = f", {clean(line.time)}" if clean(line.time) else ""
     name = line.name if line.name == line.unit.scene.name else f"{line.unit.scene.name}: {line.name}"
     return f"{line.number} {clean(name)} (happens as number {line.happens}{when}): {KINDS[line.kind]}"
@@ -283,7 +283,7 @@ def _lines(timeline: Timeline, frame: _Frame) -> Iterator[str]:
 # the presence grid --------------------------------------------------------------------------------------------------
 
 
-def _grid(timeline: Timeline, rows: Sequence[Row], frame: _Frame) -> Iterator[str]:
+def _grid(timeline: Timeline, rows: Sequence[PresenceRow], frame: _Frame) -> Iterator[str]:
     """A row a character over the telling's columns: a filled cell is presence, a hollow one that of a group."""
     spans = _spans(timeline)
     end = frame.x(frame.count + 0.5)
@@ -317,7 +317,9 @@ def _spans(timeline: Timeline) -> dict[int, tuple[int, int]]:
     return spans
 
 
-def _cells(timeline: Timeline, row: Row, frame: _Frame, spans: dict[int, tuple[int, int]], y: float) -> Iterator[str]:
+def _cells(
+    timeline: Timeline, row: PresenceRow, frame: _Frame, spans: dict[int, tuple[int, int]], y: float
+) -> Iterator[str]:
     """A row's cells; where columns are narrow, one cell for scenes in succession."""
     narrow = frame.narrow
     inset = 0 if narrow else min(frame.step * 0.12, 8)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fabula.story.plan import Plan
-    from fabula.story.timeline.lines import Kind, Line, Row
+    from fabula.story.timeline.lines import Kind, PresenceRow, TimelineLine
 
 MARKS: Final[dict[Kind, str]] = {"in order": "●", "flashback": "◀", "ahead": "▶"}
 NARROWEST: Final = 40
@@ -89,7 +89,7 @@ def _axis(room: int) -> str:
     return words.replace("  ", f" {'─' * (room - len(words))} ")
 
 
-def _chart(lines: Sequence[Line], room: int) -> list[str]:
+def _chart(lines: Sequence[TimelineLine], room: int) -> list[str]:
     """One row a line: its mark where it happens, and the way to it from where the story was."""
     rows, story = [], 0
     for line in lines:
@@ -128,12 +128,12 @@ def _who_room(width: int) -> int:
     return min(_WIDEST_WHO, width // 3)
 
 
-def _called(row: Row, room: int) -> str:
+def _called(row: PresenceRow, room: int) -> str:
     """A row's name; that of a group says so, also where it is cut."""
     return f"{cut(row.name, max(room - len(_GROUP), 1))}{_GROUP}" if row.group else row.name
 
 
-def _block(rows: Sequence[Row], heads: Sequence[str], numbers: range, pitch: int) -> Iterator[str]:
+def _block(rows: Sequence[PresenceRow], heads: Sequence[str], numbers: range, pitch: int) -> Iterator[str]:
     """Numbers of scenes over dots; where a number has no room over its column, tens stand over last digits."""
     digits = len(str(numbers[-1]))
     lead = len(_GAP) + (digits - 1 if pitch > digits else 0)

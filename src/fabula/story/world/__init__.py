@@ -7,7 +7,7 @@ write it for other programs and people.
 from __future__ import annotations
 
 from fabula.story.world.facts import Closing, Entity, Fact, Moment
-from fabula.story.world.queries import Conflict, Diff, Known
+from fabula.story.world.queries import Diff, FactConflict, KnownFact
 from fabula.story.world.state import NOW, WorldState
 
-__all__ = ["NOW", "Closing", "Conflict", "Diff", "Entity", "Fact", "Known", "Moment", "WorldState"]
+__all__ = ["NOW", "Closing", "Diff", "Entity", "Fact", "FactConflict", "KnownFact", "Moment", "WorldState"]

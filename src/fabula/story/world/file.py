@@ -363,8 +363,8 @@ def _plain(node: Node, where: str, problems: list[str]) -> _Plain:
 
     if isinstance(node, yamltext.Items):
         return [_plain(item, where, problems) for item in node.items]
-    if not isinstance(node, yamltext.Pairs):
-        return node.value if isinstance(node, yamltext.Text) else ""
+    if not isinstance(node, yamltext.MappingPairs):
+        return node.value if isinstance(node, yamltext.ScalarText) else ""
     found = _Mapping({}, {}, node.line)
     for key, value in node.pairs:
         if key.value in found.fields:

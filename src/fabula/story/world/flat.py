@@ -54,7 +54,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedUpdate:
     """An update that was not taken, and why; the run's record counts them."""
 
     key: str
@@ -68,7 +68,7 @@ class Variable(Write):
     step: int = 0
 
 
-def updates_of(updates: Mapping[str, object]) -> tuple[dict[str, Value], tuple[Refused, ...]]:
+def updates_of(updates: Mapping[str, object]) -> tuple[dict[str, Value], tuple[RefusedUpdate, ...]]:
     """A critic's `world_updates` as values by key, and what cannot be taken.
 
     Keys come out as the rule wants them ("Lucia's alibi" gives `lucias_alibi`); objects are flattened, their keys
@@ -76,7 +76,7 @@ def updates_of(updates: Mapping[str, object]) -> tuple[dict[str, Value], tuple[R
     scalar or list of scalars are refused.
     """
     taken: dict[str, Value] = {}
-    refused: list[Refused] = []
+    refused: list[RefusedUpdate] = []
     for number, (name, value) in enumerate(_leaves(updates, "", _MAX_DEPTH)):
         key = key_of(name)
         why = f"a step writes at most {MAX_UPDATES} keys" if number >= MAX_UPDATES else _why_not(key)
@@ -86,7 +86,7 @@ def updates_of(updates: Mapping[str, object]) -> tuple[dict[str, Value], tuple[R
             except UsageError as error:
                 why = str(error)
         if why:
-            refused.append(Refused(name[:80], why))
+            refused.append(RefusedUpdate(name[:80], why))
         if number > MAX_UPDATES:
             break
     return taken, tuple(refused)

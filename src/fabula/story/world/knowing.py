@@ -22,7 +22,7 @@ _FACT_ROOM, _WHO_ROOM, _MOST_ROWS, _MOST_PEOPLE, _LONGEST_TITLE = 50, 20, 200, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class LearnedFact:
     """A fact, and in which scene each character learns of it; `None` for never."""
 
     fact: Fact
@@ -39,7 +39,7 @@ class Knowing:
     """
 
     people: tuple[str, ...]
-    rows: tuple[Learning, ...]
+    rows: tuple[LearnedFact, ...]
 
     @classmethod
     def of(cls, state: WorldState, people: Iterable[str], facts: Iterable[Fact] | None = None) -> Knowing:
@@ -50,7 +50,7 @@ class Knowing:
         names = tuple(people)
         asked = state.facts() if facts is None else facts
         rows = tuple(
-            Learning(fact, tuple(_scene(state, fact, name) for name in names))
+            LearnedFact(fact, tuple(_scene(state, fact, name) for name in names))
             for fact in asked
             if fact.restates is None and not fact.withdrawn
         )
@@ -106,7 +106,7 @@ def _head(name: str, place: int) -> str:
     return f'<text x="{x:g}" y="{_TOP - 10}" {turn} fill="{_INK}">{shown}{_tip(name)}</text>'
 
 
-def _line(row: Learning, scenes: Sequence[int | None], place: int) -> str:
+def _line(row: LearnedFact, scenes: Sequence[int | None], place: int) -> str:
     y = _TOP + (place + 0.5) * _ROW
     said = f"{row.fact.subject}, {row.fact.slot}: {row.fact.value}"
     end = _LEFT + len(scenes) * _WIDE

@@ -26,7 +26,7 @@ class Diff:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownFact:
     """A fact that somebody takes for true.
 
     Attributes:
@@ -40,7 +40,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class FactConflict:
     """An assertion that cannot be true beside an earlier one, with nothing to account for it.
 
     Attributes:
@@ -97,7 +97,7 @@ def _spot(index: Index, fact: Fact) -> tuple[Key, str]:
 
 def known_to(
     index: Index, who: str, at: Moment, learned: Mapping[int, Sequence[tuple[str, Moment]]]
-) -> tuple[Known, ...]:
+) -> tuple[KnownFact, ...]:
     """What somebody takes for true at a moment, in the order of telling: of each chain what they learned of last.
 
     Somebody who did not see a thing change goes on believing what they saw.
@@ -119,7 +119,7 @@ def known_to(
         settle(standing, (bare(fact) for fact in facts), many=index.holds_many(key[1]))
         held += (index.facts[fact.id] for fact in standing.values())
     held.sort(key=lambda fact: fact.order)
-    return tuple(Known(fact, since[fact.id], _is_outdated(index, fact, at)) for fact in held)
+    return tuple(KnownFact(fact, since[fact.id], _is_outdated(index, fact, at)) for fact in held)
 
 
 def learned_at(index: Index, fact: Fact, who: str, later: Sequence[tuple[str, Moment]]) -> Moment | None:
@@ -137,7 +137,7 @@ def _is_outdated(index: Index, fact: Fact, at: Moment) -> bool:
     return held.closed is not None and held.closed.at <= at
 
 
-def conflicts(index: Index, facts: Iterable[Fact]) -> tuple[Conflict, ...]:
+def conflicts(index: Index, facts: Iterable[Fact]) -> tuple[FactConflict, ...]:
     """The conflicts that `facts` raise with what was told before them: at most one each, with the first such assertion.
 
     A fact that repeats what stands raises nothing: the conflict was raised when it was first said. Takes n log n of the
@@ -149,10 +149,10 @@ def conflicts(index: Index, facts: Iterable[Fact]) -> tuple[Conflict, ...]:
     for key in chains:
         if len(index.chains[key]) > 1:
             found |= earliest_collisions(index.chain(key), many=index.holds_many(key[1]))
-    return tuple(Conflict(found[later.id][0], later, found[later.id][1]) for later in asked if later.id in found)
+    return tuple(FactConflict(found[later.id][0], later, found[later.id][1]) for later in asked if later.id in found)
 
 
-def contradicted(index: Index, later: Fact) -> tuple[Conflict, ...]:
+def contradicted(index: Index, later: Fact) -> tuple[FactConflict, ...]:
     """All that one fact contradicts: the first assertion of every value of its slot that it cannot be true beside."""
     if not later.real or later.withdrawn or later.restates is not None:
         return ()
@@ -167,7 +167,7 @@ def contradicted(index: Index, later: Fact) -> tuple[Conflict, ...]:
             again.setdefault(value, []).append(fact.told)
         elif fact.restates is None and collides(fact, later, many=index.holds_many(key[1])):
             firsts[value] = fact
-    return tuple(Conflict(fact, later, tuple(again.get(value, ()))) for value, fact in firsts.items())
+    return tuple(FactConflict(fact, later, tuple(again.get(value, ()))) for value, fact in firsts.items())
 
 
 def neighbours(index: Index, name: str, hops: int, at: Moment) -> dict[str, int]:

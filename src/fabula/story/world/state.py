@@ -13,14 +13,14 @@ from fabula.story.world import queries
 from fabula.story.world.facts import MAX_NAME, Alias, Entity, Fact, Moment, checked, cleaned
 from fabula.story.world.index import Index
 from fabula.story.world.meaning import name_key, slot_forms
-from fabula.story.world.store import Batch, SceneRow, StepRow, Store, entities_of
+from fabula.story.world.store import SceneRow, StepRow, WorldBatch, WorldStore, entities_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from fabula.story.world.index import Key
-    from fabula.story.world.queries import Conflict, Diff, Known
+    from fabula.story.world.queries import Diff, FactConflict, KnownFact
 
 MAX_FACTS: Final = 1_000_000
 NOW: Final = Moment.end(10**9)
@@ -38,7 +38,7 @@ class WorldState:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._store = Store(path)
+        self._store = WorldStore(path)
         self._index = Index()
         self._entities: dict[str, Entity] = {}
         self._learned: dict[int, list[tuple[str, Moment]]] = {}
@@ -97,7 +97,7 @@ class WorldState:
         if last is not None and last.no >= step.no:
             raise UsageError(f"Step {step.no} cannot follow step {last.no}, which is recorded. Give a higher number.")
         new = self._numbered(facts)
-        self._change(new, batch=Batch(steps=[step]))
+        self._change(new, batch=WorldBatch(steps=[step]))
         return tuple(self._index.facts[fact.id] for fact in new)
 
     def replace_origin(self, origin: str, facts: Iterable[Fact]) -> tuple[int, int, int]:
@@ -137,7 +137,7 @@ class WorldState:
             raise UsageError(
                 f"Fact {number} is told in scene {fact.told.scene}. Give who learns of it, and a later moment."
             )
-        self._store.write(Batch(learned=[(number, one_line(who), at)]), self._index)
+        self._store.write(WorldBatch(learned=[(number, one_line(who), at)]), self._index)
         self._learned.setdefault(number, []).append((one_line(who), at))
 
     def _numbered(self, facts: Iterable[Fact]) -> list[Fact]:
@@ -147,9 +147,11 @@ class WorldState:
             raise UsageError(f"A world holds at most {MAX_FACTS:,} facts. Begin another one.")
         return new
 
-    def _change(self, new: list[Fact], gone: Sequence[Fact] = (), reason: str = "", batch: Batch | None = None) -> None:
+    def _change(
+        self, new: list[Fact], gone: Sequence[Fact] = (), reason: str = "", batch: WorldBatch | None = None
+    ) -> None:
         """Record new facts and withdraw others, in one transaction."""
-        batch, index = batch or Batch(), self._index
+        batch, index = batch or WorldBatch(), self._index
         out = {fact.id: replace(fact, withdrawn=reason, closed=None, restates=None) for fact in gone}
         touched: dict[Key, list[Fact]] = {index.key(fact): [] for fact in gone}
         fresh: list[Fact] = []
@@ -175,7 +177,7 @@ class WorldState:
             UsageError: an alias means another entity already.
             ProjectError: the file cannot be written.
         """
-        batch, same = Batch(), dict(self._index.same)
+        batch, same = WorldBatch(), dict(self._index.same)
         for entity in entities:
             name = one_line(readable(entity.name))
             if not name or name_key(name) in same:
@@ -201,7 +203,7 @@ class WorldState:
             raise UsageError(f"{entity!r} means {name!r} already. Name two that are apart.")
         _check_alias(one, same)
         same[name_key(name)] = one
-        self._renamed(Batch(same={name_key(name): one}), same, self._index.many)
+        self._renamed(WorldBatch(same={name_key(name): one}), same, self._index.many)
 
     def apart(self, name: str) -> None:
         """Undo `same`: the name stands for itself again.
@@ -213,7 +215,7 @@ class WorldState:
         same = dict(self._index.same)
         if same.pop(name_key(name), None) is None:
             raise UnknownNameError("alias", name, (one.name for one in same.values()))
-        self._renamed(Batch(apart=[name_key(name)]), same, self._index.many)
+        self._renamed(WorldBatch(apart=[name_key(name)]), same, self._index.many)
 
     def hold_many(self, *slots: str) -> None:
         """Let slots hold several values at a time, as "owns" does; a value more is then no contradiction.
@@ -222,9 +224,9 @@ class WorldState:
             ProjectError: the file cannot be written.
         """
         names = {one_line(slot) for slot in slots}
-        self._renamed(Batch(many=sorted(names)), self._index.same, self._index.many | names)
+        self._renamed(WorldBatch(many=sorted(names)), self._index.same, self._index.many | names)
 
-    def _renamed(self, batch: Batch, same: dict[str, Alias], many: frozenset[str]) -> None:
+    def _renamed(self, batch: WorldBatch, same: dict[str, Alias], many: frozenset[str]) -> None:
         """Let names and slots mean what `same` and `many` say, and go through all chains that this touches."""
         index, old = Index(), self._index
         index.same, index.many = same, many
@@ -252,7 +254,7 @@ class WorldState:
         """
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         row = SceneRow(no, one_line(readable(title)), readable(text), digest)
-        self._store.write(Batch(scenes=[row]), self._index)
+        self._store.write(WorldBatch(scenes=[row]), self._index)
 
     def scenes(self) -> tuple[SceneRow, ...]:
         """The scenes, by number."""
@@ -339,7 +341,7 @@ class WorldState:
             raise UsageError(f"Scene {second.scene} is told before scene {first.scene}. Give the earlier one first.")
         return queries.diff(self._index, first, second)
 
-    def known_to(self, who: str, at: Moment = NOW) -> tuple[Known, ...]:
+    def known_to(self, who: str, at: Moment = NOW) -> tuple[KnownFact, ...]:
         """What somebody takes for true at a moment: of each thing what they witnessed, or were told, last."""
         return queries.known_to(self._index, who, at, self._learned)
 
@@ -356,7 +358,7 @@ class WorldState:
         when = queries.learned_at(self._index, self.fact(number), who, self._learned.get(number, ()))
         return when is not None and when <= at
 
-    def conflicts(self, scene: int | None = None) -> tuple[Conflict, ...]:
+    def conflicts(self, scene: int | None = None) -> tuple[FactConflict, ...]:
         """The facts told in a scene (`None`: in all) that contradict earlier ones, each with the first of those.
 
         `contradicted` names everything that one of them contradicts.
@@ -364,7 +366,7 @@ class WorldState:
         first, last = (None, NOW) if scene is None else (Moment.end(scene - 1), Moment.end(scene))
         return queries.conflicts(self._index, self._index.told(first, last))
 
-    def contradicted(self, number: int) -> tuple[Conflict, ...]:
+    def contradicted(self, number: int) -> tuple[FactConflict, ...]:
         """All that the fact of that id contradicts: the first assertion of each such value.
 
         Raises:

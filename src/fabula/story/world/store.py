@@ -75,7 +75,7 @@ class StepRow:
 
 
 @dataclass(slots=True)
-class Batch:
+class WorldBatch:
     """One change of the world, which is made whole or not at all.
 
     Attributes:
@@ -95,7 +95,7 @@ class Batch:
     steps: list[StepRow] = field(default_factory=list)
 
 
-class Store:
+class WorldStore:
     """The open file; `None` keeps it in memory.
 
     Raises:
@@ -173,7 +173,7 @@ class Store:
         with self._guard():
             return [_fact(row) for row in rows]
 
-    def write(self, batch: Batch, index: Index) -> None:
+    def write(self, batch: WorldBatch, index: Index) -> None:
         """Make a change, whole; when this returns it is committed.
 
         Raises:
@@ -194,7 +194,7 @@ class Store:
                 raise
 
 
-def _statements(batch: Batch, index: Index) -> Iterator[tuple[str, list[Sequence[object]]]]:
+def _statements(batch: WorldBatch, index: Index) -> Iterator[tuple[str, list[Sequence[object]]]]:
     """What a batch writes."""
     yield (
         "INSERT OR REPLACE INTO entity VALUES (?, ?, ?, ?)",
@@ -290,7 +290,7 @@ def _fact(row: Sequence[Any]) -> Fact:
     )
 
 
-def entities_of(store: Store) -> Mapping[str, Entity]:
+def entities_of(store: WorldStore) -> Mapping[str, Entity]:
     """The entities by caseless name, their aliases left out."""
     rows = store.rows("SELECT id, name, type, first_scene FROM entity")
     return {key: Entity(name, kind, (), scene) for key, name, kind, scene in rows}

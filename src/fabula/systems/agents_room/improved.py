@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError, UsageError
-from fabula.craft.chapters import Book, Part, chapters_wanted, outline
+from fabula.craft.chapters import Book, ChapterPart, chapters_wanted, outline
 from fabula.craft.drafts import Draft, keep_draft
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range
@@ -65,7 +65,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         UsageError: the setting `shares` or `words` cannot be read.
     """
     plan = await given_plan(run)
-    room = Room(brief, config, _with_scenes(agents_of(config.paper.variant), plan))
+    room = RoomContext(brief, config, _with_scenes(agents_of(config.paper.variant), plan))
     o = orchestrator_of(config.paper.orchestrator, run)
     s, y = await with_given_notes(plan, Scratchpad.of(brief), run), Story.of(brief)
     drafts, book, calls = list[Draft](), None, Counter[Agent]()
@@ -94,7 +94,7 @@ def _with_scenes(agents: tuple[Agent, ...], plan: Plan | None) -> tuple[Agent, .
 
 
 @dataclass(frozen=True)
-class Room:
+class RoomContext:
     """What all agents of a story have in common: the task, its length, and who takes part."""
 
     brief: Brief
@@ -131,11 +131,11 @@ class Room:
         return {a.label: share for a, share in zip(WRITING, given, strict=True)}
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[ChapterPart, ...]:
         """The parts of the story, with about how many words each of them has, or 0."""
         weights = [self.shares[a.label] for a in self.writers]
         words = [share.target for share in self.want.shares(weights)] if self.want else [0] * len(weights)
-        return tuple(Part(a.label, n, DUTIES[a.label]) for a, n in zip(self.writers, words, strict=True))
+        return tuple(ChapterPart(a.label, n, DUTIES[a.label]) for a, n in zip(self.writers, words, strict=True))
 
     def note(self, a: Agent, s: Scratchpad) -> Callable[[Run], Awaitable[str]]:
         """What makes a planning agent's note, as long as the story needs, without chatter around it."""

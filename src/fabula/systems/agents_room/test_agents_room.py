@@ -13,7 +13,7 @@ import pytest
 from fabula.base.errors import BudgetError, ConfigError, ReplyError, UnknownNameError, UsageError
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast, Program
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
@@ -69,7 +69,7 @@ async def room(
         for path, text in (("plan", plan), ("personas", personas)):
             if text:
                 journal.decisions.add(path, "edit", text)
-        prompts = Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
+        prompts = SystemPrompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
         context = RunContext(journal, prompts, cast or Cast.of(model), aids=aids)
         story = await SYSTEM.write(brief, Run(context), SYSTEM.config(preset, config))
     return story, model.asked
@@ -270,7 +270,7 @@ async def test_writers_are_told_to_flow_from_earlier_parts_and_not_to_end_too_so
 
 def test_the_splitter_is_given_every_instruction_of_appendix_c_and_none_of_ours() -> None:
     fields = {"sections": list(GUIDES.items()), "scratchpad": Scratchpad().add(RESPONSE, "Mara slept.", "task")}
-    (message,) = Prompts(SYSTEM.prompt_folders("faithful"), common=PROMPTS).render("split", fields)
+    (message,) = SystemPrompts(SYSTEM.prompt_folders("faithful"), common=PROMPTS).render("split", fields)
     for section, instructions in {
         "Exposition": ["need to step into the world of the story", "at its beginning"],
         "Rising Action": ["lead", "choices of the main characters", "against their goals", "builds", "begins to care"],
@@ -408,7 +408,7 @@ async def test_no_text_of_an_agent_that_is_called_twice_is_lost(own: str, preset
 
     model = ScriptedModel(counting)
     with Journal() as journal:
-        context = RunContext(journal, Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS), Cast.of(model))
+        context = RunContext(journal, SystemPrompts(SYSTEM.prompt_folders(preset), common=PROMPTS), Cast.of(model))
         config = SYSTEM.config(preset, {"orchestrator": f"{own}:twice"})
         story = await SYSTEM.write(BRIEF, Run(context), config)
         names = ["setting", "rising-action", "setting-2", "rising-action-2"]
@@ -463,7 +463,7 @@ async def test_agents_may_be_played_by_different_performers() -> None:
 async def test_a_budget_stops_between_agents() -> None:
     model = ScriptedModel(said)
     with Journal() as journal:
-        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), budget=Budget(tokens=1_000))
+        context = RunContext(journal, SystemPrompts(SYSTEM.prompts), Cast.of(model), budget=Budget(tokens=1_000))
         with pytest.raises(BudgetError, match="Stopped before the budget"):
             await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("faithful"))
         assert len(journal.calls) == len(model.asked) > 1

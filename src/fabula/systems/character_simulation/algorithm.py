@@ -15,13 +15,13 @@ from fabula.craft.personas import check_cast
 from fabula.craft.planning import PlanOptions, plan_for
 from fabula.engine.run import branches, side_by_side
 from fabula.story import Story, count_words, slug
-from fabula.systems.character_simulation.replies import Spoken, Verdict, direction_type, order_type, outline_type
-from fabula.systems.character_simulation.transcript import Turn, transcript, turns_of
+from fabula.systems.character_simulation.replies import EndVerdict, Spoken, direction_type, order_type, outline_type
+from fabula.systems.character_simulation.transcript import ChatMessage, transcript, turns_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from fabula.engine.run import Branch, Run
+    from fabula.engine.run import Run, WorkBranch
     from fabula.story import Brief
     from fabula.story.plan import Character, Plan, ScenePlan
     from fabula.systems.character_simulation.config import Config
@@ -45,7 +45,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     p_p = await plan_for(run, brief, PlanOptions(scenes=0))
     check_cast(run, "character", [character.name for character in p_p.characters])
     p_c = await sort_scenes(p_p, run, config)
-    played: dict[str, Branch[Played]] = {}
+    played: dict[str, WorkBranch[Played]] = {}
     story = Story(brief.title or p_p.title)
     async with branches() as begin:
         for at, s_i in enumerate(p_c):  # the role-playing step
@@ -148,7 +148,7 @@ async def play(
     return await place.keep(name, make, folder="role-play", again=again, shape=Played)
 
 
-async def agents_before(p_c: Sequence[ScenePlan], at: int, played: Mapping[str, Branch[Played]]) -> AgentMap:
+async def agents_before(p_c: Sequence[ScenePlan], at: int, played: Mapping[str, WorkBranch[Played]]) -> AgentMap:
     """M as far as a scene needs it: agents that exist already, as the last scene that they were in left them.
 
     The chat history begins anew with each scene, so nothing of it has been seen.
@@ -180,9 +180,9 @@ class SceneInPlay:
         return {character.name: (character, goal) for character, goal in self.plan.people(self.scene)}
 
 
-async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
+async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[ChatMessage]:
     """Algorithm 1: the chat history H of the scene; afterwards M holds its agents as they are after it."""
-    h: list[Turn] = []  # line 1
+    h: list[ChatMessage] = []  # line 1
     d = Director(s_i)  # line 2
     while not await d.should_terminate(h):  # line 3
         next_speaker, c_j = await d.next_speaker_and_command(h)  # lines 4 and 10: one call, as appendix B.1.2 has it
@@ -193,7 +193,7 @@ async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
     return h  # line 15
 
 
-async def lived_through(h: Sequence[Turn], s_i: SceneInPlay, m: AgentMap) -> None:
+async def lived_through(h: Sequence[ChatMessage], s_i: SceneInPlay, m: AgentMap) -> None:
     """M after turns that a person wrote or edited: line 11 for each of them, as if they had just been played."""
     for at, turn in enumerate(h):
         if turn.name in s_i.people:
@@ -206,20 +206,20 @@ class Director:
 
     s_i: SceneInPlay
 
-    async def should_terminate(self, h: Sequence[Turn]) -> bool:
+    async def should_terminate(self, h: Sequence[ChatMessage]) -> bool:
         """Whether `h` covers the outline; section 5.2 allows 10 iterations. Without characters there is no play."""
         if len(h) == self.s_i.config.paper.max_turns or not self.s_i.people:
             return True
-        return bool((await self._asked(Verdict, "terminate", h)).covered)
+        return bool((await self._asked(EndVerdict, "terminate", h)).covered)
 
-    async def next_speaker_and_command(self, h: Sequence[Turn]) -> tuple[str, str]:
+    async def next_speaker_and_command(self, h: Sequence[ChatMessage]) -> tuple[str, str]:
         """Who plays the next turn, and the command C_j for them."""
         names = list(self.s_i.people)
         wanted = direction_type(names, len(self.s_i.outline))
         found = await self._asked(wanted, "direct", h, names=names)
         return found.next_speaker, " ".join(str(found.next_command).split())
 
-    async def _asked(self, wanted: type[Any], prompt: str, h: Sequence[Turn], **more: Any) -> Any:  # noqa: ANN401 - a type made at run time
+    async def _asked(self, wanted: type[Any], prompt: str, h: Sequence[ChatMessage], **more: Any) -> Any:  # noqa: ANN401 - a type made at run time
         s_i = self.s_i
         return await s_i.run.scope("turn", len(h) + 1).ask_for(
             wanted,
@@ -243,7 +243,7 @@ class Agent:
     state: str = ""
     seen: int = 0
 
-    async def update_state(self, h: Sequence[Turn], s_i: SceneInPlay) -> None:
+    async def update_state(self, h: Sequence[ChatMessage], s_i: SceneInPlay) -> None:
         """Memory and physical state, each updated with the turns that the agent has not seen before (B.1.3)."""
         run, new = s_i.run.scope("turn", len(h) + 1), h[self.seen :]
         character, _ = s_i.people[self.name]
@@ -255,7 +255,7 @@ class Agent:
         self.memory, self.state = await side_by_side(updated)
         self.seen = len(h)
 
-    async def get_response(self, h: Sequence[Turn], c_j: str, s_i: SceneInPlay) -> Turn:
+    async def get_response(self, h: Sequence[ChatMessage], c_j: str, s_i: SceneInPlay) -> ChatMessage:
         """The agent's turn in the third person, by its goal, physical state, memory and the command (section 3.2.1).
 
         Its own name is the role that is asked, so that each character can be cast by name; everybody else is played by
@@ -274,14 +274,14 @@ class Agent:
             recent=h[max(len(h) - s_i.config.paper.recent, 0) :],
             command=c_j,
         )
-        return Turn.of(self.name, spoken.response, c_j)
+        return ChatMessage.of(self.name, spoken.response, c_j)
 
 
 # the rewrite step (section 3.2.3) -------------------------------------------------------------------------------------
 
 
 async def rewrite_to_story(
-    brief: Brief, p_p: Plan, scene: ScenePlan, h: Sequence[Turn], story: Story, config: Config, run: Run
+    brief: Brief, p_p: Plan, scene: ScenePlan, h: Sequence[ChatMessage], story: Story, config: Config, run: Run
 ) -> str:
     """The scene's text by its presentation outline o_p, from the ten inputs of appendix B.2; one call.
 

@@ -32,14 +32,14 @@ from fabula.story.situation import known_to_all, named_in_short, place_of, situa
 from fabula.systems.character_simulation.algorithm import label_of, sort_scenes
 from fabula.systems.character_simulation.config import Ours
 from fabula.systems.character_simulation.replies import decision_type, numbered_outline_type
-from fabula.systems.character_simulation.transcript import Turn, transcript, turns_of
+from fabula.systems.character_simulation.transcript import ChatMessage, transcript, turns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fabula.craft.length import WordRange
     from fabula.engine.replies import TextKind
-    from fabula.engine.run import Branch, Run
+    from fabula.engine.run import Run, WorkBranch
     from fabula.models.base import Reply, Sampling
     from fabula.story import Brief
     from fabula.story.plan import Plan, ScenePlan, Unit
@@ -135,7 +135,7 @@ class TimedUnit:
     before: Mapping[str, TimedUnit]
     earlier: tuple[TimedUnit, ...] = ()
     noticed: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    outcome: Branch[Played] = field(init=False)
+    outcome: WorkBranch[Played] = field(init=False)
 
     @property
     def scene(self) -> ScenePlan:
@@ -320,9 +320,9 @@ def _each_once(events: list[str], points: list[tuple[int, str]]) -> tuple[str, .
 # a turn: director, memory, character ----------------------------------------------------------------------------------
 
 
-async def role_play(in_play: InPlay, m: Agents) -> list[Turn]:
+async def role_play(in_play: InPlay, m: Agents) -> list[ChatMessage]:
     """The chat history of a unit (Algorithm 1); afterwards `m` holds everybody as they are after it."""
-    h: list[Turn] = []
+    h: list[ChatMessage] = []
     while in_play.unit.names:
         if len(h) == in_play.most:
             in_play.run.note(f"The scene ends after {len(h)} turns, as many as it may have.")
@@ -340,13 +340,13 @@ async def role_play(in_play: InPlay, m: Agents) -> list[Turn]:
     return h
 
 
-def _witnessed(turn: Turn, in_play: InPlay, m: Agents) -> None:
+def _witnessed(turn: ChatMessage, in_play: InPlay, m: Agents) -> None:
     """Everybody who is there has seen and heard a turn, and has not taken it in yet."""
     for name in in_play.unit.names:
         m[name] = m[name].witness(str(turn), in_play.unit.then)
 
 
-async def decide(in_play: InPlay, h: Sequence[Turn]) -> tuple[str, str] | None:
+async def decide(in_play: InPlay, h: Sequence[ChatMessage]) -> tuple[str, str] | None:
     """Who plays the next turn, and the command for them; `None` where the outline is covered. One call."""
     unit, run = in_play.unit, in_play.run.scope("turn", len(h) + 1)
     earlier = [str(turn) for one in unit.earlier for turn in turns_of((await one.outcome).text)]  # they are over
@@ -390,7 +390,7 @@ async def update_memory(agent: Agent, in_play: InPlay, turn: int) -> Agent:
     return Agent(agent.name, in_play.cleaned(run, "memory", reply, echo, "notes") or agent.memory)
 
 
-async def get_response(agent: Agent, h: Sequence[Turn], command: str, in_play: InPlay) -> Turn:
+async def get_response(agent: Agent, h: Sequence[ChatMessage], command: str, in_play: InPlay) -> ChatMessage:
     """The agent's turn: plain text in the third person, drawn again a bounded number of times if it is none.
 
     Then a sentence made of the director's command stands in. The agent's own name is the role that is asked.
@@ -414,12 +414,12 @@ async def get_response(agent: Agent, h: Sequence[Turn], command: str, in_play: I
         if not is_person(reply.model):  # a person means what they write
             text = in_play.cleaned(here, agent.name, reply, here.render("respond", **fields), "prose")
             fault = reply_fault(here, text, "respond", fields)
-        turn = Turn.of(agent.name, text, command)
+        turn = ChatMessage.of(agent.name, text, command)
         if turn.text and not fault:
             return turn
         here.removed("reply", turn.text)
     run.note(f"{agent.name} gave no turn of use in {_TRIES} tries; the director's command stands in.")
-    return Turn.of(agent.name, f"{agent.name} does what the director says: {command}", command)
+    return ChatMessage.of(agent.name, f"{agent.name} does what the director says: {command}", command)
 
 
 # the rewrite step -----------------------------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ class RewriteTask:
     plan: Plan
     order: Sequence[str]
     scene: ScenePlan
-    played: Sequence[tuple[Unit, Sequence[Turn]]]
+    played: Sequence[tuple[Unit, Sequence[ChatMessage]]]
     story: Story
     config: Config
 
@@ -475,7 +475,7 @@ class RewriteTask:
         written = [scene.words for scene in self.story.scenes]
         return whole.of_sections(weights[at:], written, before=weights[:at], cut=run.room("writer").aids)
 
-    def _as_played(self, unit: Unit, turns: Sequence[Turn]) -> str:
+    def _as_played(self, unit: Unit, turns: Sequence[ChatMessage]) -> str:
         """A unit's turns; said before who was there, where that is not the whole scene."""
         lines = [str(turn) for turn in turns]
         if lines and len(unit.present) < len(self.scene.characters):

@@ -23,7 +23,7 @@ class Spoken(BaseModel):
     response: Annotated[str, short(4000)] = Field(min_length=1, description="the turn")
 
 
-class Verdict(BaseModel):
+class EndVerdict(BaseModel):
     """Whether a scene is to end, and why."""
 
     reasons: Annotated[str, short(600, least=3)] = Field(

@@ -19,7 +19,7 @@ from fabula.base.errors import PlanError, ReplyError, UnknownNameError
 from fabula.craft import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import CallFilter, Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast, Program
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Sampling
@@ -29,7 +29,7 @@ from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.plan_file import write_plan
 from fabula.systems import find
 from fabula.systems.character_simulation.improved import Agent
-from fabula.systems.character_simulation.transcript import Turn, transcript, turns_of
+from fabula.systems.character_simulation.transcript import ChatMessage, transcript, turns_of
 from shortening import shortened
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ ONE = replace(PLAN, scenes=(LETTER,))
 UNTIMED = replace(PLAN, scenes=tuple(replace(one, time="") for one in PLAN.scenes))
 
 
-def prompts(preset: Preset) -> Prompts:
+def prompts(preset: Preset) -> SystemPrompts:
     """The prompts of a preset."""
-    return Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
+    return SystemPrompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
 
 
 def kind(request: Request) -> str:
@@ -1031,10 +1031,10 @@ texts = st.one_of(st.text(max_size=30), st.lists(marks, max_size=10).map("".join
 names_ = st.sampled_from(["Mara", "Tobias", "The fishermen", "O'Neil, Jr."])
 
 
-@given(st.lists(st.builds(Turn.of, names_, texts, texts)))
-@example([Turn.of("Mara", "a\n> ** Tobias:** b", "x\n**y:** z")])
-@example([Turn.of("Mara", "a\x0b**Tobias:** b")])
-def test_a_transcript_is_read_as_it_was_written(turns: list[Turn]) -> None:
+@given(st.lists(st.builds(ChatMessage.of, names_, texts, texts)))
+@example([ChatMessage.of("Mara", "a\n> ** Tobias:** b", "x\n**y:** z")])
+@example([ChatMessage.of("Mara", "a\x0b**Tobias:** b")])
+def test_a_transcript_is_read_as_it_was_written(turns: list[ChatMessage]) -> None:
     found = turns_of(transcript(turns))
     assert found == tuple(replace(turn, command="") for turn in turns if turn.text)
     assert turns_of(plain(transcript(found))) == found
@@ -1044,7 +1044,7 @@ def test_a_transcript_that_a_person_wrote_is_read() -> None:
     text = (
         "A title\n\n> The director to Mara: Go.\n\n**Mara:** Goes.\n\nAnd comes.\r\n**Aud :** \n> x\n**Tobias:**Stays. "
     )
-    assert turns_of(text) == (Turn("Mara", "Goes.\nAnd comes."), Turn("Tobias", "Stays."))
+    assert turns_of(text) == (ChatMessage("Mara", "Goes.\nAnd comes."), ChatMessage("Tobias", "Stays."))
     assert turns_of("Nobody says anything.") == ()
 
 
@@ -1203,7 +1203,7 @@ async def test_a_place_is_named_once_and_in_short_where_it_was_and_a_turn_by_its
     assert {text.count("between the wall and the young pear tree") for text in memories} == {1}
     assert all("## Here and now" in text for text in memories)
     assert not [one for one in asked if "Griet: Griet" in read_by(one)]
-    assert str(Turn.of("Ann", "Anna goes.")) == "Ann: Anna goes."
+    assert str(ChatMessage.of("Ann", "Anna goes.")) == "Ann: Anna goes."
 
 
 async def test_the_writer_is_told_the_title_the_end_and_whom_the_story_is_close_to() -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatMessage:
     """A message of the chat history: what one character did and said, and the director's command for it."""
 
     name: str
@@ -20,7 +20,7 @@ class Turn:
     command: str = ""
 
     @classmethod
-    def of(cls, name: str, text: str, command: str = "") -> Turn:
+    def of(cls, name: str, text: str, command: str = "") -> ChatMessage:
         """A turn whose texts can stand in a transcript."""
         return cls(name, marked_off(text), " ".join(command.split()))
 
@@ -29,18 +29,18 @@ class Turn:
         return self.text if named else f"{self.name}: {self.text}"
 
 
-def transcript(turns: Iterable[Turn]) -> str:
+def transcript(turns: Iterable[ChatMessage]) -> str:
     """Turns as Markdown; `turns_of` reads it."""
     return "\n\n".join(part for turn in turns for part in _parts(turn))
 
 
-def _parts(turn: Turn) -> Iterable[str]:
+def _parts(turn: ChatMessage) -> Iterable[str]:
     if turn.command:
         yield f"{REMARK} The director to {turn.name}: {turn.command}"
     yield entry(turn.name, turn.text)
 
 
-def turns_of(text: str) -> tuple[Turn, ...]:
+def turns_of(text: str) -> tuple[ChatMessage, ...]:
     """The turns in a transcript; remarks and text before the first name are nobody's."""
-    turns = (Turn.of(one.name, one.text) for one in entries(text) if one.name)
+    turns = (ChatMessage.of(one.name, one.text) for one in entries(text) if one.name)
     return tuple(turn for turn in turns if turn.text)

@@ -21,7 +21,7 @@ FOLDER: Final = Path(__file__).parent / "examples"
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ExampleWork:
     """One work, through all levels; `scene` and `dialogue` are those of one of its scenes."""
 
     title: str
@@ -44,7 +44,7 @@ class Example:
 
 
 @remembered(8, 100)
-def example_set(name: str) -> tuple[Example, ...]:
+def example_set(name: str) -> tuple[ExampleWork, ...]:
     """The examples of a set: "classical", "three-step", or "none"."""
     if name == "none":
         return ()
@@ -52,7 +52,7 @@ def example_set(name: str) -> tuple[Example, ...]:
     return tuple(_example(table) for table in data["examples"])
 
 
-def _example(table: dict[str, Any]) -> Example:
+def _example(table: dict[str, Any]) -> ExampleWork:
     characters = tuple(CharacterEntry(**entry) for entry in table["characters"])
     scenes = tuple(SceneEntry(**entry) for entry in table["scenes"])
     places = tuple((entry["name"], entry["description"]) for entry in table["places"])
@@ -66,6 +66,6 @@ def _example(table: dict[str, Any]) -> Example:
         previous=tuple(scene.beat for scene in scenes[max(at - 1, 0) : at]),
         beat=scenes[at].beat,
     )
-    return Example(
+    return ExampleWork(
         table["title"], table["logline"], characters, scenes, places, shown, table["dialogue"]["text"].strip()
     )

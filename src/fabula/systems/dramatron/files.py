@@ -22,7 +22,7 @@ Artefact: TypeAlias = "tuple[Make, More | None]"
 """What makes a text, and what gives more of one, where that can be had."""
 
 
-class Reader(Protocol[E]):
+class LevelReader(Protocol[E]):
     """Reads a level's entries."""
 
     def __call__(self, text: str, /) -> Parsed[E]:
@@ -35,7 +35,7 @@ class Listed(Generic[E]):
 
     what: str
     form: str
-    parse: Reader[E]
+    parse: LevelReader[E]
     text_of: Callable[[Sequence[E]], str]
 
     def entries(self, run: Run, text: str, where: str = "") -> tuple[E, ...]:

@@ -18,7 +18,7 @@ from fabula.base.errors import ModelError, ReplyError, UsageError
 from fabula.craft import PROMPTS
 from fabula.craft.length import WordRange
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
@@ -169,7 +169,7 @@ class Session:
         model = ScriptedModel(self.script, capabilities=self.capabilities)
         context = RunContext(
             self.journal,
-            Prompts(SYSTEM.prompt_folders(preset), None, PROMPTS),
+            SystemPrompts(SYSTEM.prompt_folders(preset), None, PROMPTS),
             Cast.of(model),
             mode=how,
             listeners=[self.events.append],
@@ -355,7 +355,7 @@ async def sampled(level: Level, *pieces: str) -> tuple[str, list[Request]]:
     left = list(pieces)
     model = ScriptedModel(lambda _: left.pop(0) if len(left) > 1 else left[0])
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, SystemPrompts(SYSTEM.prompts), Cast.of(model)))
         answer = await generate(run, level, SYSTEM.config("faithful"), {"logline": "A keeper."})
     return answer, model.asked
 

@@ -16,7 +16,7 @@ from fabula.systems.end_to_end.config import Ours
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from fabula.craft.chapters import Wanted
+    from fabula.craft.chapters import ChapterDemands
     from fabula.craft.length import WordRange
     from fabula.engine.run import Run
     from fabula.story import Brief
@@ -58,7 +58,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 async def in_chapters(
     brief: Brief,
     given: Sequence[tuple[str, str]],
-    wanted: Wanted,
+    wanted: ChapterDemands,
     want: WordRange | None,
     limit: int | None,
     run: Run,

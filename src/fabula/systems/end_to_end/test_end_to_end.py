@@ -10,7 +10,7 @@ from fabula.base.errors import ReplyError, UsageError
 from fabula.craft import PROMPTS
 from fabula.engine.events import Removed
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
@@ -43,7 +43,7 @@ async def write(
 ) -> tuple[Story, list[Request]]:
     model = ScriptedModel(script)
     with Journal() as journal:
-        prompts = Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
+        prompts = SystemPrompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
         for name, text in (given or {}).items():
             journal.decisions.add(name, "edit", text)
         context = RunContext(journal, prompts, Cast.of(model), aids=aids, listeners=listeners)
@@ -221,7 +221,7 @@ async def test_what_is_given_stands_also_in_what_revises_the_story_and_in_chapte
 async def test_a_faithful_estimate_is_of_what_one_reply_can_hold_and_says_so() -> None:
     async def estimated(words: str) -> tuple[int, list[str]]:
         with Journal() as journal:
-            prompts = Prompts(SYSTEM.prompt_folders("faithful"), common=PROMPTS)
+            prompts = SystemPrompts(SYSTEM.prompt_folders("faithful"), common=PROMPTS)
             context = RunContext(journal, prompts, Cast.of(ScriptedModel({})), mode="dry")
             brief = Brief(f"Write a story{words} about Mara.")
             await SYSTEM.write(brief, Run(context), SYSTEM.config("faithful"))

@@ -20,7 +20,7 @@ from fabula.models.base import Message
 from fabula.story import one_line, slug
 from fabula.story.people import mentioned
 from fabula.systems.ibsen.config import LINE_TRIES, RELEASED
-from fabula.systems.ibsen.log import Turn, Window
+from fabula.systems.ibsen.log import ActiveWindow, PlayLine
 from fabula.systems.ibsen.shapes import LineCheck, impressions_shape, points_shape
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class Play:
         """What compares memories and sayings with what is said."""
         return Embedding(self.config.paper.embedder)
 
-    def window(self) -> Window:
+    def window(self) -> ActiveWindow:
         """An empty window."""
-        return Window(self.config.paper.window, self.config.paper.window_keep)
+        return ActiveWindow(self.config.paper.window, self.config.paper.window_keep)
 
     def named_in(self, text: str, besides: str = "") -> tuple[str, ...]:
         """Whom a text names, other than `besides`."""
@@ -84,7 +84,7 @@ class Play:
 class Mind:
     """What an actor knows: the active window, memories, relations to others, impressions of them."""
 
-    window: Window
+    window: ActiveWindow
     memories: Memories = field(default_factory=Memories)
     relations: dict[str, str] = field(default_factory=dict)
     impressions: dict[str, str] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Mind:
 class Recorded:
     """A mind as it is kept beside the log of a sub-act."""
 
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[PlayLine] = field(default_factory=list)
     points: tuple[str, ...] = ()
     opening: int = 0
     memories: list[Memory] = field(default_factory=list)
@@ -130,7 +130,7 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Moment:
+class SpeakingMoment:
     """What an actor is told when it is to speak: the sub-act, the hour, the director's outline and instruction."""
 
     act: SubAct
@@ -233,7 +233,7 @@ class Actor:
 
     # a line
 
-    async def speak(self, line: Turn, moment: Moment, run: Run) -> Turn:
+    async def speak(self, line: PlayLine, moment: SpeakingMoment, run: Run) -> PlayLine:
         """The actor's own line for a planned one, which it does not see; at most 4 calls, and 1 for the check.
 
         A line out of character is asked again; where no try has anything of use, the planned line stands in. A line
@@ -244,7 +244,7 @@ class Actor:
         for attempt in range(LINE_TRIES):
             text, own = await self.line(run.again(attempt, "It was no line of this character."), fields, turns)
             if own:
-                return Turn.of(self.name, text)
+                return PlayLine.of(self.name, text)
             if text and not self.leaves_part(text):
                 break
         else:
@@ -255,13 +255,13 @@ class Actor:
         if paper.repeat_threshold and repeats_earlier(text, [turn.text for turn in turns], paper.repeat_threshold):
             again, _ = await self.line(run.scope("anew"), fields, turns[:1])
             text = again if again and not self.leaves_part(again) else text
-        return Turn.of(self.name, text)
+        return PlayLine.of(self.name, text)
 
     def leaves_part(self, text: str) -> bool:
         """Whether a line speaks as a model, or about the play."""
         return leaves_part(text)
 
-    def line_fields(self, moment: Moment) -> dict[str, Any]:
+    def line_fields(self, moment: SpeakingMoment) -> dict[str, Any]:
         """What the actor's prompt shows, but for the history."""
         play, mind = self.play, self.mind
         last = mind.window.turns[-RECENT:]
@@ -280,7 +280,7 @@ class Actor:
             "instruction": moment.instruction,
         }
 
-    def sayings(self, last: Sequence[Turn]) -> tuple[tuple[str, str], ...]:
+    def sayings(self, last: Sequence[PlayLine]) -> tuple[tuple[str, str], ...]:
         """How the actor once answered something like the last turn: pairs of what was asked and what it said."""
         known, play = self.sheet.sayings, self.play
         if not known or not last or last[-1].name == self.name:
@@ -289,7 +289,7 @@ class Actor:
         best = sorted(range(len(known)), key=lambda n: (-like[n], n))[:_SAYINGS]
         return tuple((known[n].asked, known[n].said) for n in best if like[n] >= play.config.paper.saying_threshold)
 
-    async def line(self, run: Run, fields: dict[str, Any], turns: Sequence[Turn]) -> tuple[str, bool]:
+    async def line(self, run: Run, fields: dict[str, Any], turns: Sequence[PlayLine]) -> tuple[str, bool]:
         """A line, and whether a person wrote it, who means what they write; the history comes as the turns of a chat.
 
         What the actor said is the model's, without the name; all else is the user's.
@@ -328,13 +328,15 @@ def views_of(views: dict[str, str], names: Sequence[str]) -> tuple[str, ...]:
 
 
 async def compact(
-    windows: Sequence[tuple[Window, Actor | None]], play: Play, run: Run, hour: float, background: str
+    windows: Sequence[tuple[ActiveWindow, Actor | None]], play: Play, run: Run, hour: float, background: str
 ) -> None:
     """Sum up the full windows of those who have heard a turn; a window without an actor is a director's.
 
     That is one call a window (`per_actor_summaries`), else one for all who have heard the same.
     """
-    wanted: dict[tuple[tuple[Turn, ...], str], str] = {}  # who is the first to need it, which names the call's place
+    wanted: dict[
+        tuple[tuple[PlayLine, ...], str], str
+    ] = {}  # who is the first to need it, which names the call's place
     full = [(window, actor) for window, actor in windows if window.full]
     asked = []
     for window, actor in full:
@@ -354,7 +356,7 @@ async def compact(
     )
 
 
-async def sum_up(old: Sequence[Turn], owner: str, play: Play, run: Run) -> tuple[str, ...]:
+async def sum_up(old: Sequence[PlayLine], owner: str, play: Play, run: Run) -> tuple[str, ...]:
     """A summary in a few sentences, from the view of `owner` (empty: nobody's); else the last turns, cut short."""
     try:
         made = await run.ask_for(

@@ -23,9 +23,9 @@ from fabula.craft.personas import check_cast
 from fabula.craft.planning import PlanOptions
 from fabula.engine.run import has_author_text, retaken, side_by_side
 from fabula.story import Story, slug
-from fabula.systems.ibsen.actor import Actor, Log, Moment, Play, Recorded, compact, views_of
+from fabula.systems.ibsen.actor import Actor, Log, Play, Recorded, SpeakingMoment, compact, views_of
 from fabula.systems.ibsen.config import PLAN_TRIES
-from fabula.systems.ibsen.log import Performed, Turn, Window, transcript, turns_of
+from fabula.systems.ibsen.log import ActiveWindow, Performed, PlayLine, transcript, turns_of
 from fabula.systems.ibsen.players import Players
 from fabula.systems.ibsen.script import NARRATION, script_for, script_of
 from fabula.systems.ibsen.shapes import GoalCheck, Outline, script_shape
@@ -194,11 +194,11 @@ class Director:
     cast: list[Actor]
     start: float
     run: Run = field(init=False)
-    window: Window = field(init=False)
+    window: ActiveWindow = field(init=False)
     goals: tuple[str, ...] = field(init=False)
     players: list[str] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
-    queue: list[Turn] = field(default_factory=list)
+    turns: list[PlayLine] = field(default_factory=list)
+    queue: list[PlayLine] = field(default_factory=list)
     outline: Outline | None = None
     goal: int = 0
     n: int = 0
@@ -234,7 +234,7 @@ class Director:
         """Begin with the opening narration."""
         self.run = run
         if self.act.background:
-            await self.hear(Turn.of(NARRATION, self.act.background))
+            await self.hear(PlayLine.of(NARRATION, self.act.background))
 
     async def step(self) -> None:
         """The next turn, unless it is a player's, and then the goal check."""
@@ -248,7 +248,7 @@ class Director:
             self.queue.clear()
             self.goal, self.n = self.goal + 1, 0
 
-    async def next_turn(self, run: Run) -> Turn | None:
+    async def next_turn(self, run: Run) -> PlayLine | None:
         """The next turn; `None` where a player is to have it."""
         if self.interrupted or not self.queue:
             await self.plan(run)
@@ -264,9 +264,9 @@ class Director:
         if actor is None:
             return line
         instruction = await self.instruct(actor, line, run) if self.play.config.paper.use_instruction else ""
-        return await actor.speak(line, Moment(self.act, self.hour, self.outline, instruction), run)
+        return await actor.speak(line, SpeakingMoment(self.act, self.hour, self.outline, instruction), run)
 
-    def next_line(self) -> Turn | None:
+    def next_line(self) -> PlayLine | None:
         """The next planned line, without those of a player who also spoke last."""
         while self.queue:
             line = self.queue.pop(0)
@@ -318,7 +318,7 @@ class Director:
             "history": self.history(),
         }
 
-    async def make_script(self, outline: Outline, run: Run, most: int) -> list[Turn]:
+    async def make_script(self, outline: Outline, run: Run, most: int) -> list[PlayLine]:
         """The next lines, `most` of them at most; none where the reply cannot be read."""
         fields = {**self.script_fields(), "previous": outline.previous_outline, "outline": outline.new_outline}
         shape, sampling = script_shape((*self.present, NARRATION), most), self.play.sampling(run, "director", "script")
@@ -327,7 +327,7 @@ class Director:
         except ReplyError as error:
             run.note(f"The director's lines could not be read: {error}")
             return []
-        return [Turn.of(line.role, line.content) for line in made.scripts[:most] if line.content.strip()]
+        return [PlayLine.of(line.role, line.content) for line in made.scripts[:most] if line.content.strip()]
 
     def script_fields(self) -> dict[str, Any]:
         """What the director knows, beside the outline, where it writes the next lines."""
@@ -343,13 +343,13 @@ class Director:
         """The turns in mind, or the last of them."""
         return tuple(map(str, self.window.turns[-last:]))
 
-    async def instruct(self, actor: Actor, line: Turn, run: Run) -> str:
+    async def instruct(self, actor: Actor, line: PlayLine, run: Run) -> str:
         """A synopsis of a line, and acting keywords, without the line itself."""
         sampling, fields = self.play.sampling(run, "director", "instruct"), self.instruct_fields(actor, line)
         reply = await run.reply("director", "instruct", sampling=sampling, **fields)
         return self.play.text_of(run, "director", reply)
 
-    def instruct_fields(self, actor: Actor, line: Turn) -> dict[str, Any]:
+    def instruct_fields(self, actor: Actor, line: PlayLine) -> dict[str, Any]:
         """What the director has before it when it instructs an actor."""
         return {
             "name": actor.name,
@@ -361,11 +361,11 @@ class Director:
             "line": line.text,
         }
 
-    async def hear(self, turn: Turn) -> None:
+    async def hear(self, turn: PlayLine) -> None:
         """A turn enters the log and the windows of director and actors; windows that are full are summed up."""
         turn = replace(turn, goal=min(self.goal, max(len(self.goals) - 1, 0)) if self.goals else turn.goal)
         self.turns.append(turn)
-        windows: list[tuple[Window, Actor | None]] = [(self.window, None)]
+        windows: list[tuple[ActiveWindow, Actor | None]] = [(self.window, None)]
         windows += [(actor.mind.window, actor) for actor in self.cast]
         for window, _ in windows:
             window.turns.append(turn)
@@ -387,7 +387,7 @@ class Director:
             return False
         return found.completed
 
-    async def live_through(self, turns: Sequence[Turn], run: Run) -> None:
+    async def live_through(self, turns: Sequence[PlayLine], run: Run) -> None:
         """Take in turns that a person wrote: they are heard as if they had been played, and no line is asked."""
         self.run, self.turns, self.window = run, [], self.play.window()
         for turn in turns:

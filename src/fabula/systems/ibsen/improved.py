@@ -21,10 +21,10 @@ from fabula.engine.replies.turns import read_turn
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words, one_line, slug
-from fabula.systems.ibsen.actor import RECENT, Actor, Moment, Play, views_of
+from fabula.systems.ibsen.actor import RECENT, Actor, Play, SpeakingMoment, views_of
 from fabula.systems.ibsen.algorithm import Director, Stage, log_of
 from fabula.systems.ibsen.config import Ours
-from fabula.systems.ibsen.log import Performed, Turn, Window
+from fabula.systems.ibsen.log import ActiveWindow, Performed, PlayLine
 from fabula.systems.ibsen.script import acts_of, script_for, script_of
 from fabula.systems.ibsen.shapes import steps_shape
 
@@ -125,11 +125,11 @@ async def split_goals(act: SubAct, play: KnowingPlay, run: Run) -> tuple[str, ..
 # the stage and the director -----------------------------------------------------------------------------------------
 
 
-class AddingWindow(Window):
+class AddingWindow(ActiveWindow):
     """A window whose summaries add up; with more points than stay in mind the oldest go (actors remember them)."""
 
     @property
-    def old(self) -> tuple[Turn, ...]:
+    def old(self) -> tuple[PlayLine, ...]:
         """All turns but the last."""
         return tuple(self.turns[self.opening : -self.keep])
 
@@ -145,7 +145,7 @@ class KnowingPlay(Play):
     brief: str = ""
     stages: int = 1
 
-    def window(self) -> Window:
+    def window(self) -> ActiveWindow:
         """An empty window."""
         return AddingWindow(self.config.paper.window, self.config.paper.window_keep)
 
@@ -211,7 +211,7 @@ class KnowingDirector(Director):
         """What the director knows, beside the outline, where it writes the next lines."""
         return {**super().script_fields(), "goal": self.goals[self.goal], "history": self.history(RECENT)}
 
-    def instruct_fields(self, actor: Actor, line: Turn) -> dict[str, Any]:
+    def instruct_fields(self, actor: Actor, line: PlayLine) -> dict[str, Any]:
         """The outline and the last lines, from which the line may have come away since it was planned."""
         outline = self.outline.new_outline if self.outline else ""
         return {"name": actor.name, "line": line.text, "outline": outline, "history": self.history(RECENT)}
@@ -254,7 +254,7 @@ class KnowingActor(Actor):
         near, others = (tuple(one for one in some if one not in self.mind.window.points) for some in found)
         return near, others
 
-    def line_fields(self, moment: Moment) -> dict[str, Any]:
+    def line_fields(self, moment: SpeakingMoment) -> dict[str, Any]:
         """What the actor's prompt shows: an instructed actor does not see the outline."""
         recent = " ".join(f"{turn.name} {turn.text}" for turn in self.mind.window.turns[-RECENT:])
         shown = {
@@ -269,7 +269,7 @@ class KnowingActor(Actor):
         del text
         return False
 
-    async def line(self, run: Run, fields: dict[str, Any], turns: Sequence[Turn]) -> tuple[str, bool]:
+    async def line(self, run: Run, fields: dict[str, Any], turns: Sequence[PlayLine]) -> tuple[str, bool]:
         """A line, and whether a person wrote it; the history stands in the one message that a person reads too."""
         sampling, history = self.play.sampling(run, self.name, "act"), tuple(map(str, turns))
         reply = await run.reply(self.name, "act", sampling=sampling, **fields, history=history)
@@ -295,7 +295,7 @@ async def retold(stage: KnowingStage, brief: Brief, want: WordRange | None, ours
     return story
 
 
-def _sections(one: Performed) -> list[tuple[Turn, ...]]:
+def _sections(one: Performed) -> list[tuple[PlayLine, ...]]:
     """The turns of each objective."""
     goals = dict.fromkeys(turn.goal for turn in one.turns)
     return [tuple(turn for turn in one.turns if turn.goal == goal) for goal in goals]
@@ -333,7 +333,7 @@ class _Retelling:
             here.append(await write_prose(own, "writer", "retell", prose, before=told[-_BEFORE:], fields=fields))
         return "\n\n".join(here)
 
-    def _fields(self, section: Sequence[Turn], told: Sequence[str], run: Run) -> dict[str, Any]:
+    def _fields(self, section: Sequence[PlayLine], told: Sequence[str], run: Run) -> dict[str, Any]:
         script, act, goals = self.play.script, self.performed.act, [*self.performed.goals, *self.coming]
         goal = section[0].goal
         there = {*act.actors, *(turn.name for turn in section)}

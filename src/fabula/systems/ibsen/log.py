@@ -21,7 +21,7 @@ _TAKEN: Final = frozenset(("plan", "stage", "personas"))  # names of other artef
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PlayLine:
     """One line of the play: who speaks (or the narration), what, and for which objective (from 0)."""
 
     name: str
@@ -29,7 +29,7 @@ class Turn:
     goal: int = 0
 
     @classmethod
-    def of(cls, name: str, text: str, goal: int = 0) -> Turn:
+    def of(cls, name: str, text: str, goal: int = 0) -> PlayLine:
         """A turn whose text can stand in a transcript."""
         return cls(name, marked_off(text), goal)
 
@@ -37,7 +37,7 @@ class Turn:
         return f"({self.text})" if self.name == NARRATION else f"{self.name}: {self.text}"
 
 
-def transcript(turns: Iterable[Turn], goals: Sequence[str] = ()) -> str:
+def transcript(turns: Iterable[PlayLine], goals: Sequence[str] = ()) -> str:
     """Turns as Markdown that a person can read and edit; `turns_of` reads it. Objectives stand as remarks."""
     paragraphs: list[str] = []
     at = -1
@@ -49,12 +49,12 @@ def transcript(turns: Iterable[Turn], goals: Sequence[str] = ()) -> str:
     return "\n\n".join(paragraphs)
 
 
-def turns_of(text: str) -> tuple[Turn, ...]:
+def turns_of(text: str) -> tuple[PlayLine, ...]:
     """The turns in a transcript. Remarks begin with `>`; text before the first name is narration."""
-    turns, goal = list[Turn](), -1
+    turns, goal = list[PlayLine](), -1
     for one in entries(text):
         goal += sum(remark.startswith(_OBJECTIVE) for remark in one.remarks)
-        turns.append(Turn.of(one.name or NARRATION, one.text, max(goal, 0)))
+        turns.append(PlayLine.of(one.name or NARRATION, one.text, max(goal, 0)))
     return tuple(turn for turn in turns if turn.text)
 
 
@@ -65,7 +65,7 @@ def goals_of(text: str) -> tuple[str, ...]:
 
 
 @dataclass
-class Window:
+class ActiveWindow:
     """The active window: the turns in mind; older ones are there as the points of a summary.
 
     Attributes:
@@ -78,7 +78,7 @@ class Window:
 
     most: int = 16
     keep: int = 8
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[PlayLine] = field(default_factory=list)
     points: tuple[str, ...] = ()
     opening: int = 0
 
@@ -88,16 +88,16 @@ class Window:
         return len(self.turns) > self.most
 
     @property
-    def old(self) -> tuple[Turn, ...]:
+    def old(self) -> tuple[PlayLine, ...]:
         """The turns to be summed up: all but the last and the first entry, which is lost (release)."""
         return tuple(self.turns[1 : -self.keep])
 
     def compact(self, points: Sequence[str], background: str = "") -> None:
         """Put `points` in place of the old turns and of earlier points, which are lost (release)."""
         self.points = tuple(dict.fromkeys(points))
-        opening = [Turn(NARRATION, _BEFORE + "; ".join(self.points))]
+        opening = [PlayLine(NARRATION, _BEFORE + "; ".join(self.points))]
         if background:
-            opening.append(Turn(NARRATION, background))
+            opening.append(PlayLine(NARRATION, background))
         self.opening = len(opening)
         self.turns = [*opening, *self.turns[-self.keep :]]
 
@@ -107,7 +107,7 @@ class Performed:
     """A sub-act that was played, with its turns and the texts of its objectives."""
 
     act: SubAct
-    turns: tuple[Turn, ...]
+    turns: tuple[PlayLine, ...]
     goals: tuple[str, ...]
 
     @classmethod

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fabula.base.errors import ReplyError
 from fabula.story import slug
-from fabula.systems.ibsen.log import Turn
+from fabula.systems.ibsen.log import PlayLine
 from fabula.systems.ibsen.script import NARRATION, PlayerSheet
 from fabula.systems.ibsen.shapes import action_shape
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fabula.systems.ibsen.script import SubAct
 
 
-class Place(Protocol):
+class SubActPlace(Protocol):
     """A sub-act of the act group, as players come to it: its director."""
 
     act: SubAct
@@ -31,7 +31,7 @@ class Place(Protocol):
     def history(self) -> tuple[str, ...]:
         """The turns in mind."""
 
-    async def hear(self, turn: Turn) -> None:
+    async def hear(self, turn: PlayLine) -> None:
         """A turn enters the log."""
 
 
@@ -48,8 +48,8 @@ class Players:
     def __init__(self, play: Play, run: Run) -> None:
         """The players of the script, and actors whom the settings make players."""
         self.play, self.run, script = play, run, play.script
-        self.directors: Mapping[str, Place] = {}
-        self.live: Sequence[Place] = ()
+        self.directors: Mapping[str, SubActPlace] = {}
+        self.live: Sequence[SubActPlace] = ()
         sheets = {player.name: player for player in script.players}
         for name in map(slug, play.config.paper.players.split(",")):
             for actor in script.actors:
@@ -58,7 +58,7 @@ class Players:
         self.sheets = tuple(sheets.values())
         self.places = {player.name: player.place for player in self.sheets}
 
-    def enter(self, directors: Mapping[str, Place], live: Sequence[Place]) -> None:
+    def enter(self, directors: Mapping[str, SubActPlace], live: Sequence[SubActPlace]) -> None:
         """Take every player to a sub-act of a group: an actor to its own, others where the last one leads."""
         self.directors, self.live = directors, live
         leads = {act.title: act.next_act for act in self.play.script.acts}
@@ -76,11 +76,11 @@ class Players:
         on_stage = name in director.act.actors or name not in {actor.name for actor in self.play.script.actors}
         return on_stage and self.is_open(director)
 
-    def is_open(self, director: Place) -> bool:
+    def is_open(self, director: SubActPlace) -> bool:
         """Whether players may be in a sub-act: it is being played, or nobody plays there."""
         return director in self.live or not director.goals
 
-    def is_host(self, director: Place, name: str) -> bool:
+    def is_host(self, director: SubActPlace, name: str) -> bool:
         """Whether a player's action is asked with this sub-act; where nobody plays, with the first that is played."""
         here = self.directors[self.places[name]]
         return self.can_act(name) and director is (here if here in self.live else self.live[0])
@@ -93,19 +93,19 @@ class Players:
         if kind in ("move", "move and talk") and place != director.act.title:
             if director in self.live:
                 director.players.remove(player.name)
-                await self.interrupt(director, Turn.of(NARRATION, director.act.player_out))
+                await self.interrupt(director, PlayLine.of(NARRATION, director.act.player_out))
             director = self.directors[place]
             self.places[player.name] = place
             if director in self.live:
                 director.players.append(player.name)
-                await self.interrupt(director, Turn.of(NARRATION, director.act.player_in))
+                await self.interrupt(director, PlayLine.of(NARRATION, director.act.player_in))
         if words:
-            await self.interrupt(director, Turn.of(player.name, words))
+            await self.interrupt(director, PlayLine.of(player.name, words))
         elif kind == "none" and director.awaited == player.name:
-            await self.interrupt(director, Turn.of(NARRATION, f"{player.name} does nothing."))
+            await self.interrupt(director, PlayLine.of(NARRATION, f"{player.name} does nothing."))
         director.awaited = "" if director.awaited == player.name else director.awaited
 
-    async def action(self, player: PlayerSheet, director: Place, run: Run) -> tuple[str, str, str]:
+    async def action(self, player: PlayerSheet, director: SubActPlace, run: Run) -> tuple[str, str, str]:
         """What a player does, says, and where they go."""
         bound = player.name in director.act.actors
         open_ = [] if bound else [title for title, other in self.directors.items() if self.is_open(other)]
@@ -129,7 +129,7 @@ class Players:
         talks = made.action in ("talk", "move and talk")
         return made.action, made.words.strip() if talks else "", getattr(made, "place", director.act.title)
 
-    async def interrupt(self, director: Place, turn: Turn) -> None:
+    async def interrupt(self, director: SubActPlace, turn: PlayLine) -> None:
         """A turn that the director had not planned, if it has a text; where nobody plays, nobody hears it."""
         if director in self.live:
             director.interrupted = True

@@ -48,7 +48,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from fabula.base import yamltext
-from fabula.base.yamltext import Items, Pairs, Text
+from fabula.base.yamltext import Items, MappingPairs, ScalarText
 from fabula.craft.personas import given_personas
 from fabula.craft.planning import plan_for
 from fabula.story import one_line, slug
@@ -290,12 +290,12 @@ def _node(value: object) -> Node:
         shown = {name: getattr(value, name) for name in type(value).model_fields}
         return _node({name: item for name, item in shown.items() if item})
     if isinstance(value, dict):
-        return Pairs(tuple((Text(str(key)), _node(item)) for key, item in value.items()))
+        return MappingPairs(tuple((ScalarText(str(key)), _node(item)) for key, item in value.items()))
     if isinstance(value, tuple):
         return Items(tuple(map(_node, value)))
     if isinstance(value, datetime):
-        return Text(value.isoformat(" ", "minutes"))
-    return Text("yes" if value is True else str(value))
+        return ScalarText(value.isoformat(" ", "minutes"))
+    return ScalarText("yes" if value is True else str(value))
 
 
 # where the script comes from ----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from fabula.base.errors import ModelError, PlanError, ReplyError, UnknownNameErr
 from fabula.craft import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import CallFilter, Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast, Person
 from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
@@ -26,7 +26,7 @@ from fabula.systems import find
 from fabula.systems.ibsen.actor import Play
 from fabula.systems.ibsen.algorithm import Stage
 from fabula.systems.ibsen.improved import KnowingPlay, KnowingStage, script_for_length
-from fabula.systems.ibsen.log import Turn, transcript, turns_of
+from fabula.systems.ibsen.log import PlayLine, transcript, turns_of
 from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_of, write_script
 from shortening import shortened
 
@@ -163,7 +163,7 @@ def run_on(
 ) -> Run:
     cast = context.pop("cast", None) or Cast(Assignment(model), known=SYSTEM.roles, open_role="actor")
     listeners = [played.hear] if played else []
-    prompts = Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
+    prompts = SystemPrompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
     return Run(RunContext(journal, prompts, cast, listeners=listeners, **context))
 
 
@@ -1006,12 +1006,12 @@ async def test_a_person_can_only_be_cast_for_somebody_of_the_script() -> None:
 
 
 def test_a_transcript_is_read_back() -> None:
-    turns = (Turn(NARRATION, "Dusk."), Turn("Mara", "Sit.\nDrink."), Turn("Tobias", "No.", 1))
+    turns = (PlayLine(NARRATION, "Dusk."), PlayLine("Mara", "Sit.\nDrink."), PlayLine("Tobias", "No.", 1))
     text = transcript(turns, ["He comes.", "He\ngoes."])
     assert turns_of(text) == turns
     assert "> Objective 2: He goes." in text
-    assert turns_of("Dark.\n> a remark\n**A:**\n**B:** x\n\ny") == (Turn(NARRATION, "Dark."), Turn("B", "x\ny"))
-    assert Turn.of("A", "> **B:** x\n\n\ny").text == "B:** x\ny"
+    assert turns_of("Dark.\n> a remark\n**A:**\n**B:** x\n\ny") == (PlayLine(NARRATION, "Dark."), PlayLine("B", "x\ny"))
+    assert PlayLine.of("A", "> **B:** x\n\n\ny").text == "B:** x\ny"
 
 
 # the story ----------------------------------------------------------------------------------------------------------

@@ -19,8 +19,16 @@ from fabula.models.base import Sampling
 from fabula.story import Story, one_line
 from fabula.story.world import WorldState
 from fabula.systems.magnet.parts import keep_part
-from fabula.systems.magnet.records import Attempt, NewGoal, Progress, ProposedAction, Selected, Step, begun
-from fabula.systems.magnet.shapes import ActionReply, Critique, NextGoal, Verdict, narration_shape
+from fabula.systems.magnet.records import (
+    Attempt,
+    NewGoal,
+    ProposedAction,
+    Selected,
+    TimestepRecord,
+    WorldProgress,
+    begun,
+)
+from fabula.systems.magnet.shapes import ActionReply, Critique, CritiqueReply, NextGoal, narration_shape
 from fabula.systems.magnet.start import personas_for
 from fabula.systems.magnet.state import shown
 
@@ -35,7 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Status: TypeAlias = Literal["complete", "stalled", "domain_shift"]
 Agent: TypeAlias = "Callable[[Run, Attempt], Awaitable[str]]"
-Critic: TypeAlias = "Callable[[Run, str], Awaitable[Verdict]]"
+Critic: TypeAlias = "Callable[[Run, str], Awaitable[CritiqueReply]]"
 SECOND: Final = ("candidate", 2)
 """The place of a character's second candidate, below that of the first one."""
 COMPARED: Final = "compared"
@@ -77,21 +85,21 @@ def check_candidates(config: Config) -> None:
         raise UsageError(f"candidates = {config.paper.candidates} cannot be compared in pairs. Set it to 1 or 2.")
 
 
-def goes_on(now: Progress) -> bool:
+def goes_on(now: WorldProgress) -> bool:
     """Whether there is another timestep; the paper does not say when a story ends."""
     most = now.config.paper.max_steps
     return now.left > 0 and not (most and now.t >= most)
 
 
-async def chapter(now: Progress, run: Run) -> list[Step]:
+async def chapter(now: WorldProgress, run: Run) -> list[TimestepRecord]:
     """The timesteps of a chapter, which ends with a goal after around 2,000 words (appendix A.2.1)."""
-    steps, most = list[Step](), now.config.paper.chapter_words
+    steps, most = list[TimestepRecord](), now.config.paper.chapter_words
     while goes_on(now) and not (most and steps and steps[-1].status and now.part_words >= most):
         steps.append(await timestep(now, run))
     return steps
 
 
-async def timestep(now: Progress, run: Run) -> Step:
+async def timestep(now: WorldProgress, run: Run) -> TimestepRecord:
     """Algorithm 1: story generation for one timestep, which changes `now`.
 
     Costs two calls a character (three more with `candidates` = 2), as many for every revision, one for the narrator,
@@ -122,7 +130,7 @@ async def timestep(now: Progress, run: Run) -> Step:
         goal_reached = goal_reached or a.goal_reached  # lines 15 to 17
     order = tuple(a.character for a in selected.order)
     near = now.world.near(updates)
-    step = Step(now.t + 1, given, order, selected.paragraph, tuple(updates), goal_reached, near=near)
+    step = TimestepRecord(now.t + 1, given, order, selected.paragraph, tuple(updates), goal_reached, near=near)
     now.tell(step)  # lines 9 and 13
     for note in now.notes:
         run.note(note)
@@ -137,7 +145,9 @@ async def timestep(now: Progress, run: Run) -> Step:
 # Action Generation + Critic Revision: lines 2 to 6 --------------------------------------------------------------------
 
 
-async def proposed_action(now: Progress, run: Run, c: Persona, agent: Agent, critic: Critic) -> ProposedAction | None:
+async def proposed_action(
+    now: WorldProgress, run: Run, c: Persona, agent: Agent, critic: Critic
+) -> ProposedAction | None:
     """Lines 2 to 6 for one character: an action, revised until the critic takes it; `None` where none can be read.
 
     An action that the critic did not take within MAX_REVISIONS is `forced`: it may happen, and then what the critic
@@ -165,7 +175,7 @@ def _last(attempts: Sequence[Attempt]) -> Attempt:
     return attempts[-1] if attempts else Attempt("")
 
 
-async def character_agent(now: Progress, c: Persona, run: Run, refused: Attempt) -> str:
+async def character_agent(now: WorldProgress, c: Persona, run: Run, refused: Attempt) -> str:
     """Line 3, CHARACTERAGENT(c, g, W_c, s): what a character means to do; a refused action and why go with it."""
     paper = now.config.paper
     made = await run.ask_for(
@@ -182,11 +192,11 @@ async def character_agent(now: Progress, c: Persona, run: Run, refused: Attempt)
     return one_line(made.action)
 
 
-async def critic(now: Progress, c: Persona, run: Run, a: str) -> Verdict:
+async def critic(now: WorldProgress, c: Persona, run: Run, a: str) -> CritiqueReply:
     """Line 4, CRITIC(a, c, g, W): what an action changes, or why it has to be revised."""
     paper = now.config.paper
     return await run.ask_for(
-        Critique if paper.world_updates else Verdict,
+        Critique if paper.world_updates else CritiqueReply,
         "critic",
         "criticise" if paper.world_updates else "criticise_alone",
         sampling=Sampling(temperature=paper.critic_temperature),
@@ -200,7 +210,7 @@ async def critic(now: Progress, c: Persona, run: Run, a: str) -> Verdict:
 # Two candidates and their judge: section 4.1 --------------------------------------------------------------------------
 
 
-async def drafted_action(now: Progress, run: Run, c: Persona, agent: Agent, refused: Attempt) -> str:
+async def drafted_action(now: WorldProgress, run: Run, c: Persona, agent: Agent, refused: Attempt) -> str:
     """Line 3: an action; with `candidates` = 2 the better one of two, as the judge says."""
     one = other = await agent(run, refused)
     tries = _TRIES if now.config.paper.candidates == 2 else 0  # noqa: PLR2004 - a pair
@@ -209,7 +219,7 @@ async def drafted_action(now: Progress, run: Run, c: Persona, agent: Agent, refu
     return one if other == one else await judge(now, run, c, one, other)
 
 
-async def judge(now: Progress, run: Run, c: Persona, one: str, other: str) -> str:
+async def judge(now: WorldProgress, run: Run, c: Persona, one: str, other: str) -> str:
     """The action that is more grounded, in character, less repetitive, and fits the scene better.
 
     Asked in both orders; the first action where the verdicts differ or cannot be read.
@@ -238,7 +248,7 @@ def drafting_temperature(paper: Paper) -> float | None:
 # Narrator: lines 8 and 9 ----------------------------------------------------------------------------------------------
 
 
-async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -> Selected:
+async def narrator(now: WorldProgress, run: Run, actions: Sequence[ProposedAction]) -> Selected:
     """Line 8, NARRATOR(actions, g, W, s): which actions happen, in which order, and the paragraph about them.
 
     Without a critic (section 4.4) it also names what they change, and whether the goal is reached. Where nothing can be
@@ -290,7 +300,7 @@ def due(t: int, k: int, paper: Paper, *, reached: bool) -> Status | None:
     return "complete" if reached else None  # line 25
 
 
-async def goal_generator(now: Progress, run: Run, status: Status) -> NewGoal | None:
+async def goal_generator(now: WorldProgress, run: Run, status: Status) -> NewGoal | None:
     """GOALGENERATOR(W, g, status): the goal that follows, and its transition paragraph; `None` where none can be read.
 
     As section 3.2 says it is given recent paragraphs, all personas and all prior goals too.

@@ -37,7 +37,15 @@ from fabula.systems.magnet.algorithm import (
 )
 from fabula.systems.magnet.config import Ours
 from fabula.systems.magnet.parts import keep_part
-from fabula.systems.magnet.records import Course, NewGoal, Progress, ProposedAction, Selected, Step, asked_words
+from fabula.systems.magnet.records import (
+    Course,
+    NewGoal,
+    ProposedAction,
+    Selected,
+    TimestepRecord,
+    WorldProgress,
+    asked_words,
+)
 from fabula.systems.magnet.shapes import LedGoal, SeenCritique, choice_shape
 from fabula.systems.magnet.start import personas_for
 from fabula.systems.magnet.state import LOCATION, WorldGraph, key_of_persona, named, shown
@@ -50,8 +58,8 @@ if TYPE_CHECKING:
     from fabula.story import Brief
     from fabula.story.personas import Persona, Personas
     from fabula.systems.magnet.config import Config
-    from fabula.systems.magnet.records import Attempt, Part
-    from fabula.systems.magnet.shapes import CourseReply, Verdict
+    from fabula.systems.magnet.records import Attempt, SectionRecord
+    from fabula.systems.magnet.shapes import CourseReply, CritiqueReply
 
 _LABELS: Final = ("Goal", "Story", "World", "Action", "Paragraph", "What happens now", "Characters")
 _TRIES: Final = 3  # for an action
@@ -81,7 +89,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     check_cast(run, "character", start.names)
     story = replace(Story.of(brief), breaks=True)
     with WorldState() as world:
-        now = Telling.begun(start, brief, world, config)
+        now = ImprovedTelling.begun(start, brief, world, config)
         while now.goes_on:
             text = await keep_part(now, run, "scene", partial(scene, now))
             story = story.add(f"Scene {now.part}", text) if text else story
@@ -90,9 +98,9 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     return story
 
 
-async def scene(now: Telling, run: Run) -> list[Step]:
+async def scene(now: ImprovedTelling, run: Run) -> list[TimestepRecord]:
     """The timesteps of a scene: until narrator or goal generator end it, or a goal ends after a chapter's words."""
-    steps, most = list[Step](), now.config.paper.chapter_words
+    steps, most = list[TimestepRecord](), now.config.paper.chapter_words
     while now.goes_on:
         steps.append(await timestep(now, run))
         if steps[-1].ends_scene or (most and steps[-1].status and now.part_words >= most):
@@ -100,7 +108,7 @@ async def scene(now: Telling, run: Run) -> list[Step]:
     return steps
 
 
-async def timestep(now: Telling, run: Run) -> Step:
+async def timestep(now: ImprovedTelling, run: Run) -> TimestepRecord:
     """A timestep of Algorithm 1, which changes `now`.
 
     Costs two calls for each character who acts (three more with `candidates` = 2), as many for every revision, two for
@@ -116,7 +124,7 @@ async def timestep(now: Telling, run: Run) -> Step:
     selected, course = await choose(now, run, actions, last=last)
     text = await tell(now, run, selected, course, last=last)
     updates = tuple(write for a in selected.order for write in a.world_updates)
-    step = Step(
+    step = TimestepRecord(
         now.t + 1,
         actions,
         tuple(a.character for a in selected.order),
@@ -150,7 +158,7 @@ class Happened:
 
 
 @dataclass
-class Telling(Progress):
+class ImprovedTelling(WorldProgress):
     """What the paper's steps require and change, and beside that scenes, knowledge and words.
 
     Attributes:
@@ -177,7 +185,7 @@ class Telling(Progress):
     over: bool = False
 
     @classmethod
-    def begun(cls, start: Personas, brief: Brief, world: WorldState, config: Config) -> Telling:
+    def begun(cls, start: Personas, brief: Brief, world: WorldState, config: Config) -> ImprovedTelling:
         """Before the first timestep; `world` is empty."""
         w = WorldGraph.of(start, world, known=True)
         w.time = start.begins
@@ -236,7 +244,7 @@ class Telling(Progress):
             start -= 1
         return tuple(self.story[start:])
 
-    def judged(self, a: ProposedAction, r: Verdict) -> ProposedAction:
+    def judged(self, a: ProposedAction, r: CritiqueReply) -> ProposedAction:
         """The action with what it changes, of which those learn who see or hear it."""
         unseen = named(self.characters, getattr(r, "unseen_by", ()), but=a.character)
         there = tuple(name for name in self.names if name not in unseen) if unseen else None
@@ -244,14 +252,14 @@ class Telling(Progress):
         updates = tuple(replace(one, witnesses=there) for one in made.world_updates)
         return replace(made, world_updates=updates, unseen_by=unseen)
 
-    def tell(self, step: Step) -> None:
+    def tell(self, step: TimestepRecord) -> None:
         """The step's paragraph joins the story, and its updates W; then the story goes on as the narrator says."""
         super().tell(step)
         self.happened += self.seen_in(replace(step, goal=None))
         self.before, self.over = [], step.last
         self.go_on(step.course)
 
-    def follow(self, step: Step) -> None:
+    def follow(self, step: TimestepRecord) -> None:
         """The goal that follows, with its transition, and where it leads."""
         super().follow(step)
         self.closing = self.closing or step.status == "ending"
@@ -262,12 +270,12 @@ class Telling(Progress):
             if goal.course != Course():
                 self.go_on(goal.course)
 
-    def seen_in(self, step: Step) -> list[Happened]:
+    def seen_in(self, step: TimestepRecord) -> list[Happened]:
         """What can be seen and heard in a step: its actions, and the transition to another goal."""
         acted = [Happened(self.part, step.t, f"{a.character}: {a.action}", a.unseen_by) for a in step.happened]
         return [*acted, *([Happened(self.part, step.t, step.goal.transition)] if step.goal else [])]
 
-    def stands(self, part: Part) -> None:
+    def stands(self, part: SectionRecord) -> None:
         """The scene stands as it is kept; of one that its author told, all is seen and heard."""
         super().stands(part)
         self.happened = [one for one in self.happened if one.part != self.part]
@@ -292,7 +300,7 @@ class Telling(Progress):
         if moves:
             self.world.amend(Moment(self.part + 1) if course.scene else self.moment, moves)
 
-    def status_of(self, step: Step) -> str | None:
+    def status_of(self, step: TimestepRecord) -> str | None:
         """Why the goal is replaced after a step, or `None`.
 
         Near the end the last goal closes the story; the first one, if it is not reached, stands to the end. A goal that
@@ -365,7 +373,7 @@ class Pace:
 # characters and critic ------------------------------------------------------------------------------------------------
 
 
-async def acted(now: Telling, run: Run) -> tuple[ProposedAction, ...]:
+async def acted(now: ImprovedTelling, run: Run) -> tuple[ProposedAction, ...]:
     """The actions of a step, one after the other; nobody acts after one that reaches the goal."""
     actions: list[ProposedAction] = []
     now.before = []
@@ -381,7 +389,7 @@ async def acted(now: Telling, run: Run) -> tuple[ProposedAction, ...]:
     return tuple(actions)
 
 
-async def character_agent(now: Telling, c: Persona, run: Run, refused: Attempt) -> str:
+async def character_agent(now: ImprovedTelling, c: Persona, run: Run, refused: Attempt) -> str:
     """What a character does, in plain words, as its player knows the world.
 
     Raises:
@@ -414,7 +422,7 @@ async def character_agent(now: Telling, c: Persona, run: Run, refused: Attempt) 
     raise tries.exhausted("act", f"{c.name!r} gave no action in {_TRIES} tries.", "character", reply.text)
 
 
-async def critic(now: Telling, c: Persona, run: Run, a: str) -> Verdict:
+async def critic(now: ImprovedTelling, c: Persona, run: Run, a: str) -> CritiqueReply:
     """What an action changes and who does not see it, or why it has to be revised."""
     return await run.ask_for(
         SeenCritique,
@@ -437,7 +445,9 @@ async def critic(now: Telling, c: Persona, run: Run, a: str) -> Verdict:
 # narrator -------------------------------------------------------------------------------------------------------------
 
 
-async def choose(now: Telling, run: Run, actions: Sequence[ProposedAction], *, last: bool) -> tuple[Selected, Course]:
+async def choose(
+    now: ImprovedTelling, run: Run, actions: Sequence[ProposedAction], *, last: bool
+) -> tuple[Selected, Course]:
     """Which actions happen, in which order, and how the story goes on; the first one where that cannot be read."""
     if last and len(actions) == 1:
         return Selected(tuple(actions)), Course()
@@ -467,7 +477,7 @@ async def choose(now: Telling, run: Run, actions: Sequence[ProposedAction], *, l
     return Selected(order), Course() if last else course_of(now, made)
 
 
-def course_of(now: Telling, made: CourseReply) -> Course:
+def course_of(now: ImprovedTelling, made: CourseReply) -> Course:
     """How the story goes on, with the names of characters as they stand in their personas."""
     scene, time = one_line(made.next_scene), one_line(made.next_date)
     turns = [(name, one_line(one.elsewhere)) for one in made.acts_next for name in named(now.characters, [one.name])]
@@ -479,7 +489,7 @@ def at_time(scene: str, time: str) -> str:
     return scene if time in scene else ", ".join(filter(None, (scene, time)))
 
 
-async def tell(now: Telling, run: Run, selected: Selected, course: Course, *, last: bool) -> str:
+async def tell(now: ImprovedTelling, run: Run, selected: Selected, course: Course, *, last: bool) -> str:
     """The paragraph about what is chosen, of the length wanted."""
     want = now.words_for(selected.order, last=last)
     fields = {
@@ -508,7 +518,7 @@ async def tell(now: Telling, run: Run, selected: Selected, course: Course, *, la
 # goal generator -------------------------------------------------------------------------------------------------------
 
 
-async def goal_generator(now: Telling, run: Run, status: str, *, reached: bool) -> NewGoal | None:
+async def goal_generator(now: ImprovedTelling, run: Run, status: str, *, reached: bool) -> NewGoal | None:
     """The goal that follows, who knows nothing of it, its transition paragraph, and where that leads."""
     paper, most = now.config.paper, now.ours.state_max // 2
     made = await readable(

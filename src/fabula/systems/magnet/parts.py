@@ -17,7 +17,7 @@ from fabula.engine.events import RECORD
 from fabula.models.base import Sampling
 from fabula.story.world import Moment
 from fabula.story.world.file import write_world
-from fabula.systems.magnet.records import Part
+from fabula.systems.magnet.records import SectionRecord
 from fabula.systems.magnet.shapes import Changes
 
 if TYPE_CHECKING:
@@ -25,25 +25,27 @@ if TYPE_CHECKING:
 
     from fabula.engine.run import Run
     from fabula.story.world.flat import Write
-    from fabula.systems.magnet.records import Progress, Step
+    from fabula.systems.magnet.records import TimestepRecord, WorldProgress
 
 
-async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run], Awaitable[list[Step]]]) -> str:
+async def keep_part(
+    now: WorldProgress, run: Run, kind: str, timesteps: Callable[[Run], Awaitable[list[TimestepRecord]]]
+) -> str:
     """The text of the next chapter or scene (`kind`), after which `now` stands behind it."""
     now.part, now.begin = now.part + 1, len(now.story)
     before, time = now.begin, now.world.time
 
-    async def make(own: Run) -> Part:
+    async def make(own: Run) -> SectionRecord:
         steps = await timesteps(own)
-        return Part("\n\n".join(now.story[before:]), tuple(steps))
+        return SectionRecord("\n\n".join(now.story[before:]), tuple(steps))
 
-    async def again(own: Run, part: Part) -> Part:
+    async def again(own: Run, part: SectionRecord) -> SectionRecord:
         for step in part.steps:
             now.retrace(step)
         told, text = now.story[before:], paragraphs(part.text)
         return replace(part, edited=told != text, amended=await _amended(now, own, told, text))
 
-    part = await run.keep(f"{kind}-{now.part}", make, folder="story", again=again, shape=Part)
+    part = await run.keep(f"{kind}-{now.part}", make, folder="story", again=again, shape=SectionRecord)
     for step in part.steps:
         now.retrace(step)
     now.stands(part)
@@ -55,7 +57,7 @@ async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run
     return part.text
 
 
-async def _amended(now: Progress, run: Run, told: Sequence[str], text: Sequence[str]) -> tuple[Write, ...]:
+async def _amended(now: WorldProgress, run: Run, told: Sequence[str], text: Sequence[str]) -> tuple[Write, ...]:
     """What an author's text of a part, of which the steps made `told`, changes in W; one call, or none."""
     paper, role = now.config.paper, "critic" if now.config.paper.critic else "narrator"
     if run.context.unless_made_up(lambda: told == text, instead=False) or not paper.world_updates:
@@ -80,12 +82,12 @@ async def _amended(now: Progress, run: Run, told: Sequence[str], text: Sequence[
     return writes
 
 
-def _steps_of(part: Part) -> str:
+def _steps_of(part: SectionRecord) -> str:
     """A part's timesteps."""
     return json.dumps([asdict(step) for step in part.steps], ensure_ascii=False, indent=1)
 
 
-def _world_of(now: Progress) -> str:
+def _world_of(now: WorldProgress) -> str:
     """A part's share of the world."""
     world = now.world.world
     first = Moment.end(now.part - 1) if now.part > 1 else None

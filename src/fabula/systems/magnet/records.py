@@ -10,7 +10,7 @@ from fabula.craft.length import WordRange, asked_range
 from fabula.craft.packing import paragraphs
 from fabula.story import count_words
 from fabula.story.world import Moment, WorldState
-from fabula.story.world.flat import Refused, Write, conflicts_of
+from fabula.story.world.flat import RefusedUpdate, Write, conflicts_of
 from fabula.systems.magnet.state import WorldGraph, shown
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fabula.story.personas import Persona, Personas
     from fabula.story.world.meaning import Value
     from fabula.systems.magnet.config import Config
-    from fabula.systems.magnet.shapes import Verdict
+    from fabula.systems.magnet.shapes import CritiqueReply
 
 _USUAL_WORDS: Final = 800  # of a story for which neither brief nor settings say
 _COUNTED: Final = {
@@ -61,7 +61,7 @@ class ProposedAction:
     world_updates: tuple[Write, ...] = ()
     goal_reached: bool = False
     forced: bool = False
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedUpdate, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     lone: bool = False
     unseen_by: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class NewGoal:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TimestepRecord:
     """All that a timestep changes, so that it can be gone through again without a question.
 
     Attributes:
@@ -150,17 +150,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SectionRecord:
     """A chapter or scene, its timesteps, whether its author told it otherwise, and what that changes in W."""
 
     text: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TimestepRecord, ...] = ()
     edited: bool = False
     amended: tuple[Write, ...] = ()
 
 
 @dataclass
-class Progress:
+class WorldProgress:
     """What Algorithm 1 requires, and what it changes, as it stands between two timesteps.
 
     It follows from the steps and texts that are kept (`parts.py`), and from nothing else.
@@ -234,7 +234,7 @@ class Progress:
         """W as critic, narrator and goal generator see it: all of it."""
         return [shown(variable) for variable in self.world.variables.values()]
 
-    def judged(self, a: ProposedAction, r: Verdict) -> ProposedAction:
+    def judged(self, a: ProposedAction, r: CritiqueReply) -> ProposedAction:
         """Algorithm 1, line 6: (a, r.world_updates, r.goal_reached)."""
         updates, refused = self.world.writes_of(getattr(r, "world_updates", ()), a.character)
         return replace(a, world_updates=updates, refused=refused, goal_reached=r.goal_reached)
@@ -248,7 +248,7 @@ class Progress:
         """s: the last `number` paragraphs of the story."""
         return tuple(self.story[-number:]) if number else ()
 
-    def tell(self, step: Step) -> None:
+    def tell(self, step: TimestepRecord) -> None:
         """Algorithm 1, lines 9 and 13: the step's paragraph joins the story, and its updates W."""
         self.t = step.t
         self.story += paragraphs(step.paragraph)
@@ -256,7 +256,7 @@ class Progress:
             self.done.setdefault(a.character, []).append(a.action)
         self._commit(step)
 
-    def follow(self, step: Step) -> None:
+    def follow(self, step: TimestepRecord) -> None:
         """Algorithm 1, lines 20 to 30: the goal that follows, with its transition, and the stall count."""
         if not step.status:
             self.k += 1  # line 29
@@ -271,7 +271,7 @@ class Progress:
             self.story += paragraphs(step.goal.transition)
             self.system = {"current_goal": self.goal, "goal_domain": self.domain}
 
-    def _commit(self, step: Step) -> None:
+    def _commit(self, step: TimestepRecord) -> None:
         """Write the step's updates into W; count what did not go smoothly, and note what the author is to hear."""
         self.counts["absent"] += len(self.characters) - len(step.actions)
         self.counts["uncriticised"] += sum(a.lone for a in step.actions)
@@ -291,13 +291,13 @@ class Progress:
         refused = (one for a in step.happened for one in a.refused)
         self.notes += [f"{one.key!r} is not written in step {step.t}: {one.why}." for one in refused]
 
-    def retrace(self, step: Step) -> None:
+    def retrace(self, step: TimestepRecord) -> None:
         """Go through a kept step again; one that was gone through already changes nothing."""
         if step.t > self.t:
             self.tell(step)
             self.follow(step)
 
-    def stands(self, part: Part) -> None:
+    def stands(self, part: SectionRecord) -> None:
         """The chapter or scene stands as it is kept."""
         self.story[self.begin :] = paragraphs(part.text)
 
@@ -307,9 +307,9 @@ class Progress:
         return f"In {self.t} steps: {', '.join(found)}." if found else ""
 
 
-def begun(start: Personas, brief: Brief, world: WorldState, config: Config) -> Progress:
+def begun(start: Personas, brief: Brief, world: WorldState, config: Config) -> WorldProgress:
     """Before the first timestep; `world` is empty."""
-    return Progress(config, start.people, WorldGraph.of(start, world), [start.goal], asked_words(brief, config))
+    return WorldProgress(config, start.people, WorldGraph.of(start, world), [start.goal], asked_words(brief, config))
 
 
 def asked_words(brief: Brief, config: Config) -> WordRange:

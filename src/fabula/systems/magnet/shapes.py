@@ -28,7 +28,7 @@ class Update(BaseModel):
     value: Annotated[str, short(120), Field(description="true, false, a number or a few words")]
 
 
-class Verdict(BaseModel):
+class CritiqueReply(BaseModel):
     """What the critic finds where nobody names world updates."""
 
     revise: bool = Field(description="must the character find another action")
@@ -36,7 +36,7 @@ class Verdict(BaseModel):
     goal_reached: bool = Field(description="is the story's goal complete once this action has happened")
 
 
-class Critique(Verdict):
+class Critique(CritiqueReply):
     """What the critic finds (section 3.2, critic)."""
 
     world_updates: Annotated[list[Update], short(6), Field(description="what the action changes")] = []
@@ -103,7 +103,7 @@ class SeenCritique(Critique):
     ] = []
 
 
-class Turn(BaseModel):
+class NextActor(BaseModel):
     """Who acts next."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -127,7 +127,7 @@ class CourseReply(BaseModel):
             description="date and time of the next scene, as 1921-05-03 or 1921-05-03 14:30, where the story has dates"
         ),
     ] = ""
-    acts_next: Annotated[list[Turn], short(6), Field(description="who acts next; empty if all do")] = []
+    acts_next: Annotated[list[NextActor], short(6), Field(description="who acts next; empty if all do")] = []
 
 
 class LedGoal(CourseReply, NextGoal):

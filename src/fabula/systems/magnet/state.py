@@ -22,7 +22,7 @@ from fabula.story import one_line
 from fabula.story.personas import scalar
 from fabula.story.world import Entity, Fact, flat
 from fabula.story.world.facts import MAX_NAME, START
-from fabula.story.world.flat import RESERVED, Refused, Variable, Write, key_of
+from fabula.story.world.flat import RESERVED, RefusedUpdate, Variable, Write, key_of
 from fabula.story.world.graph import graph_of
 from fabula.story.world.meaning import name_key
 
@@ -196,19 +196,19 @@ class WorldGraph:
 
     def writes_of(
         self, updates: Iterable[Update], actor: str, witnesses: tuple[str, ...] | None = None
-    ) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
+    ) -> tuple[tuple[Write, ...], tuple[RefusedUpdate, ...]]:
         """Updates as a critic names them, as writes; and those that cannot be taken."""
         named: dict[str, list[Update]] = {}
         for one in updates:
             named.setdefault(_short_key(one.key), []).append(one)
         taken, refused = flat.updates_of({key: scalar(same[-1].value) for key, same in named.items()})
         refused += tuple(
-            Refused(one.key[:80], f"another key has the same first {_LONGEST} letters")
+            RefusedUpdate(one.key[:80], f"another key has the same first {_LONGEST} letters")
             for same in named.values()
             for one in same[:-1]
             if one.key != same[-1].key
         )
-        refused += tuple(Refused(key, "it has no value") for key, value in taken.items() if value == "")
+        refused += tuple(RefusedUpdate(key, "it has no value") for key, value in taken.items() if value == "")
         writes = (Write(k, v, actor, self.named(k, v), witnesses) for k, v in taken.items() if v != "")
         return tuple(writes), refused
 

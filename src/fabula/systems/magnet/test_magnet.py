@@ -17,7 +17,7 @@ from fabula.craft import PROMPTS
 from fabula.engine.dry_run import placeholder, usual
 from fabula.engine.events import Kept, Noted
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies import schema_of
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
@@ -29,7 +29,7 @@ from fabula.story.world.flat import Write
 from fabula.systems import find
 from fabula.systems.magnet.algorithm import due, timestep
 from fabula.systems.magnet.config import Config, Paper
-from fabula.systems.magnet.records import Progress, Step, begun
+from fabula.systems.magnet.records import TimestepRecord, WorldProgress, begun
 from fabula.systems.magnet.shapes import Critique, Update
 from shortening import shortened
 
@@ -91,14 +91,14 @@ def accepted(updates: dict[str, str], *, reached: bool = False) -> str:
 class Staged(Protocol):
     """Gives a story before its first step."""
 
-    def __call__(self, config: Config | None = None, start: Personas = PERSONAS) -> Progress: ...
+    def __call__(self, config: Config | None = None, start: Personas = PERSONAS) -> WorldProgress: ...
 
 
 @pytest.fixture
 def stage() -> Iterator[Staged]:
     with ExitStack() as stack:
 
-        def made(config: Config | None = None, start: Personas = PERSONAS) -> Progress:
+        def made(config: Config | None = None, start: Personas = PERSONAS) -> WorldProgress:
             now = begun(start, BRIEF, stack.enter_context(WorldState()), config or Config())
             now.part = 1
             return now
@@ -106,11 +106,11 @@ def stage() -> Iterator[Staged]:
         yield made
 
 
-def prompts(preset: Preset) -> Prompts:
-    return Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
+def prompts(preset: Preset) -> SystemPrompts:
+    return SystemPrompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
 
 
-async def step(now: Progress, script: Callable[[Request], str]) -> tuple[Step, list[Request]]:
+async def step(now: WorldProgress, script: Callable[[Request], str]) -> tuple[TimestepRecord, list[Request]]:
     """One timestep, and the calls it took."""
     model = ScriptedModel(script)
     with Journal() as journal:

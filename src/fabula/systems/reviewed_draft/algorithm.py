@@ -57,7 +57,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class DraftReader:
     """One of the four who read the draft: its role, its notes' file and label, the side it reads for, its questions."""
 
     role: str
@@ -68,7 +68,7 @@ class Reader:
 
 
 READERS: Final = (
-    Reader(
+    DraftReader(
         "conflict",
         "conflict",
         "Notes on the Central Conflict",
@@ -79,7 +79,7 @@ READERS: Final = (
             "Is it decided by what somebody does, at a price, and where the reader can see it?",
         ),
     ),
-    Reader(
+    DraftReader(
         "character",
         "characters",
         "Notes on the Characters",
@@ -91,7 +91,7 @@ READERS: Final = (
             "Does each of them know, say and notice only what they can?",
         ),
     ),
-    Reader(
+    DraftReader(
         "setting",
         "setting",
         "Notes on the Setting",
@@ -102,7 +102,7 @@ READERS: Final = (
             "Are the things that people see, hear and use the right ones, and is any of them wrong for time or place?",
         ),
     ),
-    Reader(
+    DraftReader(
         "plot",
         "plot",
         "Notes on the Plot",
@@ -135,7 +135,7 @@ def whole(prompt: str, s: Scratchpad, want: WordRange | None, **more: object) ->
     return make
 
 
-def notes_on(draft: str, reader: Reader, s: Scratchpad, want: WordRange | None) -> Callable[[Run], Awaitable[str]]:
+def notes_on(draft: str, reader: DraftReader, s: Scratchpad, want: WordRange | None) -> Callable[[Run], Awaitable[str]]:
     """What asks a reader for what to change; the last of them puts all changes in order, within the words wanted."""
     last = reader == READERS[-1]
     things = 2 if want is None or want.target < _SHORT else 3

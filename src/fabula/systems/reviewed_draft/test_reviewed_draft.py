@@ -9,7 +9,7 @@ import pytest
 from fabula.base.errors import UsageError
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
@@ -45,7 +45,7 @@ async def written(
     with Journal() as journal:
         for name, text in (edits or {}).items():
             journal.decisions.add(name, "edit", text)
-        context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
+        context = RunContext(journal, SystemPrompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
         story = await SYSTEM.write(brief, Run(context), SYSTEM.config("improved", config))
     return story, {request.path: request.messages[-1].content for request in model.asked}
 

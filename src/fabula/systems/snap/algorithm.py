@@ -18,8 +18,8 @@ import numpy as np
 
 from fabula.craft.cells import cells
 from fabula.craft.conversation.cards import Cards
-from fabula.craft.conversation.lines import Cell, Parties, Step, View, dialogue_of, plan_text, without_remarks
-from fabula.craft.conversation.talk import Progress, conversation, gone_on, next_step
+from fabula.craft.conversation.lines import Cell, Parties, PartyView, SubPlan, dialogue_of, plan_text, without_remarks
+from fabula.craft.conversation.talk import PlanProgress, conversation, gone_on, next_step
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import check_narrative, narrative_of, who_talks
 from fabula.craft.packing import latest
@@ -33,16 +33,16 @@ from fabula.story import Story, one_line, slug
 from fabula.story.people import among
 from fabula.story.personas import MAX_PERSONAS, Persona, Personas, parse_personas
 from fabula.systems.snap.coherence import coherences, opened
-from fabula.systems.snap.replies import Labels
+from fabula.systems.snap.replies import CharacterLabels
 from fabula.systems.snap.scores import CRITERIA, kept_scores, min_max, rounded, write_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fabula.craft.conversation.lines import Freedom, Line, Summaries
+    from fabula.craft.conversation.lines import Freedom, SpokenLine, Summaries
     from fabula.craft.conversation.talk import State
-    from fabula.craft.conversation.turns import Moment
-    from fabula.engine.replies.dialogue import Said
+    from fabula.craft.conversation.turns import TurnKnowledge
+    from fabula.engine.replies.dialogue import SpokenTurn
     from fabula.story import Brief
     from fabula.systems.snap.config import Config, Paper
     from fabula.systems.snap.scores import Matrix
@@ -124,7 +124,7 @@ class Snap:
         run: Run,
         number: int,
         summaries: Summaries,
-        steps: tuple[Step, ...] | None = None,
+        steps: tuple[SubPlan, ...] | None = None,
         there: tuple[str, ...] = (),
     ) -> Cell:
         """The cell of this number: segment, personas, and its plan, which is made unless `steps` is it."""
@@ -134,11 +134,11 @@ class Snap:
             cell = replace(cell, steps=planned)
         return cell
 
-    async def views(self, run: Run, number: int) -> dict[str, View]:
+    async def views(self, run: Run, number: int) -> dict[str, PartyView]:
         """What everybody has of a cell; an author's secret is on the sheet of its own character alone."""
         personas = {name: await self.characters.persona(run, number, name) for name in self.parties.names}
         segment, public = self.segments[number - 1].strip(), {name: one.public.block for name, one in personas.items()}
-        return {name: View(segment, persona.block, public) for name, persona in personas.items()}
+        return {name: PartyView(segment, persona.block, public) for name, persona in personas.items()}
 
     async def present(self, run: Run, number: int) -> tuple[str, ...]:
         """Who is there to answer: all."""
@@ -160,7 +160,7 @@ class Snap:
         people: Sequence[str],
         partners: Sequence[str],
         name: str,
-    ) -> tuple[Step, ...]:
+    ) -> tuple[SubPlan, ...]:
         """The plan of those agents (`people`), kept as `plan/cell-N-plan.md`: some are made, and the best is chosen.
 
         Raises:
@@ -184,7 +184,9 @@ class Snap:
 
         return await run.keep(name, make, folder="plan", read=read_steps)
 
-    async def candidates(self, run: Run, given: Mapping[str, Any], tokens: int | None = None) -> list[tuple[Step, ...]]:
+    async def candidates(
+        self, run: Run, given: Mapping[str, Any], tokens: int | None = None
+    ) -> list[tuple[SubPlan, ...]]:
         """Plans to choose from (Table 5), of so many tokens at most, each once; a reply that is none is left out.
 
         Raises:
@@ -204,31 +206,31 @@ class Snap:
 
     # the agent model (section 4.5)
 
-    async def answer(self, run: Run, moment: Moment) -> Said:
+    async def answer(self, run: Run, moment: TurnKnowledge) -> SpokenTurn:
         """One turn of the agent (Table 8)."""
         return await self.turn(run, moment, "npc", "answer")
 
-    async def play(self, run: Run, moment: Moment) -> Said:
+    async def play(self, run: Run, moment: TurnKnowledge) -> SpokenTurn:
         """One turn of the player's character by a model, an agent like the other (section 5.3)."""
         return await self.turn(run, moment, "player", "play")
 
-    async def turn(self, run: Run, moment: Moment, role: str, prompt: str) -> Said:
+    async def turn(self, run: Run, moment: TurnKnowledge, role: str, prompt: str) -> SpokenTurn:
         """What a role does and says, from the plan, its persona and what was said to it; 1 call."""
         return await turn_of(
             run, moment, role, prompt, fields_of(moment), temperature=self.config.paper.turn_temperature
         )
 
-    def progress(self, state: State, words: str, answer: Said) -> Progress:
+    def progress(self, state: State, words: str, answer: SpokenTurn) -> PlanProgress:
         """The agent's EOD ends the cell (Table 8, rule 9), but never in its first turn.
 
         Which sub-plan an exchange serves is judged by its words, for whoever wants to see it; the agent is not told.
         """
         step, stayed, _ = next_step(state.steps, state.step, state.stayed, words)
-        return Progress(step, stayed, answer.ended and state.number_in_cell > 1)
+        return PlanProgress(step, stayed, answer.ended and state.number_in_cell > 1)
 
     # the summary model (section 4.6)
 
-    async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
+    async def summarise(self, run: Run, lines: Sequence[SpokenLine], summaries: Summaries) -> Summaries:
         """The summary of a cell's dialogue, which is all that the next cell has of it."""
         if not lines:
             return summaries
@@ -273,7 +275,7 @@ class Characters:
 
     async def labelled(self, run: Run, segment: str) -> Personas:
         """The names, traits and backgrounds of a segment's characters; the paper prints no prompt for them."""
-        reply = await run.ask_for(Labels, "labeller", "label", segment=segment.strip())
+        reply = await run.ask_for(CharacterLabels, "labeller", "label", segment=segment.strip())
         people: dict[str, Persona] = {}
         for label in reply.characters:
             if name := one_line(label.name):
@@ -304,12 +306,12 @@ def called(name: str, people: Sequence[Persona]) -> Persona | None:
 # plans as text --------------------------------------------------------------------------------------------------------
 
 
-def read_steps(text: str) -> tuple[Step, ...]:
+def read_steps(text: str) -> tuple[SubPlan, ...]:
     """The sub-plans of a plan, `#1. headline` and a line with details each."""
-    return tuple(Step(title, detail) for title, detail in read_plan(text))
+    return tuple(SubPlan(title, detail) for title, detail in read_plan(text))
 
 
-def _plans_in(texts: Sequence[str]) -> Iterator[tuple[Step, ...]]:
+def _plans_in(texts: Sequence[str]) -> Iterator[tuple[SubPlan, ...]]:
     for text in texts:
         with suppress(ReplyProblem):
             yield read_steps(text)
@@ -319,8 +321,8 @@ def _plans_in(texts: Sequence[str]) -> Iterator[tuple[Step, ...]]:
 
 
 async def best_plan(
-    run: Run, plans: Sequence[tuple[Step, ...]], segment: str, persona: str, paper: Paper
-) -> tuple[Step, ...]:
+    run: Run, plans: Sequence[tuple[SubPlan, ...]], segment: str, persona: str, paper: Paper
+) -> tuple[SubPlan, ...]:
     """P_best, the plan with the highest sum S (equation 2); the first of several. One plan is not scored.
 
     The scores are kept as `plan/cell-N-plan-scores.csv`, and the choice is made from that file.
@@ -348,7 +350,7 @@ def weighted_sums(scores: Matrix, weights: Sequence[float]) -> Matrix:
     return min_max(scores) @ np.asarray(weights)  # type: ignore[no-any-return] # numpy's own types
 
 
-async def scored(run: Run, plans: Sequence[tuple[Step, ...]], segment: str, persona: str, paper: Paper) -> Matrix:
+async def scored(run: Run, plans: Sequence[tuple[SubPlan, ...]], segment: str, persona: str, paper: Paper) -> Matrix:
     """C1, C2 and C3 of each plan: coherence, connectivity (Table 6), personality (Table 7)."""
     near = await coherences(plans, segment, run, paper)
     judged = await side_by_side(
@@ -393,7 +395,7 @@ def _mean(texts: Sequence[str]) -> float:
 # the agent model (section 4.5) ----------------------------------------------------------------------------------------
 
 
-def fields_of(moment: Moment) -> dict[str, Any]:
+def fields_of(moment: TurnKnowledge) -> dict[str, Any]:
     """What a cell gives to whoever speaks in it; the dialogue so far follows as a chat."""
     return {
         "who": moment.who,
@@ -411,7 +413,7 @@ def fields_of(moment: Moment) -> dict[str, Any]:
 # the summary model (section 4.6) --------------------------------------------------------------------------------------
 
 
-async def summary_of(run: Run, lines: Sequence[Line], words: int) -> str:
+async def summary_of(run: Run, lines: Sequence[SpokenLine], words: int) -> str:
     """A cell's dialogue summed up for the next one, kept as `plan/cell-N-summary.md`."""
 
     async def make(own: Run) -> str:
@@ -421,7 +423,9 @@ async def summary_of(run: Run, lines: Sequence[Line], words: int) -> str:
     return await run.keep("summary", make, folder="plan")
 
 
-async def summed_up(run: Run, lines: Sequence[Line], words: int, before: str = "", tokens: int | None = None) -> str:
+async def summed_up(
+    run: Run, lines: Sequence[SpokenLine], words: int, before: str = "", tokens: int | None = None
+) -> str:
     """The summary model's text: BART trained on DialogSum reads the dialogue alone, any other model is prompted.
 
     A trained one may call speakers by DialogSum's tags; they get their names back.
@@ -436,7 +440,7 @@ async def summed_up(run: Run, lines: Sequence[Line], words: int, before: str = "
     return reply.text if instructed else with_names(reply.text, tuple(present))
 
 
-def that_fit(run: Run, lines: Sequence[Line], before: str = "") -> tuple[Line, ...]:
+def that_fit(run: Run, lines: Sequence[SpokenLine], before: str = "") -> tuple[SpokenLine, ...]:
     """The last lines that the summary model has room for, one at least (BART reads 1,024 tokens); a note says so."""
     window = run.room("summariser").window
     if window is None:

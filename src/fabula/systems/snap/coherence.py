@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.bertscore.scoring import Embedder, Vectors
-    from fabula.craft.conversation.lines import Step
+    from fabula.craft.conversation.lines import SubPlan
     from fabula.engine.run import Run
     from fabula.systems.snap.config import Paper
 
@@ -55,7 +55,7 @@ async def opened(run: Run, paper: Paper) -> Paper:
     return replace(paper, coherence="bertscore")
 
 
-async def coherences(plans: Sequence[Sequence[Step]], segment: str, run: Run, paper: Paper) -> list[float]:
+async def coherences(plans: Sequence[Sequence[SubPlan]], segment: str, run: Run, paper: Paper) -> list[float]:
     """The coherence of each plan with the segment, as the settings have it measured; made-up plans by words.
 
     Raises:
@@ -66,12 +66,12 @@ async def coherences(plans: Sequence[Sequence[Step]], segment: str, run: Run, pa
     return await asyncio.to_thread(_by_bertscore, [_text(plan) for plan in plans], segment, _source(paper))
 
 
-def by_words(plan: Sequence[Step], segment: str) -> float:
+def by_words(plan: Sequence[SubPlan], segment: str) -> float:
     """Cosine of the TF-IDF vectors of plan and segment, 0 to 1."""
     return float(tf_idf(_text(plan), [segment, *sentences(segment)])[0])
 
 
-def _text(plan: Sequence[Step]) -> str:
+def _text(plan: Sequence[SubPlan]) -> str:
     return " ".join(step.text for step in plan)
 
 

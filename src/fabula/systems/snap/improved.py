@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
 from fabula.craft.conversation.cards import Cards
-from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
-from fabula.craft.conversation.lines import Step, View, witnessed
-from fabula.craft.conversation.talk import Progress, next_step
+from fabula.craft.conversation.knowledge import Marks, SegmentSentence, known_to, marked
+from fabula.craft.conversation.lines import PartyView, SubPlan, witnessed
+from fabula.craft.conversation.talk import PlanProgress, next_step
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import NARRATIVE, narrative_of, words_of_task
 from fabula.craft.prose import clean_text
@@ -36,15 +36,15 @@ from fabula.systems.snap.algorithm import (
     that_fit,
 )
 from fabula.systems.snap.config import Ours
-from fabula.systems.snap.replies import Narrative
+from fabula.systems.snap.replies import NarrativeReply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.craft.conversation.lines import Cell, Freedom, Line, Parties, Summaries
+    from fabula.craft.conversation.lines import Cell, Freedom, Parties, SpokenLine, Summaries
     from fabula.craft.conversation.talk import State
-    from fabula.craft.conversation.turns import Moment
-    from fabula.engine.replies.dialogue import Said
+    from fabula.craft.conversation.turns import TurnKnowledge
+    from fabula.engine.replies.dialogue import SpokenTurn
     from fabula.story import Brief, Story
     from fabula.systems.snap.config import Config
 
@@ -71,7 +71,7 @@ async def narrative_for(brief: Brief, run: Run) -> str:
         return await narrative_of(run, brief)
 
     async def make(own: Run) -> str:
-        made = await own.ask_for(Narrative, "planner", "narrative", text=brief.titled, words=words)
+        made = await own.ask_for(NarrativeReply, "planner", "narrative", text=brief.titled, words=words)
         return made.narrative.strip() or brief.text
 
     return await run.keep(NARRATIVE, make, folder="plan")
@@ -98,8 +98,8 @@ async def open_talk(
 class Improved(Snap):
     """A narrative in cells, where a prompt holds what its character witnessed.
 
-    A prompt is made from a `View`, and a view from sentences that all its readers witnessed. So no plan, persona or
-    turn can hold what its readers do not know, whatever a model makes of its prompt.
+    A prompt is made from a `PartyView`, and that from sentences that all its readers witnessed. So no plan, persona
+    or turn can hold what its readers do not know, whatever a model makes of its prompt.
     """
 
     characters: Lenient
@@ -115,7 +115,7 @@ class Improved(Snap):
         """How far the player may lead away, unless a conversation says otherwise."""
         return self.ours.freedom
 
-    async def views(self, run: Run, number: int) -> dict[str, View]:
+    async def views(self, run: Run, number: int) -> dict[str, PartyView]:
         """What each of those who talk knows of a cell."""
         return {name: await self.view(run, number, (name,)) for name in self.parties.names}
 
@@ -126,10 +126,10 @@ class Improved(Snap):
         there = [name for name in self.parties.others if name in named or among(name, labelled)]
         return tuple(there) or self.parties.others
 
-    async def told(self, run: Run, number: int) -> tuple[Told, ...]:
+    async def told(self, run: Run, number: int) -> tuple[SegmentSentence, ...]:
         """The sentences of a cell with their witnesses, kept as `plan/cell-N-witnesses.yaml` for all conversations."""
 
-        async def make() -> tuple[Told, ...]:
+        async def make() -> tuple[SegmentSentence, ...]:
             labelled = (await self.characters.of(run, number)).names
             names = [self.parties.player, *await self.present(run, number)]
             names += [name for name in labelled if among(name, names) is None]
@@ -138,11 +138,11 @@ class Improved(Snap):
 
         return await self.marks.of(number, make)
 
-    async def view(self, run: Run, number: int, readers: Sequence[str]) -> View:
+    async def view(self, run: Run, number: int, readers: Sequence[str]) -> PartyView:
         """What all of `readers` know of a cell: its sentences, and who is in it."""
         segment = known_to(await self.told(run, number), readers)
         people = {name: await self.persona(run, number, readers, name) for name in self.parties.names}
-        return View(segment, people[readers[0]], people)
+        return PartyView(segment, people[readers[0]], people)
 
     async def persona(self, run: Run, number: int, readers: Sequence[str], name: str) -> str:
         """Who somebody is, as `readers` know it: by this cell's labels or those of the last one that names them.
@@ -176,7 +176,7 @@ class Improved(Snap):
         people: Sequence[str],
         partners: Sequence[str],
         name: str,
-    ) -> tuple[Step, ...]:
+    ) -> tuple[SubPlan, ...]:
         """The paper's plan, from what all of `people` know and remember; none where that is nothing.
 
         Its points are known to those who know all that it was made from.
@@ -195,18 +195,20 @@ class Improved(Snap):
                 witnesses += [other] if (theirs.segment, theirs.others) == (view.segment, view.others) else []
         return tuple(replace(step, witnesses=tuple(witnesses)) for step in steps)
 
-    async def candidates(self, run: Run, given: Mapping[str, Any], tokens: int | None = None) -> list[tuple[Step, ...]]:
+    async def candidates(
+        self, run: Run, given: Mapping[str, Any], tokens: int | None = None
+    ) -> list[tuple[SubPlan, ...]]:
         """The paper's plans; where none can be read, the segment's own sentences. A small model's are short."""
         try:
             return await super().candidates(run, given, tokens or run.room("planner").reply_tokens(_PLAN_TOKENS))
         except ReplyError as error:
             run.note(f"No plan could be read at {run.at}; the segment's own sentences stand in. {error}")
             parts = sentences(" ".join(given["segment"].split()))
-            return [tuple(Step(" ".join(parts[n : n + 2])) for n in range(0, len(parts), 2))]
+            return [tuple(SubPlan(" ".join(parts[n : n + 2])) for n in range(0, len(parts), 2))]
 
     # turns and how the plan goes on
 
-    async def turn(self, run: Run, moment: Moment, role: str, prompt: str) -> Said:
+    async def turn(self, run: Run, moment: TurnKnowledge, role: str, prompt: str) -> SpokenTurn:
         """A role's turn, drawn up to three times; in the end somebody only listens."""
         fields = fields_of(moment) | {
             "absent": moment.absent if len(self.parties.others) > 1 else (),
@@ -217,17 +219,17 @@ class Improved(Snap):
         warm = self.config.paper.turn_temperature
         return await turn_of(run, moment, role, prompt, fields, temperature=warm, tries=_TRIES, fallback=_IDLE)
 
-    def progress(self, state: State, words: str, answer: Said) -> Progress:
+    def progress(self, state: State, words: str, answer: SpokenTurn) -> PlanProgress:
         """As in the paper EOD ends the cell, but for its first turn; and so does a last sub-plan that stalls."""
         most = turns_allowed(self.ours.turns_per_step, state.freedom)
         step, stayed, stalled = next_step(state.steps, state.step, state.stayed, words, most)
-        return Progress(step, stayed, stalled or (answer.ended and state.number_in_cell > 1))
+        return PlanProgress(step, stayed, stalled or (answer.ended and state.number_in_cell > 1))
 
     # summaries
 
-    async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
+    async def summarise(self, run: Run, lines: Sequence[SpokenLine], summaries: Summaries) -> Summaries:
         """What each remembers of this cell and of those before; one call for all who remember the same."""
-        alike: dict[tuple[str, tuple[Line, ...]], list[str]] = {}
+        alike: dict[tuple[str, tuple[SpokenLine, ...]], list[str]] = {}
         for name in self.parties.names:
             if own := witnessed(lines, name):
                 alike.setdefault((summaries.get(name, ""), own), []).append(name)
@@ -278,7 +280,7 @@ def turns_allowed(turns_per_step: int, freedom: Freedom) -> int:
     return max(turns_per_step // 2, 1) if freedom == "rails" else turns_per_step * 2
 
 
-async def summary_of(run: Run, before: str, lines: Sequence[Line], words: int) -> str:
+async def summary_of(run: Run, before: str, lines: Sequence[SpokenLine], words: int) -> str:
     """A summary of what was before and of a cell's dialogue, without chatter, kept as `plan/cell-N-summary.md`."""
 
     async def make(own: Run) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fabula.stats.estimate import Estimate
-    from fabula.systems.snap.scores import Matrix, Row
+    from fabula.systems.snap.scores import Matrix, ScoreRow
 
     Rows: TypeAlias = NDArray[np.int64]
 
@@ -31,7 +31,7 @@ _ROUNDS, _CLOSE = 10_000, 1e-14
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedWeights:
     """Weights, and what they rest on.
 
     Attributes:
@@ -55,7 +55,7 @@ class Learned:
     few: bool
 
 
-def learn(rows: Sequence[Row], over: Over | None = None) -> Learned:
+def learn(rows: Sequence[ScoreRow], over: Over | None = None) -> LearnedWeights:
     """The weights of coherence, connectivity and personality, by the factorisation of section 4.4.
 
     The paper normalises scores to 0..1 and does not say among which plans; when it learns, we take it to be among all.
@@ -95,7 +95,7 @@ def learn(rows: Sequence[Row], over: Over | None = None) -> Learned:
         coefficient_of(value, len(used), column, method=method, lowest=0.0, highest=SCALE if n < len(CRITERIA) else 1.0)
         for n, (value, column) in enumerate(zip(_numbers(normal), without, strict=True))
     ]
-    return Learned(
+    return LearnedWeights(
         weights=dict(zip(CRITERIA, weights, strict=True)),
         explained=explains,
         equal=equal,
@@ -152,13 +152,13 @@ def _by_cell(scores: Matrix, members: Sequence[Rows]) -> Matrix:
     return normal
 
 
-def _comparable(rows: Sequence[Row]) -> list[Row]:
+def _comparable(rows: Sequence[ScoreRow]) -> list[ScoreRow]:
     """The rows of agents that have two or more in their cell."""
     count = Counter(row.rivals for row in rows)
     return [row for row in rows if count[row.rivals] >= _LEAST]
 
 
-def _check_count(rows: Sequence[Row], used: Sequence[Row]) -> None:
+def _check_count(rows: Sequence[ScoreRow], used: Sequence[ScoreRow]) -> None:
     if len(rows) < _LEAST:
         raise UsageError(f"Weights are learned from two plans or more; there {'is' if rows else 'are'} {len(rows)}.")
     if not used:

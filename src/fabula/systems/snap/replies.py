@@ -17,13 +17,13 @@ class Label(BaseModel):
     background: Annotated[str, short(600)] = ""
 
 
-class Labels(BaseModel):
+class CharacterLabels(BaseModel):
     """The characters of a segment."""
 
     characters: Annotated[list[Label], short(12)]
 
 
-class Narrative(BaseModel):
+class NarrativeReply(BaseModel):
     """A writing task as a narrative."""
 
     narrative: str = Field("", description="the whole narrative; empty where the text is one itself")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fabula.craft.conversation.lines import Step
+    from fabula.craft.conversation.lines import SubPlan
     from fabula.engine.run import Run
 
     Matrix: TypeAlias = NDArray[np.float64]
@@ -35,7 +35,7 @@ _MARK: Final = "yes"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScoreRow:
     """A plan's line in a table.
 
     Attributes:
@@ -63,8 +63,8 @@ class Row:
 
 
 async def kept_scores(
-    run: Run, plans: Sequence[Sequence[Step]], make: Callable[[Run], Awaitable[str]]
-) -> tuple[Row, ...]:
+    run: Run, plans: Sequence[Sequence[SubPlan]], make: Callable[[Run], Awaitable[str]]
+) -> tuple[ScoreRow, ...]:
     """The lines of the plans' table, as it is kept beside the plan: made, or the author's, who may leave plans out.
 
     Raises:
@@ -73,10 +73,10 @@ async def kept_scores(
     place = f"{run.at}/{SCORES}"
     file = f"plan/{slug(place)}.{TABLE}"
 
-    def read(text: str) -> tuple[Row, ...]:
+    def read(text: str) -> tuple[ScoreRow, ...]:
         return tuple(sorted(read_scores(text, file), key=lambda row: row.plan))
 
-    def checked() -> tuple[Row, ...]:
+    def checked() -> tuple[ScoreRow, ...]:
         if _are_of(rows, plans):
             return rows
         raise UsageError(
@@ -97,10 +97,10 @@ async def kept_scores(
             return made
 
         rows = await run.keep(SCORES, keep, folder="plan", suffix=TABLE, read=read)
-    return run.context.unless_made_up(checked, (Row(file, (0.0, 0.0, 0.0), plan=1),))
+    return run.context.unless_made_up(checked, (ScoreRow(file, (0.0, 0.0, 0.0), plan=1),))
 
 
-def _are_of(rows: Sequence[Row], plans: Sequence[Sequence[Step]]) -> bool:
+def _are_of(rows: Sequence[ScoreRow], plans: Sequence[Sequence[SubPlan]]) -> bool:
     """Whether the lines of a table are some of these plans, each at most once."""
     numbers = [row.plan for row in rows]
     known = all(1 <= row.plan <= len(plans) and row.steps == headlines(plans[row.plan - 1]) for row in rows)
@@ -114,7 +114,7 @@ def min_max(scores: Matrix) -> Matrix:
     return (scores - low) / np.where(spread > 0, spread, 1.0)  # type: ignore[no-any-return] # numpy's own types
 
 
-def headlines(plan: Sequence[Step]) -> str:
+def headlines(plan: Sequence[SubPlan]) -> str:
     """A plan on one line, by its headlines; it begins with a mark, so no spreadsheet takes it for a formula."""
     return one_line(" ".join(f"#{number}. {step.title[:_WIDE]}" for number, step in enumerate(plan, 1)))
 
@@ -124,7 +124,7 @@ def rounded(scores: Sequence[Sequence[float]]) -> Matrix:
     return np.array([[round(score, _DIGITS) for score in own] for own in scores], dtype=np.float64)
 
 
-def write_scores(cell: str, plans: Sequence[Sequence[Step]], scores: Matrix, sums: Sequence[float]) -> str:
+def write_scores(cell: str, plans: Sequence[Sequence[SubPlan]], scores: Matrix, sums: Sequence[float]) -> str:
     """The table of a cell's candidates as CSV; the first of those with the largest sum is marked as chosen."""
     chosen = int(np.argmax(sums))
     out = io.StringIO()
@@ -137,7 +137,7 @@ def write_scores(cell: str, plans: Sequence[Sequence[Step]], scores: Matrix, sum
     return out.getvalue().rstrip("\n")
 
 
-def read_scores(text: str, name: str) -> tuple[Row, ...]:
+def read_scores(text: str, name: str) -> tuple[ScoreRow, ...]:
     """The rows of a table in CSV; `name` is what messages call it.
 
     Columns are those of `COLUMNS` and `story`, in any order; the three scores must be there. Blank lines are skipped.
@@ -160,7 +160,7 @@ def read_scores(text: str, name: str) -> tuple[Row, ...]:
     return tuple(_row_of(line, head, cells, name) for line, cells in lines[1:])
 
 
-def row_of(where: str, fields: object) -> Row:
+def row_of(where: str, fields: object) -> ScoreRow:
     """A row that is an object of JSON, with the columns of `read_scores` as its fields; `where` it stands.
 
     Raises:
@@ -181,7 +181,7 @@ def _check_columns(names: Sequence[str] | Mapping[str, Any], name: str) -> None:
         raise UsageError(f"{name} has no column {', '.join(missing)}. Give all of {', '.join(CRITERIA)}.")
 
 
-def _row_of(line: int, head: Sequence[str], cells: Sequence[str], name: str) -> Row:
+def _row_of(line: int, head: Sequence[str], cells: Sequence[str], name: str) -> ScoreRow:
     where = f"{name}, line {line}"
     if len(cells) != len(head):
         raise UsageError(
@@ -190,13 +190,13 @@ def _row_of(line: int, head: Sequence[str], cells: Sequence[str], name: str) -> 
     return _row(where, dict(zip(head, cells, strict=True)))
 
 
-def _row(where: str, fields: Mapping[str, Any]) -> Row:
+def _row(where: str, fields: Mapping[str, Any]) -> ScoreRow:
     coherence, connectivity, personality = (_score(where, name, fields[name]) for name in CRITERIA)
     plan = str(fields.get("plan") or "0").strip()
     if not (plan.isascii() and plan.isdigit() and len(plan) < 8):  # noqa: PLR2004 - no cell has ten million plans
         raise UsageError(f"{where}: plan is {plan!r}. Give the plan's number, or leave it empty.")
     place = "/".join(str(fields[part]).strip() for part in ("story", "cell") if fields.get(part) not in (None, ""))
-    return Row(
+    return ScoreRow(
         where,
         (coherence, connectivity, personality),
         place,

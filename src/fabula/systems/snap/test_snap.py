@@ -21,7 +21,7 @@ from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.conversation import Conversation, Parties, open_conversation
 from fabula.engine.events import Noted
 from fabula.engine.journal import CallFilter, Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply
@@ -117,8 +117,8 @@ class Troupe:
         return [text_of(request) for request in self.asked if request.path.endswith(f"/{name}")]
 
 
-def prompts_of(preset: Preset) -> Prompts:
-    return Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
+def prompts_of(preset: Preset) -> SystemPrompts:
+    return SystemPrompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
 
 
 async def open_talk(story: str, run: Run, config: Any, parties: Parties | None = None) -> Talk:  # noqa: ANN401 - its Config

@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fabula.craft.conversation.cards import Cards
-from fabula.craft.conversation.lines import Cell, Parties, View, without_remarks
-from fabula.craft.conversation.talk import Progress, conversation, gone_on
+from fabula.craft.conversation.lines import Cell, Parties, PartyView, without_remarks
+from fabula.craft.conversation.talk import PlanProgress, conversation, gone_on
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import check_narrative, narrative_of, who_talks
 from fabula.story import Story
@@ -19,10 +19,10 @@ from fabula.story import Story
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.craft.conversation.lines import Freedom, Line, Step, Summaries
+    from fabula.craft.conversation.lines import Freedom, SpokenLine, SubPlan, Summaries
     from fabula.craft.conversation.talk import State
-    from fabula.craft.conversation.turns import Moment
-    from fabula.engine.replies.dialogue import Said
+    from fabula.craft.conversation.turns import TurnKnowledge
+    from fabula.engine.replies.dialogue import SpokenTurn
     from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.systems.vanilla.config import Config
@@ -81,13 +81,13 @@ class Vanilla:
         run: Run,
         number: int,
         summaries: Summaries,
-        steps: tuple[Step, ...] | None = None,
+        steps: tuple[SubPlan, ...] | None = None,
         there: tuple[str, ...] = (),
     ) -> Cell:
         """The whole narrative, without a plan."""
         del run, summaries, steps
         others = dict.fromkeys(self.parties.names, "")
-        views = {name: View(self.narrative, others=others) for name in self.parties.names}
+        views = {name: PartyView(self.narrative, others=others) for name in self.parties.names}
         return Cell(number, views, present=there or self.parties.others)
 
     async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
@@ -95,32 +95,32 @@ class Vanilla:
         del run, summaries
         return cell
 
-    async def answer(self, run: Run, moment: Moment) -> Said:
+    async def answer(self, run: Run, moment: TurnKnowledge) -> SpokenTurn:
         """One turn (Table 9); 1 call."""
         return await self.turn(run, moment, "npc", "answer")
 
-    async def play(self, run: Run, moment: Moment) -> Said:
+    async def play(self, run: Run, moment: TurnKnowledge) -> SpokenTurn:
         """One turn of the player's character by a model, by the same nine rules (section 5.3, Table 9)."""
         return await self.turn(run, moment, "player", "play")
 
-    async def turn(self, run: Run, moment: Moment, role: str, prompt: str) -> Said:
+    async def turn(self, run: Run, moment: TurnKnowledge, role: str, prompt: str) -> SpokenTurn:
         """What a role does and says; the dialogue so far follows as a chat."""
         return await turn_of(
             run, moment, role, prompt, fields_of(moment), temperature=self.config.paper.turn_temperature
         )
 
-    def progress(self, state: State, words: str, answer: Said) -> Progress:
+    def progress(self, state: State, words: str, answer: SpokenTurn) -> PlanProgress:
         """The agent alone ends the dialogue (rule 9), but never in its first turn."""
         del words
-        return Progress(0, 0, answer.ended and state.number_in_cell > 1)
+        return PlanProgress(0, 0, answer.ended and state.number_in_cell > 1)
 
-    async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
+    async def summarise(self, run: Run, lines: Sequence[SpokenLine], summaries: Summaries) -> Summaries:
         """Nothing: there is one cell."""
         del run, lines
         return summaries
 
 
-def fields_of(moment: Moment) -> dict[str, Any]:
+def fields_of(moment: TurnKnowledge) -> dict[str, Any]:
     """What the prompt of a turn shows."""
     return {
         "who": moment.who,

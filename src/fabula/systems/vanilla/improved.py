@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
-from fabula.craft.conversation.lines import Cell, View
+from fabula.craft.conversation.knowledge import Marks, SegmentSentence, known_to, marked
+from fabula.craft.conversation.lines import Cell, PartyView
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import narrative_of
 from fabula.engine.run import Run
@@ -18,10 +18,10 @@ from fabula.systems.vanilla.config import Ours
 
 if TYPE_CHECKING:
     from fabula.craft.conversation.cards import Cards
-    from fabula.craft.conversation.lines import Parties, Step, Summaries
-    from fabula.craft.conversation.talk import Progress, State
-    from fabula.craft.conversation.turns import Moment
-    from fabula.engine.replies.dialogue import Said
+    from fabula.craft.conversation.lines import Parties, SubPlan, Summaries
+    from fabula.craft.conversation.talk import PlanProgress, State
+    from fabula.craft.conversation.turns import TurnKnowledge
+    from fabula.engine.replies.dialogue import SpokenTurn
     from fabula.story import Brief, Story
     from fabula.systems.vanilla.config import Config
 
@@ -63,7 +63,7 @@ class Improved(Vanilla):
         run: Run,
         number: int,
         summaries: Summaries,
-        steps: tuple[Step, ...] | None = None,
+        steps: tuple[SubPlan, ...] | None = None,
         there: tuple[str, ...] = (),
     ) -> Cell:
         """What each witnesses of the whole narrative, and who they are by their cards."""
@@ -74,17 +74,17 @@ class Improved(Vanilla):
         for name in self.parties.names:
             known = among(name, sheets)
             others = dict.fromkeys(self.parties.names, "")
-            views[name] = View(known_to(told, [name]), sheets[known] if known else "", others)
+            views[name] = PartyView(known_to(told, [name]), sheets[known] if known else "", others)
         return Cell(number, views, present=there or self.parties.others)
 
-    async def told(self, run: Run) -> tuple[Told, ...]:
+    async def told(self, run: Run) -> tuple[SegmentSentence, ...]:
         """The sentences with their witnesses, kept as `plan/witnesses.yaml`; a card's situation is known to all."""
         if self.ours.open_ended:
-            return (Told(self.narrative, self.parties.names),)
+            return (SegmentSentence(self.narrative, self.parties.names),)
         others = [name for name in self.cards.known if among(name, self.parties.names) is None]
         return await marked(run, self.narrative, sorted((*self.parties.names, *others)), "labeller", "witnesses")
 
-    async def turn(self, run: Run, moment: Moment, role: str, prompt: str) -> Said:
+    async def turn(self, run: Run, moment: TurnKnowledge, role: str, prompt: str) -> SpokenTurn:
         """A role's turn, drawn up to three times; in the end somebody says nothing."""
         fields = fields_of(moment) | {
             "absent": moment.absent if len(self.parties.others) > 1 else (),
@@ -96,7 +96,7 @@ class Improved(Vanilla):
         warm = self.config.paper.turn_temperature
         return await turn_of(run, moment, role, prompt, fields, temperature=warm, tries=_TRIES, fallback=_SILENT)
 
-    def progress(self, state: State, words: str, answer: Said) -> Progress:
+    def progress(self, state: State, words: str, answer: SpokenTurn) -> PlanProgress:
         """As in the paper, unless there is no end."""
         at = super().progress(state, words, answer)
         return at._replace(ends=at.ends and not self.ours.open_ended)

@@ -12,7 +12,7 @@ from fabula.craft.conversation import Conversation, Parties, open_conversation
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.narratives import reading_of
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
@@ -42,7 +42,9 @@ async def conversation_of(
     )
     journal = Journal()
     journal.open()
-    context = RunContext(journal, Prompts(SYSTEM.prompt_folders(preset), None, PROMPTS), Cast.of(model), aids=aids)
+    context = RunContext(
+        journal, SystemPrompts(SYSTEM.prompt_folders(preset), None, PROMPTS), Cast.of(model), aids=aids
+    )
     config = SYSTEM.config(preset)
     talk = await SYSTEM.program(config).open_talk(STORY, Run(context), config, parties)
     return open_conversation(None, talk, context), model
@@ -111,7 +113,7 @@ async def test_who_is_not_there_cannot_talk() -> None:
     with pytest.raises(UsageError, match="Batman"):
         await conversation_of("", "faithful", Parties("Batman", ("Mara",)))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, SystemPrompts(SYSTEM.prompts), Cast.of(ScriptedModel({}))))
         two = Parties("Batman", ("Mara",))
         with pytest.raises(UnknownNameError, match="Unknown character 'Batman'"):
             await SYSTEM.algorithm.open_talk(STORY, run, SYSTEM.config("faithful"), two, Cards(known=("Mara",)))

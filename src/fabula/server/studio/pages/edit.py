@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel
 
-from fabula.app.editing import Stage, beside, last_rewritten, stages, written_again
+from fabula.app.editing import VersionStage, beside, last_rewritten, stages, written_again
 from fabula.app.saving import BRIEF
 from fabula.app.titles import Titles
 from fabula.base.errors import FabulaError, UsageError
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from fastapi.responses import Response
 
-    from fabula.app.plan_cards import Card
+    from fabula.app.plan_cards import PlanCard
     from fabula.app.workspace import Artefact, ArtefactVersion
-    from fabula.story.comparing import Stretch
+    from fabula.story.comparing import TextStretch
     from fabula.verbs.home import Project
 
 router = APIRouter(include_in_schema=False)
@@ -125,7 +125,7 @@ async def beside_text(request: Request, workspace: WorkspaceDep, *, name: str) -
     return page(request, "edit_beside.html", **await asyncio.to_thread(found))
 
 
-def _facts_beside(workspace: Project, name: str, cards: Sequence[Card]) -> dict[str, object]:
+def _facts_beside(workspace: Project, name: str, cards: Sequence[PlanCard]) -> dict[str, object]:
     """The facts at the end of a part of the story, and whom the world knows."""
     nothing: dict[str, object] = {"facts": None, "here": None, "known": (), "no_facts": ""}
     try:
@@ -153,7 +153,7 @@ def _findings_beside(workspace: Project, name: str) -> dict[str, object]:
 async def history(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = False) -> Response:
     """The versions of a text: who wrote them, and when; those that were saved while somebody typed only if asked."""
     versions = (await workspace.versions_async(name)).versions
-    found = [Stage(made) for made in versions] if all_ else stages(versions)
+    found = [VersionStage(made) for made in versions] if all_ else stages(versions)
     return page(request, "edit_history.html", name=name, stages=found[::-1], hidden=len(versions) - len(found))
 
 
@@ -379,7 +379,7 @@ async def settle(
     return _done(request, await asyncio.to_thread(save), settled=True)
 
 
-def _shown(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
+def _shown(stretches: Sequence[TextStretch]) -> list[dict[str, object]]:
     """Stretches with their words; the blanks that a change begins with apart, since its box stands behind them."""
     found: list[dict[str, object]] = []
     for one in stretches:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.server.runs.children import Runs
-    from fabula.server.runs.record import Run
+    from fabula.server.runs.record import RunRecord
     from fabula.server.state import StudioState
     from fabula.verbs.home import Home
 
@@ -162,7 +162,7 @@ def standing_of(runs: Runs, project: str, verbs: Sequence[str], run: str) -> dic
     return about
 
 
-def _result(folder: Path, project: str, run: Run) -> str:
+def _result(folder: Path, project: str, run: RunRecord) -> str:
     """The page of what a run has found."""
     if run.verb == "learn":
         return f"/projects/{project}/measure/learning"

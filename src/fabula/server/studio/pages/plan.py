@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
 
-from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, Part, PlanCards, plan_cards
+from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, PlanCards, PlanPart, plan_cards
 from fabula.app.planning import order_of_time
 from fabula.app.saving import base_of
 from fabula.base.errors import ConflictError, FabulaError, UsageError
@@ -122,7 +122,7 @@ def cards_of(workspace: Project) -> tuple[PlanCards, str]:
     artefacts = workspace.rows(marks=False)
     names = {one.name for one in artefacts if one.folder == "plan"}
     texts = {name: workspace.text(name).text for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in names}
-    parts = [Part(one.name, one.words, one.states) for one in artefacts if _is_part(one)]
+    parts = [PlanPart(one.name, one.words, one.states) for one in artefacts if _is_part(one)]
     system = workspace.settings().system
     nothing = f"There is no plan yet. A run of {system} begins with what it plans, where it plans at all."
     cards = plan_cards(texts, parts, nothing)

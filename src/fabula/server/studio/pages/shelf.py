@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Standing:
+class ShelfEntry:
     """A project on the shelf.
 
     Attributes:
@@ -203,13 +203,13 @@ def _in(threads: ThreadPoolExecutor, look: Callable[..., T], *of: Any) -> asynci
     return asyncio.get_running_loop().run_in_executor(threads, copy_context().run, look, *of)
 
 
-async def _standings(shelf: Home, runs: Runs) -> Sequence[Standing]:
+async def _standings(shelf: Home, runs: Runs) -> Sequence[ShelfEntry]:
     """Where projects stand; those that it has no patience for have their names alone, and are asked for one by one."""
     names = await _in(_LISTING, lambda: shelf.names)
     looks = {name: _in(_LOOKING, _standing, shelf, runs, name) for name in names}
     if looks:
         await asyncio.wait(looks.values(), timeout=_PATIENCE)
-    found = [one.result() if one.done() else Standing(name, name, late=True) for name, one in looks.items()]
+    found = [one.result() if one.done() else ShelfEntry(name, name, late=True) for name, one in looks.items()]
     for one in looks.values():
         one.cancel()  # what is not begun yet
     return found
@@ -224,13 +224,13 @@ def _experiments(shelf: Home) -> list[tuple[str, str]]:
     return found
 
 
-def _standing(shelf: Home, runs: Runs, name: str) -> Standing:
+def _standing(shelf: Home, runs: Runs, name: str) -> ShelfEntry:
     """Where a project stands; one that cannot be read says why, and keeps nobody from the others."""
     try:
         about, at_work = shelf[name].overview(), any(run.is_open for run in runs.of(name))
     except FabulaError as error:
-        return Standing(name, name, problem=str(error))
-    return Standing(name, about.title or name, about, about.problem, at_work)
+        return ShelfEntry(name, name, problem=str(error))
+    return ShelfEntry(name, about.title or name, about, about.problem, at_work)
 
 
 def _first_page(request: Request) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fabula.app.facts_shown import FactRow, ProjectWorld
     from fabula.server.runs.children import Runs
-    from fabula.server.runs.record import Run
+    from fabula.server.runs.record import RunRecord
     from fabula.verbs.home import Project
 
 router = APIRouter(prefix="/projects/{project}/world", include_in_schema=False)
@@ -39,7 +39,7 @@ OfText: TypeAlias = Annotated[str, Query(max_length=500)]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FactQuery:
     """Which facts are looked at.
 
     Attributes:
@@ -69,12 +69,12 @@ def asked_of(
     at: Annotated[str, Query(max_length=20)] = "",
     of: Annotated[str, Query(max_length=200)] = "",
     search: Annotated[str, Query(max_length=200)] = "",
-) -> Asked:
+) -> FactQuery:
     """Which facts an address asks for."""
-    return Asked(at, of, search)
+    return FactQuery(at, of, search)
 
 
-AskedDep: TypeAlias = Annotated[Asked, Depends(asked_of)]
+AskedDep: TypeAlias = Annotated[FactQuery, Depends(asked_of)]
 
 
 @router.get("", response_model=None)
@@ -248,7 +248,7 @@ async def run(request: Request, project: ProjectName, runs: RunsDep, kind: Kind)
 # what is shown ------------------------------------------------------------------------------------------------------
 
 
-def _facts(workspace: Project, asked: Asked, number: int) -> dict[str, Any]:
+def _facts(workspace: Project, asked: FactQuery, number: int) -> dict[str, Any]:
     known = workspace.known_facts()
     rows = known.facts(asked.scene, asked.of, asked.search)
     first = (number - 1) * ROWS
@@ -274,7 +274,7 @@ def _fact(workspace: Project, number: int) -> dict[str, Any]:
             "pieces": found.pieces() if found else None}  # fmt: skip
 
 
-def _graph(workspace: Project, asked: Asked) -> dict[str, Any]:
+def _graph(workspace: Project, asked: FactQuery) -> dict[str, Any]:
     """The facts that say most of how people and things hang together, as cytoscape wants them."""
     known = workspace.known_facts()
     rows = known.facts(asked.scene, asked.of, asked.search)
@@ -335,7 +335,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _LABEL else line[: _LABEL - 1] + "…"
 
 
-def _last(runs: Runs, project: str, kind: Kind) -> Run | None:
+def _last(runs: Runs, project: str, kind: Kind) -> RunRecord | None:
     """The last run that read the story so."""
     wanted = ("check", None) if kind == "check" else ("evaluate", kind)
     return next((run for run in runs.of(project) if (run.verb, run.arguments.get("evaluator")) == wanted), None)

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from fabula.app.titles import Titles
-    from fabula.app.workspace import Branch
+    from fabula.app.workspace import FolderBranch
     from fabula.app.writing import Expected
     from fabula.server.runs.children import Runs
-    from fabula.server.runs.record import Run
+    from fabula.server.runs.record import RunRecord
     from fabula.verbs.home import Project
     from fabula.verbs.text import ArtefactText
 
@@ -43,7 +43,7 @@ Text = Annotated[str, Form(max_length=MAX_FILE)]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NewestRun:
     """How a project's newest run stands, and what it wants of a person.
 
     Attributes:
@@ -55,21 +55,21 @@ class Standing:
         problem: why what waits cannot be shown.
     """
 
-    run: Run | None
-    before: list[Run]
+    run: RunRecord | None
+    before: list[RunRecord]
     queued: int = 0
     waits: ArtefactText | None = None
     prompts: tuple[Prompt, ...] = ()
     problem: str = ""
 
 
-def standing(workspace: Project, runs: Runs, project: str) -> Standing:
+def standing(workspace: Project, runs: Runs, project: str) -> NewestRun:
     """How the newest run stands; one that is at work goes before those that wait."""
     found = runs.of(project)
     at_work = next((run for run in found if run.state == "running"), None)
     run = at_work or next((run for run in reversed(found) if run.state == "queued"), found[0] if found else None)
     if run is None:
-        return Standing(None, [])
+        return NewestRun(None, [])
     before = [one for one in found if one.id != run.id][:_SHOWN]
     queued = sum(one.state == "queued" for one in found if one.id != run.id)
     waits, prompts, problem = None, tuple[Prompt, ...](), ""
@@ -81,7 +81,7 @@ def standing(workspace: Project, runs: Runs, project: str) -> Standing:
         pass  # a role waits for its player, and no text does
     except FabulaError as error:
         problem = str(error)
-    return Standing(run, before, queued, waits, prompts, problem)
+    return NewestRun(run, before, queued, waits, prompts, problem)
 
 
 @router.get(PAGE, response_model=None)
@@ -107,7 +107,7 @@ async def write(
     return page(request, "write.html", **await asyncio.to_thread(found))
 
 
-def _first(tree: list[Branch]) -> str:
+def _first(tree: list[FolderBranch]) -> str:
     """The text that stands in the middle where none is named: the story's first part; else the brief."""
     return next((branch.artefacts[0].name for branch in tree if branch.name == "story"), BRIEF)
 
