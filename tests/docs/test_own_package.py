@@ -87,8 +87,8 @@ def test_a_package_of_their_own_is_listed_run_and_tried(tmp_path: Path) -> None:
     assert not [one for rules in tried.values() for one in rules if one["broken"]]
     story = said("fabula", "write", "brief.md", "--system", "lantern", "--model", "keeper:mara", "--set", "parts=2")
     assert story["words"] > 20
-    report = said("fabula", "evaluate", "clarity", "story.md", "brief", "--model", "keeper:mara")
-    assert report["evaluator"] == "clarity"
+    evaluated = said("fabula", "evaluate", "clarity", "story.md", "brief", "--model", "keeper:mara")
+    assert evaluated["reports"]["clarity"]["evaluator"] == "clarity"
     (here / "lamp.ini").write_text("[story]\ntitle = The Lamp\nabout = Mara keeps a light.\n", encoding="utf-8")
     said("fabula", "new", "lamp", "--brief", "lamp.ini")
     assert (here / "lamp" / "brief.md").read_text(encoding="utf-8") == "# The Lamp\n\nMara keeps a light.\n"

@@ -132,7 +132,7 @@ def record(folder: Path) -> None:
             (
                 [
                     ["write", where, "--quiet"],
-                    ["edits", "--refuse", REFUSED, "-C", where],
+                    ["text", "edits", "--refuse", REFUSED, "-C", where],
                     ["update", where, "--yes", "--quiet"],
                     ["world", where, "--import", str(folder / "world.yaml")],
                     ["chat", where, "--system", head["system"], *names],

@@ -109,7 +109,7 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
     [
         ({"brief": ""}, 400, "empty"),
         ({"brief": "A story.", "system": "agents-rom"}, 404, "agents-room"),
-        ({"brief": "A story.", "system": "./evil"}, 404, "./evil"),
+        ({"brief": "A story.", "system": "./evil"}, 400, "./evil' is a folder of code"),
         ({"brief": "A story.", "system": "vanilla", "words": "500"}, 404, "words"),  # it answers, and writes no stories
         ({"brief": "A story.", "story": "Another."}, 400, "not both"),
         ({"text": "# The Lamp"}, 400, "The manuscript is empty"),
@@ -127,7 +127,7 @@ async def test_a_project_that_cannot_be_made_says_why(
     async with api_at(tmp_path) as api:
         address = "manuscripts" if "text" in body else "projects"
         response = await api.client.post(f"/api/v1/{address}", json=body)
-        assert response.status_code == status
+        assert response.status_code == status, response.text
         assert said in response.json()["error"]["message"]
         assert [one["project"] for one in (await api.client.get("/api/v1/projects")).json()["projects"]] == [SAMPLE]
 

@@ -45,6 +45,7 @@ NAMED: Final = {
     "project": [SAMPLE, "nothing"],
     "name": ["agents-room", "surface", "nothing"],
     "format": ["epub", "md", "nothing"],
+    "conversation": ["joanne-starling-wendy-clabburn", "nothing"],
     "artefact": ["exposition", "story/02-rising-action.md", "plan", "brief.md", "story.md", "nothing"],
     "finding": ["dcf5212a-ae60", "nothing"],
     "of": ["Wendy", "", "nobody"],

@@ -20,6 +20,7 @@ CHAT: Final = "joanne-starling-wendy-clabburn"
 PLACES: Final = {
     "project": SAMPLE,
     "chat": CHAT,
+    "conversation": CHAT,
     "name": "exposition",
     "artefact": "exposition",
     "key": "dcf5212a-ae60",

@@ -356,8 +356,8 @@ def test_two_thousand_scenes_are_sorted_without_ado() -> None:
     assert one.anachronies(one.names[::-1]) == 2_000 * 1_999 // 2
 
 
-def test_plans_come_without_the_libraries_that_their_files_need() -> None:
-    loaded = "import fabula.story.plan_file, sys; print({'yaml', 'pydantic'} & set(sys.modules))"
+def test_plans_come_without_the_library_that_their_files_need() -> None:
+    loaded = "import fabula.story.plan_file, sys; print({'yaml', 'fabula.story.plan_sheet'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

@@ -81,7 +81,7 @@ def example(prompt: str, completion: str, system: str = "You plan.") -> Example:
 def test_the_faithful_presets_have_the_papers_values_as_the_guide_lists_them_with_their_sections() -> None:
     section = GUIDE.read_text(encoding="utf-8").partition("## The papers' values")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (\w+) \| `(\w+)` \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
-    for name, kind in KINDS.items():
+    for name, kind in zip(("examples", "pairs", "dialogues"), KINDS.values(), strict=True):
         config: Any = kind.faithful()
         said = {setting: value for command, setting, value, _ in rows if command == name}
         assert list(said) == [setting.name for setting in settings_of(config) if setting.group == "paper"]

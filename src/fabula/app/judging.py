@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UsageError
 from fabula.base.html import details, html_table, joined, paragraph, quotation
-from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices
 from fabula.measure.ratings import SAME
 from fabula.stats.comparisons import TIE
 
@@ -77,6 +76,8 @@ class Judged:
     @property
     def pairs(self) -> dict[str, PairChoice | None]:
         """What comes of both orders, by question; `None` where there is no verdict."""
+        from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices  # noqa: PLC0415 - heavy at start-up
+
         verdicts = choices_in(self.report.ratings)
         found = {}
         for question in dict.fromkeys(rating.question for rating in self.report.ratings):

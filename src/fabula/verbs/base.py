@@ -66,10 +66,18 @@ MostDollars: TypeAlias = Annotated[
 ]
 _OTHER: Final = object()
 OtherProject: TypeAlias = Annotated[
-    str, Field(max_length=LONGEST_NAME, description="Another project: its name, or its folder at home."), _OTHER
+    str,
+    Field(
+        max_length=LONGEST_NAME, description="Another project: its name, or its folder at home.", examples=["the-ferry"]
+    ),
+    _OTHER,
 ]
 OtherProjects: TypeAlias = Annotated[
-    Sequence[str], Field(max_length=50, description="Other projects: their names, or their folders at home."), _OTHER
+    Sequence[str],
+    Field(
+        max_length=50, description="Other projects: their names, or their folders at home.", examples=[["the-ferry"]]
+    ),
+    _OTHER,
 ]
 _IN_PATH: Final = re.compile(r"\{(\w+)(?::path)?\}")
 _METHODS: Final = ("system", "evaluator")  # arguments that may name a folder of code, for who is at home

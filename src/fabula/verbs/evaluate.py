@@ -14,11 +14,9 @@ from fabula.app.checking import OUT, settings_to_judge
 from fabula.app.evaluating import EvaluationTask, write_page
 from fabula.app.item_files import Selection
 from fabula.app.judging import Judged, two_stories
-from fabula.app.ranking import Ranked, as_stories
 from fabula.app.sources import items_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.evaluators import find
-from fabula.evaluators.pairwise.algorithm import pairs_of
 from fabula.verbs.base import ModelName, MostDollars, MostTokens, OtherProject, OtherProjects, verb
 from fabula.verbs.reports import ReportView, report
 
@@ -106,6 +104,9 @@ async def rank(
     Raises:
         FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
     """
+    from fabula.app.ranking import Ranked, as_stories  # noqa: PLC0415 - heavy at start-up
+    from fabula.evaluators.pairwise.algorithm import pairs_of  # noqa: PLC0415 - as above
+
     at_work = await _judging(project, model, (budget_tokens, budget_usd))
     items = as_stories(items_of([project.folder, *map(Path, beside)], _ALL))
     pairs_of(items)  # what is wrong with the stories is said before anything is made

@@ -68,7 +68,9 @@ async def learned(project: Workspace) -> AdapterStatus:
 
 @verb("PUT", "/learning", "measuring")
 async def use_learned(
-    project: Workspace, *, use: Annotated[bool, Field(description="Whether new projects write with it.")]
+    project: Workspace,
+    *,
+    use: Annotated[bool, Field(description="Whether new projects write with it.", examples=[True])],
 ) -> AdapterStatus:
     """Have new projects write with what was learned, or without it; one that is begun stays as it began.
 
