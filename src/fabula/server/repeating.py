@@ -85,7 +85,7 @@ class Once:
             await self._app(scope, again(body, _never), heard)
         finally:
             if not answer.stands:
-                del self._answers[key]
+                self._answers.pop(key, None)  # it may have made room for others
             while len(self._answers) > _MOST:
                 self._answers.popitem(last=False)
             answer.over.set()
