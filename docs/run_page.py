@@ -25,7 +25,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from fabula.engine.journal import Journal
-from fabula.engine.prompts import Prompts
+from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import RunContext
 from fabula.plugin import Message, Run, ScriptedModel, side_by_side
@@ -37,7 +37,7 @@ Path("prompts/say.jinja").write_text(
 )
 model = ScriptedModel({"poet": "The lamp was lit.", "critic": '["B"]', "judge": "B"})
 journal = ExitStack().enter_context(Journal())
-run = Run(RunContext(journal, Prompts(Path("prompts")), Cast.of(model)))
+run = Run(RunContext(journal, SystemPrompts(Path("prompts")), Cast.of(model)))
 done = asyncio.run
 ```
 

@@ -248,8 +248,8 @@ async def test_a_journal_that_cannot_be_written_is_named(home: ProjectFolder) ->
 HOLDER = """
 import sys
 from pathlib import Path
-from fabula.project.folder import Project
-with Project.open(Path(sys.argv[1])).lock():
+from fabula.project.folder import ProjectFolder
+with ProjectFolder.open(Path(sys.argv[1])).lock():
     print("held", flush=True)
     sys.stdin.readline()
 """

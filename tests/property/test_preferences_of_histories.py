@@ -47,7 +47,8 @@ class Author:
 
     brief: int = 1900
     edits: int = 0
-    decisions: list[str] = field(default_factory=list)
+    decisions: list[tuple[str, str]] = field(default_factory=list)
+    taken_back: dict[str, str] = field(default_factory=dict)
     episodes: list[Episode] = field(default_factory=list)
     own: set[str] = field(default_factory=set)
 
@@ -79,29 +80,29 @@ class Author:
     def edit(self) -> None:
         self.edits += 1
         self.say("edit", "story", "--text", f"My own text, number {self.edits}, and nobody else's.", "-C", "lamp")
-        self.decisions.append("edit")
+        self.decisions.append(("", ""))
         self.looks(own=True)
         self.updates()
 
     def retake(self) -> None:
         """Another draw; where the text was the author's own, that it is no more is a decision of its own."""
         self.say("text", "retake", "story", "-C", "lamp")
-        self.decisions.append("retake")
+        self.decisions.append(("", ""))
         self.episodes[-1].waits = other = self.other_brief
         self.updates()
         self.looks(anew=other)
 
     def note(self) -> None:
         self.say("text", "retake", "story", "--note", "darker", "-C", "lamp")
-        self.decisions.append("note")
         before = self.episodes[-1].shown[-1]
         self.updates()
         self.looks()
-        self.episodes[-1].revised[self.episodes[-1].shown[-1]] = before
+        self.decisions.append((self.episodes[-1].shown[-1], before))
 
     def undo(self) -> None:
         if self.decisions:
-            self.decisions.pop()
+            revised, before = self.decisions.pop()
+            self.taken_back |= {revised: before} if revised else {}
             self.say("undo", "lamp")
             self.looks()
             self.updates()
@@ -121,7 +122,6 @@ class Episode:
     shown: list[str] = field(default_factory=list)
     written: dict[str, int] = field(default_factory=dict)
     own: dict[str, int] = field(default_factory=dict)
-    revised: dict[str, str] = field(default_factory=dict)
     waits: bool = False
 
     @property
@@ -156,7 +156,9 @@ def test_pairs_are_those_of_a_simple_model(said: Sequence[str]) -> None:
             }
         for pair in found.pairs:
             in_vain = any(pair.chosen in message.content for message in asked[pair.rejected])
-            assert pair.messages == asked[pair.chosen if in_vain else pair.rejected]
+            # of a revision that was taken back, the prompt is that of the text before the wish, where a model was asked
+            for_it = pair.chosen if in_vain else author.taken_back.get(pair.rejected, pair.rejected)
+            assert pair.messages == asked.get(for_it, asked[pair.rejected])
         assert {one["reason"] for one in found.left_out} <= {
             TOGETHER,
             WAITING,

@@ -87,7 +87,7 @@ def test_every_verb_is_an_address_and_its_result_is_in_the_document() -> None:
             assert given["*/*"]["schema"] == {"type": "string", "format": "binary"}
         else:
             named = given["application/json"]["schema"]["$ref"].rpartition("/")[2]
-            assert named == ("Run" if verb.long else verb.result.__name__)
+            assert named == ("RunRecord" if verb.long else verb.result.__name__)
         told = operation.get("parameters", [])
         assert all(one.get("description") for one in told if one["name"] != "project"), verb.name
         assert not verb.command or DOCUMENTS[verb.command] == (verb.result,)

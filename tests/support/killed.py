@@ -20,7 +20,7 @@ from pathlib import Path
 from fabula.app import writing as authoring
 from fabula.app.writing import Options, write_in
 from fabula.models.scripted import ScriptedModel
-from fabula.project.folder import Project
+from fabula.project.folder import ProjectFolder
 from fabula.engine.roles import Cast
 
 folder, script, log, moment, dies_at = *map(Path, sys.argv[1:4]), sys.argv[4], int(sys.argv[5])
@@ -45,7 +45,7 @@ def listen(event):
 
 model = Killed.read(script)
 authoring.open_cast = lambda settings, roles, world, open_role: Cast.of(model)
-project = Project.open(folder)
+project = ProjectFolder.open(folder)
 asyncio.run(write_in(project, project.settings, Options(listeners=[listen])))
 """
 

@@ -110,7 +110,7 @@ async def test_what_a_finished_run_asked_is_neither_rendered_nor_cleaned_again(
     def fails(*_: object, **__: object) -> None:
         raise AssertionError("worked out again")
 
-    monkeypatch.setattr("fabula.engine.prompts.Prompts.render", fails)
+    monkeypatch.setattr("fabula.engine.prompts.SystemPrompts.render", fails)
     monkeypatch.setattr("fabula.craft.prose.clean_prose", fails)
     assert (await write_in(home, home.settings, Options())).story == first.story
     dry, _ = await dry_run_in(home, home.settings, Options())

@@ -148,8 +148,8 @@ PROGRAM = """
 import sys
 sys.path.insert(0, {here!r})
 from test_choosing import made
-from fabula.app.choosing import Wanted, choose
-choice = choose(made(), Wanted(5, embedder="tf-idf", reduction="svd", seed=3))
+from fabula.app.choosing import ChoiceOptions, choose
+choice = choose(made(), ChoiceOptions(5, embedder="tf-idf", reduction="svd", seed=3))
 print(choice.lines(), choice.picture, choice.scores, sep="")
 """
 

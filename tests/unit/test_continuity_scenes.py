@@ -106,4 +106,4 @@ def test_a_text_without_paragraphs_takes_linear_time(stop: str) -> None:
     found = split(sentence * 1000)
     assert found.counts["without_paragraphs"] == 1
     assert found.counts["cut_by_length"] == len(found.scenes) - 1 > 5
-    assert growth(split, lambda n: sentence * n, 1000) < LINEAR
+    assert growth(split, lambda n: sentence * n, 4000) < LINEAR  # an eighth of it is cut by length, too

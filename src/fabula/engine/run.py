@@ -528,7 +528,7 @@ class Run:
             prompt: name of the prompt file.
             sampling: values of the system; what the cast sets for the role goes before them.
             expect: words that the reply usually has, or how it looks (`#1. {5}` has 5 words there); for estimates only,
-                and only where the field `words` or the prompt's file does not say it (`Prompts.usual`).
+                and only where the field `words` or the prompt's file does not say it (`SystemPrompts.usual`).
             **fields: fill the prompt's fields.
 
         Raises:
@@ -595,7 +595,7 @@ class Run:
         """A reply of type `shape` (pydantic model, dataclass, any annotated type), repaired at most `repairs` times.
 
         Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text. What the reply usually
-        holds, for estimates, the prompt's file says (`Prompts.expected`).
+        holds, for estimates, the prompt's file says (`SystemPrompts.expected`).
 
         Raises:
             ReplyError: no reply could be read; the run can be resumed.

@@ -251,7 +251,8 @@ class _History:
             asked_before = self.prompt_of(before[0]) if before else ()
             if _shows(asked, text.text) or _shows(asked_before, version.text):  # the one is a revision of the other
                 return True
-            if _without_wishes(asked_before) == _without_wishes(asked):
+            both = sorted((_without_wishes(asked_before), _without_wishes(asked)), key=len)
+            if both[0] and both[1][: len(both[0])] == both[0]:  # a revision's prompt begins with that of its text
                 return True
         return False
 
