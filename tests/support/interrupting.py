@@ -289,8 +289,8 @@ def operation(name: str, folder: Path) -> Operation:
         "update": Operation(name, changed, [], ["update", "--yes"]),
         "edit": Operation(name, None, [], edit),
         "undo": Operation(name, None, [edit, ["update", "--yes"]], ["undo"]),
-        "pin": Operation(name, None, [], ["pin", part]),
-        "retake": Operation(name, None, [], ["retake", part]),
+        "pin": Operation(name, None, [], ["text", "pin", part]),
+        "retake": Operation(name, None, [], ["text", "retake", part]),
         "continue": Operation(name, None, [], ["text", "continue"]),
         "continued": Operation(name, None, [["text", "continue"]], ["update", "--yes"]),
     }[name]
