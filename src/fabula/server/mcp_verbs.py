@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 ProjectName = Annotated[str, Field(description="Its name, as `projects` gives it.")]
 OwnModelWanted = Annotated[bool, Field(description="Have your own model write, where you offer it.")]
 DryRunWanted = Annotated[bool, Field(description="Only say how many calls, tokens and dollars it takes.")]
-ASKING: Final = ("chat", "read_people")
-"""Verbs that ask a model, which may be the client's own, while the client waits."""
 
 
 def add_verbs(offered: MCPServer[Any], projects: Projects, done: Done, asked: Asked) -> None:
@@ -41,7 +39,7 @@ def add_verbs(offered: MCPServer[Any], projects: Projects, done: Done, asked: As
         if verb.long:
             tool = _long_tool(verb, projects, done, asked)
         else:
-            tool = _asking_tool(verb, projects, asked) if verb.name in ASKING else _tool(verb, projects, done)
+            tool = _asking_tool(verb, projects, asked) if verb.at_once else _tool(verb, projects, done)
         offered.add_tool(
             tool,
             name=verb.name,

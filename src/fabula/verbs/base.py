@@ -127,6 +127,7 @@ class Verb:
         command: of `fabula`, whose document with `--json` is the verb's result; empty for none.
         changes: whether it changes anything.
         long: it asks models, or takes long for another reason: HTTP makes a run of it, Python tells what happens in it.
+        at_once: it asks a model too, and answers while one waits: no run is made of it.
     """
 
     function: Callable[..., Awaitable[Any]]
@@ -136,6 +137,7 @@ class Verb:
     command: str
     changes: bool
     long: bool = False
+    at_once: bool = False
 
     @property
     def name(self) -> str:
@@ -262,11 +264,12 @@ def verb(
     command: str = "",
     changes: bool = True,
     long: bool = False,
+    at_once: bool = False,
 ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Awaitable[T]]]:
     """Make a function a verb that every door opens on; the function itself stays as it is."""
 
     def known(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-        vars(function)["verb"] = Verb(function, method, path, tag, command, changes and method != "GET", long)
+        vars(function)["verb"] = Verb(function, method, path, tag, command, changes and method != "GET", long, at_once)
         return function
 
     return known

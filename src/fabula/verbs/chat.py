@@ -25,7 +25,7 @@ from fabula.verbs.conversation import LONGEST_NAME, Seen, SomeName
 _LONGEST: Final = 20_000  # characters that are taken in, to be told what is too long
 
 
-@verb("POST", "/turns", "chats")
+@verb("POST", "/turns", "chats", at_once=True)
 async def chat(
     project: Workspace,
     line: Annotated[

@@ -34,7 +34,7 @@ async def people(project: Workspace) -> People:
     return replace(known, calls=len(dry.planned), tokens=dry.tokens, cost=dry.cost)
 
 
-@verb("POST", "/people", "chats")
+@verb("POST", "/people", "chats", at_once=True)
 async def read_people(project: Workspace) -> People:
     """Have a model read who is in the story.
 

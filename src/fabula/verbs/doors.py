@@ -7,6 +7,7 @@ The methods of `Verbs` and `ShelfVerbs` are made of the verbs; `doors.pyi` has t
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from fabula.verbs.base import HEARS, every, long_verb
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from fabula.verbs.base import OnEvent, Verb
 
 
-class Door:
+class Door(ABC):
     """What does verbs. Each waits for its result; `VERB_async` is the same, to be awaited."""
 
+    @abstractmethod
     def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - what the verb gives
         """What a verb gives for its arguments; each door has its own way. `on_event` hears what happens."""
-        raise NotImplementedError
 
     async def do_async(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - as above
         """The same, to be awaited."""
@@ -31,9 +32,9 @@ class Door:
 class Verbs(Door):
     """What can be done with a project."""
 
+    @abstractmethod
     def estimated(self, verb: Verb, arguments: dict[str, Any]) -> Estimate:
         """What a verb that takes long would ask, with these arguments."""
-        raise NotImplementedError
 
     def dry_run(self, verb: str, **arguments: Any) -> Estimate:  # noqa: ANN401 - as the verb has them
         """What a verb that takes long would ask and cost: `dry_run("check", model="...")`. Nobody is asked.
@@ -64,11 +65,11 @@ def _methods(verb: Verb) -> None:
         on_event = kwargs.pop(HEARS, None) if verb.long else None
         return await self.do_async(verb, verb.bound(args, kwargs), on_event)
 
-    owner = Verbs if verb.of_project else ShelfVerbs
+    owner, signature = (Verbs if verb.of_project else ShelfVerbs), verb.method_signature
     for method, name in ((blocking, verb.name), (awaited, f"{verb.name}_async")):
         method.__name__, method.__qualname__ = name, f"{owner.__name__}.{name}"
         method.__doc__, method.__module__ = verb.function.__doc__, __name__
-        method.__signature__ = verb.method_signature  # type: ignore[attr-defined] # what `inspect` looks at
+        method.__signature__ = signature  # type: ignore[attr-defined] # what `inspect` looks at
         setattr(owner, name, method)
 
 

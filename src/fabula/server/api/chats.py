@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/projects/{project}", tags=["chats"])
 PATIENCE: Final = 10.0  # seconds without a piece after which a stream shows that it lives
-_CHAT, _READ = every()["chat"], every()["read_people"]
-ANSWERED: Final = (_CHAT.name, _READ.name)
-"""The verbs that are answered here, by models that conversations hold open."""
+_CHAT, _READ = every()["chat"], every()["read_people"]  # answered here, by models that conversations hold open
 _EVENT: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["data"],

@@ -15,7 +15,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from fabula.app.bills import Estimate
-from fabula.server.api.chats import ANSWERED
 from fabula.server.api.depends import ProjectName, ShelfDep, StateDep, WorkspaceDep
 from fabula.server.runs.record import RunRecord
 from fabula.verbs.base import File, adapter, every
@@ -100,7 +99,7 @@ def _with_signature(handler: Callable[..., Any], verb: Verb, by_us: dict[str, An
     return handler
 
 
-for _verb in (one for one in every().values() if one.name not in ANSWERED):
+for _verb in (one for one in every().values() if not one.at_once):  # `chats` answers those
     if _verb.long:
         router.add_api_route(
             _verb.address,
