@@ -552,7 +552,7 @@ class Workspace:
 
     @contextmanager
     def decided(self, *, keeping: bool = False) -> Iterator[tuple[ProjectFolder, Journal]]:
-        """The project and its journal, for who decides about texts; see `Project.recorded`."""
+        """The project and its journal, for who decides about texts; see `ProjectFolder.recorded`."""
         with self.changing() as project, project.recorded(keeping=keeping) as journal:
             yield project, journal
 

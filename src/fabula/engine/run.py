@@ -364,7 +364,7 @@ class Run:
         self._seen(name, text, beside.written(value), known=known)
         return value
 
-    def _placed(self, **place: Any) -> Run:  # noqa: ANN401 - fields of `Place`
+    def _placed(self, **place: Any) -> Run:  # noqa: ANN401 - fields of `RunPlace`
         return replace(self, _place=replace(self._place, **place))
 
     def _path(self, name: str) -> str:
