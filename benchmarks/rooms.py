@@ -26,8 +26,8 @@ FOLDER: Final = Path(__file__).parent / "replies" / "rooms"
 METHODS: Final = {
     "draft-first-revised-2": "the story of draft-first, after its final reading, written anew twice as a whole",
     "draft-first": "reviewed-draft, revisions=0",
-    "end-to-end-revised-8": "end-to-end, revisions=8; the first four are those of end-to-end-revised-4",
-    "end-to-end-revised-4": "end-to-end, revisions=4",
+    "end-to-end-revised-8": "self-revision, revisions=8; the first four are those of end-to-end-revised-4",
+    "end-to-end-revised-4": "self-revision, revisions=4",
     "end-to-end": "end-to-end, one call",
     "by-parts": "agents-room; the five parts one by one, from a plot by part",
     "plan": "agents-room, variant=plan; the story in one call from the plan",
