@@ -124,6 +124,8 @@ def _call(call: Call) -> str:
 
 def _timeline(terminal: Terminal, plan: Plan, said: Sequence[str], out: str) -> None:
     """Print a plan's timeline; draw it where `out` says. `said` is the order of time of a project, maybe empty."""
+    if out and Path(out).suffix.lower() != ".svg":
+        raise UsageError(f"The timeline is drawn as SVG. Give {Path(out).name!r} the ending .svg.")
     order, source, wrong = order_of_time(plan, said)
     if wrong:
         terminal.message(f"Note: the project's order of time is not the plan's any more and is left aside. {wrong}")
