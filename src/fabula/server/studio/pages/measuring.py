@@ -93,7 +93,7 @@ async def estimate(request: Request, workspace: WorkspaceDep, shelf: ShelfDep, a
     verb = long_verb(asked.verb)
     arguments = verb.from_outside(verb.checked(asked.arguments), shelf.folder)
     found = await asyncio.to_thread(workspace.estimated, verb, arguments)
-    who = list(dict.fromkeys(call.by.partition("@")[0] for call in found.calls))
+    who = list(dict.fromkeys(call.performer.partition("@")[0] for call in found.calls))
     return page(request, "measure_estimate.html", found=found, who=who)
 
 

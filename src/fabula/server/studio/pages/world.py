@@ -346,6 +346,6 @@ def _expected(workspace: Project, kind: Kind) -> dict[str, Any]:
         found = workspace.dry_run("check") if kind == "check" else workspace.dry_run("evaluate", evaluator=kind)
     except FabulaError as error:
         return {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0, "replayed": 0, "readers": []}
-    readers = list(dict.fromkeys(call.by for call in found.calls))
+    readers = list(dict.fromkeys(call.performer for call in found.calls))
     return {"problem": "", "readers": readers, "calls": found.total_calls, "tokens": found.tokens, "cost": found.cost,
             "replayed": found.replayed}  # fmt: skip
