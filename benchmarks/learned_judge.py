@@ -5,7 +5,7 @@
 The folder holds LAMP and style mimic (`writing_quality`), StorySumm, TTCW and HANNA. The model is a logistic regression
 on the differences between two texts: in counted features, and in sentence embeddings where `fabula[choose]` is
 installed. It is asked about prompts that it has not seen, and about sets that it has not seen; then about this
-project's own blind pairs (`rooms`), which it never learns from.
+project's own blind pairs (`results/short-rooms`), which it never learns from.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from scipy.optimize import minimize
 
-from benchmarks import rooms
 from benchmarks.table import Row, Table
 from fabula.base.errors import UsageError
 from fabula.craft.embedding import minilm_vectors
 from fabula.data import storysumm, ttcw, writing_quality
 from fabula.data.reading import json_lines, wanted
+from fabula.measure.ratings import read_ratings
 from fabula.stats.baselines import length, random_scores, type_token_ratio
 from fabula.stats.estimate import Estimate
 from fabula.stats.intervals import mean_of, share_of
@@ -49,6 +49,7 @@ OUR_OWN: Final = "rooms"
 _NEW, _LEFT_OUT = "new prompts", "set left out"
 _PARTS: Final = 10
 _PENALTY: Final = 100.0  # on the squares of the weights; 10 was tried too (design 0062)
+_OWN: Final = Path(__file__).parent / "results" / "short-rooms"
 _BESIDE: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 _COMMON: Final = re.compile(
     r"the|an?|and|or|but|of|to|in|on|at|for|with|from|by|as|th(?:at|is)|it|s?he|they|i|we|you|his|her|their|my|our|your|"
@@ -142,14 +143,22 @@ def _hanna(data: Path) -> Iterator[RatedPair]:
 
 def our_own() -> list[RatedPair]:
     """This project's blind pairs of whole stories, by the majority of readers (sessions of a strong model)."""
-    leads: Counter[tuple[str, tuple[str, str]]] = Counter()
-    for verdict in rooms.verdicts():
-        leads[verdict.brief, verdict.pair] += round(2 * verdict.points("overall")) - 1
+    leads: Counter[tuple[str, ...]] = Counter()
+    for rating in read_ratings(_OWN / "ratings.jsonl"):
+        if rating.question == "overall" and len(rating.items) > 1:
+            one, other = sorted(rating.items)
+            leads[str(rating.prompt), one, other] += (rating.answer == one) - (rating.answer == other)
     return [
         pair
-        for (brief, (one, other)), lead in leads.items()
-        for pair in _ordered(OUR_OWN, brief, (rooms.story(one, brief), rooms.story(other, brief)), lead)
+        for (brief, one, other), lead in leads.items()
+        for pair in _ordered(OUR_OWN, brief, (_own_story(one), _own_story(other)), lead)
     ]
+
+
+def _own_story(item: str) -> str:
+    """The story without its title."""
+    text = (_OWN / "stories" / f"{item}.md").read_text(encoding="utf-8")
+    return text.partition("\n")[2].strip() if text.startswith("# ") else text.strip()
 
 
 # judges ---------------------------------------------------------------------------------------------------------------
