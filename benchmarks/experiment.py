@@ -34,7 +34,7 @@ _SYSTEMS: Final = {_ONE: "end-to-end", _ROOM: "agents-room"}
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Cells on the instant model; one-call cells and rooms on the waiting one, its seconds, how many at once; rounds."""
+    """Cells on the instant model; one-call cells and rooms on the waiting one, its seconds, those at once; rounds."""
 
     instant: int = 10_000
     single: int = 300
@@ -55,18 +55,15 @@ def bench(sizes: Sizes | None = None) -> Table:
 def _notes(sizes: Sizes) -> tuple[str, ...]:
     return (
         (
-            f"Each of {sizes.instant:,} briefs is a file; a scripted model in the same process answers at once, and what "
-            "asking it takes is in the figure. CPU is user and system time of the process, imports left out."
+            f"Each of {sizes.instant:,} briefs is a file; a scripted model in the same process answers at once, and "
+            "what asking it takes is in the figure. CPU is user and system time of the process, imports left out."
         ),
+        "A report and a resume are commands of their own, with all that a user waits for.",
         (
-            "A resume and a report are commands of their own, with all that a user waits for; of a page counts what a "
-            "browser loads before anybody clicks."
-        ),
-        (
-            f"The waiting model is a server on loopback in a process of its own that answers after {sizes.latency:g} s. "
-            "The bare client is httpx2 and asyncio, sends the same bodies and keeps nothing; inspect_ai logs as it does by "
-            "default. Every one has a process of its own, in turns; a room is a sample of as many calls, one after the "
-            "other, for the other two."
+            "The waiting model is a server on loopback in a process of its own that answers after "
+            f"{sizes.latency:g} s. The bare client is httpx2 and asyncio, sends the same bodies and keeps nothing; "
+            "inspect_ai logs as it does by default. Every one has a process of its own, in turns; for the other two a "
+            "room is a sample of as many calls, one after the other."
         ),
     )
 
@@ -85,7 +82,7 @@ def _instant(sizes: Sizes, folder: Path) -> Iterator[Row]:
     files = [file for file in (home / "exp" / "runs").rglob("*") if file.is_file()]
     yield Row("files of a cell", (len(files) / cells,), "", each, most=3.0)
     yield Row("size of a cell", (sum(file.stat().st_size for file in files) / cells / _KB,), "kB", each, most=30.0)
-    for what, most in (("report written after a kill at its end", 20.0), ("resume with nothing to do", 3.0)):
+    for what, most in (("report of an experiment that is over", 20.0), ("resume with nothing to do", 3.0)):
         begun = time.perf_counter()
         _run([sys.executable, "-m", "fabula", "lab", "experiment", "exp.toml", "--quiet"], home)
         yield Row(what, (time.perf_counter() - begun,), "s", each, most=most)
@@ -179,12 +176,11 @@ async def _experiment(home: Path) -> dict[str, float]:
     from fabula.app.experiment.working import How, run_experiment  # noqa: PLC0415 - as above
 
     os.chdir(home)
-    wall, cpu, over, written = time.perf_counter(), _cpu(), 0, 0.0
+    wall, cpu, written = time.perf_counter(), _cpu(), 0.0
     experiment = read_experiment(Path("exp.toml"), {})
 
     def ended(*_: Any) -> None:  # noqa: ANN401 - a run and its outcome
-        nonlocal over, written
-        over += 1
+        nonlocal written
         written = _cpu() - cpu
 
     results = await run_experiment(experiment, How(ended=ended))
