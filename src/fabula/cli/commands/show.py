@@ -121,6 +121,8 @@ def _call(call: Call) -> str:
 
 def _timeline(terminal: Terminal, found: PlanFound, out: str) -> None:
     """Print a plan's timeline; draw it where `out` says."""
+    if out and Path(out).suffix.lower() != ".svg":
+        raise UsageError(f"The timeline is drawn as SVG. Give {Path(out).name!r} the ending .svg.")
     plan = found.plan
     order, source, wrong = order_of_time(plan, found.said)
     if wrong:
