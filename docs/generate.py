@@ -16,6 +16,7 @@ import yaml
 from choosing import choosing
 from plugin_page import plugin_page
 from run_page import run_page
+from trials import linked, results
 
 import fabula
 import fabula.project.settings
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 REFERENCE: Final = Path(__file__).parent / "reference"
 SCHEMAS = REFERENCE / "schemas"
+RESULTS: Final = REFERENCE.parent / "results" / "README.md"
 PAPERS: Final = REFERENCE.parent / "papers"  # each item of a paper, its command and its state; written by hand
 STUB: Final = Path(doors.__file__).with_suffix(".pyi")
 OPENAPI: Final = REFERENCE / "openapi.json"
@@ -89,9 +91,9 @@ MEANINGS: Final = {
     "RoleTable.seed": "A fixed seed; without it, one is drawn from the run's seed and the place of the call.",
     "RoleTable.reasoning": "How much a model that thinks does so: none, minimal, low, medium or high.",
     "RoleTable.stop": "Texts at which a reply ends.",
-    "ModelTable.base_url": "Address of the server.",
+    "ModelTable.base_url": "Address of the server; a list names replicas that serve the same model.",
     "ModelTable.key_env": "Variable of the environment that holds the key, where it is not the usual one.",
-    "ModelTable.parallel": "Calls at once.",
+    "ModelTable.parallel": "Calls at once to each server.",
     "ModelTable.timeout": "Seconds after which a call counts as failed.",
     "ModelTable.tries": "How often a call is tried in all, while the failure may pass.",
     "ModelTable.slots": "Embedded engine: calls at once; each has a share of the context.",
@@ -126,6 +128,8 @@ def main() -> int:
         if path.name not in made:
             path.unlink()
     sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages written anew\n")
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(results_page(), encoding="utf-8")
     made = schemas()
     SCHEMAS.mkdir(exist_ok=True)
     stale = [name for name, text in made.items() if _read(SCHEMAS / name) != text]
@@ -245,7 +249,12 @@ def _http_api() -> str:
 
 def page(name: str) -> str:
     """The text of one page."""
-    return f"{MADE}{PAGES[name]().rstrip()}\n"
+    return f"{MADE}{linked(PAGES[name]().rstrip())}\n"
+
+
+def results_page() -> str:
+    """The page of results, from the verdicts that are kept."""
+    return f"{MADE}{results()}\n"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

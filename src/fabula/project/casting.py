@@ -24,7 +24,7 @@ from fabula.models.limits import Limited
 from fabula.models.memory import USUAL_CONTEXT, context_of
 from fabula.models.outside import CLIENT, PASTE, OutsideModel
 from fabula.models.providers import KINDS as PROVIDERS
-from fabula.models.providers import Gateway, provider_model
+from fabula.models.providers import Gateway, Likeness, provider_model
 from fabula.models.scripted import ScriptedModel
 from fabula.models.threads import turns_of
 from fabula.project.brought import brought_kinds, brought_model
@@ -133,6 +133,7 @@ def open_model(
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
+    replicas: list[Model] = []
     if name in env.models:
         return HandedIn(env.models[name])
     if (model := _without_limits(kind, rest, table, env)) is not None:
@@ -140,14 +141,16 @@ def open_model(
     if kind == "embedded":
         model = _embedded(name, rest, table, env, adapters)
     elif kind in SERVERS:
-        model = _server(kind, rest, table, env)
+        model, *replicas = _served(kind, rest, table, env)
     elif kind == "seq2seq":
         from fabula.models.seq2seq import seq2seq_model  # noqa: PLC0415 - few need it
 
         model = seq2seq_model(Path(rest), name)
     else:
         model = brought_model(kind, rest, table)
-    return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=env.on_retry)
+    limited = Limited(model, table.parallel, table.timeout, table.tries, on_retry=env.on_retry)
+    limited.replicas = replicas
+    return limited
 
 
 def _without_limits(kind: str, rest: str, table: ModelTable, env: Environment) -> Model | None:
@@ -205,18 +208,24 @@ def _threads(environ: Mapping[str, str]) -> int | None:
     return int(said)
 
 
-def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
-    return provider_model(
-        kind,
-        rest,
-        base_url=table.base_url or None,
-        environ=env.environ,
-        key_env=table.key_env or None,
-        parallel=table.parallel or 8,
-        timeout=table.timeout,
-        context=table.context,
-        gateway=Gateway(table.headers, table.query, table.extra_body, table.json_schema),
-    )
+def _served(kind: str, rest: str, table: ModelTable, env: Environment) -> list[Model]:
+    """The model at each of its servers."""
+    alike = Likeness()
+    return [
+        provider_model(
+            kind,
+            rest,
+            base_url=address or None,
+            environ=env.environ,
+            key_env=table.key_env or None,
+            parallel=table.parallel or 8,
+            timeout=table.timeout,
+            context=table.context,
+            gateway=Gateway(table.headers, table.query, table.extra_body, table.json_schema),
+            alike=alike,
+        )
+        for address in table.addresses
+    ]
 
 
 def base_sampling(spec: str) -> Sampling:
