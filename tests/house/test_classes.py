@@ -76,6 +76,7 @@ REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "LeftToEdit": ("Edited",),
         "Comment": ("Annotation",),
         "Frame": ("MadeArtefact",),
+        "Supplied": ("RunContext",),
         "WorldBatch": ("WorldFile",),
         "_Mapping": ("_Form",),
         "Director": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import ConfigError, ModelUnavailableError, UnknownNameError
+from fabula.base.errors import ConfigError, ModelUnavailableError, UnknownNameError, UsageError
 from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.adapters import Adapted, engine_adapter, read_room
@@ -94,11 +95,23 @@ class HandedIn(Wrapper):
         """Nothing is closed."""
 
 
+_FAMILIES: Final = {
+    "openai": re.compile(r"gpt-[3-9]|chatgpt-|o\d", re.IGNORECASE),
+    "anthropic": re.compile(r"claude-", re.IGNORECASE),
+    "google": re.compile(r"gemini-", re.IGNORECASE),
+    "mistral": re.compile(r"(?:mistral|ministral|magistral)-", re.IGNORECASE),
+    "deepseek": re.compile(r"deepseek-(?:chat|reasoner)", re.IGNORECASE),
+    "xai": re.compile(r"grok-", re.IGNORECASE),
+}
+"""How the models of each maker are named: whoever leaves the maker out is told it."""
+
+
 def full_name(spec: str) -> str:
     """The name with its kind: a bare known name and one of the hub are embedded, as `embedded` alone; `BARE` have none.
 
     Raises:
         UnknownNameError: neither a kind nor a known model.
+        UsageError: a maker's model without its maker (`gpt-5` for `openai:gpt-5`).
     """
     kind, colon, rest = spec.partition(":")
     if (kind in KNOWN and not colon) or (spec.startswith(PREFIX) and rest):
@@ -108,6 +121,8 @@ def full_name(spec: str) -> str:
     if spec in BARE:
         return spec
     if not rest or (kind not in KINDS and kind not in brought_kinds()):
+        if maker := next((maker for maker, family in _FAMILIES.items() if family.match(spec)), ""):
+            raise UsageError(f"Unknown model {spec!r}. Did you mean '{maker}:{spec}'?")
         raise UnknownNameError("model", spec, names())
     return spec
 

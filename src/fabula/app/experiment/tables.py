@@ -15,7 +15,7 @@ from fabula.models.base import NOTHING_USED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fabula.app.experiment.grid import Contender, Experiment
+    from fabula.app.experiment.grid import Contender
     from fabula.app.experiment.results import Results, RunResult
     from fabula.measure.report import Row
 
@@ -102,18 +102,20 @@ def as_csv(results: Results) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
     writer.writeheader()
-    for contender in results.experiment.contenders:
-        writer.writerows(_line(results.experiment, "", row) for row in results.rows(contender))
-    writer.writerows(_line(results.experiment, "", row) for row in cost_rows(results))
+    experiment = results.experiment
+    homes = {trial.id: trial.contender for trial in experiment.trials}
+    labels = {contender.label: contender for contender in experiment.contenders}
+    homes |= labels
+    for contender in experiment.contenders:
+        writer.writerows(_line(homes, "", row) for row in results.rows(contender))
+    writer.writerows(_line(homes, "", row) for row in cost_rows(results))
     for label, report in results.reports.items():
-        single = [row for row in report.rows if row.of not in {c.label for c in results.experiment.contenders}]
-        writer.writerows(_line(results.experiment, label, row) for row in (*results.measured(report), *single))
+        single = [row for row in report.rows if row.of not in labels]
+        writer.writerows(_line(homes, label, row) for row in (*results.measured(report), *single))
     return out.getvalue()
 
 
-def _line(experiment: Experiment, evaluator: str, row: Row) -> Mapping[str, Any]:
-    homes = {trial.id: trial.contender for trial in experiment.trials}
-    homes |= {contender.label: contender for contender in experiment.contenders}
+def _line(homes: Mapping[str, Contender], evaluator: str, row: Row) -> Mapping[str, Any]:
     contender = homes.get(row.of)
     data = row.as_data()
     shown: dict[str, Any] = {name: data.get(name, "") for name in COLUMNS if name in data and data[name] is not None}
