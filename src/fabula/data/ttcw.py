@@ -160,7 +160,7 @@ def _story(record: Record) -> Item:
         name,
         Story.of_text(record.text("content")),
         name.partition("_")[2],
-        str(record.integer("story_idx")),
+        f"ttcw-{record.integer('story_idx')}",
         Brief.of_text(plot, record.where),
     )
 

@@ -12,13 +12,13 @@ from fabula.app.experiment.working import check_folders, check_measures, missing
 from fabula.app.writing import Options, dry_run, dry_run_in
 from fabula.craft.length import parse_range, read_range
 from fabula.engine.dry_run import DryRun, placeholder
-from fabula.measure.items import Item
 from fabula.project.folder import ProjectFolder
 from fabula.story import Scene, Story
 
 if TYPE_CHECKING:
     from fabula.app.experiment.grid import Experiment, Trial
     from fabula.app.experiment.working import How
+    from fabula.measure.items import Item
 
 _USUAL_WORDS: Final = 1200  # of a story whose brief names no length: about the mean of Agents' Room, Table 2
 
@@ -109,9 +109,12 @@ def _items(experiment: Experiment, trials: list[Trial]) -> list[Item]:
     there = {item.id: item for item in items_of(experiment)}
     coming = {trial.id for trial in trials}
     return [
-        there.get(trial.id) or Item(trial.id, _stand_in(trial), trial.contender.label, trial.brief_id, trial.brief)
-        for trial in experiment.trials
-        if trial.id in coming or outcome_of(experiment.project(trial)).state == "done"
+        *(
+            there.get(trial.id) or experiment.item(trial, _stand_in(trial))
+            for trial in experiment.trials
+            if trial.id in coming or outcome_of(experiment.project(trial)).state == "done"
+        ),
+        *experiment.given,
     ]
 
 

@@ -11,7 +11,6 @@ from fabula.app.item_files import MAX_STORY_BYTES, RUN_RECORD
 from fabula.base.files import read_text, write_atomically
 from fabula.engine.events import CallFinished
 from fabula.engine.journal import Journal
-from fabula.measure.items import Item
 from fabula.measure.report import Row
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.stats.estimate import Estimate, Unscored
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.experiment.grid import Contender, Experiment, Trial
+    from fabula.measure.items import Item
     from fabula.measure.report import Report
     from fabula.models.budget import Budget
     from fabula.stats.estimate import Scored
@@ -107,8 +107,11 @@ class Results:
 
         Intervals of those means are by brief; what could not be scored is counted in `method`.
         """
-        briefs = {run.trial.id: run.trial.brief_id for run in self.runs}
-        homes = {run.trial.id: run.trial.contender.label for run in self.runs}
+        given = self.experiment.given
+        briefs = {run.trial.id: run.trial.brief_id for run in self.runs} | {item.id: item.prompt for item in given}
+        homes = {run.trial.id: run.trial.contender.label for run in self.runs} | {
+            item.id: item.system for item in given
+        }
         labels = list(dict.fromkeys(homes.values()))
         rows = [row for row in report.rows if row.of in labels]
         groups: dict[tuple[str, str, bool], list[Row]] = {}
@@ -199,12 +202,13 @@ def read_results(
 
 
 def items_of(experiment: Experiment) -> tuple[Item, ...]:
-    """The finished stories, as evaluators take them."""
-    return tuple(
-        Item(trial.id, _story(experiment.project(trial)), trial.contender.label, trial.brief_id, trial.brief)
+    """The finished stories, and those that were there, as evaluators take them; nothing where no run is finished."""
+    found = tuple(
+        experiment.item(trial, _story(experiment.project(trial)))
         for trial in experiment.trials
         if outcome_of(experiment.project(trial)).state == "done"
     )
+    return (*found, *experiment.given) if found or not experiment.trials else ()
 
 
 def _story(folder: Path) -> Story:

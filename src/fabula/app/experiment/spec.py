@@ -53,12 +53,19 @@ class PromptsTable(_Table):
     """Briefs: files, a pattern, a folder, or a data set; of many of them, as many as `limit` says are drawn.
 
     `config` holds fields of the `Config` of every system, on top of its own: who talks in these narratives, for one.
-    `plan` and `personas` are files that every system writes from, as if its author had put them into the project.
+    `plan` and `personas` are files that every system writes from, as if its author had put them into the project;
+    `{id}` in their names is the brief's. `people` takes people's stories, of the data set or in files (`stories`, with
+    `{id}`): as references of the others, and, unless it says "references", as a contender too. `narratives` takes the
+    stories of a data set themselves, for systems that play one, those with so many `characters` (fewest and most).
     """
 
     prompts: str
     plan: str = ""
     personas: str = ""
+    people: bool | Literal["references"] = False
+    stories: str = ""
+    narratives: bool = False
+    characters: tuple[int, int] | None = None
     limit: int | None = Field(default=None, ge=1)
     seed: int = 0
     config: dict[str, Any] = Field(default_factory=dict)
@@ -88,8 +95,28 @@ class ExperimentBudget(_Table):
     run_usd: float | None = Field(default=None, ge=0)
 
 
+class PublishedTable(_Table):
+    """Numbers that a paper prints, set beside those of the experiment.
+
+    Attributes:
+        table: which paper and table.
+        evaluator: label of the evaluator that measures them here; empty for words, calls, tokens, time and cost.
+        measures: what it calls them, one for each number of a row.
+        values: the rows, by the name or label of a system, or "people"; nan where the paper prints no number.
+    """
+
+    table: str
+    evaluator: str = ""
+    measures: tuple[str, ...] = Field(min_length=1)
+    values: dict[str, tuple[float, ...]] = Field(min_length=1)
+
+
 class Spec(_Table):
-    """All of `exp.toml`. Paths in it are relative to its folder."""
+    """All of `exp.toml`. Paths in it are relative to its folder.
+
+    `stories` are files, folders or data sets with stories that are there: those for the briefs are contenders too, each
+    by the name of its system. With them there may be no `systems`: then only the evaluators are at work.
+    """
 
     name: str = ""
     out: str = ""
@@ -97,7 +124,8 @@ class Spec(_Table):
         tuple[Annotated[PromptsTable, _named("prompts")], ...],
         BeforeValidator(lambda value: [value] if isinstance(value, str | dict) else value),
     ] = Field(min_length=1)
-    systems: tuple[Annotated[SystemTable, _named("system")], ...] = Field(min_length=1)
+    systems: tuple[Annotated[SystemTable, _named("system")], ...] = ()
+    stories: tuple[str, ...] = ()
     models: tuple[Annotated[ModelEntry, _named("model")], ...] = Field(
         default=(ModelEntry(model=DEFAULT_MODEL),), min_length=1
     )
@@ -106,9 +134,25 @@ class Spec(_Table):
     seeds: tuple[int, ...] = ()
     baseline: bool = True
     evaluators: tuple[Annotated[EvaluatorTable, _named("evaluator")], ...] = ()
+    published: tuple[PublishedTable, ...] = ()
     workers: int = Field(default=1, ge=1, le=256)
     settings: dict[str, Any] = Field(default_factory=dict)
     budget: ExperimentBudget = ExperimentBudget()
+
+    def tried(self, model: str, limit: int | None) -> Spec:
+        """The same with one model everywhere, and with as many briefs of each entry at most; empty changes nothing."""
+        changes: dict[str, Any] = {}
+        if model:
+            changes["models"] = (ModelEntry(model=model),)
+            changes["evaluators"] = tuple(
+                one.model_copy(update={"model": model}) if one.model else one for one in self.evaluators
+            )
+        if limit:
+            least = [min(limit, one.limit or limit) for one in self.briefs]
+            changes["briefs"] = tuple(
+                one.model_copy(update={"limit": most}) for one, most in zip(self.briefs, least, strict=True)
+            )
+        return self.model_copy(update=changes)
 
 
 _INNER: dict[str, type[_Table]] = {
@@ -116,6 +160,7 @@ _INNER: dict[str, type[_Table]] = {
     "systems": SystemTable,
     "models": ModelEntry,
     "evaluators": EvaluatorTable,
+    "published": PublishedTable,
     "budget": ExperimentBudget,
 }
 
@@ -137,6 +182,8 @@ def read_spec(path: Path) -> Spec:
     except ValidationError as error:
         found = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")  # a misspelt field first
         raise _complaint(path, found[0]) from error
+    if not spec.systems and not spec.stories:
+        raise ConfigError(f"{path}: systems: this field is needed. Add it, or `stories` that are there.")
     if spec.seeds and "replicates" in data:
         raise ConfigError(f"{path}: replicates: `seeds` is given too, and says how many there are. Leave one out.")
     if len(set(spec.seeds)) < len(spec.seeds):

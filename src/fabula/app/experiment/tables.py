@@ -6,6 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.experiment.published import beside_papers
 from fabula.app.experiment.results import usage_data
 from fabula.base.version import __version__
 from fabula.measure.report import plain_cells
@@ -39,6 +40,7 @@ def as_data(results: Results) -> dict[str, Any]:
         "contenders": [_contender(results, contender) for contender in experiment.contenders],
         "runs": [_run(run) for run in results.runs],
         "evaluations": [_evaluation(results, measure.label) for measure in experiment.measures],
+        "published": [line.as_data() for line in beside_papers(results)],
     }
 
 
@@ -103,7 +105,7 @@ def as_csv(results: Results) -> str:
     for contender in results.experiment.contenders:
         writer.writerows(_line(results.experiment, "", row) for row in results.rows(contender))
     for label, report in results.reports.items():
-        single = [row for row in report.rows if row.of not in {c.label for c in results.experiment.contenders}]
+        single = [row for row in report.rows if row.of not in results.experiment.labels]
         writer.writerows(_line(results.experiment, label, row) for row in (*results.measured(report), *single))
     return out.getvalue()
 

@@ -24,7 +24,6 @@ from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, 
 from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import BudgetError, FabulaError, OverloadedError, PausedError, UnreachableError, UsageError
 from fabula.base.files import held, make_folder, read_text, write_atomically
-from fabula.measure.items import Item
 from fabula.project.folder import MAX_FILE, ProjectFolder
 from fabula.project.settings import changes_said, difference
 from fabula.story import Story, plain
@@ -158,7 +157,7 @@ def check_measures(experiment: Experiment) -> None:
     Raises:
         UsageError: one cannot.
     """
-    items = [Item(trial.id, Story(), trial.contender.label, trial.brief_id, trial.brief) for trial in experiment.trials]
+    items = [*(experiment.item(trial, Story()) for trial in experiment.trials), *experiment.given]
     for measure in experiment.measures:
         measure.evaluator.check(items, measure.config)
 
