@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tinygguf
+from commandline import script_of
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import PERSONAS_FILE, read_experiment
 from fabula.app.experiment.pages import as_page
@@ -678,6 +679,58 @@ def test_plans_and_personas_are_files_by_the_ids_of_briefs(home: Path) -> None:
     } == {"lamp": "Lamp", "clock": "Clock"}
     with pytest.raises(UsageError, match=r"briefs\[1\]: .*clock.plan.yaml"):
         read(home, of_briefs('[{ prompts = "briefs", plan = "{id}.plan.yaml" }]'))
+
+
+MARA = {"name": "Mara", "gender": "female", "age": 70, "role": "protagonist", "setup": "Keeps the lamp.",
+        "speech": "Few words.", "goal": "To keep it burning.", "group": False}  # fmt: skip
+SCENE = {"name": "The letter", "outline": ["Mara reads the letter."], "element": "exposition", "importance": 4,
+         "place": "The lamp room", "characters": [{"name": "Mara", "goal": "to be alone"}]}  # fmt: skip
+PLANNED = {
+    "planner:extract_characters": json.dumps({"characters": [MARA]}),
+    "planner:extract_scenes": json.dumps({"scenes": [SCENE]}),
+    "planner:extract_conflict": "Mara wants to keep the lamp.",
+    "planner:extract_setting": "A cape.",
+}
+PLAN_FROM = of_briefs(
+    '[{ prompts = "data/tell-me-a-story:test", limit = 2, people = "references", plan_from = "scripted:teacher.toml" }]'
+)
+
+
+async def test_plans_are_read_off_peoples_stories_once_and_every_system_writes_from_them(home: Path) -> None:
+    small_sets(home / "data")
+    (home / "teacher.toml").write_text(script_of({"planner": "no"}), encoding="utf-8")
+    text = PLAN_FROM + 'preset = "faithful"\n'
+    expected = await forecast(read(home, text), How())
+    assert [(line.of, line.runs, line.calls) for line in expected.measures if line.of == "plans"] == [("plans", 2, 8)]
+    failed = await do(home, text)
+    assert failed.stopped.startswith("The plan for tell-me-a-story-test-0 is not made: ")
+    assert {run.outcome.state for run in failed.runs} == {"unfinished"}
+    (home / "teacher.toml").write_text(script_of(PLANNED), encoding="utf-8")
+    results = await do(home, text)
+    assert complete(results)
+    for run in results.runs:
+        project = ProjectFolder.open(results.experiment.project(run.trial))
+        with project.journal as journal:
+            (call,) = journal.calls.find(prompts=True)
+        assert "Mara reads the letter." in "\n".join(text for _, text in call.messages)
+    (home / "teacher.toml").write_text(script_of({"planner": "no"}), encoding="utf-8")
+    assert complete(await do(home, text, retry=True)), "nothing is read off a story again"
+    assert not read(home, text).plans_missing()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (PLAN_FROM.replace('people = "references", ', ""), "`plan_from` goes with `people`"),
+        (PLAN_FROM.replace("plan_from", 'plan = "x.yaml", plan_from'), "plan and plan_from: a brief has one plan"),
+        (PLAN_FROM.replace('"end-to-end"', '"vanilla"') + "baseline = false\n", "`vanilla` writes from no plan"),
+        (PLAN_FROM.replace("scripted:teacher.toml", "scriptd:x"), r"briefs\[1\]: "),
+    ],
+)
+def test_a_plan_that_cannot_be_read_off_a_story_is_refused(home: Path, text: str, message: str) -> None:
+    small_sets(home / "data")
+    with pytest.raises(UsageError, match=message):
+        read(home, text)
 
 
 # stories that are there ----------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.experiment.spec import EvaluatorTable, SystemTable, read_spec
 from fabula.app.item_files import STORY_SUFFIXES, TABLES, Selection, named_set, notices, read_items, story_in
+from fabula.app.planning import SYSTEM as PLANNING
 from fabula.app.prompt_files import Wanted, read_prompts, stories_for
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.base.files import read_text
@@ -99,6 +100,15 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class PlanToRead:
+    """A plan that a model reads off what a person wrote for a brief, before any system writes from it."""
+
+    brief: Brief
+    story: str
+    settings: Settings
+
+
+@dataclass(frozen=True)
 class Measure:
     """An evaluator with its settings; `label` is its folder below `evaluation/`."""
 
@@ -120,6 +130,7 @@ class Experiment:
         data: what data sets the briefs are from, with their licences.
         given: stories that are compared with those of the runs: people's, as one contender more, and those of others.
         references: people's stories by brief, for evaluators that compare a story with one.
+        plans: that are read off people's stories, by brief.
     """
 
     file: Path
@@ -131,6 +142,7 @@ class Experiment:
     data: tuple[str, ...] = ()
     given: tuple[Item, ...] = ()
     references: Mapping[str, Story] = field(default_factory=dict)
+    plans: Mapping[str, PlanToRead] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -147,6 +159,28 @@ class Experiment:
         """A story of a run as evaluators take it."""
         reference = self.references.get(trial.brief_id)
         return Item(trial.id, story, trial.contender.label, trial.brief_id, trial.brief, reference)
+
+    def plan_folder(self, brief: str) -> Path:
+        """The project in which the plan for a brief is read off a story."""
+        return self.folder / "plans" / brief
+
+    def plans_missing(self) -> dict[str, PlanToRead]:
+        """The plans that are still to be read, by brief."""
+        return {name: one for name, one in self.plans.items() if not (self.plan_folder(name) / PLAN_FILE).is_file()}
+
+    def with_plans(self) -> Experiment:
+        """The same, with the plans that are there given to its runs."""
+        there = {
+            name: read_text(self.plan_folder(name) / PLAN_FILE, MAX_FILE)
+            for name in self.plans.keys() - self.plans_missing().keys()
+        }
+        trials = tuple(
+            replace(trial, given={**trial.given, PLAN_FILE: there[trial.brief_id]})
+            if trial.brief_id in there
+            else trial
+            for trial in self.trials
+        )
+        return replace(self, trials=trials)
 
     def project(self, trial: Trial) -> Path:
         """The project folder of a run."""
@@ -203,7 +237,9 @@ def read_experiment(
     where = folder or base / (spec.out or file.stem)
     data = notices(one.prompt.source for one in briefs.values())
     references = {name: item.story for name, item in written.items()}
-    return Experiment(file, where, spec, contenders, trials, measures, data, given, references)
+    plans = reader.plans(briefs)
+    found = Experiment(file, where, spec, contenders, trials, measures, data, given, references, plans)
+    return found.with_plans()
 
 
 @dataclass(frozen=True)
@@ -270,9 +306,11 @@ def _given(base: Path, table: PromptsTable, name: str) -> dict[str, str]:
 
 def _written(base: Path, table: PromptsTable, names: Collection[str], data: Path) -> Mapping[str, Item]:
     """What people wrote for briefs, by their ids."""
+    if table.plan and table.plan_from:
+        raise ConfigError("plan and plan_from: a brief has one plan. Leave one of them out.")
     if not table.people:
-        if table.stories:
-            raise ConfigError('`stories` goes with `people`. Add people = true, or people = "references".')
+        for field in [name for name in ("stories", "plan_from") if getattr(table, name)]:
+            raise ConfigError(f'`{field}` goes with `people`. Add people = true, or people = "references".')
         return {}
     if table.stories:
         files = {name: base / table.stories.replace(ID, name) for name in names}
@@ -298,7 +336,7 @@ def _check_shared(spec: Spec, file: Path, contenders: Sequence[Contender]) -> No
                 system = system_of(settings)
                 if table.config:
                     system.config(settings.preset, settings.config | table.config)
-                if table.plan and not system.takes_plan:
+                if (table.plan or table.plan_from) and not system.takes_plan:
                     raise ConfigError(f"plan: `{settings.system}` writes from no plan. Leave it, or the system, out.")
                 if table.personas and not system.takes_personas:
                     raise ConfigError(
@@ -432,10 +470,29 @@ class _Reader:
             raise ConfigError(f"{self.file}: evaluators: two of them are called {twice!r}. Give one a `label`.")
         return tuple(found)
 
+    def plans(self, briefs: Mapping[str, _Asked]) -> dict[str, PlanToRead]:
+        """The plans that are read off what people wrote, by brief."""
+        found = {}
+        for number, table in enumerate(self.spec.briefs):
+            if not table.plan_from:
+                continue
+            with _at(self.file, "briefs", number):
+                named = {"system": PLANNING, "preset": self.spec.preset, "model": self._model_name(table.plan_from)}
+                settings = self._settings(self._models() | named)
+                open_cast(settings, system_of(settings).roles, Environment(self.environ, person=_nobody))
+            for name, one in briefs.items():
+                if one.table is table and one.written:
+                    found[name] = PlanToRead(one.prompt.brief, one.written.story.text, settings)
+        return found
+
+    def _models(self) -> dict[str, Any]:
+        """Models and prices of the experiment's settings, but not how writers are drawn."""
+        return {name: value for name, value in self.spec.settings.items() if name in {"models", "prices"}}
+
     def _measure(self, table: EvaluatorTable) -> Measure:
-        """An evaluator; from the experiment's settings it has models and prices, but not how writers are drawn."""
+        """An evaluator; from the experiment's settings it has models and prices."""
         evaluator = find_evaluator(self._folder(table.evaluator))
-        shared = {name: value for name, value in self.spec.settings.items() if name in {"models", "prices"}}
+        shared = self._models()
         model = {"model": self._model_name(table.model)} if table.model else {}
         settings = self._settings(merged(shared, _shared(table.settings)) | model | {"preset": table.preset})
         if evaluator.roles and not (model or "roles" in table.settings):

@@ -237,7 +237,9 @@ def _calls(file: Path) -> tuple[tuple[CallFinished, ...], tuple[str, ...]]:
 
 def spent_in(folder: Path) -> Iterator[Usage]:
     """What has been used in an experiment's folder, also by runs that its file does not name any more."""
-    for file in [*folder.glob(f"runs/*/*/{_JOURNAL}"), *folder.glob(f"evaluation/*/{_JOURNAL}")]:
+    for file in [
+        path for part in ("runs/*/*", "evaluation/*", "plans/*") for path in folder.glob(f"{part}/{_JOURNAL}")
+    ]:
         with Journal(file) as journal:
             yield from [one.usage for one in journal.calls.payments()]
 

@@ -52,15 +52,23 @@ class SystemTable(_MethodTable):
 class PromptsTable(_Table):
     """Briefs: files, a pattern, a folder, or a data set; of many of them, as many as `limit` says are drawn.
 
-    `config` holds fields of the `Config` of every system, on top of its own: who talks in these narratives, for one.
-    `plan` and `personas` are files that every system writes from, as if its author had put them into the project;
-    `{id}` in their names is the brief's. `people` takes people's stories, of the data set or in files (`stories`, with
-    `{id}`): as references of the others, and, unless it says "references", as a contender too. `narratives` takes the
-    stories of a data set themselves, for systems that play one, those with so many `characters` (fewest and most).
+    Attributes:
+        prompts: where they are.
+        plan: a file that every system writes from, as if its author had put it into the project; `{id}` in its name is
+            the brief's id.
+        plan_from: a model that reads such a plan off what a person wrote (Character Simulation, section 4.2.1).
+        personas: a file, as `plan` is.
+        people: people's stories of the data set, or of `stories`, are references of the others, and, unless this is
+            "references", a contender too.
+        stories: files with people's stories, with `{id}`.
+        narratives: the stories of the data set themselves, for systems that play a narrative.
+        characters: fewest and most of a narrative.
+        config: fields of the `Config` of every system, on top of its own: who talks in these narratives, for one.
     """
 
     prompts: str
     plan: str = ""
+    plan_from: str = ""
     personas: str = ""
     people: bool | Literal["references"] = False
     stories: str = ""
@@ -144,13 +152,16 @@ class Spec(_Table):
         changes: dict[str, Any] = {}
         if model:
             changes["models"] = (ModelEntry(model=model),)
+            changes["briefs"] = tuple(
+                one.model_copy(update={"plan_from": model}) if one.plan_from else one for one in self.briefs
+            )
             changes["evaluators"] = tuple(
                 one.model_copy(update={"model": model}) if one.model else one for one in self.evaluators
             )
         if limit:
-            least = [min(limit, one.limit or limit) for one in self.briefs]
             changes["briefs"] = tuple(
-                one.model_copy(update={"limit": most}) for one, most in zip(self.briefs, least, strict=True)
+                one.model_copy(update={"limit": min(limit, one.limit or limit)})
+                for one in changes.get("briefs", self.briefs)
             )
         return self.model_copy(update=changes)
 

@@ -21,6 +21,7 @@ from fabula.app.experiment.results import (
     spent_in,
 )
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
+from fabula.app.planning import plan_in, project_for_story
 from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import BudgetError, FabulaError, OverloadedError, PausedError, UnreachableError, UsageError
 from fabula.base.files import held, make_folder, read_text, write_atomically
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from fabula.app.experiment.grid import Experiment, Measure, Trial
+    from fabula.app.experiment.grid import Experiment, Trial
     from fabula.engine.events import Event
     from fabula.engine.roles import Answer
     from fabula.measure.report import Report
@@ -102,10 +103,12 @@ async def run_experiment(experiment: Experiment, how: How) -> Results:
         text = experiment.file.read_text(encoding="utf-8-sig")
         write_atomically(experiment.folder / COPY, text)
         session = _Session(experiment, how, how.whole_budget(experiment))
-        await session.write()
-        if not session.stopped and not missing(experiment, retry=False):
+        await session.plan()
+        if not session.stopped:
+            await session.write()
+        if not session.stopped and not missing(session.experiment, retry=False):
             await session.measure()
-    return read_results(experiment, session.reports, session.failures, session.stopped)
+    return read_results(session.experiment, session.reports, session.failures, session.stopped)
 
 
 def missing(experiment: Experiment, *, retry: bool) -> list[Trial]:
@@ -189,6 +192,20 @@ class _Session:
     reports: dict[str, Report] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
+    # planning -------------------------------------------------------------------------------------------------------
+
+    async def plan(self) -> None:
+        """Read the plans that are missing off people's stories; systems write from them."""
+        for name, one in self.experiment.plans_missing().items():
+            stored = one.settings.model_dump(mode="json", exclude_unset=True)
+            project = project_for_story(self.experiment.plan_folder(name), one.story, one.brief, stored)
+            try:
+                await plan_in(project, one.settings, self._options(f"plans/{name}"))
+            except FabulaError as error:
+                self.stopped = _stopped(error) if _is_away(error) else f"The plan for {name} is not made: {error}"
+                return
+        self.experiment = self.experiment.with_plans()
+
     # writing --------------------------------------------------------------------------------------------------------
 
     async def write(self) -> None:
@@ -269,7 +286,7 @@ class _Session:
         for measure in self.experiment.measures if items else ():
             task = EvaluationTask(measure.evaluator, items, measure.config, self.experiment.evaluation(measure))
             try:
-                done = await evaluate_in(task, measure.settings, self._options(measure))
+                done = await evaluate_in(task, measure.settings, self._options(measure.label))
             except BudgetError as error:
                 cap = self.whole.tokens if self.whole.tokens is not None else self.whole.usd
                 self.stopped = f"The budget of the experiment ({cap:,}) does not reach for {measure.label}. {error}"
@@ -282,10 +299,10 @@ class _Session:
                 continue
             self.reports[measure.label] = done.report
 
-    def _options(self, measure: Measure) -> Options:
+    def _options(self, where: str) -> Options:
         return Options(
             whole=self.whole,
-            listeners=[lambda event: self.how.hear(measure.label, event)],
+            listeners=[lambda event: self.how.hear(where, event)],
             environ=self.how.environ,
             person=self.how.person,
         )
