@@ -63,8 +63,13 @@ def beside_papers(results: Results) -> tuple[BesidePaper, ...]:
 def _lines(results: Results) -> Iterator[BesidePaper]:
     known = {("", row.of, row.what): row.scored for one in results.experiment.contenders for row in results.rows(one)}
     for label, report in results.reports.items():
-        rows = [row for row in results.measured(report) if not row.baseline]
-        known |= {(label, row.of, row.what.removeprefix(MEAN)): row.scored for row in rows}
+        of_stories = replace(report, rows=tuple(row for row in report.rows if row.of not in results.experiment.labels))
+        for part in (
+            of_stories,
+            report,
+        ):  # what it says of systems itself comes before means of what it says of stories
+            rows = [row for row in results.measured(part) if not row.baseline]
+            known |= {(label, row.of, row.what.removeprefix(MEAN)): row.scored for row in rows}
     missing = Unscored("it was not measured")
     for table in results.experiment.spec.published:
         for name, values in table.values.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path  # noqa: TC003 - part of a dataclass that others inspect
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -155,15 +155,36 @@ class Spec(_Table):
             changes["briefs"] = tuple(
                 one.model_copy(update={"plan_from": model}) if one.plan_from else one for one in self.briefs
             )
+            changes["systems"] = tuple(_without_models(one) for one in self.systems)
             changes["evaluators"] = tuple(
-                one.model_copy(update={"model": model}) if one.model else one for one in self.evaluators
+                _without_models(one).model_copy(update={"model": model}) if one.model else _without_models(one)
+                for one in self.evaluators
             )
+            changes["settings"] = _roles_without_models(self.settings)
         if limit:
             changes["briefs"] = tuple(
                 one.model_copy(update={"limit": min(limit, one.limit or limit)})
                 for one in changes.get("briefs", self.briefs)
             )
         return self.model_copy(update=changes)
+
+
+_Method = TypeVar("_Method", bound=_MethodTable)
+
+
+def _without_models(table: _Method) -> _Method:
+    return table.model_copy(update={"settings": _roles_without_models(table.settings)})
+
+
+def _roles_without_models(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings in which no role has a model of its own."""
+    if not isinstance(settings.get("roles"), dict):
+        return settings
+    roles = {
+        name: {field: value for field, value in role.items() if field != "model"} if isinstance(role, dict) else role
+        for name, role in settings["roles"].items()
+    }
+    return {**settings, "roles": {name: role for name, role in roles.items() if role != {}}}
 
 
 _INNER: dict[str, type[_Table]] = {
