@@ -20,6 +20,7 @@ from trials import linked, results
 
 import fabula
 import fabula.project.settings
+from fabula.app.calling import CallOptions
 from fabula.base import errors
 from fabula.cli.documents import DOCUMENTS, schema_of
 from fabula.cli.help import EXIT_CODES
@@ -587,7 +588,7 @@ def python() -> str:
     parts += [_class(name, getattr(fabula, name)) for name in given]
     parts.append("## What they take\n")
     parts += [_class(name, getattr(fabula, name)) for name in ("Brief", "Story", "Scene", "Project", "Home")]
-    parts += [_class("OwnModel", OwnModel)]
+    parts += [_class("OwnModel", OwnModel), _class("CallOptions", CallOptions)]
     parts.append(
         "## A server's projects\n\n[How to use them](../how-to/http-api.md). "
         "A verb waits for its answer; in an event loop, use `await asyncio.to_thread(project.text, ...)`.\n"

@@ -70,7 +70,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     seen = set(waiting)
     while waiting:
         origin = waiting.pop()
-        for target in sorted(outside(origin) - seen):
+        for target in sorted(outside(origin) - seen - {"README.md"}):  # the site begins with docs/index.md
             seen.add(target)
             where = address(origin, link_to(origin, target))
             whole = target.endswith(AS_THEY_ARE)
