@@ -20,7 +20,7 @@ from fabula.stats.correlation import COEFFICIENTS
 from ground_truth import data_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from fabula.stats.correlation import Coefficient
@@ -82,7 +82,7 @@ def put(path: Path, data: object) -> None:
     path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
 
 
-def put_csv(path: Path, rows: Sequence[dict[str, object]]) -> None:
+def put_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))

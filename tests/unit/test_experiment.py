@@ -190,7 +190,7 @@ async def test_an_experiment_writes_measures_and_says_what_it_rests_on(home: Pat
     rows = {row.what: row.scored for row in results.rows(contender)}
     words = rows["words"]
     assert isinstance(words, Estimate)
-    assert (words.n, words.value) == (4, results.runs[0].words)
+    assert (words.n, words.value) == (2, results.runs[0].words)  # two briefs
     assert "2 groups" in words.method
     assert rows["US dollars"].as_data()["value"] == 0
     assert {where for where, _ in heard} == {*(trial.id for trial in results.experiment.trials), "surface"}
@@ -513,7 +513,7 @@ async def test_numbers_of_stories_become_means_of_contenders_and_what_is_missing
     )  # fmt: skip
     score, odd = results.measured(Report("e", rows=rows))
     assert isinstance(score.scored, Estimate)
-    assert (score.scored.value, score.scored.n) == (2, 3)
+    assert (score.scored.value, score.scored.n) == (2, 2)  # two briefs
     assert "1 not scored" in score.scored.method
     assert score.scored.method.endswith("each: a score")
     assert odd.scored == Unscored("never", 1)
@@ -780,7 +780,7 @@ async def test_stories_of_others_are_contenders_and_evaluators_work_without_a_sy
         ('briefs = "briefs"\n', "exp.toml: systems: this field is needed. Add it, or `stories` that are there."),
         ('briefs = "briefs"\nstories = ["script.toml"]\n', "exp.toml: stories: "),
         ('briefs = "briefs"\nstories = ["boat.md"]\n', "exp.toml: stories: none of them is for one of the briefs"),
-        (of_briefs('[{ prompts = "briefs", people = true }]'), r"people: briefs is no data set, so it has no stories"),
+        (of_briefs('[{ prompts = "briefs", people = true }]'), "people: briefs is no data set. Name the one"),
         (of_briefs('[{ prompts = "briefs", stories = "x" }]'), "`stories` goes with `people`"),
         (of_briefs('[{ prompts = "briefs", people = true, stories = "{id}.md" }]'), r"(lamp|clock)\.md"),
         (of_briefs('[{ prompts = "briefs", narratives = true }]'), "narratives and characters are for data sets"),
@@ -790,6 +790,15 @@ def test_stories_that_cannot_be_had_are_named(home: Path, text: str, message: st
     (home / "boat.md").write_text("A boat.", encoding="utf-8")
     with pytest.raises(UsageError, match=message):
         read(home, text)
+
+
+def test_prompts_that_were_chosen_from_a_set_have_its_stories(home: Path) -> None:
+    small_sets(home / "data")
+    put = {"id": "tell-me-a-story-test-1", "prompt": "Write of 1."}  # as `fabula data choose` writes it
+    (home / "few.jsonl").write_text(json.dumps(put) + "\n", encoding="utf-8")
+    table = '[{ prompts = "few.jsonl", people = true, stories = "data/tell-me-a-story:test" }]'
+    (item,) = read(home, of_briefs(table)).given
+    assert (item.prompt, item.story.text) == ("tell-me-a-story-test-1", "Story 1.")
 
 
 def test_the_texts_of_a_set_are_narratives_of_the_length_that_is_asked(home: Path) -> None:

@@ -12,7 +12,7 @@ from fabula.app.reproduce.tables import chosen, reproduce
 from fabula.data.hanna import measured_stories
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pytest
@@ -217,7 +217,7 @@ def test_dialogsum_scores_items_and_names_unknown_measures(tmp_path: Path) -> No
 # as it is published --------------------------------------------------------------------------------------------------
 
 
-def put_csv(path: Path, rows: Sequence[dict[str, object]]) -> None:
+def put_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))

@@ -312,17 +312,17 @@ def _written(base: Path, table: PromptsTable, names: Collection[str], data: Path
         for field in [name for name in ("stories", "plan_from") if getattr(table, name)]:
             raise ConfigError(f'`{field}` goes with `people`. Add people = true, or people = "references".')
         return {}
-    if table.stories:
+    named = named_set(_place(base, table.stories or table.prompts), data)
+    if named is not None:
+        found = stories_for(named, names)
+    elif ID in table.stories:
         files = {name: base / table.stories.replace(ID, name) for name in names}
         found = {name: Item(name, story_in(file)) for name, file in files.items()}
     else:
-        named = named_set(_place(base, table.prompts), data)
-        if named is None:
-            raise ConfigError(
-                f"people: {table.prompts} is no data set, so it has no stories by people. Say where they are: "
-                'stories = "FOLDER/{id}.md".'
-            )
-        found = stories_for(named, names)
+        raise ConfigError(
+            f"people: {table.stories or table.prompts} is no data set. Name the one that has the stories, as stories = "
+            '"tell-me-a-story", or files by the ids of briefs, as stories = "FOLDER/{id}.md".'
+        )
     if lacking := sorted(set(names) - set(found)):
         raise ConfigError(f"people: there is no story by a person for {lacking[0]}. Leave `people` out, or that brief.")
     return found

@@ -60,7 +60,7 @@ class PromptsTable(_Table):
         personas: a file, as `plan` is.
         people: people's stories of the data set, or of `stories`, are references of the others, and, unless this is
             "references", a contender too.
-        stories: files with people's stories, with `{id}`.
+        stories: where people's stories are, if not in the set of the prompts: another data set, or files with `{id}`.
         narratives: the stories of the data set themselves, for systems that play a narrative.
         characters: fewest and most of a narrative.
         config: fields of the `Config` of every system, on top of its own: who talks in these narratives, for one.
