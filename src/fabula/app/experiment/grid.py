@@ -57,13 +57,13 @@ class Contender:
         label: `<system>-<preset>-<model>`, its name in every table and folder.
         settings: of its runs, but for the seed.
         baseline: it was added as the single-model baseline, and does not stand in the file.
-        name: what the file calls the system: its label there, else its name.
+        called: what the file calls the system: its label there, else its name.
     """
 
     label: str
     settings: Settings
     baseline: bool = False
-    name: str = ""
+    called: str = ""
 
 
 @dataclass(frozen=True)
@@ -363,7 +363,7 @@ def _check_published(
     spec: Spec, file: Path, contenders: Sequence[Contender], given: Sequence[Item], measures: Sequence[Measure]
 ) -> None:
     """See that printed numbers are of systems and evaluators in the file, and that rows are as long as they should."""
-    names = {PEOPLE, *(contender.name for contender in contenders), *(item.system for item in given)}
+    names = {PEOPLE, *(contender.called for contender in contenders), *(item.system for item in given)}
     labels = {"", *(measure.label for measure in measures)}
     for number, table in enumerate(spec.published):
         with _at(file, "published", number):

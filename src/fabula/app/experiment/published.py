@@ -73,7 +73,7 @@ def _lines(results: Results) -> Iterator[BesidePaper]:
     missing = Unscored("it was not measured")
     for table in results.experiment.spec.published:
         for name, values in table.values.items():
-            labels = [one.label for one in results.experiment.contenders if one.name == name]
+            labels = [one.label for one in results.experiment.contenders if one.called == name]
             for of in labels or [name]:
                 for what, printed in zip(table.measures, values, strict=True):
                     if not math.isnan(printed):
