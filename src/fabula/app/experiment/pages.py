@@ -181,7 +181,7 @@ def _of_contender(results: Results, contender: Contender) -> Html:
             _link(f"#{_run_anchor(run.trial.id)}", run.trial.id),
             _STATES[run.outcome.state],
             f"{run.words:,}",
-            f"{len(run.calls):,}",
+            f"{run.record.calls:,}",
             f"{run.tokens:,}",
             f"{run.usage.seconds:,.1f}",
             _dollars(run.usage.cost),
