@@ -309,7 +309,7 @@ def test_doctor_says_how_to_come_to_a_model_where_there_is_none(
     monkeypatch.setattr("fabula.cli.commands.doctor.look", nothing_listens)
     ran = cli("doctor")
     assert ran.code == 0
-    assert "No model is here that could write yet." in ran.err
+    assert "No model can be used yet." in ran.err
     assert "fabula write brief.md --model paste" in ran.err
     assert "fabula sample demo" in ran.err
     assert ("asking which ones run here needs httpx2" in ran.out) == (missing == "httpx2")

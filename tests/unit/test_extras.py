@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import PackageNotFoundError
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,10 +30,10 @@ class Installed:
     [
         (None, "pip install 'fabula[serve]'"),
         ('{"url": "https://packages.example/fabula.whl", "archive_info": {}}', "pip install 'fabula[serve]'"),
-        ('{"url": "file:///home/a%20b/fabula", "dir_info": {}}', "pip install '/home/a b/fabula[serve]'"),
+        ('{"url": "file:///clones/a%20b/fabula", "dir_info": {}}', "pip install '/clones/a b/fabula[serve]'"),
         (
-            json.dumps({"url": "file:///home/a/fabula", "dir_info": {"editable": True}}),
-            "pip install -e '/home/a/fabula[serve]'",
+            json.dumps({"url": "file:///clones/a/fabula", "dir_info": {"editable": True}}),
+            "pip install -e '/clones/a/fabula[serve]'",
         ),
         ("not JSON", "pip install 'fabula[serve]'"),
     ],
@@ -47,7 +48,7 @@ def test_an_extra_is_installed_from_where_fabula_came(
 
 def test_without_an_installation_the_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(name: str) -> Installed:
-        raise extras.PackageNotFoundError(name)
+        raise PackageNotFoundError(name)
 
     monkeypatch.setattr(extras, "distribution", none)
     assert installing("serve") == "pip install 'fabula[serve]'"
