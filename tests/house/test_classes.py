@@ -78,6 +78,7 @@ REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "LeftToEdit": ("Edited",),
         "Comment": ("Annotation",),
         "Frame": ("MadeArtefact",),
+        "Supplied": ("RunContext",),
         "WorldBatch": ("WorldFile",),
         "_Mapping": ("_Form",),
         "Director": (
