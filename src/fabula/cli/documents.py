@@ -472,18 +472,12 @@ class Cards(TypedDict):
     cards: list[dict[str, Any]]
 
 
-class CardText(TypedDict):
-    """A card in another form."""
+class CardWritten(TypedDict):
+    """Cards in another form: as text, or in a file."""
 
-    text: str
-    left_out: list[str]
-
-
-class CardFile(TypedDict):
-    """A card in a file."""
-
-    file: str
     names: list[str]
+    text: str | None
+    file: str | None
     left_out: list[str]
 
 
@@ -551,7 +545,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "studio": (Studio,),
     "serve": (Served,),
     "text rewrite": (Rewritten, Estimate),
-    "text card": (Cards, CardText, CardFile, Lorebook),
+    "text card": (Cards, CardWritten, Lorebook),
     "measure": (Measured,),
     "lab meta": (Agreement,),
     "study new": (StudyNew,),
