@@ -32,7 +32,15 @@ for number, line in enumerate(sys.argv[1:]):
         file.write(str(code))
 """
 WORKING: Final = (
-    *("show", "show --timeline", "world", "status", "text history climax", "update --dry-run", "export --format epub"),
+    *(
+        "show",
+        "show --timeline",
+        "world",
+        "status",
+        "show climax --versions",
+        "update --dry-run",
+        "export --format epub",
+    ),
     *("measure .", "models", "systems"),
 )
 LACKING: Final = {

@@ -114,7 +114,7 @@ def test_a_retake_of_an_edited_text_drops_the_edit(cli: Cli, project: Path) -> N
     cli("text", "retake", "resolution", "-C", "lamp")
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 1
     assert "Jonas carried the coal" in (project / "story/05-resolution.md").read_text()
-    sources = [v["source"] for v in cli("text", "history", "resolution", "-C", "lamp", "--json").json["versions"]]
+    sources = [v["source"] for v in cli("show", "resolution", "-C", "lamp", "--json", "--versions").json["versions"]]
     assert sources == ["made", "edited", "made"]
 
 
@@ -153,7 +153,7 @@ def test_undo_of_an_edit_in_a_file_loses_nothing(cli: Cli, project: Path) -> Non
     cli("undo", "lamp")
     assert characters(project) == OLD
     texts = [
-        version["text"] for version in cli("text", "history", "characters", "-C", "lamp", "--json").json["versions"]
+        version["text"] for version in cli("show", "characters", "-C", "lamp", "--json", "--versions").json["versions"]
     ]
     assert texts == [OLD, "In my editor.", OLD]
 
@@ -183,7 +183,7 @@ def test_approve_one_or_all(cli: Cli, project: Path) -> None:
 
 
 def test_an_unknown_artefact_is_named_with_the_nearest(cli: Cli, project: Path) -> None:
-    for command in ("text pin", "text retake", "text approve", "text history", "show"):
+    for command in ("text pin", "text retake", "text approve", "show --versions", "show"):
         ran = cli(*command.split(), "charcters", "-C", "lamp")
         assert (ran.code, ran.err) == (2, "fabula: Unknown artefact 'charcters'. Did you mean 'characters'?\n")
 

@@ -73,8 +73,10 @@ def test_its_chapters_become_the_parts_of_the_story_word_for_word(cli: Cli, lamp
     assert told((lamp / "story.md").read_text()) == told(NOVEL)
     assert "story.md has 55 words, imported from novel.md." in cli("status", "lamp").out
     assert re.search(r"Chapter 2: The Storm +chapter-2-the-storm +14 +1 +imported\n", cli("status", "lamp").out)
-    assert "yours, from novel.md" in cli("text", "history", "lamp", "chapter-2-the-storm").out
-    assert cli("text", "history", "lamp", "chapter-2-the-storm", "--json").json["versions"][0]["source"] == "imported"
+    assert "yours, from novel.md" in cli("show", "lamp", "chapter-2-the-storm", "--versions").out
+    assert (
+        cli("show", "lamp", "chapter-2-the-storm", "--json", "--versions").json["versions"][0]["source"] == "imported"
+    )
 
 
 @pytest.mark.parametrize("format_", ["markdown", "text"])

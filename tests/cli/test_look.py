@@ -100,13 +100,13 @@ def test_show_lists_what_rules_took_out_with_the_reason(cli: Cli, write_script: 
 
 def test_history_lists_versions_and_differences(cli: Cli, project: Path) -> None:
     cli("edit", "plot", "--text", "Another plot.", "-C", "lamp")
-    listed = cli("text", "history", "plot", "-C", "lamp").out.splitlines()
+    listed = cli("show", "plot", "-C", "lamp", "--versions").out.splitlines()
     assert listed[1].split()[:3] == ["1", "16", "made"]
     assert listed[2].split()[:3] == ["2", "2", "edited"]
-    diff = cli("text", "history", "plot", "--diff", "-C", "lamp").out
+    diff = cli("show", "plot", "--diff", "-C", "lamp").out
     assert "--- version 1 (made)" in diff
     assert "+Another plot." in diff
-    assert cli("text", "history", "setting", "--diff", "-C", "lamp").out == "setting has one version.\n"
+    assert cli("show", "setting", "--diff", "-C", "lamp").out == "setting has one version.\n"
 
 
 @pytest.mark.parametrize("name", ["md", "txt", "epub", "docx", "json"])
@@ -250,7 +250,7 @@ def test_the_best_model_for_this_machine_is_fetched_and_named(cli: Cli, monkeypa
     monkeypatch.setattr("fabula.cli.commands.models.look", nothing_listens)
     assert "smollm2 writes: there is no room for another." in cli("models", "pull", "best").out
     ran = cli("models", "pull", "best", "--json")
-    assert ran.json["model"] == "smollm2"
+    assert ran.json["name"] == "smollm2"
     assert "there is no room" in ran.err
 
 
@@ -267,7 +267,7 @@ def test_a_model_that_a_server_here_serves_is_offered_before_one_is_fetched(
     monkeypatch.setattr("fabula.models.best_here.pull_best", lambda *_args, **_named: chosen)
     monkeypatch.setattr("fabula.cli.commands.models.look", one_server)
     if answer is None:  # without a terminal nobody is asked
-        assert cli("models", "pull", "best", "--json").json["model"] == model
+        assert cli("models", "pull", "best", "--json").json["name"] == model
         return
     cli.at_terminal()
     ran = cli("models", "pull", "best", stdin=f"{answer}\n")

@@ -122,7 +122,8 @@ def test_at_a_terminal_one_accepts_edits_retakes_and_stops(cli: Cli, monkeypatch
     assert "brief/plan/setting.md waits for your approval." in ran.err
     assert (cli.folder / "brief/plan/characters.md").read_text() == "Mara, by hand.\n"
     kinds = [
-        version["source"] for version in cli("text", "history", "characters", "-C", "brief", "--json").json["versions"]
+        version["source"]
+        for version in cli("show", "characters", "-C", "brief", "--json", "--versions").json["versions"]
     ]
     assert kinds == ["made", "edited"]
     data = cli("write", "brief", "--json").json

@@ -20,7 +20,7 @@ ON_ARTEFACTS = (
     ("text", "retake"),
     ("text", "continue"),
     ("text", "approve"),
-    ("text", "history"),
+    ("show", "--versions"),
     ("text", "rewrite", "--passage", "The storm ... hands.", "--yes", "--json"),
 )
 ON_PROJECTS = (
@@ -126,4 +126,4 @@ def test_a_name_that_is_no_folder_is_named_where_there_is_no_project(
 
 def test_a_text_is_named_after_its_project_from_outside(cli: Cli, project: Path) -> None:
     assert cli("show", "lamp", "climax").code == 0
-    assert cli("text", "history", "lamp", "climax").code == 0
+    assert cli("show", "lamp", "climax", "--versions").code == 0

@@ -46,7 +46,7 @@ def prompt_at(project: Path, path: str) -> list[tuple[str, str]]:
 def test_a_retake_with_a_note_revises_the_old_text(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{NOTE: DARKER})
     ran = cli("text", "retake", "climax", "--note", "darker", "-C", "lamp")
-    assert ran.out == "climax will be revised as you wish; its old text stays in `fabula text history climax`.\n"
+    assert ran.out == "climax will be revised as you wish; its old text stays in `fabula show --versions climax`.\n"
     announced = paths_of(cli)
     assert announced[0] == "climax/note/1/revise_to_note"
     data = cli("update", "lamp", "--yes", "--json").json
@@ -72,9 +72,9 @@ def test_notes_add_up_and_undo_takes_one_back(cli: Cli, project: Path, write_scr
     *asked, (_, wish) = prompt_at(project, "climax/note/2")
     assert asked[-1] == ("assistant", DARKER)
     assert "which your text meets already and has to go on meeting:\n\n- darker" in wish
-    history = cli("text", "history", "climax", "-C", "lamp")
+    history = cli("show", "climax", "-C", "lamp", "--versions")
     assert "- darker\n- and without Mara" in history.out
-    assert [v["source"] for v in cli("text", "history", "climax", "-C", "lamp", "--json").json["versions"]] == [
+    assert [v["source"] for v in cli("show", "climax", "-C", "lamp", "--json", "--versions").json["versions"]] == [
         "made",
         "revised",
         "revised",
@@ -289,7 +289,7 @@ def test_a_passage_is_rewritten_and_the_rest_stays(cli: Cli, project: Path, writ
     )
     assert climax(project) == "The storm broke the window. Mara lost the flame."
     assert "Mara [-held-]{+lost+} the flame[- with both her hands-]." in ran.out
-    assert [v["source"] for v in cli("text", "history", "climax", "-C", "lamp", "--json").json["versions"]][
+    assert [v["source"] for v in cli("show", "climax", "-C", "lamp", "--json", "--versions").json["versions"]][
         -1
     ] == "rewritten"
     (_, asked) = prompt_at(project, "climax/rewrite")[-1]

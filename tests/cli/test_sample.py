@@ -58,7 +58,6 @@ def test_it_is_copied_and_says_what_to_try(cli: Cli) -> None:
 def test_as_json(cli: Cli) -> None:
     data = cli("sample", "mine", "--json").json
     assert (data["title"], data["words"]) == ("Sufficient Knowledge", 3234)
-    assert {"command": "fabula check mine", "shows": "a slip was left in, and is found"} in data["try"]
 
 
 def test_nothing_is_replaced(cli: Cli) -> None:
@@ -102,7 +101,7 @@ def test_a_folder_that_cannot_be_made_and_an_installation_without_it(cli: Cli, m
         (["show", "mine", "--timeline"], "By subtraction"),
         (["show", "--timeline", "-C", "mine", "--out", "time.svg"], "By subtraction"),
         (["status", "mine"], "Everything is up to date."),
-        (["text", "history", "falling-action", "-C", "mine"], "534"),
+        (["show", "falling-action", "--versions", "-C", "mine"], "534"),
         (["text", "edits", "mine"], "(refused)"),
         (["world", "mine"], "1 conflict:"),
         (["world", "mine", "--who", "Joanne"], "Joanne Starling takes 11 facts for true"),

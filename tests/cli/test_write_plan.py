@@ -51,10 +51,10 @@ def test_a_plan_for_a_project_replaces_its_own_and_says_so(cli: Cli, playhouse: 
     for command in (("write", "lamp", "--plan", "plan.yaml"), ("write", "-C", "lamp", "--plan", "plan.yaml")):
         ran = cli(*command)
         assert ran.code == 0, ran.err
-        said = "lamp/plan/plan.yaml now is plan.yaml; `fabula text history plan -C lamp` has what stood there."
+        said = "lamp/plan/plan.yaml now is plan.yaml; `fabula show --versions plan -C lamp` has what stood there."
         assert (said in ran.err) == (command[1] == "lamp")
     assert "age: 72" in mine.read_text()
-    texts = [version["text"] for version in cli("text", "history", "plan", "-C", "lamp", "--json").json["versions"]]
+    texts = [version["text"] for version in cli("show", "plan", "-C", "lamp", "--json", "--versions").json["versions"]]
     assert [next(age for age in ("70", "71", "72") if f"age: {age}" in text) for text in texts] == ["70", "71", "72"]
 
 

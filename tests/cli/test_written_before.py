@@ -37,7 +37,7 @@ def test_without_a_terminal_it_is_refused_and_says_what_to_do(
     assert ran.code == 2
     assert f"The story is finished. With other settings ({name}" in ran.err
     assert f"{texts} would be written again: about " in ran.err
-    assert "--anew does it (`fabula text history -C lamp` has what stands now); " in ran.err
+    assert "--anew does it (`fabula show --versions NAME -C lamp` has what stands now); " in ran.err
     assert "`fabula write lamp/brief.md --out OTHER` writes a second story beside it; " in ran.err
     assert "`fabula text retake NAME -C lamp` has a single text written again." in ran.err
     assert (project / "story.md").read_text() == before

@@ -130,7 +130,7 @@ def test_a_setting_of_ours_has_no_value_in_the_paper(folder: Path) -> None:
 @pytest.mark.parametrize("name", sorted(systems()))
 async def test_every_system_shows_what_it_asks(name: str, preset: Preset) -> None:
     shown = await prompts_of(systems()[name], preset)
-    texts = [text for one in shown.shown for _, text in one.messages]
+    texts = [text for one in shown.prompts for _, text in one.messages]
     assert texts
     assert not [text for text in texts if MADE_UP.search(text)]
 
@@ -139,13 +139,13 @@ async def test_every_system_shows_what_it_asks(name: str, preset: Preset) -> Non
 @pytest.mark.parametrize("name", sorted(name for name, one in evaluators().items() if one.roles))
 async def test_every_evaluator_shows_what_it_asks(name: str, preset: Preset) -> None:
     shown = await prompts_on(evaluators()[name], preset)
-    texts = [text for one in shown.shown for _, text in one.messages]
+    texts = [text for one in shown.prompts for _, text in one.messages]
     assert any("⟨about " in text for text in texts), "what stands in for the story is marked"
     assert not [text for text in texts if MADE_UP.search(text)]
 
 
 async def test_an_evaluator_is_shown_with_the_story_that_is_given() -> None:
     asked = await prompts_on(find_evaluator("pairwise"), "improved", Item("mine", Story.parse("The lamp was dark.")))
-    assert {one.name for one in asked.shown} == {"compare", "verdict"}
-    assert all("The lamp was dark." in one.messages[-1][1] for one in asked.shown)
-    assert [file.stem for file in asked.unused] == ["conclude"]
+    assert {one.name for one in asked.prompts} == {"compare", "verdict"}
+    assert all("The lamp was dark." in one.messages[-1][1] for one in asked.prompts)
+    assert list(asked.not_asked) == ["conclude"]

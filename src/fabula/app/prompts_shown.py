@@ -7,6 +7,7 @@ many there were instead.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,8 +25,7 @@ from fabula.models.base import Capabilities
 from fabula.story import Brief, Scene, Story
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable
 
     from fabula.engine.methods import Method, Preset
     from fabula.evaluators import Evaluator
@@ -66,10 +66,12 @@ class ShownPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """The prompts of a method: those that are asked, in order, and the files of its own that are not."""
+    """The prompts of a method: those that are asked, in order, and by their names the files of its own that are not."""
 
-    shown: tuple[ShownPrompt, ...]
-    unused: tuple[Path, ...]
+    system: str
+    preset: str
+    prompts: tuple[ShownPrompt, ...]
+    not_asked: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -163,8 +165,8 @@ async def _prompted(
         await walk(RunContext(journal, prompts, cast, mode="dry", dry_run=DryRun(on_request=heard)))
     used = {shown.name for shown in heard.shown.values()}
     files = {file.stem: file for folder in reversed(folders) for file in sorted(folder.glob("[!_]*.jinja"))}
-    unused = [file for name, file in files.items() if name not in used]
-    return Prompted(tuple(heard.shown.values()), tuple(unused))
+    others = {name: file.read_text(encoding="utf-8").strip() for name, file in files.items() if name not in used}
+    return Prompted(method.name, preset, tuple(heard.shown.values()), others)
 
 
 def _readable(message: Message) -> str:

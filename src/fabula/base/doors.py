@@ -35,7 +35,7 @@ _ON_PAGES: Final = (
     ("redo", "Redo on the Edit page"),
     ("text pin", "Pin on the Edit page"),
     ("text unpin", "Unpin on the Edit page"),
-    ("text history", "History on the Edit page"),
+    ("show --versions", "History on the Edit page"),
     ("text retake", "“Write it another way” on the Edit page"),
     ("text edits", "“What the final reading changed” on the Edit page"),
     ("write", "a new run on the Write page"),

@@ -16,14 +16,17 @@ from fabula.app.conversations import ChatEnded
 from fabula.app.health import Health
 from fabula.app.past_calls import AskedCall, RemovedText  # noqa: TC001 - pydantic reads them
 from fabula.app.planning import MadePlan, PlanView
+from fabula.app.prompts_shown import Prompted
 from fabula.app.rewriting import Rewritten
 from fabula.app.writing import WrittenStory
 from fabula.data.sets import SetList
+from fabula.models.best_here import ChosenModel
 from fabula.story import Story
 from fabula.story.world import Fact
 from fabula.verbs.base import every
 from fabula.verbs.methods import MethodList, MethodView
 from fabula.verbs.models import ModelList
+from fabula.verbs.projects import ProjectLine
 from fabula.verbs.text import ArtefactText
 from fabula.verbs.versions import VersionList
 from fabula.verbs.world import WorldView
@@ -121,14 +124,6 @@ class Paused(TypedDict):
 # a project ------------------------------------------------------------------------------------------------------------
 
 
-class New(TypedDict):
-    """A project that was made."""
-
-    project: str
-    title: str
-    settings: dict[str, Any]
-
-
 class ImportedPart(TypedDict):
     """A part of a manuscript, and its file."""
 
@@ -149,16 +144,6 @@ class Imported(TypedDict):
     words: int
     parts: list[ImportedPart]
     before: bool
-
-
-class ToTry(TypedDict):
-    """A command to try."""
-
-    command: str
-    shows: str
-
-
-Sample = TypedDict("Sample", {"project": str, "title": str, "words": int, "try": list[ToTry]})
 
 
 class CallsShown(TypedDict):
@@ -487,18 +472,12 @@ class Cards(TypedDict):
     cards: list[dict[str, Any]]
 
 
-class CardText(TypedDict):
-    """A card in another form."""
+class CardWritten(TypedDict):
+    """Cards in another form: as text, or in a file."""
 
-    text: str
-    left_out: list[str]
-
-
-class CardFile(TypedDict):
-    """A card in a file."""
-
-    file: str
     names: list[str]
+    text: str | None
+    file: str | None
     left_out: list[str]
 
 
@@ -517,15 +496,6 @@ class NewMethod(TypedDict):
     kind: str
 
 
-class SystemPrompts(TypedDict):
-    """What a system asks for a brief: each prompt filled in, and by name the files that are not asked."""
-
-    system: str
-    preset: str
-    prompts: list[dict[str, Any]]
-    not_asked: dict[str, str]
-
-
 class ModelChecked(TypedDict):
     """A model that answered, and what it can do, where it is one of a server."""
 
@@ -537,16 +507,6 @@ class ModelChecked(TypedDict):
     able: dict[str, Any] | None
 
 
-class ModelPulled(TypedDict):
-    """A model that was fetched, or is served already and so has no file; why, where `best` was asked for."""
-
-    model: str
-    file: str
-    size: int
-    sha256: str
-    why: NotRequired[str]
-
-
 class Adapters(TypedDict):
     """Adapters, and how a server is started with them."""
 
@@ -555,42 +515,28 @@ class Adapters(TypedDict):
 
 
 class Trusted(TypedDict):
-    """What a settings file may do."""
-
-    file: str
-    trusted: list[str]
-
-
-class TrustedAll(TypedDict):
-    """What each settings file may do."""
+    """What settings files may do, by file: of the one that is named, or of all."""
 
     trusted: dict[str, list[str]]
-
-
-class TrustForgotten(TypedDict):
-    """A settings file that is not trusted any more."""
-
-    file: str
-    forgotten: bool
 
 
 # Documents that may hold more than is said here: what a method, a model or a paper adds.
 _OPEN: Final[tuple[Any, ...]] = (
     *(Experiment, Reproduced, Injected, Fitted, Chosen, BackTranslated, Preferences),
     *(TrainingPlanned, Trained, TrainedAgents, Swept, Learned, Cards),
-    *(ModelChecked, ModelPulled, Adapters),
+    *(ModelChecked, Adapters),
 )
 for _kind in [kind for kind in globals().values() if is_typeddict(kind) and kind not in _OPEN]:
     _kind.__pydantic_config__ = ConfigDict(extra="forbid")
 
 DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
-    "sample": (Sample,),
-    "new": (New,),
+    "sample": (ProjectLine,),
+    "new": (ProjectLine,),
     "import": (Imported,),
     "plan": (MadePlan, PlanView, Estimate),
     "write": (WrittenStory, Estimate),
     "update": (WrittenStory, Estimate),
-    "show": (Story, ArtefactText, CallsShown, RemovedShown, PlanView),
+    "show": (Story, ArtefactText, CallsShown, RemovedShown, VersionList, PlanView),
     "world": (WorldView, WorldChanged, WorldExported, WorldImported),
     "export": (ExportedFile,),
     "check": (Checked, Estimate),
@@ -599,8 +545,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "studio": (Studio,),
     "serve": (Served,),
     "text rewrite": (Rewritten, Estimate),
-    "text history": (VersionList,),
-    "text card": (Cards, CardText, CardFile, Lorebook),
+    "text card": (Cards, CardWritten, Lorebook),
     "measure": (Measured,),
     "lab meta": (Agreement,),
     "study new": (StudyNew,),
@@ -620,12 +565,12 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "learn": (LearnedAll, Learned, Forgotten),
     "models": (ModelList,),
     "models check": (ModelChecked,),
-    "models pull": (ModelPulled,),
+    "models pull": (ChosenModel,),
     "models adapters": (Adapters,),
-    "systems": (MethodList, MethodView, SystemPrompts),
+    "systems": (MethodList, MethodView, Prompted),
     "new-system": (NewMethod,),
     "doctor": (Health,),
-    "trust": (Trusted, TrustedAll, TrustForgotten),
+    "trust": (Trusted,),
 } | {one.command: (one.result,) for one in every().values() if one.command}
 """What each command prints: one of these, or that it `Failed` or is `Paused`."""
 

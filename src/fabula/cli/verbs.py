@@ -19,6 +19,7 @@ from fabula.cli.opening import project_and_artefact, project_and_name, project_o
 from fabula.cli.options import Artefact, ProjectOptions, Where, bundled, maybe_artefact
 from fabula.verbs.base import every
 from fabula.verbs.home import Project
+from fabula.verbs.projects import ProjectLine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,12 @@ def opened(terminal: Terminal, project: folder.ProjectFolder) -> Project:
     door = Project(project.folder, terminal.environ)
     door.told = terminal.message
     return door
+
+
+def line_of(terminal: Terminal, project: folder.ProjectFolder) -> ProjectLine:
+    """A project that was made, as the verbs that make one give it."""
+    door = opened(terminal, project)
+    return ProjectLine.at(door, door.name)
 
 
 def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Project, Any], None]], Callable[..., None]]:

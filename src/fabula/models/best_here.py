@@ -10,7 +10,7 @@ import asyncio
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from fabula.base.errors import ModelError, ModelUnavailableError, UsageError
 from fabula.models.base import Message, Request, Sampling
@@ -81,13 +81,23 @@ _INDEX: Final = ModelCandidate(BETTER.name, BETTER.size, BETTER.size, 2_600_000_
 
 @dataclass(frozen=True, slots=True)
 class ChosenModel:
-    """The model that was chosen, as `--model` takes it, a sentence that says why, and its file where it has one."""
+    """A model that can write now, as `--model` takes it, a sentence on it, and its file where it has one."""
 
     name: str
     sentence: str
     file: str = ""
     size: int = 0
     sha256: str = ""
+
+    @classmethod
+    def known(cls, one: KnownModel, home: Path, sentence: str) -> Self:
+        """A known model that lies in the folder of models."""
+        return cls(one.name, sentence, str(local_path(one.name, home)), one.size, one.sha256)
+
+    @classmethod
+    def of_hub(cls, one: HubModel, sentence: str) -> Self:
+        """A model that was fetched from a hub."""
+        return cls(one.name, sentence, one.file, one.size, one.sha256)
 
 
 def pull_best(
@@ -120,7 +130,7 @@ def pull_best(
                 break
         else:
             sentence = f"{model.name} writes: {_minutes(candidate.seconds(pace))}, licence {model.licence}."
-            return ChosenModel(model.name, sentence, model.file, model.size, model.sha256)
+            return ChosenModel.of_hub(model, sentence)
     try:
         _check_fits(_INDEX, pace, home, here=installed(BETTER.name, home))
         pull_agreed(BETTER, home, report, agree)
@@ -128,9 +138,9 @@ def pull_best(
         reasons.append(str(error).rstrip("."))
         report(f"{'. '.join(reasons)}.")
         sentence = f"{QUICK.name} writes: nothing better can be had here. It is quick, and forgets half of its plan."
-        return ChosenModel(QUICK.name, sentence, str(local_path(QUICK.name, home)), QUICK.size, QUICK.sha256)
+        return ChosenModel.known(QUICK, home, sentence)
     sentence = f"{BETTER.name} writes: {_minutes(_INDEX.seconds(pace))}."
-    return ChosenModel(BETTER.name, sentence, str(local_path(BETTER.name, home)), BETTER.size, BETTER.sha256)
+    return ChosenModel.known(BETTER, home, sentence)
 
 
 def pull_agreed(known: KnownModel, home: Path, report: Report, agree: Agree) -> Path:

@@ -442,7 +442,7 @@ class ProjectFolder:
             if lost and not keeping:
                 self.tell(
                     f"The journal has lost the calls that {_some(lost)} came from: what a run needs of them is asked "
-                    "again. The texts that stand are kept: see `fabula text history ARTEFACT`."
+                    "again. The texts that stand are kept: see `fabula show --versions ARTEFACT`."
                 )
             if changes := self.changes(journal):
                 self.take_over(journal, changes, found=True)

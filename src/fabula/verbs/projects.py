@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Annotated, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Self, TypeAlias
 
 from pydantic import Field
 
 from fabula.app.shelf import Shelf  # noqa: TC001 - doors read it
 from fabula.base.errors import FabulaError
 from fabula.verbs.base import verb
+
+if TYPE_CHECKING:
+    from fabula.app.workspace import Workspace
 
 ProjectName: TypeAlias = Annotated[
     str, Field(max_length=200, description="The project, by the name that `projects` has for it.", examples=["ferry"])
@@ -32,8 +35,12 @@ class ProjectLine:
 
     @classmethod
     def of(cls, shelf: Shelf, name: str) -> Self:
+        """A project's line, by the name that a shelf has for it."""
+        return cls.at(shelf[name], name)
+
+    @classmethod
+    def at(cls, workspace: Workspace, name: str) -> Self:
         """A project's line; one that cannot be read says why, and keeps nobody from the others."""
-        workspace = shelf[name]
         try:
             one = workspace.overview()
         except FabulaError as error:

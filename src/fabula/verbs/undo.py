@@ -51,7 +51,9 @@ async def undo(project: Workspace) -> Decided:
     with project.decided() as (texts, journal):
         done = journal.decisions.last_done()
         if done is None:
-            raise UsageError("There is no decision to take back. `fabula text history ARTEFACT` lists earlier texts.")
+            raise UsageError(
+                "There is no decision to take back. `fabula show --versions ARTEFACT` lists earlier texts."
+            )
         with journal.transaction():
             for decision in reversed(done.decisions):
                 journal.decisions.add(decision.path, "undo", target=decision.id)

@@ -119,19 +119,20 @@ def _write(terminal: Terminal, cards: Sequence[CharacterCard], making: CardOptio
         lost = [f"{one.name}: {shown}" for one in cards for shown in left_out(one)]
     else:
         data, lost = _card_bytes(cards[0], making), []
+    about = {"names": [one.name for one in cards], "left_out": lost}
     if not making.out:
-        terminal.say(data.decode("utf-8-sig").rstrip("\n"))
-        terminal.document({"text": data.decode("utf-8-sig"), "left_out": lost})
+        text = data.decode("utf-8-sig")
+        terminal.say(text.rstrip("\n"))
+        terminal.document({**about, "text": text, "file": None})
         return
     file = Path(making.out)
     if file.exists():
         raise UsageError(f"{near(file)} is there already. Give another file, or take it away first.")
     write_atomically(file, data)
-    names = ", ".join(one.name for one in cards)
-    terminal.say(f"{names}: written to {near(file)}.")
+    terminal.say(f"{', '.join(about['names'])}: written to {near(file)}.")
     for shown in lost:
         terminal.advise(f"Left out: {shown}")
-    terminal.document({"file": str(file), "names": [one.name for one in cards], "left_out": lost})
+    terminal.document({**about, "text": None, "file": str(file)})
 
 
 def _personas(cards: Sequence[CharacterCard]) -> Personas:

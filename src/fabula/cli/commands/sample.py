@@ -7,14 +7,12 @@ from typing import Annotated, Final
 
 import typer
 
-from fabula.base.files import read_text
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.project.folder import MAX_FILE
+from fabula.cli.verbs import line_of
 from fabula.project.sample import copy_sample
-from fabula.story import Story
 
 _TO_TRY: Final = (
     ("show {}", "the story"),
@@ -41,17 +39,9 @@ def sample(
     """
     terminal = terminal_of(common)
     project = copy_sample(Path(folder_))
-    story = Story.parse(read_text(project.story_file, MAX_FILE))
-    where = near(project.folder)
+    made, where = line_of(terminal, project), near(project.folder)
     to_try = [(f"fabula {command.format(where)}", shows.format(where)) for command, shows in _TO_TRY]
-    terminal.say(f'{where} is ready: "{story.title}", {story.words:,} words. No model is needed for these:\n')
+    terminal.say(f'{where} is ready: "{made.title}", {made.words:,} words. No model is needed for these:\n')
     terminal.say(table([(f"  {command}", shows) for command, shows in to_try]))
     terminal.advise(f"\n{near(project.folder / 'README.md')} says how it was made.")
-    terminal.document(
-        {
-            "project": str(project.folder),
-            "title": story.title,
-            "words": story.words,
-            "try": [{"command": command, "shows": shows} for command, shows in to_try],
-        }
-    )
+    terminal.document(made)

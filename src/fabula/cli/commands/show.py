@@ -1,4 +1,4 @@
-"""`fabula show` and `fabula text history`."""
+"""`fabula show`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fabula.app.planning import PLAN_FILE, PlanFound, PlanView, order_of_time, p
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
-from fabula.cli.options import Artefact, ProjectOptions, bundled, maybe_artefact
+from fabula.cli.options import ProjectOptions, bundled, maybe_artefact
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.cli.verbs import opened
@@ -44,6 +44,10 @@ def show(
     artefact: Annotated[list[str] | None, maybe_artefact("the story")] = None,
     *,
     prompts: Annotated[bool, typer.Option("--prompts", help="What was asked, and what was answered.")] = False,
+    versions: Annotated[
+        bool, typer.Option("--versions", help="The versions of an artefact, and who wrote each.")
+    ] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="What changed from version to version.")] = False,
     removed: Annotated[
         bool, typer.Option("--removed", help="What rules took out of replies, each piece whole, and why.")
     ] = False,
@@ -58,9 +62,15 @@ def show(
         str, typer.Option("--out", "-o", metavar="FILE.svg", help="With --timeline: draw it into this file.")
     ] = "",
 ) -> None:
-    """Print the story, an artefact, what was asked to make it, what was taken out, or the timeline of a plan."""
+    """Print the story, an artefact, its versions, what was asked to make it, or the timeline of a plan."""
     terminal = terminal_of(common)
-    wanted = {"--prompts": prompts, "--removed": removed, "--timeline": timeline}
+    wanted = {
+        "--prompts": prompts,
+        "--versions": versions,
+        "--diff": diff,
+        "--removed": removed,
+        "--timeline": timeline,
+    }
     if len(chosen := [option for option, given in wanted.items() if given]) > 1:
         raise UsageError(f"{' and '.join(chosen)} each print something of their own. Give one of them.")
     if timeline:
@@ -68,6 +78,10 @@ def show(
         return
     if out:
         raise UsageError("--out goes with --timeline. To write the story into a file use `fabula export`.")
+    if versions or diff:
+        found, name = project_and_artefact(common, artefact or ())
+        _versions(terminal, opened(terminal, found).versions(name, texts=True), diff=diff)
+        return
     project, name = project_and_name(common, artefact)
     with project.journal as journal:
         path = project.artefact(journal, name) if name else ""
@@ -158,17 +172,8 @@ def _plan(common: ProjectOptions, terminal: Terminal, names: Sequence[str]) -> P
     return found
 
 
-@bundled
-def history(
-    common: ProjectOptions,
-    artefact: Artefact,
-    *,
-    diff: Annotated[bool, typer.Option("--diff", help="Show what changed from version to version.")] = False,
-) -> None:
+def _versions(terminal: Terminal, found: VersionList, *, diff: bool) -> None:
     """List the versions of an artefact, or their differences."""
-    terminal = terminal_of(common)
-    project, name = project_and_artefact(common, artefact)
-    found = opened(terminal, project).versions(name, texts=True)
     if diff:
         terminal.say(_diffs(found) or f"{found.artefact} has one version.")
     else:

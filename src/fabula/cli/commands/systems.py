@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +28,6 @@ from fabula.verbs.methods import MethodList
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.engine.methods import Method
     from fabula.evaluators import Evaluator
     from fabula.systems import System
 
@@ -96,26 +94,22 @@ def _print_prompts(terminal: Terminal, name: str, preset: Preset, file: str) -> 
     if evaluator := _evaluator(name):
         if not evaluator.roles:
             raise UsageError(f"{evaluator.name} asks nobody.")
-        method: Method = evaluator
         asked = asyncio.run(prompts_on(evaluator, preset, read_items([Path(file)])[0] if file else None))
     else:
-        method = system = find(name)
-        asked = asyncio.run(prompts_of(system, preset, Brief.read(Path(file)) if file else None))
+        asked = asyncio.run(prompts_of(find(name), preset, Brief.read(Path(file)) if file else None))
     terminal.say(
-        f"What {method.name} asks ({preset}), each prompt where it is asked first. ⟨about N words⟩ stands for what is "
+        f"What {asked.system} asks ({preset}), each prompt where it is asked first. ⟨about N words⟩ stands for what is "
         "not known yet."
     )
-    for one in asked.shown:
+    for one in asked.prompts:
         often = f", {one.times} times in all" if one.times > 1 else ""
         terminal.say(f"\n===== {one.name}, to the role {one.role}, at {one.path}{often}")
         for role, text in one.messages:
             terminal.say(f"--- {role}\n{text}")
         if one.schema is not None:
             terminal.say(f"--- reply: JSON with {', '.join(one.schema.get('properties', {})) or 'a list'}")
-    others = {file.stem: file.read_text(encoding="utf-8").strip() for file in asked.unused}
-    if others:
+    if asked.not_asked:
         terminal.say("\nNot asked for this brief where replies have their usual length; the files as they are:")
-    for prompt, source in others.items():
+    for prompt, source in asked.not_asked.items():
         terminal.say(f"\n===== {prompt}\n{source}")
-    shown = [asdict(one) for one in asked.shown]
-    terminal.document({"system": method.name, "preset": preset, "prompts": shown, "not_asked": others})
+    terminal.document(asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,6 +19,11 @@ from fabula.cli.session import near
 from fabula.measure.studies.study import STUDY, Study, is_study
 from fabula.project.folder import ProjectFolder
 from fabula.project.trust import Act, Trust, acts_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.cli.terminal import Terminal
 
 _LARGEST: Final = 2_000_000
 
@@ -50,13 +55,13 @@ def trust(
             terminal.say(f"{name} may\n" + _lines(acts))
         if not trusted:
             terminal.say("Nothing is trusted but what you type.")
-        terminal.document({"trusted": {name: [str(act) for act in acts] for name, acts in trusted.items()}})
+        _document(terminal, trusted)
         return
     file = _file(Path(place_named(common, where) or "."))
     if forget:
         gone = known.forget(file)
         terminal.say(f"{near(file)} is {'no longer' if gone else 'not'} trusted.")
-        terminal.document({"file": str(file), "forgotten": gone})
+        _document(terminal, {str(file): []})
         return
     acts = sorted(_acts(file))
     if acts:
@@ -65,7 +70,11 @@ def trust(
         terminal.advise("It is asked again when one of them changes; `fabula trust --forget` takes it back.")
     else:
         terminal.say(f"{near(file)} runs no program and reaches no server of its own; it needs no trust.")
-    terminal.document({"file": str(file), "trusted": [str(act) for act in acts]})
+    _document(terminal, {str(file): acts})
+
+
+def _document(terminal: Terminal, trusted: Mapping[str, Sequence[Act]]) -> None:
+    terminal.document({"trusted": {name: [str(act) for act in acts] for name, acts in trusted.items()}})
 
 
 def _file(where: Path) -> Path:

@@ -136,8 +136,8 @@ def _agreed(session: Session, expected: DryRun | None) -> bool:
     if found is None:
         return True
     how = (
-        f"--anew does it (`fabula text history` has what stands now); `fabula write {folder}/brief.md --out OTHER` "
-        "writes a second story beside it; "
+        "--anew does it (`fabula show --versions NAME` has what stands now); "
+        f"`fabula write {folder}/brief.md --out OTHER` writes a second story beside it; "
         + (
             "`fabula text retake NAME` has a single text"
             if found.whole
@@ -333,7 +333,7 @@ def _put_file(project: ProjectFolder, name: str, text: str, given: str, terminal
         project.write_given(name, text)
     if plain(before):
         terminal.advise(
-            f"{near(file)} now is {given}; `fabula text history {file.stem} -C {near(project.folder)}` has what "
+            f"{near(file)} now is {given}; `fabula show --versions {file.stem} -C {near(project.folder)}` has what "
             f"stood there."
         )
 

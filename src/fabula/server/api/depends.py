@@ -1,4 +1,7 @@
-"""What handlers of the API and of pages are given: write `async def edit(workspace: WorkspaceDep)`."""
+"""What handlers of the API and of pages are given: write `def edit(workspace: WorkspaceDep)`.
+
+What reads files is a plain function, which FastAPI runs in a thread; what only passes on is `async`, and takes none.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from fabula.server.state import StudioState
 from fabula.verbs.home import Home, Project
 
 
-def state_of(request: Request) -> StudioState:
+async def state_of(request: Request) -> StudioState:
     """What the server knows."""
     state: StudioState = request.app.state.studio
     return state
@@ -21,7 +24,7 @@ def state_of(request: Request) -> StudioState:
 StateDep: TypeAlias = Annotated[StudioState, Depends(state_of)]
 
 
-def shelf_of(state: StateDep) -> Home:
+async def shelf_of(state: StateDep) -> Home:
     """The projects that are served."""
     return state.shelf
 
@@ -44,7 +47,7 @@ def conversations_of(state: StateDep, project: ProjectName) -> Conversations:
 ConversationsDep: TypeAlias = Annotated[Conversations, Depends(conversations_of)]
 
 
-def runs_of(state: StateDep) -> Runs:
+async def runs_of(state: StateDep) -> Runs:
     """Long work in the projects."""
     return state.runs
 
