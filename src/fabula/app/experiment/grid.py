@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,6 +122,16 @@ class Experiment:
     trials: tuple[Trial, ...]
     measures: tuple[Measure, ...]
     data: tuple[str, ...] = ()
+
+    @cached_property
+    def trial_of(self) -> Mapping[str, Trial]:
+        """The runs by their ids."""
+        return {trial.id: trial for trial in self.trials}
+
+    @cached_property
+    def contender_of(self) -> Mapping[str, Contender]:
+        """The contenders by their labels."""
+        return {contender.label: contender for contender in self.contenders}
 
     @property
     def title(self) -> str:
