@@ -15,8 +15,8 @@ import typer
 from fabula.app.bills import Bill, dollars
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
-from fabula.app.experiment.reporting import ReportFormat, write_report
-from fabula.app.experiment.tables import as_data, failures
+from fabula.app.experiment.reporting import Experimented, ReportFormat, write_report
+from fabula.app.experiment.tables import failures
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import FabulaError
 from fabula.cli.opening import terminal_of
@@ -176,13 +176,7 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
         terminal.say(f"\nFrom the journals, at no cost: {counted(watch.bill.replayed, 'call')}.")
     terminal.say(f"\n{near(written['html'])}")
     terminal.advise(f"Next: open {near(written['html'])}; the same numbers are in report.csv, .json, .md and .tex.")
-    terminal.document(
-        as_data(results)
-        | {
-            "files": {kind: str(file) for kind, file in written.items()},
-            **watch.bill.as_data(),
-        }
-    )
+    terminal.document(Experimented(results, written, watch.bill).to_dict())
 
 
 @dataclass

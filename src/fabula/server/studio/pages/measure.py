@@ -183,14 +183,14 @@ async def experiment_beside_people(
     request: Request, name: str, report: str, shelf: ShelfDep, ratings: UploadFile
 ) -> Response:
     """How far a judge of an experiment agrees with people."""
-    found = await asyncio.to_thread(lambda: shelf.experiment(name).report(report))
+    found = await asyncio.to_thread(lambda: shelf.find_experiment(name).report(report))
     return await _beside_people(request, found, ratings)
 
 
 @router.get("/experiments/{name}")
 async def experiment(request: Request, name: str, shelf: ShelfDep) -> Response:
     """An experiment: who wrote what, from which brief, and what was measured."""
-    found = await asyncio.to_thread(shelf.experiment, name)
+    found = await asyncio.to_thread(shelf.find_experiment, name)
     reports = await asyncio.to_thread(lambda: found.reports)
     return page(request, "experiment.html", name=name, experiment=found, reports=reports, costs=_costs(found))
 
@@ -208,7 +208,7 @@ async def experiment_report(request: Request, name: str, report: str, shelf: She
     """What one evaluator found in an experiment."""
 
     def looked() -> dict[str, Any]:
-        found = shelf.experiment(name)
+        found = shelf.find_experiment(name)
         chosen = Placed(found.report(report), f"/experiments/{name}", found.title)
         about = _shown(chosen.found.report) | _verdicts(chosen, sought, {}, every="all" in request.query_params)
         return about | {"experiment": found, "chosen": chosen, "runs": _runs_of(found)}
@@ -221,7 +221,7 @@ async def experiment_verdicts(request: Request, name: str, report: str, shelf: S
     """The verdicts of an experiment's report that are looked for, as a piece of its page."""
 
     def looked() -> dict[str, Any]:
-        found = shelf.experiment(name)
+        found = shelf.find_experiment(name)
         chosen = Placed(found.report(report), f"/experiments/{name}", found.title)
         about = _verdicts(chosen, sought, {}, every="all" in request.query_params)
         return about | {"runs": _runs_of(found)}
@@ -234,7 +234,7 @@ async def asked_in_experiment(
     request: Request, name: str, report: str, shelf: ShelfDep, call: CallPath = ""
 ) -> Response:
     """What was asked for a verdict in an experiment, and what came back."""
-    found = await asyncio.to_thread(shelf.experiment, name)
+    found = await asyncio.to_thread(shelf.find_experiment, name)
     calls = await asyncio.to_thread(lambda: found.report(report).calls_behind(call))
     return page(request, "verdict_calls.html", calls=calls, back=f"/experiments/{name}/reports/{report}")
 
@@ -242,7 +242,7 @@ async def asked_in_experiment(
 @router.get("/experiments/{name}/runs/{run:path}")
 async def experiment_run(request: Request, name: str, run: str, shelf: ShelfDep) -> Response:
     """A story of an experiment, and the verdicts on it."""
-    found = await asyncio.to_thread(shelf.experiment, name)
+    found = await asyncio.to_thread(shelf.find_experiment, name)
     about, text = found.run(run), await asyncio.to_thread(found.story, run)
     story = Story.parse(text) if text else None
     verdicts = await asyncio.to_thread(found.verdicts_on, run)
@@ -299,7 +299,7 @@ async def _measured(
         "earlier": [(one, when(one)) for one in found if one.is_earlier],
     }
     about = await asyncio.to_thread(looked)
-    experiments = await asyncio.to_thread(lambda: list(request.app.state.studio.shelf.experiments))
+    experiments = await asyncio.to_thread(lambda: list(request.app.state.studio.shelf.experiment_folders))
     return page(request, "measure.html", **listed, experiments=experiments, **form, **about)
 
 
@@ -327,7 +327,7 @@ def _placed(shelf: Home, key: str) -> Placed:
     whose, _, name = key.partition("/")
     if whose.startswith(_EXPERIMENT):
         whose = whose.removeprefix(_EXPERIMENT)
-        experiment = shelf.experiment(whose)
+        experiment = shelf.find_experiment(whose)
         return Placed(experiment.report(name), f"/experiments/{whose}", experiment.title)
     return Placed(report_named(shelf.folder(whose), name), f"/projects/{whose}", shelf.title(whose))
 
@@ -337,7 +337,7 @@ def _others(shelf: Home, one: Placed) -> Iterator[Placed]:
     places = [
         (f"/projects/{name}", shelf.title(name), shelf.folder(name)) for name in islice(shelf.names, _MOST_PROJECTS)
     ]
-    for name, folder in islice(shelf.experiments.items(), _MOST_PROJECTS):
+    for name, folder in islice(shelf.experiment_folders.items(), _MOST_PROJECTS):
         places.append((f"/experiments/{name}", name, folder))
     for home, title, folder in sorted(places, key=lambda place: place[0] != one.home):
         for found in reports_in(folder):
