@@ -20,6 +20,7 @@ from trials import linked, results
 
 import fabula
 import fabula.project.settings
+from fabula.app.calling import CallOptions
 from fabula.base import errors
 from fabula.cli.documents import DOCUMENTS, schema_of
 from fabula.cli.help import EXIT_CODES
@@ -91,9 +92,9 @@ MEANINGS: Final = {
     "RoleTable.seed": "A fixed seed; without it, one is drawn from the run's seed and the place of the call.",
     "RoleTable.reasoning": "How much a model that thinks does so: none, minimal, low, medium or high.",
     "RoleTable.stop": "Texts at which a reply ends.",
-    "ModelTable.base_url": "Address of the server.",
+    "ModelTable.base_url": "Address of the server; a list names replicas that serve the same model.",
     "ModelTable.key_env": "Variable of the environment that holds the key, where it is not the usual one.",
-    "ModelTable.parallel": "Calls at once.",
+    "ModelTable.parallel": "Calls at once to each server.",
     "ModelTable.timeout": "Seconds after which a call counts as failed.",
     "ModelTable.tries": "How often a call is tried in all, while the failure may pass.",
     "ModelTable.slots": "Embedded engine: calls at once; each has a share of the context.",
@@ -587,7 +588,7 @@ def python() -> str:
     parts += [_class(name, getattr(fabula, name)) for name in given]
     parts.append("## What they take\n")
     parts += [_class(name, getattr(fabula, name)) for name in ("Brief", "Story", "Scene", "Project", "Home")]
-    parts += [_class("OwnModel", OwnModel)]
+    parts += [_class("OwnModel", OwnModel), _class("CallOptions", CallOptions)]
     parts.append(
         "## A server's projects\n\n[How to use them](../how-to/http-api.md). "
         "A verb waits for its answer; in an event loop, use `await asyncio.to_thread(project.text, ...)`.\n"

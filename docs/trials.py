@@ -33,7 +33,7 @@ POINTER: Final = re.compile(r"\[docs/results: ([\w-]+)\]|\]\([^)]*results/README
 _UP: Final = "../../"
 _OVERALL: Final = "overall"
 _MARKED: Final = "marked/"
-_HEAD: Final = "| | verdicts | share | 95 % interval, by brief | brief by brief | cost of both | words of both |"
+_HEAD: Final = "| pair | verdicts | share | 95 % interval, by brief | brief by brief | cost of both | words of both |"
 _LEAD: Final = """# Results
 
 Which of two stories blind readers preferred. Each row says for the method named first how many verdicts it got (a tie
@@ -211,11 +211,16 @@ def results() -> str:
         if row in known and file not in places.setdefault(row, []):
             places[row].append(file)
     said = "\n".join(
-        f"- [{row}](#{row}): {', '.join(f'[{file}]({_UP}{file})' for file in files)}"
+        f"- [{row}](#{row}): {', '.join(f'[{file}]({_link(file)})' for file in files)}"
         for row, files in sorted(places.items())
     )
     parts = [_LEAD.rstrip(), *(trial.page() for trial in trials())]
     return "\n\n".join([*parts, f"## What rests on these rows\n\n{said}"])
+
+
+def _link(file: str) -> str:
+    """From the page of results to a file; a page of the docs is linked as one."""
+    return f"../{file.removeprefix('docs/')}" if file.startswith("docs/") else f"{_UP}{file}"
 
 
 def claims() -> Iterator[tuple[str, str, str]]:

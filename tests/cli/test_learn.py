@@ -243,7 +243,7 @@ def test_two_authors_whose_names_make_one_folder_are_not_mixed(
     [
         (("--status", "--forget"), "Give one of them"),
         (("--set", "rate"), "write it as FIELD=VALUE"),
-        (("nowhere",), "is no fabula project"),
+        (("nowhere",), "is not a fabula project"),
     ],
 )
 def test_what_cannot_be_meant_is_said(cli: Cli, project: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -47,7 +47,7 @@ __all__ = ["METHOD", "BackTranslation", "BackTranslationTask", "back_translate_i
 
 ROOM: Final = "agents-room"
 END_TO_END: Final = "end-to-end"
-UNSUPPORTED: Final = ("revisions", "chapters", "final_reading")
+UNSUPPORTED: Final = ("chapters", "final_reading")
 """Settings of improved mode under which a system asks for texts that no finished story shows."""
 
 

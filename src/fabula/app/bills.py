@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from typing_extensions import TypedDict
 
+from fabula.engine.dry_run import PlannedCall  # noqa: TC001 - pydantic reads it
 from fabula.engine.events import CallFinished, CallLost
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.project.casting import full_name
@@ -172,18 +173,6 @@ class ChangedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class CallToCome:
-    """A call that would be made; its tokens are estimated, an unknown cost is null."""
-
-    path: str
-    role: str
-    by: str
-    prompt: int
-    reply: int
-    cost: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate:
     """What would be asked, and what it would cost; nobody was asked.
 
@@ -204,7 +193,7 @@ class Estimate:
         done: always false, which tells it from what was done.
     """
 
-    calls: list[CallToCome]
+    calls: list[PlannedCall]
     total_calls: int
     least_calls: int
     most: int
@@ -226,7 +215,7 @@ class Estimate:
         calls = [one for run in runs for one in run.planned]
         costs = [run.cost for run in runs]
         return cls(
-            calls=[CallToCome(c.path, c.role, c.performer, c.prompt, c.reply, c.cost) for c in calls],
+            calls=calls,
             total_calls=len(calls),
             least_calls=sum(run.calls[0] for run in runs),
             most=sum(run.most for run in runs),

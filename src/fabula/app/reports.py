@@ -281,6 +281,11 @@ class ExperimentFolder:
         """Every run: its name, contender, brief, seed, state, error, words, calls and cost."""
         return list(self.data["runs"])
 
+    @property
+    def run_names(self) -> set[str]:
+        """The names of all runs."""
+        return {run["run"] for run in self.runs}
+
     def cell(self, brief: str, contender: str) -> list[dict[str, Any]]:
         """The runs of one contender on one brief."""
         return [run for run in self.runs if (run["brief"], run["contender"]) == (brief, contender)]

@@ -129,6 +129,7 @@ class ArtefactVersion:
         performer: who played the role.
         holds: it is the text that stands.
         note: what the author wished of it, or the file that it was imported from; empty where there is neither.
+        text: of it, where the texts are asked for.
     """
 
     number: int
@@ -140,6 +141,7 @@ class ArtefactVersion:
     performer: str = ""
     holds: bool = False
     note: str = ""
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,9 +269,9 @@ def values_of(config: object) -> dict[str, Any]:
 
 
 def attributes_of(kind: type) -> dict[str, str]:
-    """What the `Attributes:` of a class's docstring say, by name, each on one line."""
+    """What the `Attributes:` of a class's docstring say, and of those that it is made of, by name, each on one line."""
+    about = {name: said for base in kind.__bases__ for name, said in attributes_of(base).items()}
     _, _, listed = cleandoc(kind.__doc__ or "").partition("Attributes:\n")
-    about: dict[str, str] = {}
     name = ""
     for line in listed.splitlines():
         if not line.strip():

@@ -158,7 +158,8 @@ class ProjectFolder:
             there = project.brief_file.is_file()
         if not there:
             raise ProjectError(
-                f"{folder} is no fabula project: it has no brief.md. Make one with `fabula new {quote(str(folder))}`."
+                f"{folder} is not a fabula project: it has no brief.md. Create one with "
+                f"`fabula new {quote(str(folder))} --brief FILE`, or try the finished story of `fabula sample demo`."
             )
         return project
 

@@ -75,7 +75,7 @@ class HeldOutResult:
     def reasons(self) -> tuple[str, ...]:
         """Why it is not better, a sentence for each comparison that is not shown."""
         below = [name for name, scored in self.above.items() if not is_above(scored)]
-        return tuple(_reason(name, self.right[name], self.above[name]) for name in below)
+        return tuple(_reason(name, self.right[name], self.above[name], self.n) for name in below)
 
     def as_data(self) -> dict[str, Any]:
         """The comparison for JSON."""
@@ -177,7 +177,7 @@ def said(name: str) -> str:
     return "the model as it was" if name == BASE else f"the rule “{name}”"
 
 
-def _reason(name: str, right: Scored, scored: Scored) -> str:
+def _reason(name: str, right: Scored, scored: Scored, pairs: int) -> str:
     """Why it is not shown that the tuned model is above another; `right` is the other's share."""
     if isinstance(scored, Unscored) or scored.low is None or scored.high is None:
         units = "pairs come from too few places for an interval"
@@ -190,8 +190,8 @@ def _reason(name: str, right: Scored, scored: Scored) -> str:
         )
     if scored.value <= 0:
         return f"It is not above {said(name)}: {points}. More pairs alone would not change that."
-    needed = math.ceil(scored.n * ((scored.value - scored.low) / scored.value) ** 2)
+    needed = math.ceil(pairs * ((scored.value - scored.low) / scored.value) ** 2)
     return (
         f"That it is above {said(name)} is not shown: {points}. If the difference stayed as large, about "
-        f"{max(needed, scored.n + 1):,} pairs would show it; there are {scored.n:,}."
+        f"{max(needed, pairs + 1):,} pairs would show it; there are {pairs:,}."
     )

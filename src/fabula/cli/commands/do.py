@@ -15,7 +15,7 @@ from fabula.cli.options import ProjectOptions, bundled
 from fabula.cli.progress import ProgressDisplay
 from fabula.cli.stopping import stoppable
 from fabula.cli.verbs import opened
-from fabula.verbs.base import as_data, every
+from fabula.verbs.base import every
 
 
 @bundled
@@ -41,4 +41,4 @@ def do(
 
         project.training = TrainingProgress(terminal).listener
     result = asyncio.run(stoppable(project.do_async(verbs[verb], given), "the same command"))
-    terminal.document(as_data(result))
+    terminal.document(result)

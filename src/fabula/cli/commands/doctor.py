@@ -6,7 +6,6 @@ import asyncio
 import platform
 import shutil
 import sys
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +66,7 @@ def doctor(common: ProjectOptions, where: Where = "") -> None:
     healthy = all(check.state != "bad" for check in checks)
     if not _can_write(checks):
         terminal.advise(_HOW)
-    terminal.document(asdict(Health(__version__, healthy, checks, keys_set(terminal.environ))))
+    terminal.document(Health(__version__, healthy, checks, keys_set(terminal.environ)))
     if not healthy:
         raise typer.Exit(1)
 

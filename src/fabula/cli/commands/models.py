@@ -29,7 +29,6 @@ from fabula.models.prices import cost, price_of
 from fabula.models.providers import CHAT_KINDS, KINDS, served_at, usual_address
 from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
 from fabula.project.settings import Settings
-from fabula.verbs.base import as_data
 from fabula.verbs.home import Home
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _list(common: Output, ctx: typer.Context) -> None:
     terminal.advise(
         "\n`fabula models pull NAME` fetches one (hf:OWNER/REPO from a hub); `fabula models check SPEC` asks one."
     )
-    terminal.document(as_data(found))
+    terminal.document(found)
 
 
 def _answering(servers: Sequence[ServerView]) -> str:

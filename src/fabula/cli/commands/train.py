@@ -265,7 +265,7 @@ def _losses_table(found: Sequence[LossDifference], head: str = "agent") -> str:
     return (
         "Loss of a token on stories that were not trained on:\n\n"
         + table(rows, right=(1, 2, 3, 4, 5))
-        + "\n\nn counts examples; intervals are over stories."
+        + "\n\nn counts stories, over which the intervals are."
     )
 
 
