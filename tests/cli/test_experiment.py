@@ -100,7 +100,7 @@ def test_the_stories_of_an_experiment_are_ranked_without_its_failed_runs(cli: Cl
     with (exp.parent / "script.toml").open("a", encoding="utf-8") as script:
         script.write(f"judge = {json.dumps(ENDING)}\n")
     cli("lab", "experiment", "exp.toml")
-    lost = exp.parent / "exp/runs/second/agents-room-faithful-script-1/story.md"
+    lost = exp.parent / "exp/runs/second/agents-room-faithful-script-1/.fabula/journal.db"
     lost.unlink()
     ran = cli("evaluate", "pairwise", "exp", "--model", "scripted:script.toml", "--preset", "faithful", "--json")
     assert ran.code == 0

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tinygguf
+from fabula.app.experiment.cell import CellOutcome, read_cell
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
-from fabula.app.experiment.results import CellOutcome, outcome_of, record_outcome
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
 from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete
 from fabula.app.experiment.working import How, run_experiment
@@ -246,9 +246,9 @@ async def test_a_run_that_goes_on_at_another_address_says_it_in_its_project(home
     table = '[settings.models."scripted:script.toml"]\ntries = {}\n'
     (trial,) = (run.trial for run in (await do(home, text + table.format(2))).runs)
     folder = home / "exp" / "runs" / trial.id
-    (folder / "run.json").unlink()
     (name,) = trial.settings.models
     assert ProjectFolder.open(folder).settings.models[name].tries == 2
+    (folder / "run.json").unlink()
     await do(home, text + table.format(7))
     assert ProjectFolder.open(folder).settings.models[name].tries == 7
 
@@ -491,14 +491,16 @@ async def test_a_forecast_asks_nobody_writes_nothing_and_knows_what_is_done(home
 )
 def test_a_record_that_cannot_be_read_counts_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text, encoding="utf-8")
-    assert outcome_of(tmp_path) == CellOutcome("unfinished")
+    assert read_cell(tmp_path).outcome == CellOutcome("unfinished")
 
 
 def test_a_run_without_its_story_is_not_done(tmp_path: Path) -> None:
-    record_outcome(tmp_path / "run", CellOutcome("done"))
-    assert outcome_of(tmp_path / "run") == CellOutcome("unfinished")
-    (tmp_path / "run" / "story.md").write_text("x", encoding="utf-8")
-    assert outcome_of(tmp_path / "run") == CellOutcome("done")
+    record = '{"state": "done", "kind": "", "error": "", "ended": ""}'
+    (tmp_path / "run.json").write_text(record, encoding="utf-8")
+    assert read_cell(tmp_path).outcome == CellOutcome("unfinished")
+    (tmp_path / "fabula.toml").touch()  # as an older fabula left it
+    (tmp_path / "story.md").write_text("x", encoding="utf-8")
+    assert read_cell(tmp_path).outcome == CellOutcome("done")
 
 
 async def test_numbers_of_stories_become_means_of_contenders_and_what_is_missing_is_counted(home: Path) -> None:
@@ -621,7 +623,7 @@ async def test_other_personas_under_a_run_are_noticed_and_an_edit_in_the_run_is_
     (home / "people.yaml").write_text(PEOPLE, encoding="utf-8")
     results = await do(home, SHARED)
     lamp = next(run.trial for run in results.runs if run.trial.brief_id == "lamp")
-    own = results.experiment.project(lamp) / "plan/personas.yaml"
+    own = ProjectFolder.open(results.experiment.project(lamp)).folder / "plan/personas.yaml"
     own.write_text(PEOPLE.replace("Keeper", "Warden"), encoding="utf-8")
     await do(home, SHARED)
     without = SHARED.replace(', personas = "people.yaml"', "")

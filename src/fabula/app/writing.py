@@ -108,10 +108,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Supplied:
-    """A cast that outlives a run, and a budget if that does too; whoever opened them closes them."""
+    """A cast that outlives a run, and a budget and prompts if these do too; whoever opened them closes them."""
 
     cast: Cast
     budget: Budget | None = None
+    prompts: SystemPrompts | None = None
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,10 @@ class PreparedMethod:
         """
         cast = supplied.cast if supplied else self.cast()
         try:
-            context = self._context(journal, "dry" if dry else "frozen" if self.options.frozen else "live", cast)
+            prompts = supplied.prompts if supplied and supplied.prompts else self.prompts
+            context = self._context(
+                journal, "dry" if dry else "frozen" if self.options.frozen else "live", cast, prompts
+            )
             if supplied and supplied.budget is not None:
                 context.budget = supplied.budget
             yield context
@@ -163,10 +167,10 @@ class PreparedMethod:
             if not supplied:
                 await cast.close()
 
-    def _context(self, journal: Journal, mode: Mode, cast: Cast) -> RunContext:
+    def _context(self, journal: Journal, mode: Mode, cast: Cast, prompts: SystemPrompts) -> RunContext:
         return RunContext(
             journal=journal,
-            prompts=self.prompts,
+            prompts=prompts,
             cast=cast,
             seed=self.settings.seed,
             aids=self.settings.aids_in_force,

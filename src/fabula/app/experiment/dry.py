@@ -7,13 +7,16 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import EvaluationTask, dry_run_evaluation
-from fabula.app.experiment.results import items_of, outcome_of
+from fabula.app.experiment.cell import CellFolder
+from fabula.app.experiment.index import CellIndex
+from fabula.app.experiment.results import items_of
 from fabula.app.experiment.working import check_folders, check_measures, missing
 from fabula.app.writing import Options, dry_run, dry_run_in
 from fabula.craft.length import parse_range, read_range
 from fabula.engine.dry_run import DryRun, placeholder
 from fabula.measure.items import Item
 from fabula.project.folder import ProjectFolder
+from fabula.project.packed import PackedRecord
 from fabula.story import Scene, Story
 
 if TYPE_CHECKING:
@@ -72,15 +75,16 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
             take as many stories.
     """
     check_measures(experiment)
-    check_folders(experiment)
+    index = CellIndex(experiment.folder, keeps=False)
+    check_folders(experiment, index)
     options = Options(environ=how.environ, person=how.person)
     lines = {contender.label: ExpectedRow(contender.label) for contender in experiment.contenders}
     alike: dict[tuple[str, str], DryRun] = {}
-    trials = missing(experiment, retry=how.retry)
+    trials = missing(experiment, index, retry=how.retry)
     for trial in trials:
         lines[trial.contender.label].add(await _dry_run_of(experiment, trial, options, alike))
     found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials))
-    items = _items(experiment, trials)
+    items = _items(experiment, index, trials)
     for measure in experiment.measures if items else ():
         line = ExpectedRow(measure.label)
         task = EvaluationTask(measure.evaluator, items, measure.config, experiment.evaluation(measure))
@@ -96,7 +100,9 @@ async def _dry_run_of(
     """The dry run of a trial; those that differ in the seed alone, and have not begun, are alike."""
     folder = experiment.project(trial)
     if (folder / "brief.md").exists():
-        return (await dry_run_in(ProjectFolder.open(folder), trial.settings, options))[0]
+        packed = PackedRecord.is_in(folder)
+        project = CellFolder(folder, trial) if packed else ProjectFolder.open(folder)
+        return (await dry_run_in(project, trial.settings, options))[0]
     key = (trial.brief_id, trial.contender.label)
     if key not in alike:
         pending = {PurePosixPath(file).stem: text for file, text in trial.given.items()}
@@ -104,14 +110,14 @@ async def _dry_run_of(
     return alike[key]
 
 
-def _items(experiment: Experiment, trials: list[Trial]) -> list[Item]:
+def _items(experiment: Experiment, index: CellIndex, trials: list[Trial]) -> list[Item]:
     """The stories that there will be: those that are written, and stand-ins for the others."""
-    there = {item.id: item for item in items_of(experiment)}
+    there = {item.id: item for item in items_of(experiment, index)}
     coming = {trial.id for trial in trials}
     return [
         there.get(trial.id) or Item(trial.id, _stand_in(trial), trial.contender.label, trial.brief_id, trial.brief)
         for trial in experiment.trials
-        if trial.id in coming or outcome_of(experiment.project(trial)).state == "done"
+        if trial.id in coming or index.of(trial.id).outcome.state == "done"
     ]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -80,6 +82,11 @@ class Trial:
         return f"{self.brief_id}/{self.contender.label}-{self.seed}"
 
     @property
+    def asked(self) -> str:
+        """What tells the brief, the settings and the given texts from any others."""
+        return asked_digest(self.brief, self.settings, digests(self.given))
+
+    @property
     def settings(self) -> Settings:
         """All settings of the run."""
         settings = self.contender.settings
@@ -91,6 +98,17 @@ class Trial:
         shown = self.settings.model_dump(mode="json", exclude_defaults=True)
         named = {"system": self.settings.system, "preset": self.settings.preset, "seed": self.seed}
         return named | {"model": self.settings.model} | shown
+
+
+def digests(given: Mapping[str, str]) -> dict[str, str]:
+    """Digests of texts that are given with a brief, by their files."""
+    return {file: sha256(text.encode()).hexdigest() for file, text in given.items()}
+
+
+def asked_digest(brief: Brief, settings: Settings, given: Mapping[str, str]) -> str:
+    """What tells a brief, what settings ask, and digests of given texts from any others."""
+    shown = json.dumps([brief.write(), settings.what_is_asked, dict(given)], sort_keys=True)
+    return sha256(shown.encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(frozen=True)

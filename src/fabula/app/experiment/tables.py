@@ -67,7 +67,7 @@ def _contender(results: Results, contender: Contender) -> dict[str, Any]:
         "done": sum(run.outcome.state == "done" for run in runs),
         "failed": sum(run.outcome.state == "failed" for run in runs),
         "each": [row.as_data() for row in results.rows(contender)],
-        "total": {"calls": sum(len(run.calls) for run in runs)}
+        "total": {"calls": sum(run.record.calls for run in runs)}
         | usage_data(sum((run.usage for run in runs), NOTHING_USED)),
     }
 
@@ -83,7 +83,7 @@ def _run(run: RunResult) -> dict[str, Any]:
         "error": run.outcome.error,
         "words": run.words,
         "changed_by_hand": list(run.changed),
-        "calls": len(run.calls),
+        "calls": run.record.calls,
         **usage_data(run.usage),
     }
 

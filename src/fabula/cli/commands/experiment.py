@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
+    from fabula.app.experiment.cell import CellOutcome
     from fabula.app.experiment.dry import ExpectedRow, Forecast
     from fabula.app.experiment.grid import Experiment, Trial
-    from fabula.app.experiment.results import CellOutcome, Results
+    from fabula.app.experiment.results import Results
     from fabula.cli.terminal import Terminal
     from fabula.engine.events import Event
 
