@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
+
+from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +66,7 @@ def _check_schema(db: sqlite3.Connection, views: str) -> None:
     _check_statements(tuple(db.execute("SELECT type, name, sql FROM sqlite_master")), views)
 
 
-@lru_cache(maxsize=8)  # a schema that was found good is met again and again
+@remembered(8, 20_000)  # a schema that was found good is met again and again
 def _check_statements(schema: tuple[tuple[str, str, str | None], ...], views: str) -> None:
     own = " ".join(views.split())
     for kind, name, sql in schema:

@@ -75,7 +75,7 @@ class PackedRecord:
             ProjectError: it cannot be written.
         """
         data = {**self.ended, "settings": self.settings} | ({"given": self.given} if self.given else {})
-        write_atomically(folder / RECORD, json.dumps(data, indent=1, ensure_ascii=False) + "\n", sync=False)
+        write_atomically(folder / RECORD, json.dumps(data, ensure_ascii=False) + "\n", sync=False)
 
 
 def packed_story(folder: Path) -> str | None:

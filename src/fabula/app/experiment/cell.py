@@ -143,12 +143,17 @@ class CellFolder(ProjectFolder):
     @contextmanager
     def recorded(self, *, keeping: bool = False) -> Iterator[Journal]:  # noqa: ARG002 - there are no other texts
         """The open journal, with the given texts as the author's; whoever begins the cell closes it."""
-        journal = self.opened = self.journal
-        journal.open()
+        journal = self.opened or self.open_journal()
         given = [FileChange(PurePosixPath(file).stem, file, plain(text)) for file, text in self._trial.given.items()]
         if changes := [one for one in given if one.text != journal.artefacts.newest(one.path)]:
             self.take_over(journal, changes, found=True)
         yield journal
+
+    def open_journal(self) -> Journal:
+        """Open the journal, for as long as the run lasts."""
+        self.opened = self.journal
+        self.opened.open()
+        return self.opened
 
     def close(self) -> None:
         """Close the journal; safe to call twice."""
@@ -202,11 +207,9 @@ async def _written(trial: Trial, cell: CellFolder, models: SharedModels, budget:
     """Write the story of a run, going on where it stopped."""
     settings, shared = trial.settings, trial.contender.settings
     method = system_of(shared)
-    project, begun = await asyncio.to_thread(_project, trial, cell)
-    if begun:
-        with project.journal as journal:
-            for paid in journal.calls.payments():
-                budget.charge(paid.usage)
+    project, paid = await asyncio.to_thread(_project, trial, cell)
+    for usage in paid:
+        budget.charge(usage)
     supplied = Supplied(models.cast(shared, method), budget, models.prompts(shared, method))
     try:
         await write_in(project, settings, options, supplied)
@@ -215,20 +218,22 @@ async def _written(trial: Trial, cell: CellFolder, models: SharedModels, budget:
         raise
 
 
-def _project(trial: Trial, cell: CellFolder) -> tuple[ProjectFolder, bool]:
-    """The project of a run, made or gone on with, and whether it had a journal; a kill may have left any part of it."""
+def _project(trial: Trial, cell: CellFolder) -> tuple[ProjectFolder, list[Usage]]:
+    """The project of a run, made or gone on with, and what was paid in it; a kill may have left any part of it."""
     folder = cell.folder
     if cell.settings_file.exists() and cell.brief_file.exists():  # somebody has opened it as a project
         project = ProjectFolder.open(folder)
         if project.settings != trial.settings:
             project.save_settings(difference(trial.stored(), project.settings.as_tables))
-        return project, True
+        with project.journal as journal:
+            return project, [paid.usage for paid in journal.calls.payments()]
     begun = (folder / JOURNAL).exists()
     make_folder((folder / JOURNAL).parent, mode=0o700)
     _record(trial, UNFINISHED).write(folder)
     make_small(folder / JOURNAL)
     write_atomically(cell.brief_file, trial.brief.write(), sync=False)  # last: with it, the folder is a project
-    return cell, begun
+    journal = cell.open_journal()
+    return cell, [paid.usage for paid in journal.calls.payments()] if begun else []
 
 
 def _record(trial: Trial, outcome: CellOutcome) -> PackedRecord:

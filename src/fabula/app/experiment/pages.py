@@ -204,7 +204,7 @@ def _data(results: Results, pieces: Pieces) -> str:
     for run in results.runs:
         trial, usage = run.trial, run.usage
         row = [contenders[trial.contender.label], briefs[trial.brief_id], trial.seed]
-        row += [states.index(run.outcome.state), run.words, len(run.calls), run.tokens]
+        row += [states.index(run.outcome.state), run.words, run.record.calls, run.tokens]
         rows.append([*row, round(usage.seconds, 1), usage.cost, pieces.number[trial.id]])
     head = ["run", "ended", "words", "calls", "tokens", "model seconds", "US dollars"]
     data = {"folder": FOLDER, "head": head, "contenders": list(contenders), "briefs": list(briefs), "runs": rows}

@@ -12,14 +12,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from fabula.app.item_files import MAX_STORY_BYTES
-from fabula.base.files import make_folder, read_text, write_atomically
+from fabula.app.experiment.cell import story_of
+from fabula.base.files import make_folder, write_atomically
 from fabula.base.html import Html, bullets, details, html_table, joined, link, paragraph, quotation, text
 from fabula.base.version import __version__
 from fabula.engine.journal import Journal
 from fabula.measure.report.page import Section, page
+from fabula.project.packed import JOURNAL
 from fabula.stats.estimate import estimate_cells
-from fabula.story import Story, plain, slug
+from fabula.story import plain, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -229,15 +230,12 @@ def _answer(rating: Rating) -> str:
 
 def read_run(run: RunResult) -> tuple[list[Call], str]:
     """The calls of a run with their prompts, and its story."""
-    file = run.folder / ".fabula" / "journal.db"
+    file = run.folder / JOURNAL
     calls: list[Call] = []
     if file.is_file():
         with Journal(file) as journal:
             calls = journal.calls.find(prompts=True)
-    story = run.folder / "story.md"
-    if run.outcome.state != "done" or not story.is_file():
-        return calls, ""
-    return calls, plain(Story.parse(read_text(story, MAX_STORY_BYTES)).text)
+    return calls, plain(story_of(run.folder).text) if run.outcome.state == "done" else ""
 
 
 def _asked(call: Call) -> Html:

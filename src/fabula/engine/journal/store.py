@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.database import connected
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
-from fabula.base.files import PRIVATE, write_atomically
+from fabula.base.files import PRIVATE, sync_folder, write_error
 from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class JournalStore:
 
     def __init__(self, path: Path | None, now: Callable[[], str], *, small: bool = False) -> None:
         self.path, self.now, self.run = path, now, 0
-        self._small = small
+        self._small, self._named = small, False  # whether the names of the files are on the disk
         self._log = None if path is None else _log_of(path)
         self._db: sqlite3.Connection | None = None
         self._files: dict[Path, os.stat_result] = {}
@@ -212,15 +212,18 @@ class JournalStore:
 
     def _commit(self) -> None:
         """Commit, and make sure that this went into the files that have the journal's names, not into deleted ones."""
-        db = self.connection
         with self._guard():
-            db.execute("COMMIT")
+            self.connection.execute("COMMIT")
+        if not self._small:
+            self._check_names()
+
+    def _check_names(self) -> None:
         if self.path is None or self._log is None:
             return
         if self._log not in self._files and self._log.exists():
             self._files[self._log] = self._log.stat()
         if not all(map(_is_still, self._files, self._files.values())):
-            raise self._gone(db, self.path)
+            raise self._gone(self.connection, self.path)
 
     def _gone(self, db: sqlite3.Connection, path: Path) -> JournalError:
         """What to say when the journal's files were taken away under a run; all that it held is saved beside them."""
@@ -276,7 +279,10 @@ class JournalStore:
         if self._log is None:
             return
         try:
-            await asyncio.to_thread(_sync, self._log)
+            await asyncio.to_thread(_sync, self._log, first=not self._named)
+            self._named = True
+            if self._small:
+                self._check_names()
         except OSError as error:
             self.close()
             raise JournalError(
@@ -286,13 +292,21 @@ class JournalStore:
 
 
 def make_small(path: Path) -> None:
-    """Make an empty journal of few bytes, on the disk, where there is none.
+    """Make an empty journal of few bytes, on the disk, where there is none, or one whose making was broken off.
 
     Raises:
         ProjectError: it cannot be written.
     """
-    if not path.exists():
-        write_atomically(path, _empty(), mode=PRIVATE)
+    try:
+        if path.exists() and path.stat().st_size >= len(_empty()):
+            return
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), PRIVATE)
+        with os.fdopen(handle, "wb") as file:
+            file.write(_empty())
+            file.flush()
+            os.fsync(handle)
+    except OSError as error:
+        raise write_error(path, error) from error
 
 
 @cache
@@ -309,7 +323,7 @@ def _empty() -> bytes:
     return bytes(image)
 
 
-def _sync(log: Path) -> None:
+def _sync(log: Path, *, first: bool) -> None:
     # Not the database itself: closing another handle of that would take SQLite's locks from it.
     with suppress(FileNotFoundError):  # all of it stands in the database
         handle = os.open(log, os.O_RDWR)
@@ -317,6 +331,8 @@ def _sync(log: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+    if first:
+        sync_folder(log.parent)
 
 
 def _log_of(path: Path) -> Path:
