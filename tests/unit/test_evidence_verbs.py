@@ -104,7 +104,7 @@ def test_a_judge_is_put_beside_people(tmp_path: Path) -> None:
     (one,) = [row for row in alike.rows if (row["of"], row["what"]) == ("judge", "plot: stories: spearman")]
     (other,) = [row for row in turned.rows if (row["of"], row["what"]) == ("judge", "plot: stories: spearman")]
     assert (one["value"], other["value"]) == pytest.approx((1, -1))
-    assert [question.question for question in alike.questions] == ["plot"]
+    assert list(alike.questions) == ["plot"]
     with pytest.raises(UsageError, match="the verdicts, line 1"):
         home.meta("<script>", text("person", 1))
     with pytest.raises(UnknownNameError, match="plot"):

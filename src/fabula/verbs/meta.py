@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
 from pydantic import Field
 
@@ -13,6 +13,9 @@ from fabula.app.verdict_files import compared, meta_report, side_of
 from fabula.evaluators.pairwise.config import MARGIN
 from fabula.measure.ratings import parse_ratings
 from fabula.verbs.base import verb
+
+if TYPE_CHECKING:
+    from fabula.stats.meta import MetaResult
 
 _MOST = 20_000_000
 RatingsText: TypeAlias = Annotated[
@@ -27,19 +30,23 @@ RatingsText: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class JudgeOnQuestion:
-    """A question in a sentence, and whether the judge beats all trivial baselines there; null where nobody can say."""
+    """A judge on one question in a sentence, and whether it beats all trivial baselines; null where nobody can say."""
 
-    question: str
     sentence: str
     beats_baselines: bool | None
     notes: list[str]
+
+    @classmethod
+    def of(cls, found: MetaResult) -> Self:
+        """What was found on a question."""
+        return cls(found.sentence, found.beats, list(found.notes))
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeBesidePeople:
     """How far a judge agrees with people: by question, and each number with its interval."""
 
-    questions: list[JudgeOnQuestion]
+    questions: dict[str, JudgeOnQuestion]
     rows: list[dict[str, Any]]
     notes: list[str]
 
@@ -67,7 +74,7 @@ async def meta(
         people = side_of(parse_ratings(human, "people's ratings"), "people's ratings", margin)
         found = compared(judge, people, {}, wanted=question, seed=seed)
         report = meta_report(found, judge, people, margin=margin, seed=seed)
-        said = [JudgeOnQuestion(name, one.sentence, one.beats, list(one.notes)) for name, one in found.items()]
+        said = {name: JudgeOnQuestion.of(one) for name, one in found.items()}
         return JudgeBesidePeople(said, report.lines(), list(report.notes))
 
     return await asyncio.to_thread(made)
