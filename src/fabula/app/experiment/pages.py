@@ -9,7 +9,9 @@ from urllib.parse import quote
 
 from fabula.app.experiment.grid import ALWAYS
 from fabula.app.experiment.pieces import FOLDER, STATES, Pieces
+from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.tables import complete
+from fabula.app.experiment.terms import cost_rows, quality_against_cost
 from fabula.base.html import Html, bullets, details, figure, html_table, joined, link, paragraph, text
 from fabula.base.version import __version__
 from fabula.measure.report.page import Section, differences_table, how_list, page, rows_table
@@ -33,7 +35,11 @@ def as_page(results: Results, pieces: Pieces | None = None) -> str:
     pieces = pieces or Pieces(results)
     sections = list(_differences(results))
     sections.append(Section("Systems", _systems(results)))
+    sections += [Section("Costs", terms)] if (terms := _terms(results)) else []
     sections += [Section(m.label, _evaluation(results, pieces, m.label)) for m in results.experiment.measures]
+    if printed := beside_papers(results):
+        table = html_table(HEAD, [line.cells for line in printed], right=RIGHT)
+        sections.append(Section("Beside what was published", joined(paragraph(NOTE), table)))
     sections.append(Section("Runs", _runs(results, pieces), "runs"))
     return page(results.experiment.title, sections, lead=_lead(results), tables=True)
 
@@ -118,6 +124,24 @@ def _first(results: Results, report: Report) -> list[Row]:
     return [row for row in rows if row.what == whats[0]]
 
 
+def _terms(results: Results) -> Html:
+    """What the contenders took beside each other, how near matched ones came, and quality against that."""
+    rows = cost_rows(results)
+    near = [(row.of, row.what, *estimate_cells(row.scored)) for row in rows if not row.is_difference]
+    found = joined(differences_table(rows))
+    if near:
+        found = joined(found, html_table(("contender", "share", "value", "95 % interval", "n"), near, right=(2, 4)))
+    for label, report in results.reports.items():
+        against = [
+            (of, f"{label}: {what}", *estimate_cells(quality)[:2], *estimate_cells(tokens))
+            for of, what, quality, tokens in quality_against_cost(results, report)
+        ]
+        if against:
+            head = ("contender", "quality", "value", "95 % interval", "tokens per story", "95 % interval", "n")
+            found = joined(found, html_table(head, against, right=(2, 4, 6)))
+    return found
+
+
 def _number(row: Row) -> Html:
     """A number with its interval and n."""
     value, interval, n = estimate_cells(row.scored)
@@ -159,7 +183,7 @@ def _by_contender(results: Results, report: Report) -> Html:
     rows = results.measured(report)
     if not rows:
         return paragraph("It says nothing of single systems; see every number below.")
-    labels = [contender.label for contender in results.experiment.contenders]
+    labels = results.experiment.labels
     whats = list(dict.fromkeys((row.what, row.baseline) for row in rows))
     known = {(row.of, row.what, row.baseline): row for row in rows}
     table = [

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.experiment.grid import ALWAYS
+from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.results import usage_data
+from fabula.app.experiment.terms import cost_rows
 from fabula.base.version import __version__
 from fabula.measure.report import csv_lines
 from fabula.measure.report.formats import PaperTable, parquet_of
@@ -39,8 +41,10 @@ def as_data(results: Results) -> dict[str, Any]:
         "briefs": list(dict.fromkeys(trial.brief_id for trial in experiment.trials)),
         "data": list(experiment.data),
         "contenders": [_contender(results, contender) for contender in experiment.contenders],
+        "costs": [row.as_data() for row in cost_rows(results)],
         "runs": [_run(run) for run in results.runs],
         "evaluations": [_evaluation(results, measure.label) for measure in experiment.measures],
+        "published": [line.as_data() for line in beside_papers(results)],
     }
 
 
@@ -103,8 +107,9 @@ def lines(results: Results) -> list[dict[str, Any]]:
     """All numbers, a dictionary each: of the runs' own measures, and of every evaluator's."""
     contenders = {contender.label: contender for contender in results.experiment.contenders}
     found = [_line(results, "", row) for contender in contenders.values() for row in results.rows(contender)]
+    found += [_line(results, "", row) for row in cost_rows(results)]
     for label, report in results.reports.items():
-        single = [row for row in report.rows if row.of not in contenders]
+        single = [row for row in report.rows if row.of not in results.experiment.labels]
         found += [_line(results, label, row) for row in (*results.measured(report), *single)]
     return found
 
@@ -140,16 +145,23 @@ def as_parquet(results: Results) -> bytes:
 def paper_tables(results: Results) -> Iterator[PaperTable]:
     """What a paper prints: differences first, then length and costs, then what each evaluator says of contenders."""
     for label, report in sorted(results.reports.items(), key=lambda one: one[0] == ALWAYS):
-        apart = [difference_cells(row) for row in report.rows if row.is_difference]
-        if apart:
-            head = ("difference", "measure", "value", "95 %, all at once", "n", "p, corrected")
-            yield PaperTable(f"{label}: differences between systems, paired by brief", head, apart, names=2)
-    labels = [contender.label for contender in results.experiment.contenders]
+        yield from _differences(f"{label}: differences between systems, paired by brief", report.rows)
+    yield from _differences("What systems took: differences, paired by brief", cost_rows(results))
+    labels = results.experiment.labels
     rows = [row for contender in results.experiment.contenders for row in results.rows(contender)]
     yield _by_contender("Means over finished stories, with 95 % intervals by brief", labels, rows)
     for label, report in results.reports.items():
         if measured := results.measured(report):
             yield _by_contender(label, labels, measured)
+    if printed := beside_papers(results):
+        yield PaperTable(f"Beside what was published. {NOTE}", HEAD, [line.cells for line in printed], names=min(RIGHT))
+
+
+def _differences(caption: str, rows: Sequence[Row]) -> Iterator[PaperTable]:
+    apart = [difference_cells(row) for row in rows if row.is_difference]
+    if apart:
+        head = ("difference", "measure", "value", "95 %, all at once", "n", "p, corrected")
+        yield PaperTable(caption, head, apart, names=2)
 
 
 def _by_contender(caption: str, labels: Sequence[str], rows: Sequence[Row]) -> PaperTable:
