@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 from pydantic import Field
 
 from fabula.app.shelf import Shelf  # noqa: TC001 - doors read it
-from fabula.app.verdict_files import compared, meta_report, side_of
-from fabula.evaluators.pairwise.config import MARGIN
 from fabula.measure.ratings import parse_ratings
 from fabula.verbs.base import verb
 
@@ -58,7 +56,9 @@ async def meta(
     human: RatingsText,
     question: Annotated[str, Field(max_length=1000, description="One alone; empty for all.")] = "",
     *,
-    margin: Annotated[float, Field(ge=0, lt=1, description="By which a weighed choice needs to lead.")] = MARGIN,
+    margin: Annotated[
+        float | None, Field(ge=0, lt=1, description="By which a weighed choice needs to lead; empty: as usual.")
+    ] = None,
     seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="Of the random baseline.")] = 1,
 ) -> JudgeBesidePeople:
     """Say how far a judge's verdicts agree with people's on the same stories, beside trivial baselines.
@@ -70,10 +70,14 @@ async def meta(
     del shelf
 
     def made() -> JudgeBesidePeople:
-        judge = side_of(parse_ratings(verdicts, "the verdicts"), "the verdicts", margin)
-        people = side_of(parse_ratings(human, "people's ratings"), "people's ratings", margin)
+        from fabula.app.verdict_files import compared, meta_report, side_of  # noqa: PLC0415 - heavy at start-up
+        from fabula.evaluators.pairwise.config import MARGIN  # noqa: PLC0415 - as above
+
+        lead = MARGIN if margin is None else margin
+        judge = side_of(parse_ratings(verdicts, "the verdicts"), "the verdicts", lead)
+        people = side_of(parse_ratings(human, "people's ratings"), "people's ratings", lead)
         found = compared(judge, people, {}, wanted=question, seed=seed)
-        report = meta_report(found, judge, people, margin=margin, seed=seed)
+        report = meta_report(found, judge, people, margin=lead, seed=seed)
         said = {name: JudgeOnQuestion.of(one) for name, one in found.items()}
         return JudgeBesidePeople(said, report.lines(), list(report.notes))
 

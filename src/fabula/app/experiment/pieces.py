@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -37,7 +36,7 @@ STATES: Final = {"done": "done", "failed": "failed", "unfinished": "not finished
 _RUNS, _TOKENS = 100, 300_000  # of a page, whichever comes first
 _LINES: Final = 500  # verdicts or calls of a page
 _KNOWN: Final = "pages.json"
-_PAGE: Final = re.compile(r"(runs|verdicts|calls)-[\w.-]+\.html")
+_KINDS: Final = ("runs-", "verdicts-", "calls-")
 _FILES: Final = ("story.md", "brief.md", "fabula.toml")
 
 
@@ -273,5 +272,10 @@ def _known(folder: Path) -> Mapping[str, str]:
     with suppress(ValueError, OSError):
         data = json.loads((folder / _KNOWN).read_text(encoding="utf-8"))
         if isinstance(data, dict):
-            return {str(name): str(state) for name, state in data.items() if _PAGE.fullmatch(str(name))}
+            return {str(name): str(state) for name, state in data.items() if _is_page(str(name))}
     return {}
+
+
+def _is_page(name: str) -> bool:
+    """Whether a name is one of a page here, and leads nowhere else."""
+    return name.startswith(_KINDS) and name.endswith(".html") and not set(name) & set("/\\:")
