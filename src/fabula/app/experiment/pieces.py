@@ -17,9 +17,9 @@ from fabula.base.html import Html, bullets, details, html_table, joined, link, p
 from fabula.base.version import __version__
 from fabula.engine.journal import Journal
 from fabula.measure.report.page import Section, page
-from fabula.project.packed import JOURNAL
+from fabula.project.packed import JOURNAL, STORY, PackedRecord
 from fabula.stats.estimate import estimate_cells
-from fabula.story import plain, slug
+from fabula.story import Story, plain, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -229,12 +229,16 @@ def _answer(rating: Rating) -> str:
 
 def read_run(run: RunResult) -> tuple[list[Call], str]:
     """The calls of a run with their prompts, and its story."""
-    file = run.folder / JOURNAL
-    calls: list[Call] = []
-    if file.is_file():
-        with Journal(file) as journal:
-            calls = journal.calls.find(prompts=True)
-    return calls, plain(story_of(run.folder).text) if run.outcome.state == "done" else ""
+    file, done = run.folder / JOURNAL, run.outcome.state == "done"
+    if not file.is_file():
+        return [], plain(story_of(run.folder).text) if done else ""
+    packed = done and PackedRecord.is_in(run.folder)  # one look into the journal gives both
+    with Journal(file) as journal:
+        calls = journal.calls.find(prompts=True)
+        shown = journal.artefacts.newest(STORY) if packed else None
+    if not done:
+        return calls, ""
+    return calls, plain((Story.parse(shown or "") if packed else story_of(run.folder)).text)
 
 
 def _asked(call: Call) -> Html:
