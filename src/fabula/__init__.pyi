@@ -6,6 +6,7 @@ from fabula import plugin as plugin
 from fabula.app.bills import Estimate as Estimate
 from fabula.app.chatting import Chat as Chat
 from fabula.app.checking import Checked as Checked
+from fabula.app.experiment.reporting import Experimented as Experimented
 from fabula.app.judging import Judged as Judged
 from fabula.app.measuring import Measured as Measured
 from fabula.app.planning import Planned as Planned
@@ -16,6 +17,8 @@ from fabula.app.verbs import plan as plan
 from fabula.app.verbs import plan_async as plan_async
 from fabula.app.verbs import write as write
 from fabula.app.verbs import write_async as write_async
+from fabula.app.verbs_on_experiments import experiment as experiment
+from fabula.app.verbs_on_experiments import experiment_async as experiment_async
 from fabula.app.verbs_on_stories import check as check
 from fabula.app.verbs_on_stories import check_async as check_async
 from fabula.app.verbs_on_stories import judge as judge

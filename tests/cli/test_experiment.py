@@ -62,7 +62,9 @@ def test_runs_are_told_one_by_one_and_the_reports_lie_in_the_folder(cli: Cli, ex
     assert "agents-room-faithful-script  2 of 2" in ran.out
     assert "exp/report.html" in ran.out
     folder = exp.parent / "exp"
-    assert sorted(path.name for path in folder.glob("report.*")) == ["report.csv", "report.html", "report.json"]
+    assert sorted(path.name for path in folder.glob("report.*")) == [
+        f"report.{kind}" for kind in ("csv", "html", "json", "md", "tex")
+    ]
     data = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert data["complete"] is True
     assert [run["state"] for run in data["runs"]] == ["done"] * 4

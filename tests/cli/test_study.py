@@ -128,7 +128,7 @@ def test_a_report_has_strengths_agreement_and_a_page(cli: Cli, rated: Path) -> N
     assert "<script" not in page
     data = cli("study", "report", "lamps", "--json", "--out", "found").json
     assert data["report"]["evaluator"] == "study"
-    assert (rated.parent / "found" / "report.csv").read_text(encoding="utf-8").startswith("evaluator,of,what")
+    assert (rated.parent / "found" / "report.csv").read_text(encoding="utf-8").startswith("evaluator,of,against,what")
 
 
 def test_a_judge_stands_beside_people(cli: Cli, rated: Path) -> None:

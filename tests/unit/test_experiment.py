@@ -531,23 +531,6 @@ async def test_the_csv_has_every_number_with_its_interval(home: Path) -> None:
     assert {line["evaluator"] for line in lines} == {"", "surface"}
 
 
-async def test_the_page_leads_from_every_number_to_the_calls_behind_it(home: Path) -> None:
-    results = await do(home)
-    page = as_page(results)
-    run = results.runs[0].trial.id
-    anchor = f"run-{run.replace('/', '--')}"
-    assert f'<div id="{anchor}">' in page
-    assert f'<a href="#{anchor}">{run}</a>' in page
-    assert f'href="runs/{run}/story.md"' in page
-    assert '<a href="#contender-end-to-end-improved-small">16</a>' in page
-    assert '<h3 id="contender-end-to-end-improved-small">' in page
-    assert '<span id="call-' in page
-    for part in page.split('href="#')[1:]:
-        assert f'id="{part.partition(chr(34))[0]}"' in page, part[:60]
-    assert "<script" not in page
-    assert json.dumps(as_data(results), allow_nan=False)
-
-
 async def test_a_run_that_was_changed_by_hand_is_said_so(home: Path) -> None:
     results = await do(home)
     project = ProjectFolder.open(results.runs[0].folder)
@@ -570,9 +553,7 @@ async def test_an_evaluator_that_fails_is_recorded_and_goes_on_the_next_time(hom
     (home / "judge.toml").write_text('[replies]\njudge = "Both are alike.\\n\\nOverall: Same"\n', encoding="utf-8")
     mended = await do(home, text)
     assert complete(mended)
-    page = as_page(mended)
-    assert "Every verdict (" in page
-    assert 'href="#call-pairwise--' in page
+    assert "Every verdict (" in as_page(mended)
 
 
 # briefs of data sets -------------------------------------------------------------------------------------------------

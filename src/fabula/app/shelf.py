@@ -13,6 +13,7 @@ from fabula.app.reports import experiment_in, is_experiment
 from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError, GoneError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import make_folder
+from fabula.measure.studies.study import Study, is_study
 from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
 from fabula.story import Brief, slug
@@ -129,27 +130,42 @@ class Shelf:
                     self._add(folder)
 
     @property
-    def experiments(self) -> dict[str, Path]:
+    def experiment_folders(self) -> dict[str, Path]:
         """The experiments in the places, by name."""
-        found: dict[str, Path] = {}
-        for place in self.places:
-            inner = [] if _is_project(place) else _inner(place)
-            for folder in (place, *inner):
-                if is_experiment(folder):
-                    found.setdefault(slug(folder.name) or "experiment", folder)
-        return found
+        return self._beside(is_experiment, "experiment")
 
-    def experiment(self, name: str) -> ExperimentFolder:
+    def find_experiment(self, name: str) -> ExperimentFolder:
         """One of them.
 
         Raises:
             UnknownNameError: there is none of that name.
             UsageError: its results cannot be read.
         """
-        found = self.experiments
-        if name not in found:
-            raise UnknownNameError("experiment", name[:200], found)
-        return experiment_in(found[name])
+        return experiment_in(_named("experiment", name, self.experiment_folders))
+
+    @property
+    def study_folders(self) -> dict[str, Path]:
+        """The studies in the places, by name."""
+        return self._beside(is_study, "study")
+
+    def find_study(self, name: str) -> Study:
+        """One of them.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+            UsageError: a file of it is not as it should be, or was changed after its first rating.
+        """
+        return Study.open(_named("study", name, self.study_folders))
+
+    def _beside(self, is_one: Callable[[Path], bool], called: str) -> dict[str, Path]:
+        """What lies beside projects, by name."""
+        found: dict[str, Path] = {}
+        for place in self.places:
+            inner = [] if _is_project(place) else _inner(place)
+            for folder in (place, *inner):
+                if is_one(folder):
+                    found.setdefault(slug(folder.name) or called, folder)
+        return found
 
     def make(self, called: str, maker: Callable[[Path], object]) -> str:
         """Have a project made in a new folder at home, called after `called`; gives its name.
@@ -216,6 +232,12 @@ class Shelf:
             else:
                 found += [one for one in _inner(place) if _is_project(one)][:_MOST]
         return found
+
+
+def _named(what: str, name: str, found: Mapping[str, Path]) -> Path:
+    if name not in found:
+        raise UnknownNameError(what, name[:200], found)
+    return found[name]
 
 
 def _is_project(folder: Path) -> bool:

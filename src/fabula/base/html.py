@@ -30,6 +30,11 @@ def paragraph(said: str, *, faint: bool = False) -> Html:
     return Html(f'<p class="faint">{text(said)}</p>' if faint else f"<p>{text(said)}</p>")
 
 
+def link(target: str, shown: str) -> Html:
+    """A link to an address that is quoted already."""
+    return Html(f'<a href="{text(target)}">{text(shown)}</a>')
+
+
 def quotation(said: str) -> Html:
     """A text of somebody else, with its line ends, in a block of its own."""
     return Html(f"<blockquote>{text(said)}</blockquote>")

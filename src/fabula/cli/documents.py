@@ -24,6 +24,7 @@ from fabula.models.best_here import ChosenModel
 from fabula.story import Story
 from fabula.story.world import Fact
 from fabula.verbs.base import every
+from fabula.verbs.meta import JudgeOnQuestion  # noqa: TC001 - pydantic reads it
 from fabula.verbs.methods import MethodList, MethodView
 from fabula.verbs.models import ModelList
 from fabula.verbs.projects import ProjectLine
@@ -258,18 +259,10 @@ class Measured(TypedDict):
     reports: dict[str, Report]
 
 
-class Question(TypedDict):
-    """How far judge and people agree on a question."""
-
-    sentence: str
-    beats_baselines: bool | None
-    notes: list[str]
-
-
 class Agreement(Report):
     """A judge beside people."""
 
-    questions: dict[str, Question]
+    questions: dict[str, JudgeOnQuestion]
 
 
 class StudyNew(TypedDict):

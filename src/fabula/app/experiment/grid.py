@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -171,6 +172,16 @@ class Experiment:
     given: tuple[Item, ...] = ()
     references: Mapping[str, Story] = field(default_factory=dict)
     plans: Mapping[str, PlanToRead] = field(default_factory=dict)
+
+    @cached_property
+    def trial_of(self) -> Mapping[str, Trial]:
+        """The runs by their ids."""
+        return {trial.id: trial for trial in self.trials}
+
+    @cached_property
+    def contender_of(self) -> Mapping[str, Contender]:
+        """The contenders by their labels."""
+        return {contender.label: contender for contender in self.contenders}
 
     @property
     def title(self) -> str:

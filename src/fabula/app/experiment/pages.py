@@ -1,44 +1,47 @@
-"""An experiment's results as one HTML file, in which every number leads to the calls behind it."""
+"""An experiment's results as a page: differences first, then who wrote how well and at what cost; all leads to runs."""
 
 from __future__ import annotations
 
+import json
+import math
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from fabula.app.experiment.grid import ALWAYS
+from fabula.app.experiment.pieces import FOLDER, STATES, Pieces
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.tables import complete
 from fabula.app.experiment.terms import cost_rows, quality_against_cost
-from fabula.base.html import Html, bullets, details, figure, html_table, joined, paragraph, quotation, text
+from fabula.base.html import Html, bullets, details, figure, html_table, joined, link, paragraph, text
 from fabula.base.version import __version__
-from fabula.measure.report.page import Section, differences_table, page, report_section
+from fabula.measure.report.page import Section, differences_table, how_list, page, rows_table
 from fabula.measure.report.pictures import intervals_svg
-from fabula.stats.estimate import estimate_cells
-from fabula.story import slug
+from fabula.stats.estimate import Estimate, estimate_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from fabula.app.experiment.grid import Contender
-    from fabula.app.experiment.results import Results, RunResult
-    from fabula.engine.events import CallFinished
-    from fabula.measure.ratings import Rating
+    from fabula.app.experiment.results import Results
     from fabula.measure.report import Report, Row
     from fabula.stats.estimate import Scored
 
 _PICTURES: Final = 12
-_STATES: Final = {"done": "done", "failed": "failed", "unfinished": "not finished"}
+_MOST_RUNS: Final = 40_000  # of which a table stands in the page; more are found on their pages alone
+_NAMED: Final = 20  # runs in a sentence
 
 
-def as_page(results: Results) -> str:
-    """The page. It is whole in itself; links to stories and folders are relative to the experiment's folder."""
-    sections = [Section("Systems", _systems(results))]
+def as_page(results: Results, pieces: Pieces | None = None) -> str:
+    """The page. Links to the pages beside it, to stories and folders are relative to the experiment's folder."""
+    pieces = pieces or Pieces(results)
+    sections = list(_differences(results))
+    sections.append(Section("Systems", _systems(results)))
     sections += [Section("Costs", terms)] if (terms := _terms(results)) else []
-    sections += [Section(m.label, _evaluation(results, m.label)) for m in results.experiment.measures]
+    sections += [Section(m.label, _evaluation(results, pieces, m.label)) for m in results.experiment.measures]
     if printed := beside_papers(results):
         table = html_table(HEAD, [line.cells for line in printed], right=RIGHT)
         sections.append(Section("Beside what was published", joined(paragraph(NOTE), table)))
-    sections.append(Section("Runs", _runs(results)))
-    return page(results.experiment.title, sections, lead=_lead(results))
+    sections.append(Section("Runs", _runs(results, pieces), "runs"))
+    return page(results.experiment.title, sections, lead=_lead(results), tables=True)
 
 
 def _lead(results: Results) -> str:
@@ -48,10 +51,18 @@ def _lead(results: Results) -> str:
     presets = ", ".join(dict.fromkeys(contender.settings.preset for contender in experiment.contenders))
     shown = (
         f"{len(experiment.contenders)} contenders (system, preset, model) on {briefs} briefs with {seeds} seeds: "
-        f"{len(results.of_state('done'))} of {len(results.runs)} stories. Presets: {presets}. fabula {__version__}. "
-        "Every number leads to the runs and calls behind it."
+        f"{len(results.of_state('done'))} of {len(results.runs)} stories. Presets: {presets}. fabula {__version__}."
     )
     return shown if complete(results) else f"Not complete. {shown}"
+
+
+def _differences(results: Results) -> Iterator[Section]:
+    """What reports say of every two systems, paired by brief."""
+    ordered = sorted(results.reports.items(), key=lambda one: one[0] == ALWAYS)  # what judges say stands first
+    shown = [table for label, report in ordered if (table := differences_table(report.rows, label))]
+    if shown:
+        note = "Each is taken brief by brief, and its interval allows for how many differences there are."
+        yield Section("Differences between systems", joined(paragraph(note, faint=True), *shown))
 
 
 # systems --------------------------------------------------------------------------------------------------------------
@@ -67,32 +78,50 @@ def _systems(results: Results) -> Html:
         notes.append(
             f"{failed} runs failed. Their stories are missing below, so systems may be compared on unlike briefs."
         )
+    changed = [run for run in results.runs if run.changed]
     notes += [
         f"{run.trial.id} was changed by hand ({', '.join(run.changed)}): its story is not the system's alone."
-        for run in results.runs
-        if run.changed
+        for run in changed[:_NAMED]
     ]
+    if len(changed) > _NAMED:
+        notes.append(f"{len(changed) - _NAMED} more runs were changed by hand; their pages say so.")
     notes += [f"Briefs: {notice}." for notice in results.experiment.data]
     notes.append("Words, calls, tokens, time and cost are means over finished stories, with 95 % intervals by brief.")
     notes.append("Model time is the sum of all calls' seconds; calls side by side take less time than that.")
-    return joined(bullets(notes), _costs(results))
+    return joined(Html(f'<div class="leaderboard">{_board(results)}</div>'), bullets(notes))
 
 
-def _costs(results: Results) -> Html:
-    head: list[str] = ["contender", "system", "preset", "model", "stories"]
+def _board(results: Results) -> Html:
+    """A line for each contender: what every evaluator says first of it, then length and costs."""
+    first = {label: _first(results, report) for label, report in results.reports.items() if label != ALWAYS}
+    shown = {f"{label}: {rows[0].what}": {row.of: row for row in rows} for label, rows in first.items() if rows}
+    head = ["contender", "system", "preset", "model", "stories", *shown]
+    best = next(iter(shown.values()), {})
     rows = []
-    for contender in results.experiment.contenders:
+    for contender in sorted(results.experiment.contenders, key=lambda one: _rank(best.get(one.label))):
         runs, measures = results.of(contender), results.rows(contender)
         settings = contender.settings
         done = sum(run.outcome.state == "done" for run in runs)
         name = contender.label + (" (added baseline)" if contender.baseline else "")
-        cells: list[str] = [name, settings.system, settings.preset, settings.model]
-        cells.append(_link(f"#{_anchor(contender)}", f"{done} of {len(runs)}"))
-        cells += [_number(row, f"#{_anchor(contender)}") for row in measures]
+        cells: list[str] = [name, settings.system, settings.preset, settings.model, f"{done} of {len(runs)}"]
+        cells += [_number(of[contender.label]) if contender.label in of else "" for of in shown.values()]
+        cells += [_number(row) for row in measures]
         rows.append(cells)
         if len(head) < len(cells):
             head += [f"{row.what} per story" for row in measures]
     return html_table(head, rows, right=range(4, len(head)))
+
+
+def _rank(row: Row | None) -> float:
+    """What the highest number comes first by; without one, last."""
+    return -row.scored.value if row is not None and isinstance(row.scored, Estimate) else math.inf
+
+
+def _first(results: Results, report: Report) -> list[Row]:
+    """The first measure of a report by contender, of the story as a whole where there is such a one."""
+    rows = [row for row in results.measured(report) if not row.baseline]
+    whats = sorted(dict.fromkeys(row.what for row in rows), key=lambda what: not what.endswith("/overall"))
+    return [row for row in rows if row.what == whats[0]]
 
 
 def _terms(results: Results) -> Html:
@@ -113,45 +142,53 @@ def _terms(results: Results) -> Html:
     return found
 
 
-def _number(row: Row, target: str) -> Html:
-    """A number with its interval and n, leading to what is behind it."""
+def _number(row: Row) -> Html:
+    """A number with its interval and n."""
     value, interval, n = estimate_cells(row.scored)
-    shown = f"{value} [{interval}]" if interval and not interval.isalpha() else value
-    return joined(_link(target, shown) if target else text(shown), Html(f'<span class="faint">n {text(n)}</span>'))
+    shown = f"{value} [{interval}]" if interval and isinstance(row.scored, Estimate) else value
+    return joined(text(shown), Html(f'<span class="faint">n {text(n)}</span>'))
 
 
 # evaluators -----------------------------------------------------------------------------------------------------------
 
 
-def _evaluation(results: Results, label: str) -> Html:
+def _evaluation(results: Results, pieces: Pieces, label: str) -> Html:
     report = results.reports.get(label)
     if report is None:
         return paragraph(results.failures.get(label, "Not measured yet."))
+    ids = set(pieces.number)
+    others = [row for row in report.rows if row.of not in ids and not row.is_difference]
+    calls = results.judging.get(label, ())
     return joined(
         _by_contender(results, report),
         _pictures(results, report),
-        details(f"Every number, and how it was made ({len(report.rows)})", report_section(report).body),
-        _verdicts(results, label, report.ratings),
-        _calls(results.judging.get(label, ()), label),
+        bullets(report.notes),
+        details(f"Every number but those of single stories ({len(others)})", rows_table(others)) if others else "",
+        details("How this was made", how_list(report.how)) if report.how else "",
+        _pages_of(f"Every verdict ({len(report.ratings)})", pieces.pages_of("verdicts", label, len(report.ratings))),
+        _pages_of(f"Calls of the judge ({len(calls)})", pieces.pages_of("calls", label, len(calls))),
         paragraph(f"In evaluation/{label}: the report as JSON, the verdicts, and the journal of all calls."),
-        _link(_file("evaluation", label), "Open the folder"),
+        link(quote(f"evaluation/{label}"), "Open the folder"),
     )
+
+
+def _pages_of(what: str, names: Sequence[str]) -> Html:
+    if not names:
+        return Html("")
+    links = [link(quote(f"{FOLDER}/{name}"), str(number)) for number, name in enumerate(names, 1)]
+    return Html(f"<p>{text(what)}: {' '.join(links)}</p>")
 
 
 def _by_contender(results: Results, report: Report) -> Html:
     rows = results.measured(report)
     if not rows:
         return paragraph("It says nothing of single systems; see every number below.")
-    anchors = {contender.label: f"#{_anchor(contender)}" for contender in results.experiment.contenders}
-    labels = results.experiment.labels  # stories that were there have no runs to lead to
+    labels = results.experiment.labels
     whats = list(dict.fromkeys((row.what, row.baseline) for row in rows))
     known = {(row.of, row.what, row.baseline): row for row in rows}
     table = [
         [f"{what} (baseline)" if baseline else what]
-        + [
-            _number(known[label, what, baseline], anchors.get(label, "")) if (label, what, baseline) in known else ""
-            for label in labels
-        ]
+        + [_number(known[label, what, baseline]) if (label, what, baseline) in known else "" for label in labels]
         for what, baseline in whats
     ]
     return html_table(["measure", *labels], table, right=range(1, len(labels) + 1))
@@ -167,112 +204,33 @@ def _pictures(results: Results, report: Report) -> Html:
     return details("Pictures", joined(*drawn)) if drawn else Html("")
 
 
-def _verdicts(results: Results, label: str, ratings: Sequence[Rating]) -> Html:
-    """The single verdicts, each with its reason and a way to its call and stories."""
-    if not ratings:
-        return Html("")
-    known = {run.trial.id for run in results.runs}
-    rows = [
-        [
-            joined(*(_link(f"#{_run_anchor(item)}", item) if item in known else text(item) for item in rating.items)),
-            rating.question,
-            str(rating.answer) if rating.answer is not None else f"none: {rating.unscored}",
-            details(rating.shown or "why", quotation(rating.reason)) if rating.reason else rating.shown,
-            _link(f"#{_call_anchor(label, rating.call)}", rating.call) if rating.call else "",
-        ]
-        for rating in ratings
-    ]
-    head = ["stories, as shown", "question", "verdict", "as given", "call"]
-    return details(f"Every verdict ({len(ratings)})", html_table(head, rows))
-
-
 # runs -----------------------------------------------------------------------------------------------------------------
 
 
-def _runs(results: Results) -> Html:
-    return joined(*(_of_contender(results, contender) for contender in results.experiment.contenders))
+def _runs(results: Results, pieces: Pieces) -> Html:
+    """The table of runs, which the page's script makes from their numbers; and all pages that show them."""
+    first = [runs[0].trial.id for runs in pieces.runs]
+    listed = bullets(link(quote(f"{FOLDER}/runs-{n:03}.html"), f"from {name}") for n, name in enumerate(first, 1))
+    note = paragraph("A run's page has its story, its transcript, its numbers and the verdicts on it.")
+    if len(results.runs) > _MOST_RUNS:
+        return joined(note, listed)
+    data = f'<script type="application/json" id="runs-data">{_data(results, pieces)}</script>'
+    here = '<div id="runs-here"></div>'
+    return joined(note, Html(here), details(f"Pages of runs ({len(pieces.runs)})", listed), Html(data))
 
 
-def _of_contender(results: Results, contender: Contender) -> Html:
-    runs = results.of(contender)
+def _data(results: Results, pieces: Pieces) -> str:
+    """The numbers of all runs as JSON that cannot end its element."""
+    contenders = {contender.label: n for n, contender in enumerate(results.experiment.contenders)}
+    briefs = {name: n for n, name in enumerate(dict.fromkeys(run.trial.brief_id for run in results.runs))}
+    states = list(STATES)
+    rows = []
+    for run in results.runs:
+        trial, usage = run.trial, run.usage
+        row = [contenders[trial.contender.label], briefs[trial.brief_id], trial.seed]
+        row += [states.index(run.outcome.state), run.words, run.record.calls, run.tokens]
+        rows.append([*row, round(usage.seconds, 1), usage.cost, pieces.number[trial.id]])
     head = ["run", "ended", "words", "calls", "tokens", "model seconds", "US dollars"]
-    rows = [
-        [
-            _link(f"#{_run_anchor(run.trial.id)}", run.trial.id),
-            _STATES[run.outcome.state],
-            f"{run.words:,}",
-            f"{run.record.calls:,}",
-            f"{run.tokens:,}",
-            f"{run.usage.seconds:,.1f}",
-            _dollars(run.usage.cost),
-        ]
-        for run in runs
-    ]
-    heading = Html(f'<h3 id="{_anchor(contender)}">{text(contender.label)}</h3>')
-    return joined(heading, html_table(head, rows, right=range(2, len(head))), *(_run(run) for run in runs))
-
-
-def _run(run: RunResult) -> Html:
-    name = run.trial.id
-    links = [_link(_file("runs", name, file), file) for file in ("story.md", "brief.md", "fabula.toml")]
-    links.append(_link(_file("runs", name), "the project folder"))
-    error = paragraph(f"{run.outcome.kind}: {run.outcome.error}") if run.outcome.error else Html("")
-    shown = paragraph(f"Prompts and replies: fabula show --prompts -C runs/{name}", faint=True)
-    body = joined(error, bullets(links), shown, _calls(run.calls, name))
-    return Html(f'<div id="{_run_anchor(name)}">{details(f"{name}: {_STATES[run.outcome.state]}", body)}</div>')
-
-
-def _calls(calls: Sequence[CallFinished], where: str) -> Html:
-    """The calls of a journal; the first of a path can be linked to."""
-    if not calls:
-        return Html("")
-    met: set[str] = set()
-    rows = [
-        [
-            _call(call.path, where, met),
-            call.role,
-            call.performer,
-            f"{call.usage.prompt:,}",
-            f"{call.usage.cached:,}",
-            f"{call.usage.reply:,}",
-            f"{call.usage.seconds:,.1f}",
-            _dollars(call.usage.cost),
-        ]
-        for call in calls
-    ]
-    head = ["call", "role", "by", "prompt tokens", "cached", "reply tokens", "seconds", "US dollars"]
-    return details(f"Calls ({len(calls)})", html_table(head, rows, right=range(3, len(head))))
-
-
-def _call(path: str, where: str, met: set[str]) -> Html:
-    if path in met:
-        return text(path)
-    met.add(path)
-    return Html(f'<span id="{_call_anchor(where, path)}">{text(path)}</span>')
-
-
-# links ----------------------------------------------------------------------------------------------------------------
-
-
-def _link(target: str, shown: str) -> Html:
-    return Html(f'<a href="{text(target)}">{text(shown)}</a>')
-
-
-def _file(*parts: str) -> str:
-    return quote("/".join(parts))
-
-
-def _anchor(contender: Contender) -> str:
-    return f"contender-{contender.label}"
-
-
-def _run_anchor(run: str) -> str:
-    return f"run-{run.replace('/', '--')}"
-
-
-def _call_anchor(where: str, path: str) -> str:
-    return f"call-{where.replace('/', '--')}--{'.'.join(slug(part) for part in path.split('/'))}"
-
-
-def _dollars(cost: float | None) -> str:
-    return "price unknown" if cost is None else f"{cost:,.4f}"
+    data = {"folder": FOLDER, "head": head, "contenders": list(contenders), "briefs": list(briefs), "runs": rows}
+    shown = json.dumps(data | {"states": list(STATES.values())}, separators=(",", ":"), allow_nan=False)
+    return shown.replace("<", "\\u003c")

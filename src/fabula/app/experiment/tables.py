@@ -1,20 +1,22 @@
-"""An experiment's results as JSON and CSV: every number with its n, interval and method."""
+"""An experiment's results as data and as tables: every number with its n, interval and method."""
 
 from __future__ import annotations
 
-import csv
-import io
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.experiment.published import beside_papers
+from fabula.app.experiment.grid import ALWAYS
+from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.results import usage_data
 from fabula.app.experiment.terms import cost_rows
 from fabula.base.version import __version__
-from fabula.measure.report import plain_cells
+from fabula.measure.report import csv_lines
+from fabula.measure.report.formats import PaperTable, parquet_of
+from fabula.measure.report.page import difference_cells
 from fabula.models.base import NOTHING_USED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     from fabula.app.experiment.grid import Contender
     from fabula.app.experiment.results import Results, RunResult
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 COLUMNS: Final = (
-    "contender", "system", "preset", "model", "evaluator", "of", "what", "value", "low", "high", "level", "n", "p",
-    "method", "unscored", "baseline",
+    "evaluator", "contender", "against", "system", "preset", "model", "brief", "seed", "of", "what", "value", "low",
+    "high", "level", "n", "p", "method", "unscored", "baseline",
 )  # fmt: skip
 
 
@@ -96,44 +98,78 @@ def _evaluation(results: Results, label: str) -> dict[str, Any]:
     if report is None:
         return shown | {"error": results.failures.get(label, "not measured yet")}
     by_contender = [row.as_data() for row in results.measured(report)]
-    return shown | {"by_contender": by_contender, "report": report.as_data()}
+    known = results.experiment.trial_of
+    rows = [row.as_data() for row in report.rows if row.of not in known]  # those of stories lie in the folder
+    return shown | {"by_contender": by_contender, "report": replace(report, rows=()).as_data() | {"rows": rows}}
+
+
+def lines(results: Results) -> list[dict[str, Any]]:
+    """All numbers, a dictionary each: of the runs' own measures, and of every evaluator's."""
+    contenders = {contender.label: contender for contender in results.experiment.contenders}
+    found = [_line(results, "", row) for contender in contenders.values() for row in results.rows(contender)]
+    found += [_line(results, "", row) for row in cost_rows(results)]
+    for label, report in results.reports.items():
+        single = [row for row in report.rows if row.of not in results.experiment.labels]
+        found += [_line(results, label, row) for row in (*results.measured(report), *single)]
+    return found
+
+
+def _line(results: Results, evaluator: str, row: Row) -> dict[str, Any]:
+    shown: dict[str, Any] = dict.fromkeys(COLUMNS) | {"evaluator": evaluator, "baseline": row.baseline} | row.tidy()
+    contender = results.experiment.contender_of.get(shown["of"])
+    trial = results.experiment.trial_of.get(row.of)
+    if trial is not None:
+        contender = trial.contender
+        shown |= {"brief": trial.brief_id, "seed": trial.seed}
+    if contender is not None:
+        settings = contender.settings
+        shown |= {"contender": contender.label, "system": settings.system, "preset": settings.preset}
+        shown["model"] = settings.model
+    return shown
 
 
 def as_csv(results: Results) -> str:
-    """All numbers in one table, one a line: of the runs' own measures, and of every evaluator's."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
-    writer.writeheader()
-    experiment = results.experiment
-    homes = {trial.id: trial.contender for trial in experiment.trials}
-    labels = {contender.label: contender for contender in experiment.contenders}
-    homes |= labels
-    for contender in experiment.contenders:
-        writer.writerows(_line(homes, "", row) for row in results.rows(contender))
-    writer.writerows(_line(homes, "", row) for row in cost_rows(results))
+    """All numbers, one a line; system, measure, brief and seed in columns of their own."""
+    return csv_lines(lines(results), COLUMNS)
+
+
+def as_parquet(results: Results) -> bytes:
+    """The same as Parquet.
+
+    Raises:
+        UsageError: pyarrow is not installed.
+    """
+    return parquet_of(lines(results), COLUMNS)
+
+
+def paper_tables(results: Results) -> Iterator[PaperTable]:
+    """What a paper prints: differences first, then length and costs, then what each evaluator says of contenders."""
+    for label, report in sorted(results.reports.items(), key=lambda one: one[0] == ALWAYS):
+        yield from _differences(f"{label}: differences between systems, paired by brief", report.rows)
+    yield from _differences("What systems took: differences, paired by brief", cost_rows(results))
+    labels = results.experiment.labels
+    rows = [row for contender in results.experiment.contenders for row in results.rows(contender)]
+    yield _by_contender("Means over finished stories, with 95 % intervals by brief", labels, rows)
     for label, report in results.reports.items():
-        single = [row for row in report.rows if row.of not in experiment.labels]
-        writer.writerows(_line(homes, label, row) for row in (*results.measured(report), *single))
-    return out.getvalue()
+        if measured := results.measured(report):
+            yield _by_contender(label, labels, measured)
+    if printed := beside_papers(results):
+        yield PaperTable(f"Beside what was published. {NOTE}", HEAD, [line.cells for line in printed], names=min(RIGHT))
 
 
-def _line(homes: Mapping[str, Contender], evaluator: str, row: Row) -> Mapping[str, Any]:
-    contender = homes.get(row.of)
-    data = row.as_data()
-    shown: dict[str, Any] = {name: data.get(name, "") for name in COLUMNS if name in data and data[name] is not None}
-    shown |= {"evaluator": evaluator, "baseline": int(row.baseline)}
-    if contender is None:
-        return plain_cells(shown)
-    settings = contender.settings
-    return plain_cells(
-        shown
-        | {
-            "contender": contender.label,
-            "system": settings.system,
-            "preset": settings.preset,
-            "model": settings.model,
-        }
-    )
+def _differences(caption: str, rows: Sequence[Row]) -> Iterator[PaperTable]:
+    apart = [difference_cells(row) for row in rows if row.is_difference]
+    if apart:
+        head = ("difference", "measure", "value", "95 %, all at once", "n", "p, corrected")
+        yield PaperTable(caption, head, apart, names=2)
+
+
+def _by_contender(caption: str, labels: Sequence[str], rows: Sequence[Row]) -> PaperTable:
+    """A line for each contender, a column for each measure."""
+    whats = list(dict.fromkeys(row.what for row in rows))
+    known = {(row.of, row.what): str(row.scored) for row in rows}
+    lines_of = [(label, *(known.get((label, what), "") for what in whats)) for label in labels]
+    return PaperTable(caption, ("contender", *whats), lines_of)
 
 
 def failures(results: Results) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections import Counter
 from contextlib import contextmanager
@@ -16,12 +15,11 @@ import typer
 from fabula.app.bills import Bill, dollars
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
-from fabula.app.experiment.pages import as_page
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
-from fabula.app.experiment.tables import as_csv, as_data, failures
+from fabula.app.experiment.reporting import Experimented, ReportFormat, write_report
+from fabula.app.experiment.tables import failures
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import FabulaError
-from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.people import People
@@ -69,6 +67,8 @@ class Running:
         int | None, typer.Option(min=0, metavar="N", help="Most tokens of the experiment, earlier sessions included.")
     ] = None
     budget_usd: Annotated[float | None, typer.Option(min=0, metavar="X", help="The same in US dollars.")] = None
+    parquet: Annotated[bool, typer.Option("--parquet", help="Write the numbers as Parquet, too.")] = False
+    logs: Annotated[bool, typer.Option("--eval", help="Write logs for `inspect view`, too.")] = False
     model: Annotated[
         str,
         typer.Option(metavar="NAME", help="To try a file: this model writes and judges in the place of all others."),
@@ -76,6 +76,12 @@ class Running:
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="To try a file: most briefs of each entry under `briefs`.")
     ] = None
+
+    @property
+    def also(self) -> list[ReportFormat]:
+        """The other formats of the report that are asked for."""
+        wanted: list[tuple[ReportFormat, bool]] = [("parquet", self.parquet), ("eval", self.logs)]
+        return [name for name, asked in wanted if asked]
 
 
 @bundled
@@ -110,23 +116,12 @@ def experiment(
     terminal.aside = watch.aside
     with watch.alive():
         results = asyncio.run(stoppable(run_experiment(found, how), f"`fabula lab experiment {file}`"))
-    written = _write(results)
+    written = write_report(results, running.also)
     _show(terminal, results, watch, written)
     if results.stopped:
         raise FabulaError(results.stopped)
     if any(True for _ in failures(results)):
         raise typer.Exit(1)
-
-
-def _write(results: Results) -> dict[str, Path]:
-    """Write the reports; their files by kind."""
-    folder = results.experiment.folder
-    data = json.dumps(as_data(results), indent=2, ensure_ascii=False, allow_nan=False)
-    texts = {"html": as_page(results), "json": data + "\n", "csv": as_csv(results)}
-    files = {kind: folder / f"report.{kind}" for kind in texts}
-    for kind, file in files.items():
-        write_atomically(file, texts[kind])
-    return files
 
 
 # what is shown --------------------------------------------------------------------------------------------------------
@@ -193,14 +188,8 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
     if watch.bill.replayed:
         terminal.say(f"\nFrom the journals, at no cost: {counted(watch.bill.replayed, 'call')}.")
     terminal.say(f"\n{near(written['html'])}")
-    terminal.advise(f"Next: open {near(written['html'])}; the same numbers are in report.csv and report.json.")
-    terminal.document(
-        as_data(results)
-        | {
-            "files": {kind: str(file) for kind, file in written.items()},
-            **watch.bill.as_data(),
-        }
-    )
+    terminal.advise(f"Next: open {near(written['html'])}; the same numbers are in report.csv, .json, .md and .tex.")
+    terminal.document(Experimented(results, written, watch.bill).to_dict())
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,6 +25,8 @@ from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import PEOPLE
 from fabula.stats.verdicts import JUDGE
+from fabula.verbs.base import as_data
+from fabula.verbs.meta import JudgeOnQuestion
 
 if TYPE_CHECKING:
     from fabula.measure.ratings import Rating
@@ -87,7 +89,9 @@ def meta(
         terminal.advise(
             "All numbers (Kendall, Pearson, legacy definitions, n, methods): --json, --csv FILE or --html FILE."
         )
-    terminal.document(report.as_data() | {"questions": {name: _rendered(result) for name, result in found.items()}})
+    terminal.document(
+        report.as_data() | {"questions": {name: as_data(JudgeOnQuestion.of(result)) for name, result in found.items()}}
+    )
 
 
 def _chosen(ratings: tuple[Rating, ...], comparing: Comparing, name: str) -> list[Rating]:
@@ -105,10 +109,6 @@ def _chosen(ratings: tuple[Rating, ...], comparing: Comparing, name: str) -> lis
         raters = ", ".join(sorted({f"{r.rater} ({r.evaluator or 'no evaluator'})" for r in ratings})) or "nobody"
         raise UsageError(f"{name} has no rating that is asked for; it has those of {raters}.")
     return kept
-
-
-def _rendered(result: MetaResult) -> dict[str, Any]:
-    return {"sentence": result.sentence, "beats_baselines": result.beats, "notes": list(result.notes)}
 
 
 def _write(file: Path, found: dict[str, MetaResult], report: Report) -> None:

@@ -12,7 +12,7 @@ from fabula.base.html import bullets, html_table, joined
 from fabula.stats.estimate import Figure, estimate_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pandas import DataFrame
 
@@ -22,7 +22,7 @@ FORMAT: Final = 1
 DIFFERENCE: Final = "difference/"
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")  # with these a spreadsheet begins to compute
 COLUMNS: Final = (
-    "evaluator", "of", "what", "value", "low", "high", "level", "n", "p", "method", "unscored", "baseline",
+    "evaluator", "of", "against", "what", "value", "low", "high", "level", "n", "p", "method", "unscored", "baseline",
 )  # fmt: skip
 
 
@@ -40,6 +40,14 @@ class Row(Figure):
     def is_difference(self) -> bool:
         """Whether it is a difference between two systems, corrected for how many there are."""
         return self.what.startswith(DIFFERENCE)
+
+    def tidy(self) -> dict[str, Any]:
+        """The row with the two systems of a difference, and its measure, in fields of their own."""
+        data = self.as_data()
+        if self.is_difference:
+            one, _, other = self.of.partition(" - ")
+            data |= {"of": one, "against": other, "what": self.what.removeprefix(DIFFERENCE)}
+        return data
 
     def as_data(self) -> dict[str, Any]:
         """The row for JSON."""
@@ -81,10 +89,11 @@ class Report:
     def lines(self) -> list[dict[str, Any]]:
         """A dictionary for each number, all with the same names: what a table or a data frame is made of.
 
-        `None` stands where a number has no such part; `unscored` says why there is no value.
+        A difference names the system that it is taken from in `against`. `None` stands where a number has no such
+        part; `unscored` says why there is no value.
         """
         blank = dict.fromkeys(COLUMNS)
-        return [{**blank, "evaluator": self.evaluator, "baseline": row.baseline, **row.as_data()} for row in self.rows]
+        return [{**blank, "evaluator": self.evaluator, "baseline": row.baseline, **row.tidy()} for row in self.rows]
 
     def to_frame(self) -> DataFrame:
         """The numbers as a pandas data frame, one a line.
@@ -125,9 +134,13 @@ def plain_cells(line: Mapping[str, Any]) -> dict[str, Any]:
 
 def csv_of(reports: Sequence[Report]) -> str:
     """Every number of the reports as a line of CSV, below a line with the names of the columns; see `plain_cells`."""
+    return csv_lines((line for report in reports for line in report.lines()), COLUMNS)
+
+
+def csv_lines(lines: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """The lines of `lines` as CSV."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    for report in reports:
-        writer.writerows(plain_cells({**line, "baseline": int(line["baseline"])}) for line in report.lines())
+    writer.writerows(plain_cells({**line, "baseline": int(line["baseline"])}) for line in lines)
     return out.getvalue()

@@ -1,8 +1,11 @@
-"""One HTML file that holds a whole report: no script, nothing from elsewhere, every text escaped, light and dark."""
+"""One HTML file that holds a whole report: nothing from elsewhere, every text escaped, light and dark."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.html import Html, bullets, details, html_table, joined, text
@@ -15,8 +18,9 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report, Row
 
 _LEAST_P: Final = 0.001
-# No script runs and nothing is fetched, whatever a later change lets through.
+# No script runs but the page's own, and nothing is fetched, whatever a later change lets through.
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_TABLES: Final = Path(__file__).with_name("tables.js")
 _STYLE: Final = """
 :root { color-scheme: light dark;
   --ink: #1d1d1f; --paper: #fdfdfc; --faint: #6a6a70; --line: #dcdce0; --block: #f3f3f1 }
@@ -33,7 +37,13 @@ nav ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .25r
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line) }
 th { font-weight: 600; white-space: nowrap } .figure { text-align: right; white-space: nowrap }
-td { overflow-wrap: normal } .faint { color: var(--faint) }
+td { overflow-wrap: normal } .leaderboard td:first-child { min-width: 12rem } .faint { color: var(--faint) }
+:target > h2 { border-left: .25rem solid var(--faint); padding-left: .5rem } [hidden] { display: none }
+.filters { display: flex; flex-wrap: wrap; gap: .5rem 1rem; margin: 1rem 0 .3rem }
+input, select, button { font: inherit; color: inherit; background: var(--block); border: 1px solid var(--line);
+  border-radius: .3rem; padding: .15rem .4rem; max-width: 100% }
+th button { font-weight: inherit; border: 0; background: none; padding: 0; cursor: pointer }
+th[aria-sort=ascending] button::after { content: " \25b4" } th[aria-sort=descending] button::after { content: " \25be" }
 details { margin: .3rem 0; padding-left: .2rem } summary { cursor: pointer }
 details > :not(summary) { margin-left: 1rem }
 blockquote { margin: .5rem 0; padding: .4rem .8rem; background: var(--block); border-left: 3px solid var(--line);
@@ -46,7 +56,7 @@ figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto 
   table { width: 100%; font-size: 8pt } th { white-space: normal } th, td { padding-right: .5rem }
   thead { display: table-header-group } tr, figure { break-inside: avoid }
   td, .figure { overflow-wrap: anywhere }
-  .wide, figure { overflow: visible } nav { display: none }
+  .wide, figure { overflow: visible } nav, .filters { display: none }
   h1, h2, h3, summary { break-after: avoid }
   details > * { display: block } details::details-content { content-visibility: visible }
   blockquote { max-height: none }
@@ -56,37 +66,42 @@ figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page."""
+    """A part of a page; `anchor` is what leads to it, by default its number."""
 
     heading: str
     body: Html
+    anchor: str = ""
 
 
 def report_section(report: Report) -> Section:
-    """A report's numbers with their intervals, n and methods, its notes, and how they were made."""
-    levels = {row.scored.level for row in report.rows if isinstance(row.scored, Estimate)}
-    level = f"{100 * levels.pop():g} % interval" if len(levels) == 1 else "interval"
-    head = ("of", "measure", "value", level, "n", "made by")
-    numbers = [row for row in report.rows if not row.is_difference]
+    """A report's differences, numbers with their intervals, n and methods, its notes, and how they were made."""
     unscored = sum(bool(rating.unscored) for rating in report.ratings)
     missing = f"{unscored} of {len(report.ratings)} verdicts could not be had." if unscored else ""
     body = joined(
-        html_table(head, [_cells(row) for row in numbers], right=(2, 4)),
         differences_table(report.rows),
+        rows_table([row for row in report.rows if not row.is_difference]),
         bullets([*report.notes, *([missing] if missing else [])]),
         details("How this was made", how_list(report.how)) if report.how else "",
     )
     return Section(report.evaluator, body)
 
 
-def differences_table(rows: Iterable[Row]) -> Html:
+def rows_table(rows: Sequence[Row]) -> Html:
+    """Numbers with their intervals, n and methods."""
+    levels = {row.scored.level for row in rows if isinstance(row.scored, Estimate)}
+    level = f"{100 * levels.pop():g} % interval" if len(levels) == 1 else "interval"
+    head = ("of", "measure", "value", level, "n", "made by")
+    return html_table(head, [_cells(row) for row in rows], right=(2, 4))
+
+
+def differences_table(rows: Iterable[Row], heading: str = "Differences between systems") -> Html:
     """The differences between systems among the rows, with intervals that hold all at once; nothing without them."""
     found = [row for row in rows if row.is_difference]
     if not found:
         return Html("")
     head = ("difference", "measure", "value", "95 % interval, all at once", "n", "p, corrected")
     table = html_table(head, [difference_cells(row) for row in found], right=(2, 4, 5))
-    return joined(Html("<h3>Differences between systems</h3>"), table)
+    return joined(Html(f"<h3>{text(heading)}</h3>"), table)
 
 
 def difference_cells(row: Row) -> tuple[str, ...]:
@@ -108,19 +123,29 @@ def how_list(how: Mapping[str, object]) -> Html:
     return bullets(f"{name}: {value}" for name, value in how.items())
 
 
-def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
-    """A whole page with its sections in order, and links to them where there are several."""
-    links = "".join(f'<li><a href="#s{n}">{text(part.heading)}</a></li>' for n, part in enumerate(sections, 1))
+def page(title: str, sections: Sequence[Section], *, lead: str = "", tables: bool = False) -> str:
+    """A whole page with its sections in order, and links to them where there are several.
+
+    With `tables` a script of the page's own sorts and filters tables of the class `leaderboard`.
+    """
+    anchors = [part.anchor or f"s{number}" for number, part in enumerate(sections, 1)]
+    links = "".join(
+        f'<li><a href="#{text(anchor)}">{text(part.heading)}</a></li>'
+        for anchor, part in zip(anchors, sections, strict=True)
+    )
     parts = "\n".join(
-        f'<section id="s{n}"><h2>{text(part.heading)}</h2>\n{part.body}\n</section>'
-        for n, part in enumerate(sections, 1)
+        f'<section id="{text(anchor)}"><h2>{text(part.heading)}</h2>\n{part.body}\n</section>'
+        for anchor, part in zip(anchors, sections, strict=True)
     )
     above = f'<p class="lead">{text(lead)}</p>' if lead else ""
     ways = f"<nav><ul>{links}</ul></nav>" if len(sections) > 1 else ""
+    code = _TABLES.read_text(encoding="utf-8") if tables else ""
+    policy = f"{_POLICY}; script-src 'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'" if code else _POLICY
+    script = f"<script>{code}</script>\n" if code else ""
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{text(title)}</h1>\n{above}\n{ways}\n{parts}\n</main>\n</body>\n</html>\n"
+        f"<h1>{text(title)}</h1>\n{above}\n{ways}\n{parts}\n</main>\n{script}</body>\n</html>\n"
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import secrets
 import tomllib
 from base64 import urlsafe_b64encode
@@ -423,8 +424,8 @@ def _check_links(folder: Path) -> None:
 
 
 def is_study(folder: Path) -> bool:
-    """Whether there is a study in a folder."""
-    return (folder / STUDY).is_file()
+    """Whether there is a study in a folder; one that may not be looked into is none."""
+    return os.path.isfile(folder / STUDY)  # noqa: PTH113 - the one of `Path` fails where there is no permission
 
 
 def form_of(text: str, where: str) -> Form:

@@ -219,7 +219,7 @@ def judge_beside_people(request: Request, chosen: PlacedDep, ratings: UploadFile
 @router.get("/experiments/{experiment}")
 def experiment(request: Request, experiment: str, shelf: ShelfDep) -> Response:
     """An experiment: who wrote what, from which brief, and what was measured."""
-    found = shelf.experiment(experiment)
+    found = shelf.find_experiment(experiment)
     shown = {"experiment": found, "reports": found.reports, "costs": _costs(found)}
     return page(request, "experiment.html", name=experiment, **shown)
 
@@ -230,14 +230,14 @@ def experiment_report(
 ) -> Response:
     """What one evaluator found in an experiment."""
     about = _shown(chosen.found.report) | _verdicts(request, shelf, chosen, sought)
-    found = shelf.experiment(experiment)
+    found = shelf.find_experiment(experiment)
     return page(request, "experiment_report.html", name=experiment, experiment=found, **about)
 
 
 @router.get("/experiments/{experiment}/runs/{run:path}")
 def experiment_run(request: Request, experiment: str, run: str, shelf: ShelfDep) -> Response:
     """A story of an experiment, and the verdicts on it."""
-    found = shelf.experiment(experiment)
+    found = shelf.find_experiment(experiment)
     about, text = found.run(run), found.story(run)
     story = Story.parse(text) if text else None
     shown = {"about": about, "story": story, "verdicts": found.verdicts_on(run), "run": run, "runs": found.run_names}
@@ -262,7 +262,7 @@ def _measured(
         "current": [one for one in found if not one.is_earlier],
         "earlier": [(one, when(one)) for one in found if one.is_earlier],
     }
-    return page(request, "measure.html", **listed, experiments=list(shelf.experiments), **form, **about)
+    return page(request, "measure.html", **listed, experiments=list(shelf.experiment_folders), **form, **about)
 
 
 # two reports beside each other --------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def _placed(shelf: Home, key: str, found: FoundReport | None = None) -> Placed:
     """
     whose, _, name = key.partition("/")
     if whose.startswith(_EXPERIMENT):
-        experiment = shelf.experiment(whose.removeprefix(_EXPERIMENT))
+        experiment = shelf.find_experiment(whose.removeprefix(_EXPERIMENT))
         return Placed(experiment.report(name), f"/experiments/{experiment.folder.name}", experiment.title, experiment)
     found = found or report_named(shelf.folder(whose), name)
     return Placed(found, f"/projects/{whose}", shelf.title(whose))
@@ -287,7 +287,7 @@ def _others(shelf: Home, one: Placed) -> Iterator[Placed]:
     places = [
         (f"/projects/{name}", shelf.title(name), shelf.folder(name)) for name in islice(shelf.names, _MOST_PROJECTS)
     ]
-    for name, folder in islice(shelf.experiments.items(), _MOST_PROJECTS):
+    for name, folder in islice(shelf.experiment_folders.items(), _MOST_PROJECTS):
         places.append((f"/experiments/{name}", name, folder))
     for home, title, folder in sorted(places, key=lambda place: place[0] != one.home):
         for found in reports_in(folder):

@@ -75,7 +75,7 @@ async def shelf(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
     """All projects; where it takes longer to see how one stands, its row comes later."""
     experiments = _in(_LOOKING, _experiments, shelf)
     standings = await _standings(shelf, runs)
-    named = await _in(_LISTING, lambda: [(name, name) for name in shelf.experiments])
+    named = await _in(_LISTING, lambda: [(name, name) for name in shelf.experiment_folders])
     await asyncio.wait([experiments], timeout=_PATIENCE)
     named = experiments.result() if experiments.done() else named
     shown = {"projects": standings, "experiments": named, "home": str(shelf.home)}
@@ -218,9 +218,9 @@ async def _standings(shelf: Home, runs: Runs) -> Sequence[ShelfEntry]:
 def _experiments(shelf: Home) -> list[tuple[str, str]]:
     """Each by its name in addresses, with its title."""
     found = []
-    for name in shelf.experiments:
+    for name in shelf.experiment_folders:
         with suppress(FabulaError):
-            found.append((name, shelf.experiment(name).title))
+            found.append((name, shelf.find_experiment(name).title))
     return found
 
 
