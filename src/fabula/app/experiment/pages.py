@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.tables import complete
 from fabula.app.experiment.terms import cost_rows, quality_against_cost
 from fabula.base.html import Html, bullets, details, figure, html_table, joined, paragraph, quotation, text
@@ -33,6 +34,9 @@ def as_page(results: Results) -> str:
     sections = [Section("Systems", _systems(results))]
     sections += [Section("Costs", terms)] if (terms := _terms(results)) else []
     sections += [Section(m.label, _evaluation(results, m.label)) for m in results.experiment.measures]
+    if printed := beside_papers(results):
+        table = html_table(HEAD, [line.cells for line in printed], right=RIGHT)
+        sections.append(Section("Beside what was published", joined(paragraph(NOTE), table)))
     sections.append(Section("Runs", _runs(results)))
     return page(results.experiment.title, sections, lead=_lead(results))
 
@@ -113,7 +117,7 @@ def _number(row: Row, target: str) -> Html:
     """A number with its interval and n, leading to what is behind it."""
     value, interval, n = estimate_cells(row.scored)
     shown = f"{value} [{interval}]" if interval and not interval.isalpha() else value
-    return joined(_link(target, shown), Html(f'<span class="faint">n {text(n)}</span>'))
+    return joined(_link(target, shown) if target else text(shown), Html(f'<span class="faint">n {text(n)}</span>'))
 
 
 # evaluators -----------------------------------------------------------------------------------------------------------
@@ -138,18 +142,19 @@ def _by_contender(results: Results, report: Report) -> Html:
     rows = results.measured(report)
     if not rows:
         return paragraph("It says nothing of single systems; see every number below.")
-    anchors = {contender.label: _anchor(contender) for contender in results.experiment.contenders}
+    anchors = {contender.label: f"#{_anchor(contender)}" for contender in results.experiment.contenders}
+    labels = results.experiment.labels  # stories that were there have no runs to lead to
     whats = list(dict.fromkeys((row.what, row.baseline) for row in rows))
     known = {(row.of, row.what, row.baseline): row for row in rows}
     table = [
         [f"{what} (baseline)" if baseline else what]
         + [
-            _number(known[label, what, baseline], f"#{anchors[label]}") if (label, what, baseline) in known else ""
-            for label in anchors
+            _number(known[label, what, baseline], anchors.get(label, "")) if (label, what, baseline) in known else ""
+            for label in labels
         ]
         for what, baseline in whats
     ]
-    return html_table(["measure", *anchors], table, right=range(1, len(anchors) + 1))
+    return html_table(["measure", *labels], table, right=range(1, len(labels) + 1))
 
 
 def _pictures(results: Results, report: Report) -> Html:

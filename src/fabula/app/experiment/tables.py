@@ -6,6 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.experiment.published import beside_papers
 from fabula.app.experiment.results import usage_data
 from fabula.app.experiment.terms import cost_rows
 from fabula.base.version import __version__
@@ -41,6 +42,7 @@ def as_data(results: Results) -> dict[str, Any]:
         "costs": [row.as_data() for row in cost_rows(results)],
         "runs": [_run(run) for run in results.runs],
         "evaluations": [_evaluation(results, measure.label) for measure in experiment.measures],
+        "published": [line.as_data() for line in beside_papers(results)],
     }
 
 
@@ -110,7 +112,7 @@ def as_csv(results: Results) -> str:
         writer.writerows(_line(homes, "", row) for row in results.rows(contender))
     writer.writerows(_line(homes, "", row) for row in cost_rows(results))
     for label, report in results.reports.items():
-        single = [row for row in report.rows if row.of not in labels]
+        single = [row for row in report.rows if row.of not in experiment.labels]
         writer.writerows(_line(homes, label, row) for row in (*results.measured(report), *single))
     return out.getvalue()
 

@@ -22,10 +22,10 @@ from fabula.app.experiment.index import CellIndex
 from fabula.app.experiment.matching import held_up, ready
 from fabula.app.experiment.results import Results, charge, items_of, read_results, spent_in
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget
+from fabula.app.planning import plan_in, project_for_story
 from fabula.app.writing import Options
 from fabula.base.errors import BudgetError, FabulaError, UsageError
 from fabula.base.files import held, write_atomically
-from fabula.measure.items import Item
 from fabula.project.settings import changes_said
 from fabula.story import Story
 from fabula.systems import system_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.experiment.cell import CellOutcome
-    from fabula.app.experiment.grid import Experiment, Measure, Trial
+    from fabula.app.experiment.grid import Experiment, Trial
     from fabula.engine.events import Event
     from fabula.engine.roles import Answer
     from fabula.measure.report import Report
@@ -99,10 +99,12 @@ async def run_experiment(experiment: Experiment, how: How) -> Results:
         text = experiment.file.read_text(encoding="utf-8-sig")
         write_atomically(experiment.folder / COPY, text)
         session = _Session(experiment, how, how.whole_budget(experiment, index), index)
-        await session.write()
-        if not session.stopped and not missing(experiment, index, retry=False):
+        await session.plan()
+        if not session.stopped:
+            await session.write()
+        if not session.stopped and not missing(session.experiment, index, retry=False):
             await session.measure()
-        return read_results(experiment, index, session.reports, session.failures, session.stopped)
+        return read_results(session.experiment, index, session.reports, session.failures, session.stopped)
 
 
 def missing(experiment: Experiment, index: CellIndex, *, retry: bool) -> list[Trial]:
@@ -146,7 +148,7 @@ def check_measures(experiment: Experiment) -> None:
     Raises:
         UsageError: one cannot.
     """
-    items = [Item(trial.id, Story(), trial.contender.label, trial.brief_id, trial.brief) for trial in experiment.trials]
+    items = [*(experiment.item(trial, Story()) for trial in experiment.trials), *experiment.given]
     for measure in experiment.measures:
         measure.evaluator.check(items, measure.config)
 
@@ -162,6 +164,20 @@ class _Session:
     stopped: str = ""
     reports: dict[str, Report] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+
+    # planning -------------------------------------------------------------------------------------------------------
+
+    async def plan(self) -> None:
+        """Read the plans that are missing off people's stories; systems write from them."""
+        for name, one in self.experiment.plans_missing().items():
+            stored = one.settings.model_dump(mode="json", exclude_unset=True)
+            project = project_for_story(self.experiment.plan_folder(name), one.story, one.brief, stored)
+            try:
+                await plan_in(project, one.settings, self._options(f"plans/{name}"))
+            except FabulaError as error:
+                self.stopped = stopped(error) if is_away(error) else f"The plan for {name} is not made: {error}"
+                return
+        self.experiment = self.experiment.with_plans()
 
     # writing --------------------------------------------------------------------------------------------------------
 
@@ -228,7 +244,7 @@ class _Session:
         for measure in self.experiment.measures if items else ():
             task = EvaluationTask(measure.evaluator, items, measure.config, self.experiment.evaluation(measure))
             try:
-                done = await evaluate_in(task, measure.settings, self._options(measure))
+                done = await evaluate_in(task, measure.settings, self._options(measure.label))
             except BudgetError as error:
                 cap = self.whole.tokens if self.whole.tokens is not None else self.whole.usd
                 self.stopped = f"The budget of the experiment ({cap:,}) does not reach for {measure.label}. {error}"
@@ -241,10 +257,10 @@ class _Session:
                 continue
             self.reports[measure.label] = done.report
 
-    def _options(self, measure: Measure) -> Options:
+    def _options(self, where: str) -> Options:
         return Options(
             whole=self.whole,
-            listeners=[lambda event: self.how.hear(measure.label, event)],
+            listeners=[lambda event: self.how.hear(where, event)],
             environ=self.how.environ,
             person=self.how.person,
         )
