@@ -64,6 +64,7 @@ def test_a_pilot_that_says_nothing_of_its_variance_gives_no_power() -> None:
     assert least_shown([0.1, 0.2], 28) is None
     assert least_shown([0.5] * 12, 28) is None
     assert power([0.1] * 5, 28, 0.1) is None
+    assert least_shown([0.0, 0.0, 0.5], 3) is None  # most draws of three are alike and have no interval
 
 
 # equal length ---------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.base.lazily import Module
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import FEWEST, Spread
+from fabula.stats.intervals import FEWEST_OF_COEFFICIENT, Spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ def _share(log_odds: Array) -> Array:
 def _estimate(value: float, moved: Array, what: str, limits: tuple[float, float]) -> Estimate:
     prompts = len(moved)
     error = math.sqrt(float((moved**2).sum()) * prompts / max(prompts - 1, 1))
-    if prompts < FEWEST or error <= _ROUNDING:
+    if prompts < FEWEST_OF_COEFFICIENT or error <= _ROUNDING:
         return Estimate(value, prompts, method=f"{what}, {_COVARIATE}; no interval from {prompts} prompts")
     below, above = Spread(value, error, prompts - 1.0, 0.0, prompts).reach()
     how = f"{what}, {_COVARIATE}; t interval over {prompts} prompts, sandwich variance"

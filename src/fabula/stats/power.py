@@ -43,7 +43,7 @@ def least_shown(pilot: Sequence[float], prompts: int, tests: int = 1, wanted: fl
     """
     if (draws := _needed(pilot, prompts, tests)) is None:
         return None
-    found = float(np.quantile(draws, wanted))
+    found = float(np.quantile(draws, wanted, method="higher"))
     return found if math.isfinite(found) else None
 
 
