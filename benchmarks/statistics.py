@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from benchmarks.table import Row, Table
+from fabula.stats.estimate import Estimate
+from fabula.stats.intervals import mean_of
+from fabula.stats.power import least_shown, power, prompts_needed
 from fabula.stats.ranking import Comparison, bradley_terry, rank_systems
 
 if TYPE_CHECKING:
@@ -24,6 +27,11 @@ if TYPE_CHECKING:
 
 TITLE: Final = "ranking systems from side-by-side verdicts"
 _FIT_SECONDS, _RANK_SECONDS, _APART = 0.05, 2.0, 1e-6
+_PROMPTS, _POINTS = 28, 3.0
+_POWER: Final = (
+    "Power: experiments of 28 prompts with the least difference said to be shown with 80 %, and of as many as are said "
+    "to be needed for nine tenths of it, in six worlds; points between the power that is said and how many were shown."
+)
 _TIGHT: Final = 1e-10  # the peers' tolerance, so that all are asked for the same digits
 
 
@@ -36,16 +44,18 @@ class Sizes:
     ranked: int = 10
     prompts: int = 100
     rounds: int = 3
+    simulated: int = 4000
 
 
 def bench(sizes: Sizes | None = None) -> Table:
     """The fit, in turns with its peers where they are installed; then a ranking with all its intervals."""
     sizes = sizes or Sizes()
     peers = {name: fit for name, fit in (("evalica", evalica()), ("choix", choix())) if fit is not None}
-    rows = [*_fits(sizes, peers), _ranking(sizes)]
+    rows = [*_fits(sizes, peers), _ranking(sizes), *_powers(sizes)]
     notes = [
         "From the matrix: each win is given once with how often it was seen. One by one: each verdict by itself.",
         f"Peers are asked for a tolerance of {_TIGHT:g}; differences are those of centred log strengths, in 1e-9.",
+        _POWER,
         "A ranking is strengths and five measures of the judge, with intervals by prompt, of all pairs in both orders.",
     ]
     absent = sorted({"evalica", "choix"} - set(peers))
@@ -85,6 +95,37 @@ def _ranking(sizes: Sizes) -> Row:
         seconds.append(perf_counter() - begun)
     each = f"{sizes.ranked} systems, {sizes.prompts} prompts"
     return Row("ranking, with all intervals", tuple(seconds), "s", each, most=_RANK_SECONDS)
+
+
+WORLDS: Final[dict[str, Callable[[np.random.Generator, int], Array]]] = {
+    "normal": lambda rng, n: rng.normal(0, 0.2, n),
+    "shares of four verdicts": lambda rng, n: rng.binomial(4, 0.5, n) / 4 - 0.5,
+    "yes or no": lambda rng, n: rng.choice([-0.5, 0.5], n),
+    "skewed": lambda rng, n: rng.exponential(0.2, n) - 0.2,
+    "mostly ties": lambda rng, n: rng.choice([-0.5, 0, 0, 0, 0, 0.5], n),
+    "prompts that differ": lambda rng, n: rng.normal(0, 0.15, n) + rng.binomial(6, 0.5, n) / 6 - 0.5,
+}
+"""Differences of two systems on so many prompts, of which the mean is 0."""
+
+
+def _powers(sizes: Sizes) -> list[Row]:
+    """How far power, and that at the prompts said to be needed, are from what fresh experiments show."""
+    rows = []
+    for seed, (name, draw) in enumerate(WORLDS.items()):
+        rng = np.random.default_rng(seed)
+        pilot = draw(rng, 100_000).tolist()
+        least = 1.001 * (least_shown(pilot, _PROMPTS) or 0.0)  # shares have steps, on which rounding decides
+        needed = prompts_needed(pilot, 0.9 * least) or 0
+        for what, prompts, apart in (("power", _PROMPTS, least), ("required n", needed, 0.9 * least)):
+            said = power(pilot, prompts, apart) or 0.0
+            shown = sum(_shows(draw(rng, prompts) + apart) for _ in range(sizes.simulated)) / sizes.simulated
+            rows.append(Row(f"{what}: {name}", (100 * abs(shown - said),), "points", f"said {said:.1%}", most=_POINTS))
+    return rows
+
+
+def _shows(values: Array) -> bool:
+    found = mean_of(values)
+    return isinstance(found, Estimate) and found.low is not None and found.low > 0
 
 
 def wins_of(systems: int, verdicts: int, seed: int) -> Array:

@@ -10,6 +10,7 @@ import math
 import sys
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -19,6 +20,7 @@ from fabula.measure.items import Item
 from fabula.stats.agreement import agreement, fleiss_kappa, icc, krippendorff_alpha
 from fabula.stats.correlation import correlation, correlation_within
 from fabula.stats.differences import differences
+from fabula.stats.equal_length import at_equal_length
 from fabula.stats.estimate import Estimate, Scored
 from fabula.stats.intervals import count_of, mean_of, share_of
 from fabula.stats.ranking import Comparison, bradley_terry, rank_systems
@@ -237,6 +239,41 @@ STRENGTHS: Final = Family(
     cost=4,
     wide=12,
 )
+
+
+def _equally_long(strengths: tuple[float, ...], love: float) -> World:
+    """Four verdicts on each prompt and pair, by a judge that likes length, on systems that write at unlike length."""
+    truth = [
+        float(np.mean([1 / (1 + math.exp(t - s)) for j, t in enumerate(strengths) if j != i]))
+        for i, s in enumerate(strengths)
+    ]
+
+    def world(rng: Generator, n: int) -> Iterator[tuple[Scored, float]]:
+        names, made = [f"s{i}" for i in range(len(strengths))], []
+        for prompt in range(n):
+            for i, j in combinations(range(len(strengths)), 2):
+                for longer in rng.normal(j - i, 1.0, 4).tolist():
+                    odds = strengths[i] - strengths[j] + love * longer
+                    won = float(rng.random() < 1 / (1 + math.exp(-odds)))
+                    made.append(Comparison(f"p{prompt}", names[i], names[j], won, longer=longer))
+        # The length enters in deviations of the differences, which the win rates do not depend on.
+        yield from zip(at_equal_length(names, made).wins, truth, strict=True)
+
+    return world
+
+
+EQUAL_LENGTH: Final = Family(
+    "wins at equal length",
+    {
+        "two, length alone": _equally_long((0.0, 0.0), 0.8),
+        "two, the shorter is better": _equally_long((0.6, -0.6), -0.5),
+        "three": _equally_long((0.8, 0.0, -0.8), 0.6),
+    },
+    least=8,
+    wide=12,
+    cost=4,
+)
+
 # differences ----------------------------------------------------------------------------------------------------------
 
 
@@ -452,7 +489,7 @@ REPETITION: Final = Family(
 )
 FAMILIES: Final = (
     MEANS, GROUPED, SINGLE, TIED, CLUSTERED, STRENGTHS, DIFFERENCES, CORRELATIONS, WITHIN, AGREEMENT, COUNTS, WEIGHTS,
-    REPETITION,
+    REPETITION, EQUAL_LENGTH,
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from fabula.measure.ratings import SAME
 from fabula.models.base import Reply, Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fabula.engine.run import Run
     from fabula.evaluators.pairwise.config import Config
@@ -74,11 +74,12 @@ def report_of(
 # which pairs there are ------------------------------------------------------------------------------------------------
 
 
-def pairs_of(items: Sequence[Item]) -> tuple[tuple[Item, Item], ...]:
+def pairs_of(items: Sequence[Item], most: int | None = None) -> tuple[tuple[Item, Item], ...]:
     """The pairs of stories that answer one prompt and are of different systems, by prompt and id.
 
     Where systems wrote several on a prompt, with several seeds, the first of one is compared with the first of the
-    other, and so on; of a system that wrote fewer, the first comes again. The order of `items` makes no difference.
+    other, and so on; of a system that wrote fewer, the first comes again. With `most`, so many of two systems on a
+    prompt: those, and then each with the next, and so on. The order of `items` makes no difference.
 
     Raises:
         UsageError: there is no pair: fewer than two stories, one system only, or no two stories of one prompt.
@@ -87,14 +88,22 @@ def pairs_of(items: Sequence[Item]) -> tuple[tuple[Item, Item], ...]:
     for item in sorted(items, key=lambda item: item.id):
         prompts.setdefault(item.prompt, {}).setdefault(item.contender, []).append(item)
     found = tuple(
-        (one[n % len(one)], other[n % len(other)])
+        pair
         for _, written in sorted(prompts.items())
         for one, other in combinations(written.values(), 2)
-        for n in range(max(len(one), len(other)))
+        for pair in _pairs(one, other, most)
     )
     if not found:
         raise UsageError(_why_no_pair(items, prompts))
     return found
+
+
+def _pairs(one: Sequence[Item], other: Sequence[Item], most: int | None) -> Iterator[tuple[Item, Item]]:
+    """At most so many pairs of two systems' stories on one prompt, none twice; by default each story is in one."""
+    longer, turned = max(len(one), len(other)), len(one) < len(other)
+    for n in range(min(longer if most is None else most, len(one) * len(other))):
+        at, turn = n % longer, n // longer
+        yield one[(at + turn * turned) % len(one)], other[(at + turn * (not turned)) % len(other)]
 
 
 def left_out(items: Sequence[Item], pairs: Sequence[tuple[Item, Item]]) -> list[str]:

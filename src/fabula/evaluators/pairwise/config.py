@@ -8,6 +8,7 @@ from typing import Final, Literal
 from fabula.base.errors import ConfigError
 from fabula.engine.methods import Presets
 
+SAME_SEED, ADAPTIVE = "same-seed", "adaptive"
 MARGIN: Final = 0.1  # where the two orders say A with 95 and 94 %, one story leads by 0.05; with 95 and 90 %, by 0.19
 
 
@@ -50,13 +51,23 @@ class Ours:
         margin: by how much the likeliest answer has to lead the other story's, in probability over both orders, before
             a weighed pair has a winner.
         assess: an assessment comes before verdicts that are weighed too.
+        pairs: which stories of two systems are compared on a prompt. "same-seed": the first of one with the first of
+            the other, and so on; a number: so many pairs at most, first those and then others; "adaptive": those pairs,
+            a few at a time, until the share of wins of every two systems is known to `width`.
+        width: of the interval of a share of wins, at which an adaptive comparison of two systems ends.
     """
 
     verdicts: Literal["written", "logprobs", "auto"] = "auto"
     margin: float = MARGIN
     assess: bool = True
+    pairs: str = SAME_SEED
+    width: float = 0.2
 
     def __post_init__(self) -> None:
+        if self.pairs not in {SAME_SEED, ADAPTIVE} and not (self.pairs.isdecimal() and int(self.pairs)):
+            raise ConfigError(f'pairwise: pairs is "{SAME_SEED}", "{ADAPTIVE}" or a number from 1, not {self.pairs!r}.')
+        if not 0 < self.width <= 1:
+            raise ConfigError("pairwise: width is from above 0 to 1.")
         if not 0 <= self.margin < 1:
             raise ConfigError("pairwise: margin is from 0 to below 1.")
 

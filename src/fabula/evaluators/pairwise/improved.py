@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from fabula.craft.raters import NO_ANSWER
 from fabula.engine.replies import SIDES, ReplyProblem, read_chances, read_choice
 from fabula.engine.run import apart, side_by_side
+from fabula.evaluators.pairwise.adaptive import PairsToJudge
 from fabula.evaluators.pairwise.algorithm import ROLE, WRITTEN, Showing, pairs_of, report_of, showings_of, written
-from fabula.evaluators.pairwise.config import Ours
+from fabula.evaluators.pairwise.config import ADAPTIVE, SAME_SEED, Ours
 from fabula.evaluators.pairwise.criteria import label, questions_in
 from fabula.models.base import Sampling
 
@@ -44,7 +45,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     """
     ours = config.ours or Ours()
     questions = questions_in(config.paper.questions)
-    pairs = pairs_of(items)
+    pairs = pairs_of(items, int(ours.pairs) if ours.pairs.isdecimal() else None)
     judge = run.room(ROLE).model.capabilities
     # A person who stands in for a model says a verdict once, in the ending, and has no probabilities.
     able = judge.logprobs and not judge.stands_in
@@ -62,13 +63,29 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         async with free:
             return (await weighed(showing))[0] if weighs else await written(showing)
 
-    showings = showings_of(pairs, run, config, questions, samples)
-    others = await side_by_side(judged(showing) for showing in (showings[1:] if first else showings))
+    async def all_judged(batch: Sequence[tuple[Item, Item]]) -> list[list[Rating]]:
+        showings = showings_of(batch, run, config, questions, samples)
+        done = first is not None and batch[0] == pairs[0]
+        return list(await side_by_side(judged(showing) for showing in (showings[1:] if done else showings)))
+
+    others: list[list[Rating]] = []
+    if ours.pairs == ADAPTIVE:
+        to_judge, asked = PairsToJudge(pairs, config), pairs[:0]
+        while batch := to_judge.next(
+            [*([first] if first else []), *others], whole=run.context.unless_made_up(lambda: False, instead=True)
+        ):
+            others += await all_judged(batch)
+            asked += tuple(batch)
+        pairs = asked
+    else:
+        others = await all_judged(pairs)
     how = {
         **({} if weighs else {"verdicts": WRITTEN}),
         "samples in each order": samples,
         "assessment first": ours.assess or not weighs,
         "pairs of stories": len(pairs),
+        **({} if ours.pairs == SAME_SEED else {"pairs": ours.pairs}),
+        **({"width of an interval": ours.width} if ours.pairs == ADAPTIVE else {}),
     }
     report = report_of(items, pairs, (first, *others) if first else others, config, how)
     unweighed = (_UNWEIGHED.format(samples=samples),) if wanted and not weighs else ()

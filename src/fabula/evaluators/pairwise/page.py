@@ -96,7 +96,7 @@ def _called(row: Row) -> str:
     what = row.what.partition("/")[0]
     if row.baseline:
         return f"baseline {row.of}: chooses as the judge does"
-    return f"judge: {what}" if row.of == "judge" else f"{row.of}: share of wins"
+    return f"{row.of}: {'share of wins' if what == 'wins' else what}"
 
 
 def _verdicts(report: Report) -> Html:

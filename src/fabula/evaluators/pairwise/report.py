@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.base.errors import UsageError
 from fabula.craft.measuring import lost_note
+from fabula.evaluators.pairwise.terms import (
+    equal_length_rows,
+    panel_rows,
+    power_note,
+    power_rows,
+    variance_note,
+)
 from fabula.evaluators.pairwise.verdicts import (
     choices_in,
     counted_comparisons,
@@ -109,6 +116,8 @@ class _Table:
         # One system without a verdict leaves the others theirs.
         there = {name for one in self.counted for name in (one.first, one.second)}
         self.judged = [name for name in names if name in there] or list(names)
+        self.tests = questions * max(len(self.judged) * (len(self.judged) - 1) // 2, 1)
+        self.power = power_rows(question, self.judged, self.counted, self.tests)
         self.ranking = rank_systems(self.judged, self.counted, prior=config.paper.prior, questions=questions)
 
     def rows(self) -> list[Row]:
@@ -123,6 +132,8 @@ class _Table:
                 none = Unscored("there is no verdict on it that counts")
                 found += [Row(name, f"{what}/{self.question}", none) for what in ("strength", "wins")]
         found += [Row(one.of, DIFFERENCE + self.question, one.scored) for one in self.ranking.differences]
+        found += [*equal_length_rows(self.question, self.judged, self.counted), *self.power]
+        found += panel_rows(self.question, self.pairs)
         judge = self._judge()
         found += [Row("judge", f"{what}/{self.question}", scored) for what, scored in judge.items()]
         rows = _baseline_rows(self.question, self.pairs, self.texts, self.seed)
@@ -156,7 +167,7 @@ class _Table:
         """What a reader must know, each with the question that it is about."""
         return [
             f"{self.question}: {note}"
-            for note in (*self.ranking.notes, *self._unsettled(), *self._doubts(), *self._apart())
+            for note in (*self.ranking.notes, *self._unsettled(), *self._doubts(), *self._apart(), *self._terms())
         ]
 
     def _unsettled(self) -> list[str]:
@@ -175,6 +186,12 @@ class _Table:
             return [f"Differences are left out: {len(self.names)} systems are more than {MOST}."]
         said = as_said(self.ranking.differences, "strength")
         return [said] if said else []
+
+    def _terms(self) -> list[str]:
+        """What the prompts can show, and where the variance is."""
+        if not self.counted:
+            return []
+        return [*power_note(self.power, self.counted, self.tests), *variance_note(self.counted, self.pairs)]
 
     def _doubts(self) -> list[str]:
         consistency = order_consistency(self.shown)

@@ -1,0 +1,99 @@
+"""What a number of prompts can show: the least difference, and the prompts that one needs, by a pilot's variance.
+
+Experiments are simulated: prompts are drawn from those of the pilot, whose differences are centred and freed from what
+their own mean takes out of their spread, and the interval of `fabula.stats.intervals.mean_of` is made of each. The true
+difference only moves that interval, so one set of draws answers for every difference. Draws have a fixed seed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fabula.base.extras import extra
+from fabula.base.lazily import Module
+from fabula.stats.intervals import FEWEST, LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[np.float64]
+else:
+    np = Module("numpy")
+
+WANTED: Final = 0.8
+_ROUNDS: Final = 2000
+_MOST: Final = 100_000  # prompts
+_ENOUGH: Final = 400  # prompts, from which on a draw of more has the same shape
+_FARTHEST: Final = 2.0
+_ROUNDING: Final = 1e-12
+
+
+def least_shown(pilot: Sequence[float], prompts: int, tests: int = 1, wanted: float = WANTED) -> float | None:
+    """The least difference that so many prompts show with a chance of `wanted`; `None` where they show none.
+
+    Args:
+        pilot: the difference on each prompt.
+        prompts: of the experiment.
+        tests: differences that are corrected for together.
+        wanted: chance that a true difference is shown.
+    """
+    if (draws := _needed(pilot, prompts, tests)) is None:
+        return None
+    found = float(np.quantile(draws, wanted, method="higher"))
+    return found if math.isfinite(found) else None
+
+
+def power(pilot: Sequence[float], prompts: int, apart: float, tests: int = 1) -> float | None:
+    """The chance that so many prompts show a true difference; `None` where the pilot says nothing of it."""
+    draws = _needed(pilot, prompts, tests)
+    return None if draws is None else float((draws <= abs(apart) + _ROUNDING).mean())
+
+
+def prompts_needed(pilot: Sequence[float], apart: float, tests: int = 1, wanted: float = WANTED) -> int | None:
+    """How many prompts show a true difference with a chance of `wanted`; `None` where 100,000 do not."""
+
+    def shows(prompts: int) -> bool:
+        least = least_shown(pilot, prompts, tests, wanted)
+        return least is not None and least <= abs(apart)
+
+    low, high = FEWEST - 1, 2 * FEWEST
+    while not shows(high):
+        low, high = high, 2 * high
+        if high > _MOST or not apart:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if shows(middle) else (middle, high)
+    return high
+
+
+def _needed(pilot: Sequence[float], prompts: int, tests: int) -> Array | None:
+    """Of each simulated experiment, how large the true difference has to be for its interval to lie above 0."""
+    values = np.asarray(pilot, dtype=np.float64)
+    if len(values) < FEWEST or prompts < FEWEST or float(np.ptp(values)) <= _ROUNDING:
+        return None
+    centred = (values - values.mean()) * math.sqrt(len(values) / (len(values) - 1))
+    drawn = min(prompts, _ENOUGH)
+    rng = np.random.default_rng([1, drawn])
+    mean, below = _means_and_reach(rng.choice(centred, (_ROUNDS, drawn)), tests)
+    return np.asarray((below - mean) * math.sqrt(drawn / prompts), dtype=np.float64)
+
+
+def _means_and_reach(draws: Array, tests: int) -> tuple[Array, Array]:
+    """The mean of each row, and how far its interval reaches below it (`Spread.reach`); infinite without one."""
+    units = draws.shape[1]
+    mean = draws.mean(axis=1)
+    parts = (draws - mean[:, None]) / math.sqrt(1 - 1 / units)
+    squares = (parts**2).sum(axis=1)
+    level = 1 - (1 - LEVEL) / tests
+    most = float(extra("scipy.special", "measure", "An interval").stdtrit(units - 1, (1 + level) / 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviation = np.sqrt(squares / (units - 1))
+        skew = (parts**3).sum(axis=1) * units / ((units - 1) * (units - 2)) / deviation**3 / math.sqrt(units)
+        turned = np.where(np.abs(skew) < _ROUNDING, most, 3 / skew * (np.cbrt(1 + skew * (most - skew / 6)) - 1))
+    reach = np.sqrt(squares) / units * np.clip(turned, most, _FARTHEST * most)
+    return mean, np.where(squares > _ROUNDING, reach, np.inf)
