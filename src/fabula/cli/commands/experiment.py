@@ -16,9 +16,10 @@ import typer
 from fabula.app.bills import Bill, dollars
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
+from fabula.app.experiment.index import CellIndex
 from fabula.app.experiment.pages import as_page
 from fabula.app.experiment.tables import as_csv, as_data, failures
-from fabula.app.experiment.working import How, run_experiment
+from fabula.app.experiment.working import How, changed_since, is_reported, mark_reported, run_experiment
 from fabula.base.errors import FabulaError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event
 
 _MOST: Final = 6
+_MANY: Final = 1000  # runs of which a report is not written again while nothing has changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,12 @@ def experiment(
     found = read_experiment(Path(file), environ, Path(running.out) if running.out else None)
     for notice in found.data:
         terminal.message(f"Data: {notice}")
+    if changed := changed_since(found, CellIndex(found.folder, keeps=False)):
+        terminal.message(changed)
+    if len(found.trials) > _MANY and not (running.dry_run or terminal.json) and is_reported(found):
+        terminal.say(f"Nothing to do: all {len(found.trials):,} runs are over and measured. The report is as it was:")
+        terminal.say(near(found.folder / "report.html"))
+        return
     watch = Watch(terminal, len(found.trials), time.monotonic)
     how = How(
         environ=environ,
@@ -102,6 +110,7 @@ def experiment(
     with watch.alive():
         results = asyncio.run(stoppable(run_experiment(found, how), f"`fabula lab experiment {file}`"))
     written = _write(results)
+    mark_reported(results)
     _show(terminal, results, watch, written)
     if results.stopped:
         raise FabulaError(results.stopped)
