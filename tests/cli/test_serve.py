@@ -137,7 +137,7 @@ def test_an_address_that_others_reach_is_warned_of(cli: Cli, tale: Path, heard: 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere"], "no fabula project"),
+        (["nowhere"], "not a fabula project"),
         (["tale", "--token-env", "NOT_SET"], "NOT_SET holds no token"),
         (["tale", "--token-env", "SHORT"], "16 letters at least"),
         (["tale", "tale"], "Two projects would both be fabula/tale/"),
