@@ -38,7 +38,7 @@ from fabula.project.telling import (
     NUMBER,
     ORDER,
     TITLE,
-    Own,
+    TextInFile,
     file_after,
     in_order,
     is_likely,
@@ -79,12 +79,8 @@ REACHED: Final = "reached"
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(TextInFile):
     """A file that differs from what fabula last wrote there, or that the author wrote there first."""
-
-    path: str
-    file: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +320,7 @@ class ProjectFolder:
                 del of[was]
         return found
 
-    def own_texts(self, journal: Journal, used: Collection[str]) -> list[Own]:
+    def own_texts(self, journal: Journal, used: Collection[str]) -> list[TextInFile]:
         """The author's own texts in the story: files in `story/` that are no part of it, and that are there.
 
         Args:
@@ -333,7 +329,7 @@ class ProjectFolder:
         """
         places = journal.artefacts.places()
         return [
-            Own(path, file, _newest(journal, path) or "")
+            TextInFile(path, file, _newest(journal, path) or "")
             for path, file in places.items()
             if path not in used and is_own(journal, path, file) and (self.folder / file).is_file()
         ]
