@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.index import INDEX, CellIndex
 from fabula.app.experiment.tables import as_data
@@ -265,6 +266,21 @@ async def test_a_report_is_current_until_something_that_it_rests_on_changes(home
     assert is_reported(read(home))
     ProjectFolder.open(results.runs[0].folder)
     assert not is_reported(read(home))
+
+
+async def test_of_very_many_briefs_some_are_walked_and_the_others_count_as_these_do(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(10):
+        (home / "briefs" / f"b{number}.md").write_text(f"Write of lamp {number}.", encoding="utf-8")
+    whole = await forecast(read(home, BASE + "seeds = [1, 2]\n"), How())
+    monkeypatch.setattr("fabula.app.experiment.dry._MOST_WALKED", 4)
+    drawn = await forecast(read(home, BASE + "seeds = [1, 2]\n"), How())
+    assert (whole.drawn, drawn.drawn) == (0, 4)
+    (all_of_them,), (some,) = whole.contenders, drawn.contenders
+    assert (some.runs, some.calls) == (all_of_them.runs, all_of_them.calls) == (24, 24)
+    assert some.prompt == pytest.approx(all_of_them.prompt, rel=0.05)
+    assert (drawn.measures[0].runs, drawn.measures[0].calls) == (24, 0)
 
 
 async def test_a_story_is_read_from_a_cell_without_its_files(home: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from math import ceil
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from fabula.app.experiment.working import How
 
 _USUAL_WORDS: Final = 1200  # of a story whose brief names no length: about the mean of Agents' Room, Table 2
+
+_MOST_WALKED: Final = 200  # briefs that are walked for a contender; others count as these do on average
 
 
 @dataclass
@@ -53,6 +57,15 @@ class ExpectedRow:
         self.replayed += expected.replayed
         self.cost = None if self.cost is None or expected.cost is None else self.cost + expected.cost
 
+    def add_like(self, others: ExpectedRow, runs: int) -> None:
+        """Take so many runs in that are like the `others` on average."""
+        share = runs / others.runs
+        self.runs += runs
+        self.calls += round(others.calls * share)
+        self.prompt += round(others.prompt * share)
+        self.reply += round(others.reply * share)
+        self.cost = None if self.cost is None or others.cost is None else self.cost + others.cost * share
+
 
 @dataclass
 class Forecast:
@@ -60,11 +73,13 @@ class Forecast:
 
     Attributes:
         done: runs that are over, failed ones (unless they are tried again) included.
+        drawn: briefs that were walked for a contender, where there are too many to walk all; 0 where there are not.
     """
 
     contenders: list[ExpectedRow] = field(default_factory=list)
     measures: list[ExpectedRow] = field(default_factory=list)
     done: int = 0
+    drawn: int = 0
 
 
 async def forecast(experiment: Experiment, how: How) -> Forecast:
@@ -81,15 +96,27 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
     lines = {contender.label: ExpectedRow(contender.label) for contender in experiment.contenders}
     alike: dict[tuple[str, str], DryRun] = {}
     trials = missing(experiment, index, retry=how.retry)
+    briefs = list(dict.fromkeys(trial.brief_id for trial in trials))
+    walked = set(briefs[:: ceil(len(briefs) / _MOST_WALKED)]) if briefs else set()
+    new: Counter[str] = Counter()
     for trial in trials:
-        lines[trial.contender.label].add(await _dry_run_of(experiment, trial, options, alike))
-    found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials))
-    items = _items(experiment, index, trials)
-    for measure in experiment.measures if items else ():
+        if trial.brief_id in walked or (experiment.project(trial) / "brief.md").exists():
+            lines[trial.contender.label].add(await _dry_run_of(experiment, trial, options, alike))
+        else:
+            new[trial.contender.label] += 1
+    for label, runs in new.items():
+        lines[label].add_like(replace(lines[label]), runs)
+    drawn = len(walked) if new else 0
+    found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials), drawn=drawn)
+    stories = len(_with_story(experiment, index, trials))
+    asks = any(measure.evaluator.roles for measure in experiment.measures)
+    items = _items(experiment, index, trials) if asks else []
+    for measure in experiment.measures if stories else ():
         line = ExpectedRow(measure.label)
-        task = EvaluationTask(measure.evaluator, items, measure.config, experiment.evaluation(measure))
-        line.add(await dry_run_evaluation(task, measure.settings, options))
-        line.runs = len(items)
+        if measure.evaluator.roles:
+            task = EvaluationTask(measure.evaluator, items, measure.config, experiment.evaluation(measure))
+            line.add(await dry_run_evaluation(task, measure.settings, options))
+        line.runs = stories
         found.measures.append(line)
     return found
 
@@ -113,12 +140,16 @@ async def _dry_run_of(
 def _items(experiment: Experiment, index: CellIndex, trials: list[Trial]) -> list[Item]:
     """The stories that there will be: those that are written, and stand-ins for the others."""
     there = {item.id: item for item in items_of(experiment, index)}
-    coming = {trial.id for trial in trials}
     return [
         there.get(trial.id) or Item(trial.id, _stand_in(trial), trial.contender.label, trial.brief_id, trial.brief)
-        for trial in experiment.trials
-        if trial.id in coming or index.of(trial.id).outcome.state == "done"
+        for trial in _with_story(experiment, index, trials)
     ]
+
+
+def _with_story(experiment: Experiment, index: CellIndex, trials: list[Trial]) -> list[Trial]:
+    """The runs that there will be stories of: those of `trials`, and those that are written."""
+    coming = {trial.id for trial in trials}
+    return [one for one in experiment.trials if one.id in coming or index.of(one.id).outcome.state == "done"]
 
 
 def _stand_in(trial: Trial) -> Story:

@@ -143,9 +143,14 @@ def _show_forecast(terminal: Terminal, found: Experiment, expected: Forecast, fi
     terminal.say(table(rows, right=(1, 2, 3, 4, 5)))
     if expected.done:
         terminal.say(f"Over already: {counted(expected.done, 'run')} of {len(found.trials)}.")
+    drawn = (
+        f" Of each contender {expected.drawn} briefs were walked; the others count as these do."
+        if expected.drawn
+        else ""
+    )
     terminal.advise(
-        "An estimate: stories that are not written yet count with the length their brief asks for. Nothing was asked. "
-        f"Next: `fabula lab experiment {file}`."
+        f"An estimate: stories that are not written yet count with the length their brief asks for.{drawn} Nothing was "
+        f"asked. Next: `fabula lab experiment {file}`."
     )
     terminal.document(
         {
