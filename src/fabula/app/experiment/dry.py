@@ -5,25 +5,31 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from math import ceil
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import EvaluationTask, dry_run_evaluation
 from fabula.app.experiment.cell import CellFolder
 from fabula.app.experiment.index import CellIndex
+from fabula.app.experiment.matching import amount, ready, with_amount
 from fabula.app.experiment.results import items_of
 from fabula.app.experiment.working import check_folders, check_measures, missing
+from fabula.app.planning import dry_run_plan_in, project_for_story
 from fabula.app.writing import Options, dry_run, dry_run_in
 from fabula.craft.length import parse_range, read_range
 from fabula.engine.dry_run import DryRun, placeholder
-from fabula.measure.items import Item
 from fabula.project.folder import ProjectFolder
 from fabula.project.packed import PackedRecord
+from fabula.project.trust import Trust
 from fabula.story import Scene, Story
 
 if TYPE_CHECKING:
-    from fabula.app.experiment.grid import Experiment, Trial
+    from collections.abc import Mapping
+
+    from fabula.app.experiment.grid import Experiment, PlanToRead, Trial
     from fabula.app.experiment.working import How
+    from fabula.measure.items import Item
 
 _USUAL_WORDS: Final = 1200  # of a story whose brief names no length: about the mean of Agents' Room, Table 2
 
@@ -96,19 +102,24 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
     lines = {contender.label: ExpectedRow(contender.label) for contender in experiment.contenders}
     alike: dict[tuple[str, str], DryRun] = {}
     trials = missing(experiment, index, retry=how.retry)
-    briefs = list(dict.fromkeys(trial.brief_id for trial in trials))
-    walked = set(briefs[:: ceil(len(briefs) / _MOST_WALKED)]) if briefs else set()
-    new: Counter[str] = Counter()
-    for trial in trials:
-        if trial.brief_id in walked or (experiment.project(trial) / "brief.md").exists():
-            lines[trial.contender.label].add(await _dry_run_of(experiment, trial, options, alike))
-        else:
-            new[trial.contender.label] += 1
+    walked, new = _walked(trials), Counter[str]()
+    for stated in trials:
+        label = stated.contender.label
+        if stated.brief_id not in walked[label] and not (experiment.project(stated) / "brief.md").exists():
+            new[label] += 1
+            continue
+        trial = ready(stated, index)
+        if trial.after and trial is stated and (leader := alike.get((trial.brief_id, trial.contender.after))):
+            took = amount(leader.tokens, len(leader.planned), leader.cost, trial.contender.by)
+            trial = with_amount(trial, took) if took else trial
+        lines[label].add(await _dry_run_of(experiment, trial, options, alike))
     for label, runs in new.items():
         lines[label].add_like(replace(lines[label]), runs)
-    drawn = len(walked) if new else 0
+    drawn = max((len(walked[label]) for label in new), default=0)
     found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials), drawn=drawn)
-    stories = len(_with_story(experiment, index, trials))
+    if plans := experiment.plans_missing():
+        found.measures.append(await _dry_run_of_plans(plans, options))
+    stories = len(_with_story(experiment, index, trials)) + len(experiment.given)
     asks = any(measure.evaluator.roles for measure in experiment.measures)
     items = _items(experiment, index, trials) if asks else []
     for measure in experiment.measures if stories else ():
@@ -119,6 +130,26 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
         line.runs = stories
         found.measures.append(line)
     return found
+
+
+def _walked(trials: list[Trial]) -> dict[str, set[str]]:
+    """Of the briefs of each contender all, or some at equal distances where they are very many."""
+    briefs: dict[str, dict[str, None]] = {}
+    for trial in trials:
+        briefs.setdefault(trial.contender.label, {})[trial.brief_id] = None
+    return {label: set([*found][:: ceil(len(found) / _MOST_WALKED)]) for label, found in briefs.items()}
+
+
+async def _dry_run_of_plans(plans: Mapping[str, PlanToRead], options: Options) -> ExpectedRow:
+    """What reading plans off stories would ask; each in a folder that goes again."""
+    line = ExpectedRow("plans")
+    for name, one in plans.items():
+        with TemporaryDirectory(prefix="fabula-") as spare:
+            stored = one.settings.model_dump(mode="json", exclude_unset=True)
+            project = project_for_story(Path(spare) / name, one.story, one.brief, stored)
+            line.add(await dry_run_plan_in(project, one.settings, options))
+            Trust().forget(project.settings_file)
+    return line
 
 
 async def _dry_run_of(
@@ -141,8 +172,11 @@ def _items(experiment: Experiment, index: CellIndex, trials: list[Trial]) -> lis
     """The stories that there will be: those that are written, and stand-ins for the others."""
     there = {item.id: item for item in items_of(experiment, index)}
     return [
-        there.get(trial.id) or Item(trial.id, _stand_in(trial), trial.contender.label, trial.brief_id, trial.brief)
-        for trial in _with_story(experiment, index, trials)
+        *(
+            there.get(trial.id) or experiment.item(trial, _stand_in(trial))
+            for trial in _with_story(experiment, index, trials)
+        ),
+        *experiment.given,
     ]
 
 

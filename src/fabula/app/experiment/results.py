@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.experiment.cell import story_of
 from fabula.engine.events import CallFinished
 from fabula.engine.journal import Journal
-from fabula.measure.items import Item
 from fabula.measure.report import Row
 from fabula.project.packed import JOURNAL
 from fabula.stats.estimate import Estimate, Unscored
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from fabula.app.experiment.cell import CellOutcome, CellRecord, State
     from fabula.app.experiment.grid import Contender, Experiment, Trial
     from fabula.app.experiment.index import CellIndex
+    from fabula.measure.items import Item
     from fabula.measure.report import Report
     from fabula.models.base import Usage
     from fabula.models.budget import Budget
@@ -105,8 +105,11 @@ class Results:
 
         Intervals of those means are by brief; what could not be scored is counted in `method`.
         """
-        briefs = {run.trial.id: run.trial.brief_id for run in self.runs}
-        homes = {run.trial.id: run.trial.contender.label for run in self.runs}
+        given = self.experiment.given
+        briefs = {run.trial.id: run.trial.brief_id for run in self.runs} | {item.id: item.prompt for item in given}
+        homes = {run.trial.id: run.trial.contender.label for run in self.runs} | {
+            item.id: item.system for item in given
+        }
         labels = list(dict.fromkeys(homes.values()))
         rows = [row for row in report.rows if row.of in labels]
         groups: dict[tuple[str, str, bool], list[Row]] = {}
@@ -172,12 +175,13 @@ def read_results(
 
 
 def items_of(experiment: Experiment, index: CellIndex) -> tuple[Item, ...]:
-    """The finished stories, as evaluators take them."""
-    return tuple(
-        Item(trial.id, story_of(experiment.project(trial)), trial.contender.label, trial.brief_id, trial.brief)
+    """The finished stories, and those that were there, as evaluators take them; nothing where no run is finished."""
+    found = tuple(
+        experiment.item(trial, story_of(experiment.project(trial)))
         for trial in experiment.trials
         if index.of(trial.id).outcome.state == "done"
     )
+    return (*found, *experiment.given) if found or not experiment.trials else ()
 
 
 def calls_in(file: Path) -> tuple[CallFinished, ...]:
@@ -194,7 +198,7 @@ def spent_in(folder: Path, index: CellIndex) -> Iterator[Usage]:
     """What has been used in an experiment's folder, also by runs that its file does not name any more."""
     for file in folder.glob(f"runs/*/*/{JOURNAL}"):
         yield from index.of("/".join(file.parent.parent.parts[-2:])).paid
-    for file in folder.glob(f"evaluation/*/{JOURNAL}"):
+    for file in [*folder.glob(f"evaluation/*/{JOURNAL}"), *folder.glob(f"plans/*/{JOURNAL}")]:
         with Journal(file) as journal:
             yield from [one.usage for one in journal.calls.payments()]
 

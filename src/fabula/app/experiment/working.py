@@ -7,16 +7,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import EvaluationTask, evaluate_in
-from fabula.app.experiment.cell import asked_of, is_away, stopped, utc_now, write_cell
+from fabula.app.experiment.cell import (
+    UNFINISHED,
+    CellRecord,
+    asked_of,
+    fail_cell,
+    is_away,
+    stopped,
+    utc_now,
+    write_cell,
+)
 from fabula.app.experiment.grid import digests
 from fabula.app.experiment.index import NOT_BEGUN, CellIndex
+from fabula.app.experiment.matching import held_up, ready
 from fabula.app.experiment.results import Results, charge, items_of, read_results, spent_in
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget
+from fabula.app.planning import plan_in, project_for_story
 from fabula.app.writing import Options
 from fabula.base.errors import BudgetError, FabulaError, ProjectError, UsageError
 from fabula.base.files import held, read_text, write_atomically
 from fabula.engine.lines import with_code
-from fabula.measure.items import Item
 from fabula.project.settings import changes_said
 from fabula.story import Story
 from fabula.systems import system_of
@@ -26,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.experiment.cell import CellOutcome
-    from fabula.app.experiment.grid import Experiment, Measure, Trial
+    from fabula.app.experiment.grid import Experiment, Trial
     from fabula.engine.events import Event
     from fabula.engine.roles import Answer
     from fabula.measure.report import Report
@@ -92,10 +102,12 @@ async def run_experiment(experiment: Experiment, how: How) -> Results:
         text = experiment.file.read_text(encoding="utf-8-sig")
         write_atomically(experiment.folder / COPY, text)
         session = _Session(experiment, how, how.whole_budget(experiment, index), index)
-        await session.write()
-        if not session.stopped and not missing(experiment, index, retry=False):
+        await session.plan()
+        if not session.stopped:
+            await session.write()
+        if not session.stopped and not missing(session.experiment, index, retry=False):
             await session.measure()
-        return read_results(experiment, index, session.reports, session.failures, session.stopped)
+        return read_results(session.experiment, index, session.reports, session.failures, session.stopped)
 
 
 def changed_since(experiment: Experiment, index: CellIndex) -> str:
@@ -138,8 +150,9 @@ def mark_reported(results: Results) -> None:
 def _stamp(experiment: Experiment, index: CellIndex) -> str:
     """What tells all that a report rests on from anything else; empty where it cannot be told."""
     text = experiment.file.read_text(encoding="utf-8-sig")
-    found = [text, str(experiment.folder.resolve())]
-    for trial in experiment.trials:
+    measures = [(one.label, one.config, one.settings.what_is_asked) for one in experiment.measures]
+    found = [text, str(experiment.folder.resolve()), repr((measures, experiment.given, experiment.references))]
+    for trial in (ready(one, index) for one in experiment.trials):
         if (seen := index.files_of(trial.id)) is None or index.of(trial.id).asked != trial.asked:
             return ""
         found.append(f"{trial.id} {seen}")
@@ -160,11 +173,13 @@ def check_folders(experiment: Experiment, index: CellIndex) -> None:
     Raises:
         UsageError: one has another brief or other settings.
     """
-    said = [
-        (experiment.project(trial), other)
-        for trial in experiment.trials
-        if index.of(trial.id).asked not in ("", trial.asked) and (other := _other(trial, experiment.project(trial)))
-    ]
+    said = []
+    for stated in experiment.trials:
+        trial, folder = ready(stated, index), experiment.project(stated)
+        if trial.after and trial is stated:  # what it may take is not known, so that it has not begun
+            continue
+        if index.of(trial.id).asked not in ("", trial.asked) and (other := _other(trial, folder)):
+            said.append((folder, other))
     if said:
         folder, other = said[0]
         others = f"{len(said) - 1:,} more differ" if len(said) > 2 else "1 more differs"  # noqa: PLR2004 - a plural
@@ -192,7 +207,7 @@ def check_measures(experiment: Experiment) -> None:
     Raises:
         UsageError: one cannot.
     """
-    items = [Item(trial.id, Story(), trial.contender.label, trial.brief_id, trial.brief) for trial in experiment.trials]
+    items = [*(experiment.item(trial, Story()) for trial in experiment.trials), *experiment.given]
     for measure in experiment.measures:
         measure.evaluator.check(items, measure.config)
 
@@ -209,6 +224,20 @@ class _Session:
     reports: dict[str, Report] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
+    # planning -------------------------------------------------------------------------------------------------------
+
+    async def plan(self) -> None:
+        """Read the plans that are missing off people's stories; systems write from them."""
+        for name, one in self.experiment.plans_missing().items():
+            stored = one.settings.model_dump(mode="json", exclude_unset=True)
+            project = project_for_story(self.experiment.plan_folder(name), one.story, one.brief, stored)
+            try:
+                await plan_in(project, one.settings, self._options(f"plans/{name}"))
+            except FabulaError as error:
+                self.stopped = stopped(error) if is_away(error) else f"The plan for {name} is not made: {error}"
+                return
+        self.experiment = self.experiment.with_plans()
+
     # writing --------------------------------------------------------------------------------------------------------
 
     async def write(self) -> None:
@@ -216,13 +245,25 @@ class _Session:
         trials = missing(self.experiment, self.index, retry=self.how.retry)
         models = SharedModels(self.how.environ, self.how.person, lambda event: self.how.hear("", event))
         models.expect((trial.contender.settings, system_of(trial.contender.settings)) for trial in trials)
-        waiting = iter(trials)
+        waiting, over = {trial.id: trial for trial in trials}, asyncio.Condition()
+        left = set(waiting)
+
+        def next_ready() -> Trial | None:
+            """The first run that waits for none of those that are not over yet."""
+            return next((trial for trial in waiting.values() if trial.after not in left), None)
 
         async def work() -> None:
-            for trial in waiting:
-                if self.stopped:
-                    return
+            while waiting and not self.stopped:
+                async with over:
+                    await over.wait_for(lambda: next_ready() or not waiting or self.stopped)
+                    trial = next_ready()
+                    if trial is None or self.stopped:
+                        return
+                    del waiting[trial.id]
                 await self._one(trial, models)
+                async with over:
+                    left.discard(trial.id)
+                    over.notify_all()
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -240,7 +281,14 @@ class _Session:
             environ=self.how.environ,
             person=self.how.person,
         )
-        record = await write_cell(trial, self.experiment.project(trial), models, budget, options, self.how.now)
+        folder, leader = self.experiment.project(trial), self.index.of(trial.after)
+        trial, held = ready(trial, self.index), held_up(trial, leader) if trial.after else UNFINISHED
+        if held.state == "failed":
+            record = await fail_cell(trial, folder, held, self.how.now)
+        elif held.error:
+            record = CellRecord(held)
+        else:
+            record = await write_cell(trial, folder, models, budget, options, self.how.now)
         await models.done(settings, system_of(settings))
         self.stopped = self.stopped or record.stops
         if record.outcome.state != "unfinished":
@@ -258,7 +306,7 @@ class _Session:
         for measure in self.experiment.measures if items else ():
             task = EvaluationTask(measure.evaluator, items, measure.config, self.experiment.evaluation(measure))
             try:
-                done = await evaluate_in(task, measure.settings, self._options(measure))
+                done = await evaluate_in(task, measure.settings, self._options(measure.label))
             except BudgetError as error:
                 cap = self.whole.tokens if self.whole.tokens is not None else self.whole.usd
                 self.stopped = f"The budget of the experiment ({cap:,}) does not reach for {measure.label}. {error}"
@@ -271,10 +319,10 @@ class _Session:
                 continue
             self.reports[measure.label] = done.report
 
-    def _options(self, measure: Measure) -> Options:
+    def _options(self, where: str) -> Options:
         return Options(
             whole=self.whole,
-            listeners=[lambda event: self.how.hear(measure.label, event)],
+            listeners=[lambda event: self.how.hear(where, event)],
             environ=self.how.environ,
             person=self.how.person,
         )
