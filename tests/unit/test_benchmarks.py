@@ -30,6 +30,7 @@ from benchmarks import __main__ as commands
 from benchmarks import (
     atlas,
     engine,
+    experiment,
     first_story,
     growth,
     measures,
@@ -60,8 +61,10 @@ NAMES = {
     "chat",
     "engine",
     "estimates",
+    "experiment",
     "first_story",
     "growth",
+    "learned_judge",
     "long",
     "measures",
     "mutated",
@@ -316,6 +319,17 @@ def test_a_model_that_knows_what_belongs_together_recalls_all_and_words_recall_f
     found = {row.what: row.middle for row in recall.rows_of(knowing)}
     assert found["embedding: among the first 3"] == 100
     assert found["embedding: others at 0.3"] == 0
+
+
+def test_cells_are_counted_on_the_disk_and_timed_beside_a_bare_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FABULA_INSPECT", raising=False)
+    sizes = experiment.Sizes(instant=3, single=2, rooms=1, latency=0.0, at_once=2, rounds=1)
+    found = {row.what: row for row in experiment.bench(sizes).rows}
+    assert (found["files of a cell"].middle, found["files of a cell"].met) == (3, True)
+    assert found["size of a cell"].met
+    assert found["rooms through fabula"].each == found["rooms through a bare client"].each != "0 calls"
+    assert found["a one-call cell"].middle > 0
+    assert not any("inspect_ai" in what for what in found)
 
 
 def test_a_row_tells_its_median_spread_and_target() -> None:

@@ -209,7 +209,9 @@ async def test_a_second_session_asks_nobody_and_finds_the_same(home: Path) -> No
 async def test_a_changed_brief_or_setting_is_noticed_before_anything_is_asked(home: Path) -> None:
     await do(home)
     what = r"\(sampling.top_k was not set, now 3\)"
-    with pytest.raises(UsageError, match=rf"was begun with other settings {what} than .*exp.toml says now. Give"):
+    with pytest.raises(
+        UsageError, match=rf"was begun with other settings {what} than .*exp.toml says now. 1 more differs. Give"
+    ):
         await do(home, BASE + "[settings.sampling]\ntop_k = 3\n")
     (home / "briefs" / "lamp.md").write_text("Another one.", encoding="utf-8")
     with pytest.raises(UsageError, match="was begun with another brief than"):

@@ -3,6 +3,8 @@
     spec      the file: what is written in `exp.toml`, checked field by field
     grid      what follows from it: the contenders, and every run with its folder
     sharing   what runs side by side share: models, and the budget of the whole
+    cell      one run, written in a folder of three files, and the record of how it ended
+    index     what is known of every run without a look at its journal
     working   writes what is missing, then measures
     dry       what that would ask and cost
     results   what is there: stories, calls, costs, estimates for each contender
@@ -12,7 +14,8 @@
 An experiment's folder::
 
     experiment.toml   report.html   report.json   report.csv
-    runs/<brief>/<system>-<preset>-<model>-<seed>/     a project; `run.json` in it says how the run ended
+    runs.jsonl                                         what is known of every run
+    runs/<brief>/<system>-<preset>-<model>-<seed>/     a project, packed; `run.json` in it says how the run ended
     evaluation/<evaluator>/                            calls, ratings and report of an evaluator
 
 All runs live in one process and one event loop. What they wait for are servers, or an engine with threads of its own,

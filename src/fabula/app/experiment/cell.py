@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -18,7 +18,9 @@ from fabula.app.experiment.grid import asked_digest, digests
 from fabula.app.experiment.sharing import WholeBudgetError
 from fabula.app.writing import Supplied, write_in
 from fabula.base.errors import (
+    DiskFullError,
     FabulaError,
+    JournalDamagedError,
     JournalError,
     OverloadedError,
     PausedError,
@@ -190,7 +192,7 @@ async def write_cell(
     # `gather` returns any error as a value, also one of a user's own program: the other runs go on.
     (error,) = await asyncio.gather(_written(trial, cell, models, budget, options), return_exceptions=True)
     outcome, stops = CellOutcome("done", ended=now()), ""
-    if isinstance(error, WholeBudgetError) or is_away(error):
+    if isinstance(error, WholeBudgetError | DiskFullError) or type(error) is JournalError or is_away(error):
         outcome, stops = CellOutcome("unfinished", type(error).__name__, str(error)), stopped(error)
     elif isinstance(error, PausedError):
         outcome = CellOutcome("unfinished", type(error).__name__, str(error))
@@ -272,7 +274,7 @@ def read_cell(folder: Path) -> CellRecord:
     outcome, story, file = _outcome(folder), folder / STORY, folder / JOURNAL
     known = CellRecord(outcome)
     if file.is_file():
-        with Journal(file) as journal:
+        with suppress(JournalDamagedError), Journal(file) as journal:  # whoever goes on with it says what is wrong
             known = facts(journal)
     if story.is_file() and not PackedRecord.is_in(folder):
         known = replace(known, words=Story.parse(read_text(story, MAX_STORY)).words)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from math import ceil
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from fabula.measure.items import Item
 
 _USUAL_WORDS: Final = 1200  # of a story whose brief names no length: about the mean of Agents' Room, Table 2
+
+_MOST_WALKED: Final = 200  # briefs that are walked for a contender; others count as these do on average
 
 
 @dataclass
@@ -59,6 +63,15 @@ class ExpectedRow:
         self.replayed += expected.replayed
         self.cost = None if self.cost is None or expected.cost is None else self.cost + expected.cost
 
+    def add_like(self, others: ExpectedRow, runs: int) -> None:
+        """Take so many runs in that are like the `others` on average."""
+        share = runs / others.runs
+        self.runs += runs
+        self.calls += round(others.calls * share)
+        self.prompt += round(others.prompt * share)
+        self.reply += round(others.reply * share)
+        self.cost = None if self.cost is None or others.cost is None else self.cost + others.cost * share
+
 
 @dataclass
 class Forecast:
@@ -66,11 +79,13 @@ class Forecast:
 
     Attributes:
         done: runs that are over, failed ones (unless they are tried again) included.
+        drawn: briefs that were walked for a contender, where there are too many to walk all; 0 where there are not.
     """
 
     contenders: list[ExpectedRow] = field(default_factory=list)
     measures: list[ExpectedRow] = field(default_factory=list)
     done: int = 0
+    drawn: int = 0
 
 
 async def forecast(experiment: Experiment, how: How) -> Forecast:
@@ -87,23 +102,42 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
     lines = {contender.label: ExpectedRow(contender.label) for contender in experiment.contenders}
     alike: dict[tuple[str, str], DryRun] = {}
     trials = missing(experiment, index, retry=how.retry)
+    walked, new = _walked(trials), Counter[str]()
     for stated in trials:
+        label = stated.contender.label
+        if stated.brief_id not in walked[label] and not (experiment.project(stated) / "brief.md").exists():
+            new[label] += 1
+            continue
         trial = ready(stated, index)
         if trial.after and trial is stated and (leader := alike.get((trial.brief_id, trial.contender.after))):
             took = amount(leader.tokens, len(leader.planned), leader.cost, trial.contender.by)
             trial = with_amount(trial, took) if took else trial
-        lines[trial.contender.label].add(await _dry_run_of(experiment, trial, options, alike))
-    found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials))
+        lines[label].add(await _dry_run_of(experiment, trial, options, alike))
+    for label, runs in new.items():
+        lines[label].add_like(replace(lines[label]), runs)
+    drawn = max((len(walked[label]) for label in new), default=0)
+    found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials), drawn=drawn)
     if plans := experiment.plans_missing():
         found.measures.append(await _dry_run_of_plans(plans, options))
-    items = _items(experiment, index, trials)
-    for measure in experiment.measures if items else ():
+    stories = len(_with_story(experiment, index, trials)) + len(experiment.given)
+    asks = any(measure.evaluator.roles for measure in experiment.measures)
+    items = _items(experiment, index, trials) if asks else []
+    for measure in experiment.measures if stories else ():
         line = ExpectedRow(measure.label)
-        task = EvaluationTask(measure.evaluator, items, measure.config, experiment.evaluation(measure))
-        line.add(await dry_run_evaluation(task, measure.settings, options))
-        line.runs = len(items)
+        if measure.evaluator.roles:
+            task = EvaluationTask(measure.evaluator, items, measure.config, experiment.evaluation(measure))
+            line.add(await dry_run_evaluation(task, measure.settings, options))
+        line.runs = stories
         found.measures.append(line)
     return found
+
+
+def _walked(trials: list[Trial]) -> dict[str, set[str]]:
+    """Of the briefs of each contender all, or some at equal distances where they are very many."""
+    briefs: dict[str, dict[str, None]] = {}
+    for trial in trials:
+        briefs.setdefault(trial.contender.label, {})[trial.brief_id] = None
+    return {label: set([*found][:: ceil(len(found) / _MOST_WALKED)]) for label, found in briefs.items()}
 
 
 async def _dry_run_of_plans(plans: Mapping[str, PlanToRead], options: Options) -> ExpectedRow:
@@ -137,15 +171,19 @@ async def _dry_run_of(
 def _items(experiment: Experiment, index: CellIndex, trials: list[Trial]) -> list[Item]:
     """The stories that there will be: those that are written, and stand-ins for the others."""
     there = {item.id: item for item in items_of(experiment, index)}
-    coming = {trial.id for trial in trials}
     return [
         *(
             there.get(trial.id) or experiment.item(trial, _stand_in(trial))
-            for trial in experiment.trials
-            if trial.id in coming or index.of(trial.id).outcome.state == "done"
+            for trial in _with_story(experiment, index, trials)
         ),
         *experiment.given,
     ]
+
+
+def _with_story(experiment: Experiment, index: CellIndex, trials: list[Trial]) -> list[Trial]:
+    """The runs that there will be stories of: those of `trials`, and those that are written."""
+    coming = {trial.id for trial in trials}
+    return [one for one in experiment.trials if one.id in coming or index.of(one.id).outcome.state == "done"]
 
 
 def _stand_in(trial: Trial) -> Story:

@@ -17,6 +17,7 @@ from fabula.base.files import append_synced, text_lines
 from fabula.project.packed import JOURNAL, RECORD, SETTINGS, STORY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 INDEX: Final = "runs.jsonl"
@@ -51,6 +52,15 @@ class CellIndex:
                     continue
         except UsageError:  # it is read anew from the runs
             self._lines.clear()
+
+    def known(self) -> Iterable[str]:
+        """The ids of the runs that the file has, also of those that the experiment does not name any more."""
+        return self._lines.keys()
+
+    def files_of(self, run: str) -> list[int] | None:
+        """What tells the files of a run that is done from any others; `None` where it is not done, or not known."""
+        known, files = self._lines.get(run), _seen(self.folder / "runs" / run)
+        return files if known is not None and known[0] == files and known[1].outcome.state == "done" else None
 
     def of(self, run: str) -> CellRecord:
         """What is known of a run."""

@@ -18,14 +18,15 @@ from fabula.app.experiment.cell import (
     write_cell,
 )
 from fabula.app.experiment.grid import digests
-from fabula.app.experiment.index import CellIndex
+from fabula.app.experiment.index import NOT_BEGUN, CellIndex
 from fabula.app.experiment.matching import held_up, ready
 from fabula.app.experiment.results import Results, charge, items_of, read_results, spent_in
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget
 from fabula.app.planning import plan_in, project_for_story
 from fabula.app.writing import Options
-from fabula.base.errors import BudgetError, FabulaError, UsageError
-from fabula.base.files import held, write_atomically
+from fabula.base.errors import BudgetError, FabulaError, ProjectError, UsageError
+from fabula.base.files import held, read_text, write_atomically
+from fabula.engine.lines import with_code
 from fabula.project.settings import changes_said
 from fabula.story import Story
 from fabula.systems import system_of
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report
 
 COPY: Final = "experiment.toml"
+REPORTED: Final = ".fabula/reported"
+"""Tells what the report of a whole experiment rests on."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,57 @@ async def run_experiment(experiment: Experiment, how: How) -> Results:
         return read_results(session.experiment, index, session.reports, session.failures, session.stopped)
 
 
+def changed_since(experiment: Experiment, index: CellIndex) -> str:
+    """What of an experiment is kept and what is new, where its file has changed since the last session; else empty."""
+    copy = experiment.folder / COPY
+    if not copy.is_file() or copy.read_text(encoding="utf-8-sig") == experiment.file.read_text(encoding="utf-8-sig"):
+        return ""
+    named = {trial.id for trial in experiment.trials}
+    kept = sum(index.of(run) is not NOT_BEGUN for run in named)
+    gone = len(set(index.known()) - named)
+    left = f"; {gone:,} that it does not name any more stay in runs/, and are in no report" if gone else ""
+    return (
+        f"{experiment.file.name} has changed since the last session: {kept:,} of its {len(named):,} runs are there and "
+        f"are kept, {len(named) - kept:,} are new{left}."
+    )
+
+
+def is_reported(experiment: Experiment) -> bool:
+    """Whether nothing is left to do: every run is done and measured, and nothing has changed since that was reported.
+
+    No journal and no story is looked at.
+    """
+    index, file = CellIndex(experiment.folder, keeps=False), experiment.folder / REPORTED
+    stamp = read_text(file, 1000).strip() if file.is_file() else ""
+    return bool(stamp) and stamp == _stamp(experiment, index)
+
+
+def mark_reported(results: Results) -> None:
+    """Note that the report of a whole experiment is written, with what it rests on.
+
+    Raises:
+        ProjectError: it cannot be written.
+    """
+    experiment, done = results.experiment, results.of_state("done")
+    if len(done) == len(results.runs) and len(results.reports) == len(experiment.measures) and not results.stopped:
+        index = CellIndex(experiment.folder, keeps=False)
+        write_atomically(experiment.folder / REPORTED, _stamp(experiment, index) + "\n")
+
+
+def _stamp(experiment: Experiment, index: CellIndex) -> str:
+    """What tells all that a report rests on from anything else; empty where it cannot be told."""
+    text = experiment.file.read_text(encoding="utf-8-sig")
+    measures = [(one.label, one.config, one.settings.what_is_asked) for one in experiment.measures]
+    found = [text, str(experiment.folder.resolve()), repr((measures, experiment.given, experiment.references))]
+    for trial in (ready(one, index) for one in experiment.trials):
+        if (seen := index.files_of(trial.id)) is None or index.of(trial.id).asked != trial.asked:
+            return ""
+        found.append(f"{trial.id} {seen}")
+    files = (*experiment.folder.glob("report.*"), *experiment.folder.glob("evaluation/*/*.json*"))
+    found += [f"{file.name} {file.stat().st_mtime_ns}" for file in sorted(files)]
+    return with_code(*found)
+
+
 def missing(experiment: Experiment, index: CellIndex, *, retry: bool) -> list[Trial]:
     """The runs that are not over; with `retry` those that failed too."""
     wanted = ("unfinished", "failed") if retry else ("unfinished",)
@@ -119,15 +173,20 @@ def check_folders(experiment: Experiment, index: CellIndex) -> None:
     Raises:
         UsageError: one has another brief or other settings.
     """
+    said = []
     for stated in experiment.trials:
         trial, folder = ready(stated, index), experiment.project(stated)
         if trial.after and trial is stated:  # what it may take is not known, so that it has not begun
             continue
-        if index.of(trial.id).asked in ("", trial.asked) or not (other := _other(trial, folder)):
-            continue
+        if index.of(trial.id).asked not in ("", trial.asked) and (other := _other(trial, folder)):
+            said.append((folder, other))
+    if said:
+        folder, other = said[0]
+        others = f"{len(said) - 1:,} more differ" if len(said) > 2 else "1 more differs"  # noqa: PLR2004 - a plural
+        more = f" {others}." if len(said) > 1 else ""
         raise UsageError(
-            f"{folder} was begun with {other} than {experiment.file} says now. Give the experiment another folder "
-            "(`out`, or --out DIR), or move that run away to have it written anew."
+            f"{folder} was begun with {other} than {experiment.file} says now.{more} Give the experiment another "
+            "folder (`out`, or --out DIR), or move such runs away to have them written anew."
         )
 
 
@@ -233,7 +292,10 @@ class _Session:
         await models.done(settings, system_of(settings))
         self.stopped = self.stopped or record.stops
         if record.outcome.state != "unfinished":
-            self.index.add(trial.id, record)
+            try:
+                self.index.add(trial.id, record)
+            except ProjectError as error:  # a full disk; the run's own folder has it
+                self.stopped = self.stopped or str(error)
         self.how.ended(trial, record.outcome)
 
     # measuring ------------------------------------------------------------------------------------------------------

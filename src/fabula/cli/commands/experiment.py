@@ -15,10 +15,11 @@ import typer
 from fabula.app.bills import Bill, dollars
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
+from fabula.app.experiment.index import CellIndex
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.reporting import Experimented, ReportFormat, write_report
 from fabula.app.experiment.tables import failures
-from fabula.app.experiment.working import How, run_experiment
+from fabula.app.experiment.working import How, changed_since, is_reported, mark_reported, run_experiment
 from fabula.base.errors import FabulaError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event
 
 _MOST: Final = 6
+_MANY: Final = 1000  # runs of which a report is not written again while nothing has changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,13 @@ def experiment(
     found = read_experiment(Path(file), environ, out, running.model, running.limit)
     for notice in found.data:
         terminal.message(f"Data: {notice}")
+    if changed := changed_since(found, CellIndex(found.folder, keeps=False)):
+        terminal.message(changed)
+    asked_for_more = running.dry_run or running.also or terminal.json
+    if len(found.trials) > _MANY and not asked_for_more and is_reported(found):
+        terminal.say(f"Nothing to do: all {len(found.trials):,} runs are over and measured. The report is as it was:")
+        terminal.say(near(found.folder / "report.html"))
+        return
     watch = Watch(terminal, len(found.trials), time.monotonic)
     how = How(
         environ=environ,
@@ -117,6 +126,7 @@ def experiment(
     with watch.alive():
         results = asyncio.run(stoppable(run_experiment(found, how), f"`fabula lab experiment {file}`"))
     written = write_report(results, running.also)
+    mark_reported(results)
     _show(terminal, results, watch, written)
     if results.stopped:
         raise FabulaError(results.stopped)
@@ -138,9 +148,14 @@ def _show_forecast(terminal: Terminal, found: Experiment, expected: Forecast, fi
     terminal.say(table(rows, right=(1, 2, 3, 4, 5)))
     if expected.done:
         terminal.say(f"Over already: {counted(expected.done, 'run')} of {len(found.trials)}.")
+    drawn = (
+        f" Of each contender {expected.drawn} briefs were walked; the others count as these do."
+        if expected.drawn
+        else ""
+    )
     terminal.advise(
-        "An estimate: stories that are not written yet count with the length their brief asks for. Nothing was asked. "
-        f"Next: `fabula lab experiment {file}`."
+        f"An estimate: stories that are not written yet count with the length their brief asks for.{drawn} Nothing was "
+        f"asked. Next: `fabula lab experiment {file}`."
     )
     terminal.document(
         {
