@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from fabula.base.extras import installing
 from fabula.cli import serving
 from fabula.cli.commands import serve as command
 from fabula.project.folder import ProjectFolder
@@ -162,4 +163,4 @@ def test_without_the_extra_the_command_says_what_to_install(
     monkeypatch.setattr(serving, "find_spec", lambda name: None if name == "uvicorn" else object())
     ran = cli("serve", "tale")
     assert ran.code == 2
-    assert "needs uvicorn. Install them with `pip install 'fabula[serve]'`" in ran.err
+    assert f"needs uvicorn. Install them with `{installing('serve')}`" in ran.err

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.app.reproduce import tables as registry
 from fabula.app.reproduce.tables import chosen, reproduce
+from fabula.base.extras import installing
 from fabula.data.hanna import measured_stories
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def test_hanna_text_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     expected = {"Text length": 5, "Repetition-1": 0.25, "Novelty-2": 1.0, "Unknown": 1}
     put(tmp_path / "hanna/human_stories.jsonl", [{"i": 1, "prompt": "a", "story": "a b a c", "expected": expected}])
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
-    assert of(tmp_path, "hanna-text").absent == "needs spacy: pip install 'fabula[spacy]'"
+    assert of(tmp_path, "hanna-text").absent == f"needs spacy: {installing('spacy')}"
     monkeypatch.setattr(registry, "find_spec", lambda name: name)
     monkeypatch.setattr(
         "fabula.evaluators.surface.hanna.tokeniser", lambda name: lambda text: text.replace("\n", " \n").split(" ")

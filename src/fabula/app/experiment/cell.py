@@ -203,6 +203,11 @@ async def write_cell(
         return CellRecord(CellOutcome("unfinished", type(problem).__name__, str(problem)), stops=str(problem))
 
 
+async def fail_cell(trial: Trial, folder: Path, why: CellOutcome, now: Callable[[], str] = utc_now) -> CellRecord:
+    """Record that a run failed before it could begin."""
+    return await asyncio.to_thread(_ended, trial, CellFolder(folder, trial), replace(why, ended=now()))
+
+
 async def _written(trial: Trial, cell: CellFolder, models: SharedModels, budget: Budget, options: Options) -> None:
     """Write the story of a run, going on where it stopped."""
     settings, shared = trial.settings, trial.contender.settings

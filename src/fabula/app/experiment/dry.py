@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.evaluating import EvaluationTask, dry_run_evaluation
 from fabula.app.experiment.cell import CellFolder
 from fabula.app.experiment.index import CellIndex
+from fabula.app.experiment.matching import amount, ready, with_amount
 from fabula.app.experiment.results import items_of
 from fabula.app.experiment.working import check_folders, check_measures, missing
 from fabula.app.planning import dry_run_plan_in, project_for_story
@@ -86,7 +87,11 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
     lines = {contender.label: ExpectedRow(contender.label) for contender in experiment.contenders}
     alike: dict[tuple[str, str], DryRun] = {}
     trials = missing(experiment, index, retry=how.retry)
-    for trial in trials:
+    for stated in trials:
+        trial = ready(stated, index)
+        if trial.after and trial is stated and (leader := alike.get((trial.brief_id, trial.contender.after))):
+            took = amount(leader.tokens, len(leader.planned), leader.cost, trial.contender.by)
+            trial = with_amount(trial, took) if took else trial
         lines[trial.contender.label].add(await _dry_run_of(experiment, trial, options, alike))
     found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials))
     if plans := experiment.plans_missing():

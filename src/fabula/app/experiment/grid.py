@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -17,6 +17,7 @@ from fabula.app.prompt_files import Wanted, read_prompts, stories_for
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.engine.folders import is_path, whole_path
+from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
 from fabula.measure.items import Item
@@ -28,12 +29,12 @@ from fabula.story import slug
 from fabula.story.personas import read_personas
 from fabula.story.plan_file import read_plan
 from fabula.systems import find as find_system
-from fabula.systems import system_of
+from fabula.systems import system_of, systems
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from fabula.app.experiment.spec import ModelEntry, PromptsTable, Spec
+    from fabula.app.experiment.spec import MatchTable, ModelEntry, PromptsTable, Spec
     from fabula.app.prompt_files import WritingPrompt
     from fabula.evaluators import Evaluator
     from fabula.models.base import Request
@@ -59,12 +60,16 @@ class Contender:
         label: `<system>-<preset>-<model>`, its name in every table and folder.
         settings: of its runs, but for the seed.
         baseline: it was added as the single-model baseline, and does not stand in the file.
+        after: the label of the contender that it is matched with: each of its runs may take what that one's took.
+        by: in which unit.
         called: what the file calls the system: its label there, else its name.
     """
 
     label: str
     settings: Settings
     baseline: bool = False
+    after: str = ""
+    by: str = ""
     called: str = ""
 
 
@@ -86,6 +91,11 @@ class Trial:
     def id(self) -> str:
         """`<brief>/<contender>-<seed>`, its folder below `runs/`."""
         return f"{self.brief_id}/{self.contender.label}-{self.seed}"
+
+    @property
+    def after(self) -> str:
+        """The id of the run that has to be over before this one begins; empty where there is none."""
+        return f"{self.brief_id}/{self.contender.after}-{self.seed}" if self.contender.after else ""
 
     @property
     def asked(self) -> str:
@@ -239,7 +249,7 @@ def read_experiment(
         for model in dict.fromkeys(contender.settings.model for contender in contenders)
         for name, one in briefs.items()
         for seed in seeds
-        for contender in contenders
+        for contender in sorted(contenders, key=lambda contender: bool(contender.after))
         if contender.settings.model == model
     )
     measures = reader.measures()
@@ -443,9 +453,12 @@ class _Reader:
         for place, entry in enumerate(self.spec.models):
             with _at(self.file, "models", place):
                 self._model(entry)
+            of_model = []
             for number, table in enumerate(self.spec.systems):
                 with _at(self.file, "systems", number):
-                    found.append(self._contender(table, entry))
+                    of_model.append((table, self._contender(table, entry)))
+            with _at(self.file, "systems"):
+                found += _matched_contenders(of_model)
             if (
                 self.spec.baseline
                 and self.spec.systems
@@ -472,7 +485,7 @@ class _Reader:
             raise ConfigError(f"settings.prompts: {settings.prompts} is not a folder. Give a folder of .jinja files.")
         open_cast(settings, system.roles, Environment(self.environ, person=_nobody), system.open_role)
         name = slug(table.label or system.name)
-        return Contender("-".join((name, preset, self._model_label(entry))), settings, baseline, name)
+        return Contender("-".join((name, preset, self._model_label(entry))), settings, baseline, called=name)
 
     def measures(self) -> tuple[Measure, ...]:
         """The evaluators; the counted measures always come first."""
@@ -570,6 +583,53 @@ class _Reader:
 
     def _path(self, name: str) -> str:
         return str((self.file.parent / Path(name).expanduser()).resolve())
+
+
+def _matched_contenders(found: Sequence[tuple[SystemTable, Contender]]) -> list[Contender]:
+    """The contenders of one model, each with the label of the one that it is matched with, if any.
+
+    Raises:
+        ConfigError: none of that name is there, or several, or it is matched itself, or nothing can be given.
+    """
+    names: dict[str, list[tuple[SystemTable, Contender]]] = defaultdict(list)
+    for table, contender in found:
+        for name in {slug(table.label or contender.settings.system), contender.label}:
+            names[name].append((table, contender))
+    return [
+        contender if table.match is None else _matched(contender, table.match, names.get(slug(table.match.system), []))
+        for table, contender in found
+    ]
+
+
+def _matched(contender: Contender, wanted: MatchTable, leaders: Sequence[tuple[SystemTable, Contender]]) -> Contender:
+    name, of = contender.settings.system, repr(wanted.system)
+    if not leaders:
+        raise ConfigError(f"{contender.label}: match: no other system of this file is called {of}. Add it, or a label.")
+    if len(leaders) > 1:
+        raise ConfigError(
+            f"{contender.label}: match: several systems are called {of}. Give one a `label`, and name it."
+        )
+    (table, leader) = leaders[0]
+    if leader is contender or table.match is not None:
+        raise ConfigError(f"{contender.label}: match: {of} is matched itself. Name a system that is not.")
+    if not _takes(contender, wanted.by):
+        able = [one for one, system in systems().items() if _has(system.config("improved"), wanted.by)]
+        raise ConfigError(
+            f"{contender.label}: match: {name} cannot be given an amount of {wanted.by}. "
+            f"Systems that can: {', '.join(able)}."
+        )
+    if wanted.by in contender.settings.config:
+        raise ConfigError(f"{contender.label}: match: `config` says {wanted.by} too. Leave one out.")
+    return replace(contender, after=leader.label, by=wanted.by)
+
+
+def _takes(contender: Contender, by: str) -> bool:
+    settings = contender.settings
+    return _has(system_of(settings).config(settings.preset, settings.config), by)
+
+
+def _has(config: object, name: str) -> bool:
+    return any(setting.name == name for setting in settings_of(config))
 
 
 def _shared(settings: dict[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from urllib.parse import quote
 
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.tables import complete
+from fabula.app.experiment.terms import cost_rows, quality_against_cost
 from fabula.base.html import Html, bullets, details, figure, html_table, joined, paragraph, quotation, text
 from fabula.base.version import __version__
-from fabula.measure.report.page import Section, page, report_section
+from fabula.measure.report.page import Section, differences_table, page, report_section
 from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import estimate_cells
 from fabula.story import slug
@@ -31,6 +32,7 @@ _STATES: Final = {"done": "done", "failed": "failed", "unfinished": "not finishe
 def as_page(results: Results) -> str:
     """The page. It is whole in itself; links to stories and folders are relative to the experiment's folder."""
     sections = [Section("Systems", _systems(results))]
+    sections += [Section("Costs", terms)] if (terms := _terms(results)) else []
     sections += [Section(m.label, _evaluation(results, m.label)) for m in results.experiment.measures]
     if printed := beside_papers(results):
         table = html_table(HEAD, [line.cells for line in printed], right=RIGHT)
@@ -91,6 +93,24 @@ def _costs(results: Results) -> Html:
         if len(head) < len(cells):
             head += [f"{row.what} per story" for row in measures]
     return html_table(head, rows, right=range(4, len(head)))
+
+
+def _terms(results: Results) -> Html:
+    """What the contenders took beside each other, how near matched ones came, and quality against that."""
+    rows = cost_rows(results)
+    near = [(row.of, row.what, *estimate_cells(row.scored)) for row in rows if not row.is_difference]
+    found = joined(differences_table(rows))
+    if near:
+        found = joined(found, html_table(("contender", "share", "value", "95 % interval", "n"), near, right=(2, 4)))
+    for label, report in results.reports.items():
+        against = [
+            (of, f"{label}: {what}", *estimate_cells(quality)[:2], *estimate_cells(tokens))
+            for of, what, quality, tokens in quality_against_cost(results, report)
+        ]
+        if against:
+            head = ("contender", "quality", "value", "95 % interval", "tokens per story", "95 % interval", "n")
+            found = joined(found, html_table(head, against, right=(2, 4, 6)))
+    return found
 
 
 def _number(row: Row, target: str) -> Html:

@@ -42,11 +42,22 @@ class _MethodTable(_Table):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
+class MatchTable(_Table):
+    """What a system is given: as much as another one took on the same brief, with the same model and seed.
+
+    `system` is the label or the name of that one in the same file.
+    """
+
+    system: str
+    by: Literal["tokens", "calls", "usd"] = "tokens"
+
+
 class SystemTable(_MethodTable):
     """A writing system."""
 
     system: str
     preset: Literal["faithful", "improved"] | None = None
+    match: Annotated[MatchTable | None, _named("system")] = None
 
 
 class PromptsTable(_Table):
@@ -228,6 +239,7 @@ def _complaint(path: Path, first: ErrorDetails) -> ConfigError | UnknownNameErro
     where = field_name(first["loc"])
     if first["type"] == "extra_forbidden":
         kind: type[_Table] = _INNER.get(str(first["loc"][0]), Spec) if len(first["loc"]) > 1 else Spec
+        kind = MatchTable if "match" in first["loc"][:-1] else kind
         above = field_name(first["loc"][:-1])
         return UnknownNameError(
             f"field in {path}{f', {above}' if above else ''}:", str(first["loc"][-1]), kind.model_fields

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.experiment.published import beside_papers
 from fabula.app.experiment.results import usage_data
+from fabula.app.experiment.terms import cost_rows
 from fabula.base.version import __version__
 from fabula.measure.report import plain_cells
 from fabula.models.base import NOTHING_USED
@@ -38,6 +39,7 @@ def as_data(results: Results) -> dict[str, Any]:
         "briefs": list(dict.fromkeys(trial.brief_id for trial in experiment.trials)),
         "data": list(experiment.data),
         "contenders": [_contender(results, contender) for contender in experiment.contenders],
+        "costs": [row.as_data() for row in cost_rows(results)],
         "runs": [_run(run) for run in results.runs],
         "evaluations": [_evaluation(results, measure.label) for measure in experiment.measures],
         "published": [line.as_data() for line in beside_papers(results)],
@@ -108,6 +110,7 @@ def as_csv(results: Results) -> str:
     homes |= labels
     for contender in experiment.contenders:
         writer.writerows(_line(homes, "", row) for row in results.rows(contender))
+    writer.writerows(_line(homes, "", row) for row in cost_rows(results))
     for label, report in results.reports.items():
         single = [row for row in report.rows if row.of not in experiment.labels]
         writer.writerows(_line(homes, label, row) for row in (*results.measured(report), *single))

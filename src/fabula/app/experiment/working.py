@@ -7,9 +7,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import EvaluationTask, evaluate_in
-from fabula.app.experiment.cell import asked_of, is_away, stopped, utc_now, write_cell
+from fabula.app.experiment.cell import (
+    UNFINISHED,
+    CellRecord,
+    asked_of,
+    fail_cell,
+    is_away,
+    stopped,
+    utc_now,
+    write_cell,
+)
 from fabula.app.experiment.grid import digests
 from fabula.app.experiment.index import CellIndex
+from fabula.app.experiment.matching import held_up, ready
 from fabula.app.experiment.results import Results, charge, items_of, read_results, spent_in
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget
 from fabula.app.planning import plan_in, project_for_story
@@ -109,8 +119,10 @@ def check_folders(experiment: Experiment, index: CellIndex) -> None:
     Raises:
         UsageError: one has another brief or other settings.
     """
-    for trial in experiment.trials:
-        folder = experiment.project(trial)
+    for stated in experiment.trials:
+        trial, folder = ready(stated, index), experiment.project(stated)
+        if trial.after and trial is stated:  # what it may take is not known, so that it has not begun
+            continue
         if index.of(trial.id).asked in ("", trial.asked) or not (other := _other(trial, folder)):
             continue
         raise UsageError(
@@ -174,13 +186,25 @@ class _Session:
         trials = missing(self.experiment, self.index, retry=self.how.retry)
         models = SharedModels(self.how.environ, self.how.person, lambda event: self.how.hear("", event))
         models.expect((trial.contender.settings, system_of(trial.contender.settings)) for trial in trials)
-        waiting = iter(trials)
+        waiting, over = {trial.id: trial for trial in trials}, asyncio.Condition()
+        left = set(waiting)
+
+        def next_ready() -> Trial | None:
+            """The first run that waits for none of those that are not over yet."""
+            return next((trial for trial in waiting.values() if trial.after not in left), None)
 
         async def work() -> None:
-            for trial in waiting:
-                if self.stopped:
-                    return
+            while waiting and not self.stopped:
+                async with over:
+                    await over.wait_for(lambda: next_ready() or not waiting or self.stopped)
+                    trial = next_ready()
+                    if trial is None or self.stopped:
+                        return
+                    del waiting[trial.id]
                 await self._one(trial, models)
+                async with over:
+                    left.discard(trial.id)
+                    over.notify_all()
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -198,7 +222,14 @@ class _Session:
             environ=self.how.environ,
             person=self.how.person,
         )
-        record = await write_cell(trial, self.experiment.project(trial), models, budget, options, self.how.now)
+        folder, leader = self.experiment.project(trial), self.index.of(trial.after)
+        trial, held = ready(trial, self.index), held_up(trial, leader) if trial.after else UNFINISHED
+        if held.state == "failed":
+            record = await fail_cell(trial, folder, held, self.how.now)
+        elif held.error:
+            record = CellRecord(held)
+        else:
+            record = await write_cell(trial, folder, models, budget, options, self.how.now)
         await models.done(settings, system_of(settings))
         self.stopped = self.stopped or record.stops
         if record.outcome.state != "unfinished":

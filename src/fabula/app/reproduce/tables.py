@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.reproduce import atlas, bradley_terry, dialogsum, hanna, magnet, snap, storysumm, ttcw
 from fabula.app.reproduce.rows import Table, TableOutcome, files_of
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.extras import installing
 from fabula.data.fetching import verify
 from fabula.data.sets import SETS
 
@@ -57,7 +58,7 @@ def _outcome(data: Path, table: Table) -> TableOutcome:
         origin = f" ({table.origin})" if table.origin else ""
         return TableOutcome(table, absent=f"{', '.join(absent)} not in {folder}{origin}")
     if lacking := [module for module in table.modules if find_spec(module) is None]:
-        return TableOutcome(table, absent=f"needs {', '.join(lacking)}: pip install 'fabula[{lacking[0]}]'")
+        return TableOutcome(table, absent=f"needs {', '.join(lacking)}: {installing(lacking[0])}")
     try:
         verify(there)
         return TableOutcome(table, tuple(table.rows(folder)), read=there)
