@@ -111,8 +111,9 @@ def as_csv(results: Results) -> str:
     for contender in experiment.contenders:
         writer.writerows(_line(homes, "", row) for row in results.rows(contender))
     writer.writerows(_line(homes, "", row) for row in cost_rows(results))
+    compared = set(experiment.labels)
     for label, report in results.reports.items():
-        single = [row for row in report.rows if row.of not in experiment.labels]
+        single = [row for row in report.rows if row.of not in compared]
         writer.writerows(_line(homes, label, row) for row in (*results.measured(report), *single))
     return out.getvalue()
 
