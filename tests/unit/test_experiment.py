@@ -793,6 +793,20 @@ def test_the_texts_of_a_set_are_narratives_of_the_length_that_is_asked(home: Pat
     assert (trial.brief_id, trial.brief.title, trial.brief.text) == ("wikiplots-2", "Clock", "It ticks.")
 
 
+def test_a_list_of_judges_is_a_panel(home: Path) -> None:
+    judges = '[[evaluators]]\nevaluator = "pairwise"\nmodel = ["scripted:script.toml", "smollm2"]\n'
+    found = {measure.label: measure.settings.model for measure in read(home, BASE + judges).measures}
+    assert found == {
+        "surface": "embedded:smollm2",
+        "pairwise-scripted-script": f"scripted:{home / 'script.toml'}",
+        "pairwise-smollm2": "embedded:smollm2",
+    }
+    with pytest.raises(UsageError, match=r"pairwise asks a model, but names none"):
+        read(home, BASE + '[[evaluators]]\nevaluator = "pairwise"\nmodel = ""\n')
+    with pytest.raises(UsageError, match=r"evaluators\[1\]: a panel has a judge or more"):
+        read(home, BASE + '[[evaluators]]\nevaluator = "pairwise"\nmodel = []\n')
+
+
 # beside a paper ------------------------------------------------------------------------------------------------------
 
 PRINTED = """

@@ -86,7 +86,7 @@ def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for brief in (folder / "briefs").glob("*.md"):
         brief.write_text(re.sub(r"[\d,]+ words", "150 words", brief.read_text(encoding="utf-8")), encoding="utf-8")
     for file in (folder / "experiments").glob("*.toml"):
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8").replace("#: ", "")  # with what needs an extra
         letters = 'evaluator = "bertscore"\nconfig = { embedder = "letters" }'
         text = text.replace('evaluator = "bertscore"', letters, 1).replace("baseline = false }", "scene_words = 20 }")
         file.write_text(text, encoding="utf-8")

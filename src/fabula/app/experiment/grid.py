@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.experiment.spec import EvaluatorTable, SystemTable, read_spec
+from fabula.app.experiment.spec import EvaluatorTable, ModelEntry, SystemTable, read_spec
 from fabula.app.item_files import STORY_SUFFIXES, TABLES, Selection, named_set, notices, read_items, story_in
 from fabula.app.planning import SYSTEM as PLANNING
 from fabula.app.prompt_files import Wanted, read_prompts, stories_for
@@ -35,7 +35,7 @@ from fabula.systems import system_of, systems
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from fabula.app.experiment.spec import MatchTable, ModelEntry, PromptsTable, Spec
+    from fabula.app.experiment.spec import MatchTable, PromptsTable, Spec
     from fabula.app.prompt_files import WritingPrompt
     from fabula.evaluators import Evaluator
     from fabula.models.base import Request
@@ -506,7 +506,7 @@ class _Reader:
             found.append(self._measure(EvaluatorTable(evaluator=ALWAYS)))
         for number, table in enumerate(tables):
             with _at(self.file, "evaluators", number):
-                found.append(self._measure(table))
+                found += [self._measure(one) for one in self._panel(table)]
         twice = _twice(measure.label for measure in found)
         if twice:
             raise ConfigError(f"{self.file}: evaluators: two of them are called {twice!r}. Give one a `label`.")
@@ -527,6 +527,16 @@ class _Reader:
                     found[name] = PlanToRead(one.prompt.brief, one.written.story.text, settings)
         return found
 
+    def _panel(self, table: EvaluatorTable) -> list[EvaluatorTable]:
+        """The evaluator once for each of its judges, by its label and the judge's name."""
+        if isinstance(table.model, str):
+            return [table]
+        if not table.model:
+            raise ConfigError("a panel has a judge or more. Name one in `model`.")
+        named = {model: self._model_label(ModelEntry(model=model)) for model in table.model}
+        label = table.label or table.evaluator
+        return [table.model_copy(update={"model": model, "label": f"{label}-{name}"}) for model, name in named.items()]
+
     def _models(self) -> dict[str, Any]:
         """Models and prices of the experiment's settings, but not how writers are drawn."""
         return {name: value for name, value in self.spec.settings.items() if name in {"models", "prices"}}
@@ -535,7 +545,7 @@ class _Reader:
         """An evaluator; from the experiment's settings it has models and prices."""
         evaluator = find_evaluator(self._folder(table.evaluator))
         shared = self._models()
-        model = {"model": self._model_name(table.model)} if table.model else {}
+        model = {"model": self._model_name(str(table.model))} if table.model else {}
         settings = self._settings(merged(shared, _shared(table.settings)) | model | {"preset": table.preset})
         if evaluator.roles and not (model or "roles" in table.settings):
             raise ConfigError(f'{evaluator.name} asks a model, but names none. Add model = "..." to it.')

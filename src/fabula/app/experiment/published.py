@@ -62,8 +62,9 @@ def beside_papers(results: Results) -> tuple[BesidePaper, ...]:
 
 def _lines(results: Results) -> Iterator[BesidePaper]:
     known = {("", row.of, row.what): row.scored for one in results.experiment.contenders for row in results.rows(one)}
-    for label, report in results.reports.items():
-        of_stories = replace(report, rows=tuple(row for row in report.rows if row.of not in results.experiment.labels))
+    compared = set(results.experiment.labels)
+    for label, report in results.reports.items() if results.experiment.spec.published else ():
+        of_stories = replace(report, rows=tuple(row for row in report.rows if row.of not in compared))
         for part in (
             of_stories,
             report,

@@ -98,11 +98,11 @@ class ModelEntry(_Table):
 
 
 class EvaluatorTable(_MethodTable):
-    """An evaluator, and who judges (`model`)."""
+    """An evaluator, and who judges (`model`); a list is a panel, of which each judges everything by itself."""
 
     evaluator: str
     preset: Literal["faithful", "improved"] = "improved"
-    model: str = ""
+    model: str | tuple[str, ...] = ""
 
 
 class ExperimentBudget(_Table):

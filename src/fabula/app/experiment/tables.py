@@ -109,7 +109,7 @@ def lines(results: Results) -> list[dict[str, Any]]:
     found = [_line(results, "", row) for contender in contenders.values() for row in results.rows(contender)]
     found += [_line(results, "", row) for row in cost_rows(results)]
     for label, report in results.reports.items():
-        single = [row for row in report.rows if row.of not in results.experiment.labels]
+        single = [row for row in report.rows if row.of not in contenders]
         found += [_line(results, label, row) for row in (*results.measured(report), *single)]
     return found
 
