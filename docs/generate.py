@@ -584,7 +584,7 @@ def python() -> str:
     ]
     parts += [_explained(name, getattr(fabula, name)) for name in (*verbs, "read")]
     parts.append("## What they give\n")
-    given = ("Written", "Expected", "Planned", "Checked", "Judged", "Ranked", "Measured", "Chat")
+    given = ("Written", "Estimate", "Planned", "Checked", "Judged", "Ranked", "Measured", "Chat")
     parts += [_class(name, getattr(fabula, name)) for name in given]
     parts.append("## What they take\n")
     parts += [_class(name, getattr(fabula, name)) for name in ("Brief", "Story", "Scene", "Project", "Home")]
@@ -638,11 +638,14 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
 
 def _class(name: str, kind: type) -> str:
     """A class: what it is, its fields, its properties and its methods."""
-    about = inspect.getdoc(kind) or ""
-    head, _, listed = about.partition("Attributes:\n")
+    abouts = [inspect.getdoc(one) or "" for one in kind.__mro__ if one.__module__.startswith("fabula.")]
+    head = abouts[0].partition("Attributes:\n")[0]
     rows = [
         (f"`.{field}`", " ".join(said.split()))
-        for field, said in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", listed, flags=re.MULTILINE)
+        for about in abouts
+        for field, said in re.findall(
+            r"^    (\w+): (.*(?:\n        .*)*)", about.partition("Attributes:\n")[2], flags=re.MULTILINE
+        )
     ]
     for member, value in vars(kind).items():
         if member.startswith("_") or member.endswith("_") or any(row[0] == f"`.{member}`" for row in rows):

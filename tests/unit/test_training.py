@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fabula.app.training import Listener
 from fabula.app.training_examples import ExamplesAsked, prepare
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
+from fabula.base.extras import installing
 from fabula.cli.training import given_values
 from fabula.engine.methods import settings_of, with_values
 from fabula.models.base import Message
@@ -149,7 +150,7 @@ def test_without_torch_it_says_what_to_install(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(UsageError) as caught:
         prepare(ExamplesAsked(tmp_path, "smollm2", tmp_path / "out"), {}, Listener())
     assert str(caught.value) == (
-        "Training needs the package torch, which is not installed. Say `pip install 'fabula[train]'`."
+        f"Training needs the package torch, which is not installed. Run `{installing('train')}`."
     )
 
 

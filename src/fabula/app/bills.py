@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from typing_extensions import TypedDict
 
+from fabula.base.html import Html, html_table, joined, paragraph
 from fabula.engine.dry_run import PlannedCall  # noqa: TC001 - pydantic reads it
 from fabula.engine.events import CallFinished, CallLost
 from fabula.models.base import NOTHING_USED, Usage
@@ -230,3 +231,12 @@ class Estimate:
             notices=[one for run in runs for one in run.notices],
             seconds=seconds,
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as commands print it with `--json`."""
+        return asdict(self)
+
+    def _repr_html_(self) -> Html:
+        rows = [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}") for c in self.calls]
+        said = f"{len(rows):,} calls, about {self.tokens:,} tokens, {dollars(self.cost)}; {self.replayed:,} recorded."
+        return joined(html_table(("call", "role", "by", "prompt", "reply"), rows, right=(3, 4)), paragraph(said))

@@ -62,7 +62,7 @@ class CallOptions(TypedDict, total=False):
     environ: Mapping[str, str] | None
 
 
-class MethodSettings(CallOptions, total=False):
+class MethodSettings(TypedDict, total=False):
     """How an evaluator works, under the names of `fabula.toml`; `config` has its own settings."""
 
     preset: Literal["faithful", "improved"]
@@ -83,6 +83,14 @@ class SystemSettings(MethodSettings, total=False):
     system: str
     budget: Mapping[str, float]
     author: Mapping[str, str]
+
+
+class MethodOptions(CallOptions, MethodSettings, total=False):
+    """What a verb takes that runs an evaluator."""
+
+
+class SystemOptions(CallOptions, SystemSettings, total=False):
+    """What a verb takes that runs a writing system."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,7 @@ class Caller:
     bill: Bill = field(default_factory=Bill)
 
     @classmethod
-    def of(cls, given: MethodSettings, words: int | str | None = None) -> Caller:
+    def of(cls, given: MethodOptions, words: int | str | None = None) -> Caller:
         """The caller of a verb that takes options and settings; `words` is how long a story is to be.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from fabula.app.bills import Billed
 from fabula.app.saving import base_of
-from fabula.app.writing import PreparedMethod, in_the_project, recorded_run, settings_as_last_time
+from fabula.app.writing import Outcome, PreparedMethod, in_the_project, recorded_run, settings_as_last_time
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import make_folder, read_text, write_atomically
 from fabula.base.html import Html, figure, html_table, joined
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fabula.app.bills import Bill
     from fabula.app.writing import Options
     from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
@@ -42,22 +41,10 @@ SYSTEM: Final = "character-simulation"  # what a plan is made for, where no syst
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A plan that was made, and what it took.
-
-    Attributes:
-        plan: its characters and scenes.
-        project: where it stands, to be edited and written from.
-        model: that plays every role which is not cast otherwise.
-        why: that model, where nobody named one; else empty.
-        bill: what the run took.
-    """
+class Planned(Outcome):
+    """A plan that was made, and what it took. `plan` has its characters and scenes."""
 
     plan: Plan
-    project: ProjectFolder
-    model: str
-    why: str
-    bill: Bill
 
     @property
     def file(self) -> Path:

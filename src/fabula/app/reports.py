@@ -19,6 +19,7 @@ from fabula.base.kept import of_file
 from fabula.engine.journal import CallFilter
 from fabula.measure.ratings import Rating, parse_ratings
 from fabula.measure.report import FORMAT, Report, Row
+from fabula.project.packed import PackedRecord, packed_story
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
@@ -310,7 +311,9 @@ class ExperimentFolder:
         """
         self.run(name)
         file = inside(self.folder, f"runs/{name}/story.md")
-        return read_text(file, _MOST_BYTES) if file.is_file() else ""
+        if file.is_file():
+            return read_text(file, _MOST_BYTES)
+        return (packed_story(file.parent) or "") if PackedRecord.is_in(file.parent) else ""
 
     @property
     def reports(self) -> list[FoundReport]:

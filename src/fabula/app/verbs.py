@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from fabula.app.beginning import with_usual_system
+from fabula.app.bills import Estimate
 from fabula.app.calling import Caller, waiting
 from fabula.app.planning import Planned, plan_in, planning_system, project_for_story
 from fabula.app.sources import brief_of, folder_for, project_in
 from fabula.app.standing import check_words
 from fabula.app.writing import (
-    Expected,
     PreparedMethod,
     Written,
     dry_run_in,
@@ -30,7 +30,7 @@ from fabula.project.settings import Settings
 from fabula.story import Story, slug
 
 if TYPE_CHECKING:
-    from fabula.app.calling import SystemSettings
+    from fabula.app.calling import SystemOptions
     from fabula.app.sources import BriefSource
 
 
@@ -40,7 +40,7 @@ async def write_async(
     *,
     words: int | str | None = None,
     anew: bool = False,
-    **how: Unpack[SystemSettings],
+    **how: Unpack[SystemOptions],
 ) -> Written:
     """A story: begun in a folder, or gone on with where it stopped; edits found in its files are taken over first.
 
@@ -72,8 +72,8 @@ async def dry_run_async(
     folder: str | Path | None = None,
     *,
     words: int | str | None = None,
-    **how: Unpack[SystemSettings],
-) -> Expected:
+    **how: Unpack[SystemOptions],
+) -> Estimate:
     """What `write` would ask and cost if it were called with the same. Asks nobody, makes nothing.
 
     Args:
@@ -91,10 +91,10 @@ async def dry_run_async(
     where = folder_for(brief, what) if folder is None and brief is not None else Path(folder or ".")
     if brief is not None and not (where / "brief.md").exists():
         wanted = with_usual_system(caller.wanted(has_model=False)[0], brief)
-        return Expected(await dry_run_of(brief, Settings().with_(wanted, "the call"), caller.options))
+        return Estimate.of(await dry_run_of(brief, Settings().with_(wanted, "the call"), caller.options))
     project, in_force, _ = _begun(what, folder, caller)
     dry, changes = await dry_run_in(project, in_force, caller.options)
-    return Expected(dry, tuple(changes))
+    return Estimate.of(dry, changes=changes)
 
 
 def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tuple[ProjectFolder, Settings, str]:
@@ -151,7 +151,7 @@ async def plan_async(
     folder: str | Path | None = None,
     *,
     words: int | str | None = None,
-    **how: Unpack[SystemSettings],
+    **how: Unpack[SystemOptions],
 ) -> Planned:
     """A plan of scenes: made from a brief, or read off a finished story; `write` goes on from its project.
 
@@ -172,7 +172,7 @@ async def plan_async(
     else:
         project, in_force, why = _begun(what, folder, caller)
     made = await plan_in(project, in_force, caller.options)
-    return Planned(made, project, in_force.model, why, caller.finished(in_force))
+    return Planned(project, in_force.model, why, caller.finished(in_force), made)
 
 
 write = waiting(write_async)

@@ -26,7 +26,7 @@ from fabula.project.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.app.calling import MethodSettings
+    from fabula.app.calling import MethodOptions
     from fabula.app.sources import BriefSource, StorySource
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 async def check_async(
     *stories: StorySource,
     folder: str | Path | None = None,
-    **how: Unpack[MethodSettings],
+    **how: Unpack[MethodOptions],
 ) -> Checked:
     """Where stories contradict themselves: findings, each with both passages quoted.
 
@@ -64,7 +64,7 @@ async def judge_async(
     other: StorySource,
     *,
     folder: str | Path | None = OUT,
-    **how: Unpack[MethodSettings],
+    **how: Unpack[MethodOptions],
 ) -> Judged:
     """Which of two stories a judge prefers, question by question, in both orders.
 
@@ -86,7 +86,7 @@ async def judge_async(
 async def rank_async(
     *stories: StorySource,
     folder: str | Path = OUT,
-    **how: Unpack[MethodSettings],
+    **how: Unpack[MethodOptions],
 ) -> Ranked:
     """Systems or stories in order of how often a judge prefers them, with intervals.
 

@@ -19,7 +19,7 @@ from fabula.story.cards import read_card
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.app.calling import SystemSettings
+    from fabula.app.calling import SystemOptions
     from fabula.app.sources import StorySource
     from fabula.craft.conversation import Freedom
     from fabula.project.folder import ProjectFolder
@@ -35,7 +35,7 @@ async def chat_async(
     new: bool = False,
     freedom: Freedom | None = None,
     folder: str | Path | None = None,
-    **how: Unpack[SystemSettings],
+    **how: Unpack[SystemOptions],
 ) -> Chat:
     """A conversation with a character of a story: `chat.say("...")` gives the answer. It is kept in the project.
 

@@ -793,7 +793,7 @@ class Run:
             await context.announced.allow(announced_as(request.path), context.budget.spent_usd)
         expected, likely = self._expected(request, sketch)
         reply = await self._ask_model(request, key, likely)
-        context.journal.calls.record(key, request, ordinal, reply, expected=expected)
+        await context.journal.calls.recorded(key, request, ordinal, reply, expected=expected)
         context.lengths_given.add(performer.identity, request.path, expected, reply.usage)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
         return reply

@@ -14,6 +14,7 @@ import typer
 
 from fabula.app.bills import cost_of, usage_data
 from fabula.base.errors import ModelError
+from fabula.base.extras import installing
 from fabula.cli.asked import check_served, named_model
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled, refuse
@@ -241,7 +242,7 @@ def _agrees(terminal: Terminal, caution: str) -> bool:
 
 def _next(model: str) -> str:
     """What to do with a model that has been fetched."""
-    engine = "" if find_spec("xllamacpp") else "`pip install 'fabula[engine]'`, which brings what runs it, and then "
+    engine = "" if find_spec("xllamacpp") else f"`{installing('engine')}`, which brings what runs it, and then "
     return f"Next: {engine}`fabula write brief.md --model {model}`."
 
 

@@ -202,7 +202,7 @@ def _report(session: Session, made: Plan) -> None:
     terminal.say(f"{near(session.project.folder / PLAN_FILE)}:\n\n{summary(made)}")
     say_bill(terminal, session.bill)
     terminal.advise(f"Next: edit {folder}/{PLAN_FILE}, then `fabula write {folder}`.")
-    terminal.document(Planned(made, session.project, session.settings.model, "", session.bill).made)
+    terminal.document(Planned(session.project, session.settings.model, "", session.bill, made).made)
 
 
 def summary(plan: Plan) -> str:

@@ -20,6 +20,8 @@ HEADING: Final = "STORY"
 _TRIES: Final = 3
 _WORDS_A_TOKEN: Final = 0.75
 _USUAL: Final = 1200  # words of a story where none are asked for
+_LONG_REPLY: Final = 8192  # tokens that models of today write at least in one reply, where it is not known
+_USED: Final = 0.8  # of the room, for estimates
 _LEAST_WORK: Final = 100  # words
 
 
@@ -33,9 +35,11 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     """
     want = words_in_one_reply(brief, config.words, "A long reply's story")
     s = task(brief, await material(run))
-    left = max(config.tokens - estimate_tokens(s.entries[0].text), 0)
-    left = min(left, run.room(WRITER).model.capabilities.reply or left)
-    story = want.target if want else _USUAL
+    story, left = want.target if want else _USUAL, 0
+    if config.tokens:  # room for the story there always is
+        least = round((story + _LEAST_WORK) / _WORDS_A_TOKEN)
+        left = max(config.tokens - estimate_tokens(s.entries[0].text), least)
+        left = min(left, run.room(WRITER).model.capabilities.reply or _LONG_REPLY)
     work = max(round(left * _WORDS_A_TOKEN) - story, _LEAST_WORK) if left else 0
 
     async def make(own: Run) -> str:
@@ -45,9 +49,9 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
                 WRITER,
                 "work",
                 sampling=Sampling(max_tokens=left or None),
-                expect=story + work,
+                expect=round(_USED * (story + work)),
                 scratchpad=s,
-                words=want,
+                length=want,
                 work=work,
                 heading=HEADING,
             )

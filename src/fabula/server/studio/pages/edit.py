@@ -17,7 +17,7 @@ from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.numbers import LARGEST
 from fabula.project.folder import MAX_FILE, STORY
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
-from fabula.server.studio.pages.plan import cards_of
+from fabula.server.studio.pages.plan import cards_of, foreseen
 from fabula.server.studio.pages.write import doing_of
 from fabula.server.studio.rendering import page
 from fabula.story import plain
@@ -90,17 +90,13 @@ def _was_written(workspace: Project, one: Artefact | None) -> bool:
 @router.get(PARTS + "/expected", response_model=None)
 def expected(request: Request, workspace: WorkspaceDep, *, name: str, fit: bool = False) -> Response:
     """What a run would write again, or revise to `fit`, and take, and the texts with their marks."""
-    try:
-        expected, problem = workspace.expected(fit=fit), ""
-    except FabulaError as error:
-        expected, problem = None, str(error)
-    tree, titles = workspace.shown(), workspace.titles()
-    again = written_again(expected.dry, titles.files) if expected else []
+    about, titles = foreseen(lambda: workspace.expected(fit=fit)), workspace.titles()
+    if (expected := about["expected"]) is not None:
+        about |= {"again": written_again(expected, titles.files), "doing": doing_of(titles, expected)}
+    tree = workspace.shown()
     one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
-    about: dict[str, object] = {"tree": tree, "one": one, "overview": workspace.overview(), "swap": True, "fit": fit}
+    about |= {"tree": tree, "one": one, "overview": workspace.overview(), "swap": True, "fit": fit, "titles": titles}
     about |= {"name": name, "was_written": _was_written(workspace, one), "behind": workspace.is_behind()}
-    doing = doing_of(titles, expected) if expected else ""
-    about |= {"expected": expected, "again": again, "problem": problem, "titles": titles, "doing": doing}
     return page(request, "edit_expected.html", **about)
 
 

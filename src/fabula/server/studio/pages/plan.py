@@ -21,10 +21,11 @@ from fabula.story.timeline.lines import KINDS
 from fabula.story.world.knowing import Knowing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fastapi.responses import Response
 
+    from fabula.app.bills import Estimate
     from fabula.app.workspace import Artefact
     from fabula.story.plan import Plan
     from fabula.verbs.home import Project
@@ -244,12 +245,12 @@ def _previewed(workspace: Project, fields: Mapping[str, str]) -> dict[str, Any]:
     cards, text, _, said = _changed(workspace, fields)
     new = plan_cards({cards.name: text}, ())
     problems = [*new.problems, *(f"{card.title}: {problem}" for card in new.cards for problem in card.problems)]
-    return {
+    about = {} if problems else expectation(workspace, {cards.name: text})
+    return about | {
         "said": said,
         "fields": {name: fields[name] for name in _ECHOED if name in fields},
         "same": base_of(text) == base_of(cards.text),
         "problems": problems,
-        "expected": Expectation() if problems else expectation(workspace, {cards.name: text}),
     }
 
 
@@ -259,32 +260,19 @@ def _saved(workspace: Project, fields: Mapping[str, str]) -> str:
     return f"Saved. {said}" if saved.changed else "The plan is as it was."
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """What a run would ask after a change, for a page.
-
-    Attributes:
-        problem: why that is not known; empty where it is.
-        stale: names of the texts that would be written again.
-        cost: US dollars; `None` where the price is not known.
-    """
-
-    calls: int = 0
-    tokens: int = 0
-    cost: float | None = 0.0
-    stale: tuple[str, ...] = ()
-    problem: str = ""
-
-
-def expectation(workspace: Project, pending: Mapping[str, str]) -> Expectation:
-    """What a run would ask and cost if these texts stood; why nobody can say, where that is so."""
+def foreseen(look: Callable[[], Estimate]) -> dict[str, Any]:
+    """What something would ask, as `expected`; where nobody can say, why, as `problem`."""
     try:
-        found = workspace.expected(pending=pending)
+        return {"expected": look(), "problem": ""}
     except FabulaError as error:
-        return Expectation(problem=str(error))
-    titles = workspace.titles()
-    stale = tuple(titles(name) for name in found.dry.stale if not name.startswith(("steps/", "world/")))
-    return Expectation(len(found.calls), found.tokens, found.dry.cost, stale)
+        return {"expected": None, "problem": str(error)}
+
+
+def expectation(workspace: Project, pending: Mapping[str, str]) -> dict[str, Any]:
+    """What a run would ask and cost if these texts stood, and which it would write again."""
+    about, titles = foreseen(lambda: workspace.expected(pending=pending)), workspace.titles()
+    stale = about["expected"].stale if about["expected"] else ()
+    return about | {"stale": [titles(name) for name in stale if not name.startswith(("steps/", "world/"))]}
 
 
 def _whole(said: str) -> int:

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from fabula.app.findings import mended
 from fabula.app.saving import base_of
 from fabula.app.world import READ_FILE
-from fabula.base.errors import FabulaError, UnknownNameError, UsageError
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.studio.pages.plan import FieldsDep, expectation
+from fabula.server.studio.pages.plan import FieldsDep, expectation, foreseen
 from fabula.server.studio.rendering import page
 from fabula.story import one_line
 
@@ -127,7 +127,7 @@ def mend_form(request: Request, workspace: WorkspaceDep, key: str, side: str, of
 def mend_preview(request: Request, workspace: WorkspaceDep, key: str, side: str, fields: FieldsDep) -> Response:
     """What a new wording would change."""
     new = mended(workspace.last_check(), key, side, fields.get("wording", ""))
-    return page(request, "expected_line.html", expected=expectation(workspace, {new.name: new.new}))
+    return page(request, "expected_line.html", **expectation(workspace, {new.name: new.new}))
 
 
 @router.post("/findings/{key}/mend/{side}", response_model=None)
@@ -144,25 +144,20 @@ def mend(
 @router.post("/findings/{key}/propose/{side}/expected", response_model=None)
 def propose_expected(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
     """What it costs to have a wording proposed by the model that wrote the text."""
-    name, span, note = _passage(workspace, key, side)
-    try:
-        dry = workspace.rewrite_expected(name, span, note)
-        shown = {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dry.cost}
-    except FabulaError as error:
-        shown = {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0}
-    return page(request, "findings_propose.html", key=key, side=side, **shown)
+    asked = _passage(workspace, key, side)
+    found = foreseen(lambda: workspace.dry_run("rewrite", **asked))
+    return page(request, "findings_propose.html", key=key, side=side, **found)
 
 
 @router.post("/findings/{key}/propose/{side}", response_model=None)
 def propose(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
     """A wording of the model that wrote the text; nothing is saved."""
-    name, span, note = _passage(workspace, key, side)
-    wording = workspace.rewritten(name, span, note)
+    wording = workspace.rewrite(**_passage(workspace, key, side), propose=True).wording
     return page(request, "findings_wording.html", key=key, side=side, wording=wording)
 
 
-def _passage(workspace: Project, key: str, side: str) -> tuple[str, tuple[int, int], str]:
-    """The text that holds one place of a finding, where its sentence stands there, and what is wished of it.
+def _passage(workspace: Project, key: str, side: str) -> dict[str, Any]:
+    """What the verb `rewrite` is asked: the text that holds one place of a finding, its sentence there, and a wish.
 
     Raises:
         UsageError: the sentence was changed since the check.
@@ -176,7 +171,8 @@ def _passage(workspace: Project, key: str, side: str) -> tuple[str, tuple[int, i
         f"This passage says: {here.says}. Elsewhere the story says: {there.says} ({there.sentence!r}). Both cannot be "
         "true. Word this passage so that it agrees with the other, and change nothing else of what it tells."
     )
-    return here.quoted.part.name, (here.quoted.start, here.quoted.end), note
+    passage = f"{here.quoted.start + 1}-{here.quoted.end}"
+    return {"artefact": here.quoted.part.name, "passage": passage, "note": note}
 
 
 @router.post("/findings/{key}/dismiss", response_model=None)
@@ -207,15 +203,16 @@ def _after(request: Request, workspace: Project, said: str, of: str) -> Response
 def expected(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
     """What reading the story would ask and cost, why the last reading failed, and the button that begins it."""
     before = _last(runs, project, kind)
-    shown = _expected(workspace, kind)
-    return page(request, "world_run.html", kind=kind, before=before, **shown)
+    verb, asked = _reading(kind)
+    found = foreseen(lambda: workspace.dry_run(verb, **asked))
+    return page(request, "world_run.html", kind=kind, before=before, **found)
 
 
 @router.post("/run/{kind}", response_model=None)
 def run(request: Request, project: ProjectName, runs: RunsDep, kind: Kind, fields: FieldsDep) -> Response:
     """Begin to read the story, by another model where one is named; it goes on beside the server."""
     model = fields.get("model", "").strip()
-    verb, asked = ("check", {}) if kind == "check" else ("evaluate", {"evaluator": kind})
+    verb, asked = _reading(kind)
     begun = runs.start(project, verb, {**asked, "model": model})
     return page(request, "world_begun.html", run=begun)
 
@@ -312,15 +309,11 @@ def _short(text: str) -> str:
 
 def _last(runs: Runs, project: str, kind: Kind) -> RunRecord | None:
     """The last run that read the story so."""
-    wanted = ("check", None) if kind == "check" else ("evaluate", kind)
+    verb, asked = _reading(kind)
+    wanted = verb, asked.get("evaluator")
     return next((run for run in runs.of(project) if (run.verb, run.arguments.get("evaluator")) == wanted), None)
 
 
-def _expected(workspace: Project, kind: Kind) -> dict[str, Any]:
-    try:
-        found = workspace.dry_run("check") if kind == "check" else workspace.dry_run("evaluate", evaluator=kind)
-    except FabulaError as error:
-        return {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0, "replayed": 0, "readers": []}
-    readers = list(dict.fromkeys(call.performer for call in found.calls))
-    return {"problem": "", "readers": readers, "calls": found.total_calls, "tokens": found.tokens, "cost": found.cost,
-            "replayed": found.replayed}  # fmt: skip
+def _reading(kind: Kind) -> tuple[str, dict[str, str]]:
+    """The verb that reads the story so, and its arguments."""
+    return ("check", {}) if kind == "check" else ("evaluate", {"evaluator": kind})

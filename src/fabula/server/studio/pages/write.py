@@ -15,6 +15,7 @@ from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import ProjectName, RunsDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.runs import awaited, put_answer
 from fabula.server.api.wire import Answer, Prompt
+from fabula.server.studio.pages.plan import foreseen
 from fabula.server.studio.rendering import page
 from fabula.server.studio.typed import number, whole_number
 from fabula.story import plain
@@ -23,9 +24,9 @@ from fabula.story.export import formats
 if TYPE_CHECKING:
     from fastapi.responses import Response
 
+    from fabula.app.bills import Estimate
     from fabula.app.titles import Titles
     from fabula.app.workspace import FolderBranch
-    from fabula.app.writing import Expected
     from fabula.server.runs.children import Runs
     from fabula.server.runs.record import RunRecord
     from fabula.verbs.home import Project
@@ -143,16 +144,12 @@ def expected(request: Request, project: ProjectName, workspace: WorkspaceDep, ru
     elsewhere = next((run for run in runs.of(project) if run.state == "running" and run.terminal), None)
     if elsewhere is not None:
         return page(request, "write_expected.html", elsewhere=elsewhere)
-    try:
-        expected, problem = workspace.expected(), ""
-    except FabulaError as error:
-        expected, problem = None, str(error)
-    doing = "Write" if expected is None else doing_of(workspace.titles(), expected)
-    about = {"expected": expected, "overview": workspace.overview(), "problem": problem, "doing": doing}
-    return page(request, "write_expected.html", **about)
+    about = foreseen(workspace.expected)
+    doing = doing_of(workspace.titles(), about["expected"]) if about["expected"] else "Write"
+    return page(request, "write_expected.html", overview=workspace.overview(), doing=doing, **about)
 
 
-def doing_of(titles: Titles, expected: Expected) -> str:
+def doing_of(titles: Titles, expected: Estimate) -> str:
     """What a run would do, in words for a button: which text it writes, or writes again."""
     if not expected.calls:
         return "Put the story together"
