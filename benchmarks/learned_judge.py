@@ -126,7 +126,7 @@ def _ttcw(data: Path) -> Iterator[RatedPair]:
     passed = ttcw.majority_scores(ttcw.experts(data / "ttcw"))
     by_plot = defaultdict(list)
     for item in ttcw.stories(data / "ttcw"):
-        by_plot[int(item.prompt)].append(item)
+        by_plot[int(item.prompt.rpartition("-")[2])].append(item)
     for plot, items in by_plot.items():
         for one, other in combinations(items, 2):
             texts = one.story.text, other.story.text

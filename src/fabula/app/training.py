@@ -10,11 +10,12 @@ import os
 import platform
 import shutil
 import time
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from fabula.base.errors import UsageError
 from fabula.base.files import held, make_folder, write_atomically
@@ -23,8 +24,10 @@ from fabula.engine.methods import values_of
 from fabula.models.adapters import CONFIG, GGUF, WEIGHTS, AdapterRecord, write_adapter
 from fabula.models.lora import peft_to_gguf
 from fabula.training.libraries import library, quiet
+from fabula.training.memory import fitting, needed, seconds_needed, tokens_of
+from fabula.training.presets import computing_of
 from fabula.training.report import CardFacts, evaluation_lines, losses_svg, model_card
-from fabula.training.running import CHECKPOINTS, Machine, checkpoints_in, losses_csv, run, write_record
+from fabula.training.running import CHECKPOINTS, Machine, checkpoints_in, losses_csv, run, schedule_of, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from fabula.training.base import Base
     from fabula.training.examples import DataCard
     from fabula.training.held_out import HeldOutResult
+    from fabula.training.memory import Load, Shape
     from fabula.training.presets import Keep
     from fabula.training.report import LossDifference, MeasuredExample, Sample
     from fabula.training.running import Point, TrainingOutcome, TrainingSchedule
@@ -46,25 +50,6 @@ _PACKAGES: Final = ("torch", "transformers", "peft", "trl")
 EVALUATION: Final = "evaluation.jsonl"
 _OF_THE_MACHINE: Final = frozenset(("device", "precision", "micro_batch", "checkpointing", "samples", "sample_tokens"))
 """Settings that change how something is computed or shown, and not what is learnt."""
-
-
-class Work(Protocol):
-    """One training, of whatever kind."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def schedule(self) -> TrainingSchedule:
-        """For how long."""
-
-    @property
-    def machine(self) -> Machine:
-        """On what."""
-
-    def counts(self) -> dict[str, int]:
-        """What it is trained on, and what was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,32 +75,12 @@ class TrainingAsked:
     gguf: Path | None = None
 
 
-class Job(Protocol):
-    """What one training, or several of a room, is made of."""
-
-    @property
-    def asked(self) -> TrainingAsked:
-        """What was asked for."""
-
-    @property
-    def base(self) -> Base:
-        """The model that is tuned."""
-
-    @property
-    def data(self) -> DataCard:
-        """What the data is."""
-
-    @property
-    def config(self) -> Presets:
-        """The settings."""
-
-
 @dataclass(frozen=True, slots=True)
-class OneWork(Generic[Config, Side]):
+class Work(ABC, Generic[Config, Side]):
     """A training of one model: everything that is known before it starts.
 
     Attributes:
-        asked: what was asked for.
+        asked: what was asked for; its folder is that of this model.
         base: the model that is tuned.
         data: what the data is.
         config: the settings.
@@ -143,9 +108,22 @@ class OneWork(Generic[Config, Side]):
         """What it is called: its folder's name."""
         return self.asked.out.name
 
+    @property
+    def keep(self) -> Keep:
+        """Which checkpoint is taken: the last one, or that of the lowest development loss."""
+        keep: Keep = values_of(self.config).get("keep", "best")
+        return keep
+
+    @abstractmethod
+    def counts(self) -> dict[str, int]:
+        """What it is trained on, and what was cut."""
+
+
+AnyWork: TypeAlias = "Work[Any, Any]"
+
 
 @dataclass(frozen=True, slots=True)
-class TrainedOne:
+class Trained:
     """What came of the training of one model.
 
     Attributes:
@@ -155,7 +133,7 @@ class TrainedOne:
         verdict: of pairs, whether the tuned model is shown to be better, and why not.
     """
 
-    work: OneWork[Any, Any]
+    work: AnyWork
     outcome: TrainingOutcome | None
     found: Mapping[str, Mapping[str, Scored]] = field(default_factory=dict)
     verdict: HeldOutResult | None = None
@@ -166,10 +144,10 @@ class Listener:
     """What a training tells while it goes on; each does nothing unless it is set."""
 
     says: Callable[[str], None] = lambda _sentence: None
-    begins: Callable[[Work], None] = lambda _work: None
-    measures: Callable[[Work, int, int], None] = lambda _work, _done, _all: None
-    steps: Callable[[Work, Point], None] = lambda _work, _point: None
-    ends: Callable[[Work, TrainingOutcome | None], None] = lambda _work, _outcome: None
+    begins: Callable[[AnyWork], None] = lambda _work: None
+    measures: Callable[[AnyWork, int, int], None] = lambda _work, _done, _all: None
+    steps: Callable[[AnyWork, Point], None] = lambda _work, _point: None
+    ends: Callable[[AnyWork, TrainingOutcome | None], None] = lambda _work, _outcome: None
 
 
 @contextmanager
@@ -184,21 +162,46 @@ def in_training(folder: Path) -> Iterator[None]:
         yield
 
 
+def plan_of(
+    config: Presets, shape: Shape, size: Load, lengths: Sequence[Sequence[int]], *, beside: bool = False
+) -> tuple[TrainingSchedule, Machine, int, float | None]:
+    """For how long and on what is trained, with the bytes and, of an adapter, about the seconds that it takes.
+
+    Args:
+        config: the settings.
+        shape: of the base.
+        size: of what is trained, and of the longest of its texts.
+        lengths: tokens of each example, of both sides.
+        beside: whether the base reads all that the tuned model reads.
+
+    Raises:
+        UsageError: nothing fits the memory.
+    """
+    own, aside = lengths
+    schedule, values = schedule_of(config, len(own)), values_of(config)
+    machine, seconds = fitting(shape, size, schedule.batch, computing_of(config)), None
+    if not size.whole:
+        written = 2 * values["samples"] * values["sample_tokens"]
+        tokens = tokens_of(schedule, sum(own) / len(own), sum(aside), written, beside=beside)
+        seconds = seconds_needed(shape, tokens, machine)
+    return schedule, machine, needed(shape, size, machine), seconds
+
+
 # how it runs ----------------------------------------------------------------------------------------------------------
 
 
-def identity_of(kind: str, job: Job, data_digest: str, agents: Sequence[str] = ()) -> dict[str, Any]:
+def identity_of(kind: str, work: AnyWork, data_digest: str, agents: Sequence[str] = ()) -> dict[str, Any]:
     """What has to be the same for another run to go on."""
     return {
         "kind": kind,
         "agents": list(agents),
-        "base_digest": job.base.digest,
+        "base_digest": work.base.digest,
         "data_digest": data_digest,
-        "settings": {name: value for name, value in values_of(job.config).items() if name not in _OF_THE_MACHINE},
+        "settings": {name: value for name, value in values_of(work.config).items() if name not in _OF_THE_MACHINE},
     }
 
 
-def same_machine(work: Work, record: dict[str, Any]) -> Machine:
+def same_machine(work: AnyWork, record: dict[str, Any]) -> Machine:
     """As an earlier run computed, so that the losses stay the same; else as was found to fit. The record keeps it."""
     machine = Machine(**record["machine"]) if record.get("machine") else work.machine
     machine = machine if machine.device == work.machine.device else work.machine
@@ -212,30 +215,22 @@ def weights_type(machine: Machine) -> Literal["float32", "bfloat16"]:
 
 
 def carried_out(
-    trainer: Native,
-    work: Work,
-    folder: Path,
-    record: dict[str, Any],
-    listener: Listener,
-    *,
-    since: float,
-    keep: Keep = "best",
+    trainer: Native, work: AnyWork, record: dict[str, Any], listener: Listener, *, since: float
 ) -> TrainingOutcome:
     """Train to the end or to a signal, with the checkpoint that is taken.
 
     Args:
         trainer: the library's, not yet started.
         work: that is done.
-        folder: of what is trained.
         record: of the training; gets the seconds, and is written where a signal came.
         listener: hears the losses.
         since: when this run began.
-        keep: which checkpoint is taken: the last one, or that of the lowest development loss.
 
     Raises:
         UsageError: a loss was no number, and there is no checkpoint before it.
         ProjectError: a checkpoint cannot be written.
     """
+    folder = work.asked.out
     outcome = run(
         trainer,
         folder,
@@ -248,7 +243,7 @@ def carried_out(
     if outcome.ended == "interrupted":
         write_record(folder, record)
         return outcome
-    if keep == "last" and (there := checkpoints_in(folder)):
+    if work.keep == "last" and (there := checkpoints_in(folder)):
         outcome = replace(outcome, taken=max(there), checkpoint=there[max(there)], tried=1)
     if outcome.checkpoint is None:
         raise UsageError(
@@ -258,15 +253,15 @@ def carried_out(
     return outcome
 
 
-def lower_rate(work: Work) -> str:
+def lower_rate(work: AnyWork) -> str:
     """What helps most often where a loss is no number."""
     return f"Train with a lower rate: --set learning_rate={work.schedule.learning_rate / 10:g} --fresh."
 
 
-def ended_sentence(work: Work, outcome: TrainingOutcome, keep: Keep = "best") -> str:
+def ended_sentence(work: AnyWork, outcome: TrainingOutcome) -> str:
     """How a training ended and which checkpoint was taken."""
     taken = f"The checkpoint of step {outcome.taken} has the lowest development loss and is the one here."
-    if keep == "last":
+    if work.keep == "last":
         taken = f"The checkpoint of step {outcome.taken} is the last one and the one here."
     if outcome.ended == "not finite":
         return (
@@ -283,11 +278,12 @@ def ended_sentence(work: Work, outcome: TrainingOutcome, keep: Keep = "best") ->
 # what stands beside it ------------------------------------------------------------------------------------------------
 
 
-def take_adapter(checkpoint: Path, folder: Path, base: Base, model: Native) -> None:
+def take_adapter(checkpoint: Path, work: AnyWork, model: Native) -> None:
     """Put a checkpoint's adapter into its folder, also for the embedded engine, and into the model.
 
     Its settings name the base as a user does, and no path of this machine.
     """
+    folder, base = work.asked.out, work.base
     settings = json.loads((checkpoint / CONFIG).read_text(encoding="utf-8"))
     write_atomically(folder / CONFIG, json.dumps(settings | {"base_model_name_or_path": base.name}, indent=2) + "\n")
     write_atomically(folder / WEIGHTS, (checkpoint / WEIGHTS).read_bytes())
@@ -297,41 +293,40 @@ def take_adapter(checkpoint: Path, folder: Path, base: Base, model: Native) -> N
     peft.set_peft_model_state_dict(model, safetensors.load_file(folder / WEIGHTS))
 
 
-def write_losses(folder: Path, rows: Sequence[MeasuredExample], outcome: TrainingOutcome, title: str) -> None:
+def write_losses(work: AnyWork, rows: Sequence[MeasuredExample], outcome: TrainingOutcome) -> None:
     """Write the losses of a training: of each development example, and by step, as a table and a picture."""
-    base = sum(row.base for row in rows) / len(rows)
+    folder, base = work.asked.out, sum(row.base for row in rows) / len(rows)
     write_atomically(folder / EVALUATION, evaluation_lines(rows))
     write_atomically(folder / "losses.csv", losses_csv(outcome.points))
-    write_atomically(folder / "losses.svg", losses_svg(outcome.points, base, outcome.taken, title))
+    write_atomically(folder / "losses.svg", losses_svg(outcome.points, base, outcome.taken, f"Losses of {work.name}"))
 
 
 def card_facts(
-    job: Job,
-    work: Work,
+    work: AnyWork,
     record: Mapping[str, Any],
+    outcome: TrainingOutcome,
     *,
     agents: Sequence[str],
-    ended: str,
     samples: Sequence[Sample],
     differences: Sequence[LossDifference] = (),
 ) -> CardFacts:
     """What the model card says of any training."""
     return CardFacts(
         agents=agents,
-        base=job.base.name,
-        base_digest=job.base.digest,
-        licence=job.base.licence,
-        data=job.data,
+        base=work.base.name,
+        base_digest=work.base.digest,
+        licence=work.base.licence,
+        data=work.data,
         data_digest=record["identity"]["data_digest"],
         counts=work.counts(),
-        preset=job.asked.preset,
-        settings=values_of(job.config),
+        preset=work.asked.preset,
+        settings=values_of(work.config),
         machine=record["machine"] | _hardware(record["machine"]["device"]),
         minutes=record["seconds"] / 60,
-        ended=ended,
+        ended=ended_sentence(work, outcome),
         differences=differences,
         samples=samples,
-        engine=job.base.gguf is not None,
+        engine=work.base.gguf is not None,
     )
 
 
@@ -346,9 +341,9 @@ def _hardware(device: str) -> dict[str, str]:
     }
 
 
-def finish(folder: Path, facts: CardFacts, record: Mapping[str, Any], outcome: TrainingOutcome) -> None:
+def finish(work: AnyWork, facts: CardFacts, record: Mapping[str, Any], outcome: TrainingOutcome) -> None:
     """Write the model card and the record of a training that has ended; its checkpoints go."""
-    kind = record["identity"]["kind"]
+    folder, kind = work.asked.out, record["identity"]["kind"]
     write_atomically(folder / "README.md", model_card(facts))
     if kind != "summariser":
         write_adapter(

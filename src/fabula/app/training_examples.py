@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, replace
-from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.app.training import (
     TrainingAsked,
+    Work,
     card_facts,
     carried_out,
-    ended_sentence,
     finish,
     identity_of,
     in_training,
+    plan_of,
     same_machine,
     take_adapter,
     weights_type,
@@ -27,24 +27,24 @@ from fabula.training.base import load, open_base, tokeniser_of
 from fabula.training.batches import losses_of
 from fabula.training.examples import check_apart, data_digest, read_card, read_examples
 from fabula.training.libraries import quiet, require_libraries
-from fabula.training.memory import Load, Shape, fitting, needed, seconds_needed, shape_of, tokens_of
-from fabula.training.presets import Sft, computing_of, config_of
+from fabula.training.memory import Load, shape_of
+from fabula.training.presets import Sft, config_of
 from fabula.training.report import MeasuredExample, Sample, differences
-from fabula.training.running import begin, schedule_of, write_record
-from fabula.training.sft import TokenLimits, answer, check_enough, encode, trainer_of, with_adapter
+from fabula.training.running import begin, write_record
+from fabula.training.sft import TokenLimits, answers, check_enough, encode, trainer_of, with_adapter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from fabula.app.training import Listener
     from fabula.training.base import Base
-    from fabula.training.examples import DataCard, Example
+    from fabula.training.examples import Example
     from fabula.training.report import LossDifference
-    from fabula.training.running import Machine, TrainingOutcome, TrainingSchedule
+    from fabula.training.running import Machine, TrainingOutcome
     from fabula.training.scoring import Native
     from fabula.training.sft import EncodedExample
 
+Encoded: TypeAlias = "tuple[EncodedExample, ...]"
 SHARED: Final = "shared"
 _NAME: Final = re.compile(r"[^\W_][\w -]{0,63}")  # of an agent and its folder, without a dot
 _PACKAGES: Final = ("torch", "transformers", "peft")
@@ -64,30 +64,14 @@ class ExamplesAsked(TrainingAsked):
 
 
 @dataclass(frozen=True, slots=True)
-class AdapterTraining:
-    """The training of one adapter.
+class AgentWork(Work[Sft, Encoded]):
+    """The training of one adapter on examples.
 
     Attributes:
-        name: of its folder: the agent, or "shared".
         agents: that it is for.
-        folder: where it goes.
-        train: what it is trained on.
-        development: what it is measured on.
-        schedule: for how long.
-        machine: on what.
-        bytes_needed: of memory.
-        seconds_needed: about; `None` where nothing tells.
     """
 
-    name: str
-    agents: tuple[str, ...]
-    folder: Path
-    train: tuple[EncodedExample, ...]
-    development: tuple[EncodedExample, ...]
-    schedule: TrainingSchedule
-    machine: Machine
-    bytes_needed: int
-    seconds_needed: float | None
+    agents: tuple[str, ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Examples, tokens, and what was cut."""
@@ -107,28 +91,17 @@ class AdapterTraining:
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedTraining:
-    """Everything that is known before training starts; a dry run says it."""
-
-    asked: ExamplesAsked
-    base: Base
-    data: DataCard
-    config: Sft
-    parts: tuple[AdapterTraining, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedAgent:
     """What came of the training of one adapter.
 
     Attributes:
-        part: that was trained.
+        work: that was done.
         outcome: how it ended; `None` where an earlier run had finished it.
         rows: the development examples under base and tuned model.
         tried: checkpoints of which these examples chose the best.
     """
 
-    part: AdapterTraining
+    work: AgentWork
     outcome: TrainingOutcome | None
     rows: tuple[MeasuredExample, ...] = ()
     tried: int = 1
@@ -144,7 +117,7 @@ class Tried:
     """A value of a sweep, and what came of it over all agents."""
 
     value: str
-    trained: tuple[Trained, ...]
+    trained: tuple[TrainedAgent, ...]
 
     @property
     def tried(self) -> int:
@@ -160,7 +133,7 @@ class Tried:
 # before ---------------------------------------------------------------------------------------------------------------
 
 
-def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener) -> PreparedTraining:
+def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener) -> tuple[AgentWork, ...]:
     """Read data and base, and find out what will be done; nothing is trained and no folder made.
 
     Raises:
@@ -169,18 +142,24 @@ def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener
     require_libraries(_PACKAGES)
     config = config_of(Sft, asked.preset, asked.values)
     card = read_card(asked.data)
-    train, development = (read_examples(asked.data, split) for split in ("train", "development"))
+    sides = train, development = [read_examples(asked.data, split) for split in ("train", "development")]
     check_apart(train, development, asked.data)
     groups = _groups(asked, train, development)
     base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
+    found: list[AgentWork] = []
     with quiet():
-        tokeniser = tokeniser_of(base.folder)
-        shape = shape_of(base.folder, base.parameters)
-        parts = tuple(
-            _part(name, agents, asked.out / name, (train, development), config, base, tokeniser, shape)
-            for name, agents in groups.items()
-        )
-    return PreparedTraining(asked, base, card, config, parts)
+        tokeniser, shape = tokeniser_of(base.folder), shape_of(base.folder, base.parameters)
+        limits = TokenLimits(max(config.paper.prompt_tokens), _completion_limit(config, base), base.context)
+        for name, agents in groups.items():
+            own, aside = (
+                tuple(encode(tokeniser, one, limits) for one in side if one.agent in agents) for side in sides
+            )
+            lengths = [[len(one.ids) for one in side] for side in (own, aside)]
+            size = Load(config.paper.rank, max(*lengths[0], *lengths[1]))
+            planned = plan_of(config, shape, size, lengths)
+            here = replace(asked, out=asked.out / name)
+            found.append(AgentWork(here, base, card, config, own, aside, *planned, agents=agents))
+    return tuple(found)
 
 
 def _groups(
@@ -196,37 +175,14 @@ def _groups(
     if not agents:
         check_enough("The data", 0, 0)
     for name, members in groups.items():
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"An agent is called {name!r}, which cannot name a folder. Correct the data.")
         check_enough(
             f"The agent {name}" if name in members else "The data",
             sum(one.agent in members for one in train),
             sum(one.agent in members for one in development),
         )
     return groups
-
-
-def _part(
-    name: str,
-    agents: tuple[str, ...],
-    folder: Path,
-    data: tuple[Sequence[Example], Sequence[Example]],
-    config: Sft,
-    base: Base,
-    tokeniser: Native,
-    shape: Shape,
-) -> AdapterTraining:
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"An agent is called {name!r}, which cannot name a folder. Correct the data.")
-    most = max(config.paper.prompt_tokens)
-    limits = TokenLimits(most, _completion_limit(config, base), base.context)
-    train, development = (tuple(encode(tokeniser, one, limits) for one in side if one.agent in agents) for side in data)
-    schedule = schedule_of(config, len(train))
-    longest = Load(config.paper.rank, max(len(one.ids) for one in (*train, *development)))
-    machine = fitting(shape, longest, schedule.batch, computing_of(config))
-    lengths = [[len(one.ids) for one in side] for side in (train, development)]
-    written = 2 * config.ours.samples * config.ours.sample_tokens
-    tokens = tokens_of(schedule, fmean(lengths[0]), sum(lengths[1]), written, beside=False)
-    memory, seconds = needed(shape, longest, machine), seconds_needed(shape, tokens, machine)
-    return AdapterTraining(name, agents, folder, train, development, schedule, machine, memory, seconds)
 
 
 def _completion_limit(config: Sft, base: Base) -> int:
@@ -238,8 +194,8 @@ def _completion_limit(config: Sft, base: Base) -> int:
 # training -------------------------------------------------------------------------------------------------------------
 
 
-def train_all(prepared: PreparedTraining, listener: Listener) -> tuple[Trained, ...]:
-    """Train every adapter that is not finished; the room is written when the last one is.
+def train_all(works: Sequence[AgentWork], listener: Listener) -> tuple[TrainedAgent, ...]:
+    """Train every adapter of a room that is not finished; the room is written when the last one is.
 
     A signal ends it with a checkpoint; the same call goes on from there.
 
@@ -247,25 +203,23 @@ def train_all(prepared: PreparedTraining, listener: Listener) -> tuple[Trained, 
         UsageError: another training is in a folder; says what differs.
         ProjectError: something cannot be written.
     """
-    asked = prepared.asked
-    found: list[Trained] = []
-    with in_training(asked.out):
-        for part in prepared.parts:
-            listener.begins(part)
-            found.append(_train(prepared, part, listener))
-            listener.ends(part, found[-1].outcome)
+    room, base = works[0].asked.out.parent, works[0].base
+    found: list[TrainedAgent] = []
+    with in_training(room):
+        for work in works:
+            listener.begins(work)
+            found.append(_train(work, listener))
+            listener.ends(work, found[-1].outcome)
             if (outcome := found[-1].outcome) is not None and outcome.ended == "interrupted":
                 return tuple(found)
-        adapters = {agent: part.name for part in prepared.parts for agent in part.agents}
-        write_room(
-            asked.out, AdapterFolder(base=prepared.base.name, base_digest=prepared.base.digest, adapters=adapters)
-        )
+        adapters = {agent: work.name for work in works for agent in work.agents}
+        write_room(room, AdapterFolder(base=base.name, base_digest=base.digest, adapters=adapters))
     return tuple(found)
 
 
 def prepare_sweep(
     asked: ExamplesAsked, name: str, values: Sequence[str], environ: Mapping[str, str], listener: Listener
-) -> dict[str, PreparedTraining]:
+) -> dict[str, tuple[AgentWork, ...]]:
     """What is trained with each value of a setting, each in a folder of its own below `sweep/`; nothing is trained.
 
     Raises:
@@ -282,7 +236,7 @@ def prepare_sweep(
     }
 
 
-def sweep(name: str, prepared: Mapping[str, PreparedTraining], listener: Listener) -> list[Tried]:
+def sweep(name: str, prepared: Mapping[str, Sequence[AgentWork]], listener: Listener) -> list[Tried]:
     """Train the same with each value of a setting.
 
     Runs that are finished stay. A signal ends it; the same call goes on.
@@ -296,53 +250,43 @@ def sweep(name: str, prepared: Mapping[str, PreparedTraining], listener: Listene
     return found
 
 
-def _train(prepared: PreparedTraining, part: AdapterTraining, listener: Listener) -> Trained:
+def _train(work: AgentWork, listener: Listener) -> TrainedAgent:
     """Train one adapter, or go on with it."""
-    examples = [one.example for one in (*part.train, *part.development)]
-    identity = identity_of("sft", prepared, data_digest(examples), part.agents)
-    record = begin(part.folder, identity, fresh=prepared.asked.fresh)
+    examples = [one.example for one in (*work.train, *work.development)]
+    identity = identity_of("sft", work, data_digest(examples), work.agents)
+    folder = work.asked.out
+    record = begin(folder, identity, fresh=work.asked.fresh)
     if record["state"] != "running":
-        return Trained(part, None, _measured(part, record["base"], record["tuned"]), record.get("tried", 1))
+        return TrainedAgent(work, None, _measured(work, record["base"], record["tuned"]), record.get("tried", 1))
     since = time.monotonic()
-    machine = same_machine(part, record)
-    model, tokeniser = load(prepared.base, weights_type(machine))
-    model = with_adapter(model.to(machine.device), prepared.config)
+    machine = same_machine(work, record)
+    model, tokeniser = load(work.base, weights_type(machine))
+    model = with_adapter(model.to(machine.device), work.config)
     if "base" not in record:
-        record["base"] = _losses(part, model, machine, listener)
-        write_record(part.folder, record)
-    trainer = trainer_of(
-        model, part.folder, part.schedule, machine, part.train, part.development, tokeniser.pad_token_id
-    )
-    outcome = carried_out(trainer, part, part.folder, record, listener, since=since)
+        record["base"] = _losses(work, model, machine, listener)
+        write_record(folder, record)
+    trainer = trainer_of(model, folder, work.schedule, machine, work.train, work.development, tokeniser.pad_token_id)
+    outcome = carried_out(trainer, work, record, listener, since=since)
     if outcome.ended == "interrupted":
-        return Trained(part, outcome)
+        return TrainedAgent(work, outcome)
     assert outcome.checkpoint is not None  # noqa: S101 - `carried_out` says so
-    take_adapter(outcome.checkpoint, part.folder, prepared.base, model)
-    record["tuned"] = _losses(part, model, machine, listener)
-    rows = _measured(part, record["base"], record["tuned"])
-    write_losses(part.folder, rows, outcome, f"Losses of {part.name}")
-    facts = card_facts(
-        prepared,
-        part,
-        record,
-        agents=part.agents,
-        ended=ended_sentence(part, outcome),
-        samples=_samples(prepared, part, model, tokeniser),
-        differences=differences(rows, outcome.tried),
-    )
-    finish(part.folder, facts, record, outcome)
-    return Trained(part, outcome, rows, outcome.tried)
+    take_adapter(outcome.checkpoint, work, model)
+    record["tuned"] = _losses(work, model, machine, listener)
+    rows = _measured(work, record["base"], record["tuned"])
+    write_losses(work, rows, outcome)
+    samples, found = _samples(work, model, tokeniser), differences(rows, outcome.tried)
+    facts = card_facts(work, record, outcome, agents=work.agents, samples=samples, differences=found)
+    finish(work, facts, record, outcome)
+    return TrainedAgent(work, outcome, rows, outcome.tried)
 
 
-def _losses(part: AdapterTraining, model: Native, machine: Machine, listener: Listener) -> dict[str, float]:
+def _losses(work: AgentWork, model: Native, machine: Machine, listener: Listener) -> dict[str, float]:
     """The development losses under the model as it stands."""
-    rows = {one.example.id: one.row for one in part.development}
-    return losses_of(model, rows, machine, lambda done: listener.measures(part, done, len(rows)))
+    rows = {one.example.id: one.row for one in work.development}
+    return losses_of(model, rows, machine, lambda done: listener.measures(work, done, len(rows)))
 
 
-def _measured(
-    part: AdapterTraining, base: Mapping[str, float], tuned: Mapping[str, float]
-) -> tuple[MeasuredExample, ...]:
+def _measured(work: AgentWork, base: Mapping[str, float], tuned: Mapping[str, float]) -> tuple[MeasuredExample, ...]:
     return tuple(
         MeasuredExample(
             one.example.id,
@@ -352,24 +296,22 @@ def _measured(
             base[one.example.id],
             tuned[one.example.id],
         )
-        for one in part.development
+        for one in work.development
     )
 
 
 # after ----------------------------------------------------------------------------------------------------------------
 
 
-def _samples(prepared: PreparedTraining, part: AdapterTraining, model: Native, tokeniser: Native) -> list[Sample]:
+def _samples(work: AgentWork, model: Native, tokeniser: Native) -> list[Sample]:
     """Answers of base and tuned model to the shortest development prompts, of different agents as far as there are."""
-    ours = prepared.config.ours
-    by_length = sorted(part.development, key=lambda one: one.prompt)
+    ours = work.config.ours
+    by_length = sorted(work.development, key=lambda one: one.prompt)
     firsts = {one.example.agent: one for one in reversed(by_length)}.values()
     chosen = sorted(by_length, key=lambda one: one not in firsts)[: ours.samples]
     found = []
     for one in chosen:
         prompt = one.ids[: one.prompt]
-        with model.disable_adapter():
-            base = answer(model, tokeniser, prompt, ours.sample_tokens, ours.seed)
-        tuned = answer(model, tokeniser, prompt, ours.sample_tokens, ours.seed)
-        found.append(Sample(one.example.agent, one.example.messages[-1].content, base, tuned))
+        said = answers(model, tokeniser, prompt, ours.sample_tokens, ours.seed)
+        found.append(Sample(one.example.agent, one.example.messages[-1].content, *said))
     return found

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.training import (
     EVALUATION,
-    OneWork,
-    TrainedOne,
+    Trained,
+    Work,
     card_facts,
     carried_out,
-    ended_sentence,
     finish,
     identity_of,
     in_training,
+    plan_of,
     same_machine,
     take_adapter,
     weights_type,
@@ -27,12 +26,12 @@ from fabula.training.dpo import check_enough, curves, history_csv, pair_card, pr
 from fabula.training.examples import check_apart, data_digest, read_card, read_pairs
 from fabula.training.held_out import Margins, compared
 from fabula.training.libraries import quiet, require_libraries
-from fabula.training.memory import Load, fitting, needed, seconds_needed, shape_of, tokens_of
-from fabula.training.presets import Dpo, computing_of, config_of
+from fabula.training.memory import Load, shape_of
+from fabula.training.presets import Dpo, config_of
 from fabula.training.report import Sample
-from fabula.training.running import begin, schedule_of, write_record
+from fabula.training.running import begin, write_record
 from fabula.training.scoring import accuracies, gains, read_scores, score_pairs
-from fabula.training.sft import answer
+from fabula.training.sft import answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
 
 
-class PairWork(OneWork["Dpo", "PreparedPairs"]):
+class PairWork(Work["Dpo", "PreparedPairs"]):
     """The training of an adapter on pairs: everything that is known before it starts."""
 
     @property
@@ -95,25 +94,20 @@ def prepare_pairs(asked: TrainingAsked, environ: Mapping[str, str], listener: Li
         tokeniser = tokeniser_of(base.folder)
         train, development = (prepared_pairs(tokeniser, side, config, base.context) for side in pairs)
     check_enough(train, development, asked.data)
-    schedule = schedule_of(config, len(train.pairs))
     longest = max(row.longest for row in (*train.rows, *development.rows))
     size = Load(config.paper.rank, longest, sequences=2)
-    shape = shape_of(base.folder, base.parameters)
-    machine = fitting(shape, size, schedule.batch, computing_of(config))
     lengths = [
         [2 * len(row.prompt) + len(row.chosen) + len(row.rejected) for row in side.rows]
         for side in (train, development)
     ]
-    written = 2 * config.ours.samples * config.ours.sample_tokens
-    tokens = tokens_of(schedule, fmean(lengths[0]), sum(lengths[1]), written, beside=True)
-    memory, seconds = needed(shape, size, machine), seconds_needed(shape, tokens, machine)
-    return PairWork(asked, base, card, config, train, development, schedule, machine, memory, seconds)
+    planned = plan_of(config, shape_of(base.folder, base.parameters), size, lengths, beside=True)
+    return PairWork(asked, base, card, config, train, development, *planned)
 
 
 # training -------------------------------------------------------------------------------------------------------------
 
 
-def train_pairs(work: PairWork, listener: Listener) -> TrainedOne:
+def train_pairs(work: PairWork, listener: Listener) -> Trained:
     """Train the adapter, or go on with it; a signal ends it with a checkpoint.
 
     Raises:
@@ -127,31 +121,28 @@ def train_pairs(work: PairWork, listener: Listener) -> TrainedOne:
         listener.begins(work)
         if record["state"] != "running":
             scored = read_scores(folder / EVALUATION, work.development.pairs)
-            return TrainedOne(work, None, *_gained(scored, record.get("tried", 1)))
+            return Trained(work, None, *_gained(scored, record.get("tried", 1)))
         return _trained(work, record, listener)
 
 
-def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> TrainedOne:
+def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> Trained:
     folder, since = work.asked.out, time.monotonic()
     machine = same_machine(work, record)
     write_record(folder, record)
     model, tokeniser = load(work.base, weights_type(machine))
     trainer = trainer_of(model, tokeniser, work.train, work.development, work.config, folder, machine)
-    keep = work.config.ours.keep
-    outcome = carried_out(trainer, work, folder, record, listener, since=since, keep=keep)
+    outcome = carried_out(trainer, work, record, listener, since=since)
     if outcome.ended == "interrupted":
-        return TrainedOne(work, outcome)
+        return Trained(work, outcome)
     assert outcome.checkpoint is not None  # noqa: S101 - `carried_out` says so
-    take_adapter(outcome.checkpoint, folder, work.base, trainer.model)
+    take_adapter(outcome.checkpoint, work, trainer.model)
     listener.measures(work, 0, len(work.development.pairs))
     scored = score_pairs(trainer.model, work.development.pairs, work.development.rows, bf16=machine.bfloat16)
     found, verdict = _gained(scored, outcome.tried)
     _write(folder, scored, trainer.state.log_history, outcome.taken)
-    samples = _samples(work, trainer.model, tokeniser)
-    ended = ended_sentence(work, outcome, keep)
-    facts = card_facts(work, work, record, agents=work.agents, ended=ended, samples=samples)
-    finish(folder, pair_card(facts, found["accuracies"], found["gains"], verdict), record, outcome)
-    return TrainedOne(work, outcome, found, verdict)
+    facts = card_facts(work, record, outcome, agents=work.agents, samples=_samples(work, trainer.model, tokeniser))
+    finish(work, pair_card(facts, found["accuracies"], found["gains"], verdict), record, outcome)
+    return Trained(work, outcome, found, verdict)
 
 
 def _gained(scored: Sequence[ScoredPair], tried: int) -> tuple[dict[str, dict[str, Scored]], HeldOutResult]:
@@ -171,10 +162,8 @@ def _write(folder: Path, scored: Sequence[ScoredPair], history: Sequence[Mapping
 def _samples(work: PairWork, model: Native, tokeniser: Native) -> list[Sample]:
     """Answers of base and tuned model to the first development prompts."""
     ours, seed = work.config.ours, work.config.paper.seed
-    found = []
-    for pair, row in list(zip(work.development.pairs, work.development.rows, strict=True))[: ours.samples]:
-        with model.disable_adapter():
-            base = answer(model, tokeniser, row.prompt, ours.sample_tokens, seed)
-        tuned = answer(model, tokeniser, row.prompt, ours.sample_tokens, seed)
-        found.append(Sample(pair.agent, pair.messages[-1].content, base, tuned))
-    return found
+    shown = list(zip(work.development.pairs, work.development.rows, strict=True))[: ours.samples]
+    return [
+        Sample(pair.agent, pair.messages[-1].content, *answers(model, tokeniser, row.prompt, ours.sample_tokens, seed))
+        for pair, row in shown
+    ]

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.training import (
-    OneWork,
-    TrainedOne,
+    Trained,
+    Work,
     card_facts,
     carried_out,
-    ended_sentence,
     finish,
     identity_of,
     in_training,
+    plan_of,
     same_machine,
     write_losses,
 )
@@ -26,10 +26,10 @@ from fabula.training.batches import losses_of
 from fabula.training.dialogues import dialogue_source, read_dialogues
 from fabula.training.examples import CARD, DataCard, data_digest, read_card
 from fabula.training.libraries import quiet, require_libraries
-from fabula.training.memory import Load, fitting, needed, shape_of
-from fabula.training.presets import Summariser, computing_of, config_of
+from fabula.training.memory import Load, shape_of
+from fabula.training.presets import Summariser, config_of
 from fabula.training.report import MeasuredExample, Sample, differences
-from fabula.training.running import begin, schedule_of, write_record
+from fabula.training.running import begin, write_record
 from fabula.training.summariser import (
     LIMITS,
     check_enough,
@@ -55,7 +55,7 @@ _PACKAGES: Final = ("torch", "transformers")
 _HUB: Final = "hf:"
 
 
-class SummaryWork(OneWork["Summariser", "tuple[EncodedDialogue, ...]"]):
+class SummaryWork(Work["Summariser", "tuple[EncodedDialogue, ...]"]):
     """The training of a summary model: everything that is known before it starts."""
 
     @property
@@ -104,19 +104,18 @@ def prepare_summaries(asked: TrainingAsked, environ: Mapping[str, str], listener
         rooms = rooms_of(base.folder, base.name)
         tokeniser = load_tokeniser(base.folder)
         sides = [tuple(encode(tokeniser, one, config, rooms) for one in side) for side in (train, development)]
-    schedule = schedule_of(config, len(train))
     shape = shape_of(base.folder, base.parameters)
     shape = replace(shape, layers=2 * shape.layers)  # those of the decoder, too
     size = Load(0, max(len(one.source) for side in sides for one in side), whole=True)
-    machine = fitting(shape, size, schedule.batch, computing_of(config))
+    lengths = [[len(one.source) + len(one.target) for one in side] for side in sides]
     card = DataCard("dialogues", {}, (dialogue_source(asked.data, len(train)),))
-    return SummaryWork(asked, base, card, config, sides[0], sides[1], schedule, machine, needed(shape, size, machine))
+    return SummaryWork(asked, base, card, config, sides[0], sides[1], *plan_of(config, shape, size, lengths))
 
 
 # training -------------------------------------------------------------------------------------------------------------
 
 
-def train_summariser(work: SummaryWork, listener: Listener) -> TrainedOne:
+def train_summariser(work: SummaryWork, listener: Listener) -> Trained:
     """Train the summary model, or go on with it; a signal ends it with a checkpoint.
 
     Raises:
@@ -129,11 +128,11 @@ def train_summariser(work: SummaryWork, listener: Listener) -> TrainedOne:
         record = begin(folder, identity_of("summariser", work, digest, [ROLE]), fresh=work.asked.fresh)
         listener.begins(work)
         if record["state"] != "running":
-            return TrainedOne(work, None, _gained(work, record, record.get("tried", 1)))
+            return Trained(work, None, _gained(work, record, record.get("tried", 1)))
         return _trained(work, record, listener)
 
 
-def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> TrainedOne:
+def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> Trained:
     folder, since = work.asked.out, time.monotonic()
     machine = same_machine(work, record)
     tokeniser = load_tokeniser(work.base.folder)
@@ -144,20 +143,18 @@ def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> T
         record["base_summaries"] = _summaries(work, model, tokeniser, listener)
         write_record(folder, record)
     trainer = trainer_of(model, folder, work.schedule, machine, work.train, work.development)
-    keep = work.config.ours.keep
-    outcome = carried_out(trainer, work, folder, record, listener, since=since, keep=keep)
+    outcome = carried_out(trainer, work, record, listener, since=since)
     if outcome.ended == "interrupted":
-        return TrainedOne(work, outcome)
+        return Trained(work, outcome)
     assert outcome.checkpoint is not None  # noqa: S101 - `carried_out` says so
     model = _taken(work, outcome.checkpoint, tokeniser).to(machine.device)
     record["tuned"] = losses_of(model, rows, machine)
     record["tuned_summaries"] = _summaries(work, model, tokeniser, listener)
     found = _gained(work, record, outcome.tried)
-    write_losses(folder, _measured(work, record), outcome, "Losses")
-    ended = ended_sentence(work, outcome, keep)
-    facts = card_facts(work, work, record, agents=(ROLE,), ended=ended, samples=_samples(work, record))
-    finish(folder, replace(facts, how=_HOW, results=results(**found), use=_USE, limits=LIMITS), record, outcome)
-    return TrainedOne(work, outcome, found)
+    write_losses(work, _measured(work, record), outcome)
+    facts = card_facts(work, record, outcome, agents=(ROLE,), samples=_samples(work, record))
+    finish(work, replace(facts, how=_HOW, results=results(**found), use=_USE, limits=LIMITS), record, outcome)
+    return Trained(work, outcome, found)
 
 
 def _summaries(work: SummaryWork, model: Native, tokeniser: Native, listener: Listener) -> dict[str, str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from fabula.app.training import Work
+    from fabula.app.training import AnyWork
     from fabula.cli.terminal import Terminal
     from fabula.training.running import Point, TrainingOutcome
 
@@ -47,7 +47,7 @@ class TrainingProgress(LivePicture):
     """Shows on a terminal how a training goes on: a line for each measurement, and below them a bar."""
 
     terminal: Terminal
-    part: Work | None = None
+    part: AnyWork | None = None
     step: int = 0
     loss: float | None = None
     doing: str = ""
@@ -66,7 +66,7 @@ class TrainingProgress(LivePicture):
     def _says(self, sentence: str) -> None:
         self._show(f"{sentence} ...")
 
-    def _begins(self, work: Work) -> None:
+    def _begins(self, work: AnyWork) -> None:
         self.part, self.step, self.loss, self._first, self.doing = work, 0, None, None, "loading"
         counts = work.counts()
         self._show(f"{work.name}: {sizes(counts)}, {counted(work.schedule.steps, 'step')} of {work.schedule.batch}")
@@ -74,11 +74,11 @@ class TrainingProgress(LivePicture):
             self._show(f"  {line}")
         self._start()
 
-    def _measures(self, work: Work, done: int, whole: int) -> None:
+    def _measures(self, work: AnyWork, done: int, whole: int) -> None:
         del work
         self.doing = f"measuring {done} of {whole}"
 
-    def _steps(self, work: Work, point: Point) -> None:
+    def _steps(self, work: AnyWork, point: Point) -> None:
         self.step, self.doing = point.step, ""
         self._first = self._first or (point.step, time.monotonic())
         if point.train is not None:
@@ -87,7 +87,7 @@ class TrainingProgress(LivePicture):
             train = "" if self.loss is None else f"   train {self.loss:.4f}"
             self._show(f"  step {point.step:>4} of {work.schedule.steps}{train}   development {point.development:.4f}")
 
-    def _ends(self, work: Work, outcome: TrainingOutcome | None) -> None:
+    def _ends(self, work: AnyWork, outcome: TrainingOutcome | None) -> None:
         self._stop()
         if outcome is None:
             self._show("  finished by an earlier run; nothing to do")

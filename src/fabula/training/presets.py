@@ -38,6 +38,27 @@ def computing_of(config: Presets) -> Computing:
 
 
 @dataclass(frozen=True, slots=True)
+class OfAll:
+    """What no paper says of any kind of training.
+
+    Attributes:
+        patience: measurements without a lower development loss after which training ends; 0 never ends it early.
+        weight_decay: of AdamW.
+        clip: the longest gradient; 0 leaves it as it is.
+        device: what it is computed on; "auto" takes a GPU where there is one.
+        checkpointing: activations are computed twice to save memory; "auto" where the memory would not do without.
+        samples: development texts whose answers by base and tuned model stand in the model card.
+    """
+
+    patience: int = 0
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    device: Device = "auto"
+    checkpointing: Checkpointing = "auto"
+    samples: int = 2
+
+
+@dataclass(frozen=True, slots=True)
 class SftPaper:
     """Values of Agents' Room; section 5, "Implementation".
 
@@ -64,42 +85,30 @@ class SftPaper:
 
 
 @dataclass(frozen=True, slots=True)
-class Ours:
+class Ours(OfAll):
     """What the papers do not say, and what the machine can do.
 
     Attributes:
         alpha: of LoRA: its matrices count alpha / rank.
         dropout: share of a LoRA input that is left out while it learns.
         epochs: how often every example is seen, where `steps` is 0.
-        patience: evaluations without a lower development loss after which training ends; 0 never ends it early.
         decay: how the rate goes down from its highest after the warm-up.
         warmup: steps in which the rate rises to its highest.
-        weight_decay: of AdamW.
-        clip: the longest gradient; 0 leaves it as it is.
         seed: of the first weights, the order of the examples and the samples.
-        device: what it is computed on; "auto" takes a GPU where there is one.
         precision: of the computation; LoRA's own weights are always float32. "auto" takes bfloat16 where it is faster.
         micro_batch: examples that are computed at once; 0 takes the most that fit the memory, up to `batch`. The result
             is that of the whole batch.
-        checkpointing: activations are computed twice to save memory; "auto" where the memory would not do without.
-        samples: development prompts that base and tuned model answer for the model card.
-        sample_tokens: longest of these answers.
+        sample_tokens: of the longest answer in the model card.
     """
 
     alpha: int = 8
     dropout: float = 0.0
     epochs: int = 0
-    patience: int = 0
     decay: Decay = "linear"
     warmup: int = 0
-    weight_decay: float = 0.0
-    clip: float = 1.0
     seed: int = 0
-    device: Device = "auto"
     precision: Precision = "auto"
     micro_batch: int = 0
-    checkpointing: Checkpointing = "auto"
-    samples: int = 2
     sample_tokens: int = 80
 
 
@@ -157,29 +166,17 @@ class DpoPaper:
 
 
 @dataclass(frozen=True, slots=True)
-class DpoOurs:
+class DpoOurs(OfAll):
     """What the paper does not say, and what the machine can do.
 
     Attributes:
         evaluate_every: steps between checkpoints; each is measured on the development pairs.
         keep: which weights are taken: those of the last step, or of the lowest development loss.
-        patience: measurements without a lower development loss after which training ends; 0 never ends it early.
-        weight_decay: of AdamW.
-        clip: the longest gradient; 0 leaves it as it is.
-        device: what it is computed on; "auto" takes a GPU where there is one.
-        checkpointing: activations are computed twice to save memory; "auto" where the memory would not do without.
-        samples: development prompts that base and tuned model answer for the model card.
-        sample_tokens: longest of these answers.
+        sample_tokens: of the longest answer in the model card.
     """
 
     evaluate_every: int = 20
     keep: Keep = "last"
-    patience: int = 0
-    weight_decay: float = 0.0
-    clip: float = 1.0
-    device: Device = "auto"
-    checkpointing: Checkpointing = "auto"
-    samples: int = 2
     sample_tokens: int = 80
 
 
@@ -220,42 +217,30 @@ class SummariserPaper:
 
 
 @dataclass(frozen=True, slots=True)
-class SummariserOurs:
+class SummariserOurs(OfAll):
     """What neither SNAP nor DialogSum's authors say, and what the machine can do.
 
     Attributes:
         evaluate_every: steps between checkpoints; each is measured on the development dialogues.
         keep: which weights are taken: those of the last step, or of the lowest development loss.
-        patience: measurements without a lower development loss after which training ends; 0 never ends it early.
         decay: how the rate goes down after the warm-up.
         warmup: steps in which the rate rises to its highest.
-        weight_decay: of AdamW.
-        clip: the longest gradient; 0 leaves it as it is.
         beams: that the search for the likeliest summary keeps.
         measured: development dialogues whose summaries are written and compared, the first ones; 0 takes all.
         seed: of the order of the dialogues and of dropout.
-        device: what it is computed on; "auto" takes a GPU where there is one.
         precision: of the computation; "auto" takes bfloat16 where it is faster.
         micro_batch: dialogues that are computed at once; 0 takes the most that fit the memory, up to `batch`.
-        checkpointing: activations are computed twice to save memory; "auto" where the memory would not do without.
-        samples: development dialogues whose summaries stand in the model card.
     """
 
     evaluate_every: int = 200
     keep: Keep = "last"
-    patience: int = 0
     decay: Decay = "linear"
     warmup: int = 0
-    weight_decay: float = 0.0
-    clip: float = 1.0
     beams: int = 4
     measured: int = 100
     seed: int = 42
-    device: Device = "auto"
     precision: Precision = "auto"
     micro_batch: int = 0
-    checkpointing: Checkpointing = "auto"
-    samples: int = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,7 +237,14 @@ def trainer_of(
     )
 
 
-def answer(model: Any, tokeniser: Any, prompt: Sequence[int], tokens: int, seed: int) -> str:  # noqa: ANN401 - as above
+def answers(model: Any, tokeniser: Any, prompt: Sequence[int], tokens: int, seed: int) -> tuple[str, str]:  # noqa: ANN401 - as above
+    """What base and tuned model say to a prompt, drawn with this seed."""
+    with model.disable_adapter():
+        base = _answer(model, tokeniser, prompt, tokens, seed)
+    return base, _answer(model, tokeniser, prompt, tokens, seed)
+
+
+def _answer(model: Any, tokeniser: Any, prompt: Sequence[int], tokens: int, seed: int) -> str:  # noqa: ANN401 - as above
     """What the model says to a prompt, drawn with this seed."""
     torch = library("torch")
     model.eval()

@@ -31,13 +31,12 @@ from fabula.training.examples import CARD, read_card
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.app.training import Job, TrainedOne, Work
-    from fabula.app.training_examples import AdapterTraining, PreparedTraining, Trained
+    from fabula.app.training import AnyWork, Trained
+    from fabula.app.training_examples import AgentWork, TrainedAgent
     from fabula.app.training_pairs import PairWork
     from fabula.app.training_summaries import SummaryWork
     from fabula.cli.terminal import Terminal
     from fabula.training.examples import Kind
-    from fabula.training.presets import Keep
     from fabula.training.report import LossDifference
     from fabula.training.running import TrainingOutcome
 
@@ -158,7 +157,7 @@ def _train_one(terminal: Terminal, asked: ExamplesAsked, kind: Kind, *, dry_run:
         takes = f"{near(asked.out)}: {sizes(work.counts())}, {_takes(work)}"
         lines = [takes, *(f"  {line}" for line in cuts(work.counts())), "", _machine_line(work)]
         terminal.say("\n".join([_settings_table(work), "", *lines]))
-        terminal.document(_plan_data(work, **more, **_work_data(work, asked.out)))
+        terminal.document(_plan_data(work, **more, **_work_data(work)))
         return
     with interruptible(progress):
         done = (
@@ -177,10 +176,10 @@ def _train_one(terminal: Terminal, asked: ExamplesAsked, kind: Kind, *, dry_run:
     if done.verdict is not None:
         measured["verdict"] = done.verdict.as_data()
     terminal.document(_outcome_data(asked.out, done.outcome) | measured)
-    _fail_if_not_finite(terminal, {work.name: (work, done.outcome)}, work.config.ours.keep)
+    _fail_if_not_finite(terminal, {work.name: (work, done.outcome)})
 
 
-def _advise_one(terminal: Terminal, done: TrainedOne, adapters: Sequence[str]) -> None:
+def _advise_one(terminal: Terminal, done: Trained, adapters: Sequence[str]) -> None:
     folder = near(done.work.asked.out)
     if done.outcome is None:
         _say_finished(terminal, done.work.asked.out)
@@ -197,10 +196,10 @@ def _advise_one(terminal: Terminal, done: TrainedOne, adapters: Sequence[str]) -
 def _train_agents(terminal: Terminal, asked: ExamplesAsked, *, dry_run: bool) -> None:
     progress = TrainingProgress(terminal)
     prepared = prepare(asked, os.environ, progress.listener)
-    _licences(terminal, prepared)
+    _licences(terminal, prepared[0])
     if dry_run:
         _say_fresh(terminal, asked)
-        terminal.say(f"{_settings_table(prepared)}\n\n{_works(prepared)}")
+        terminal.say(f"{_settings_table(prepared[0])}\n\n{_works(prepared)}")
         terminal.document(_adapters_data(prepared))
         return
     with interruptible(progress):
@@ -210,10 +209,10 @@ def _train_agents(terminal: Terminal, asked: ExamplesAsked, *, dry_run: bool) ->
     if all(one.outcome is None for one in trained):
         _say_finished(terminal, asked.out)
     terminal.advise(f"Each folder below {near(asked.out)} has a model card, README.md, with samples.")
-    if prepared.base.gguf is not None:
+    if prepared[0].base.gguf is not None:
         terminal.advise(f"Next: `fabula write BRIEF --adapter {near(asked.out)}` writes with them.")
     terminal.document({"out": str(asked.out), "adapters": [_trained_data(one) for one in trained]})
-    _fail_if_not_finite(terminal, {one.part.name: (one.part, one.outcome) for one in trained}, "best")
+    _fail_if_not_finite(terminal, {one.work.name: (one.work, one.outcome) for one in trained})
 
 
 def _sweep(terminal: Terminal, asked: ExamplesAsked, said: str, *, dry_run: bool) -> None:
@@ -224,7 +223,7 @@ def _sweep(terminal: Terminal, asked: ExamplesAsked, said: str, *, dry_run: bool
         raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
     progress = TrainingProgress(terminal)
     prepared = prepare_sweep(asked, name, values, os.environ, progress.listener)
-    first = prepared[values[0]]
+    first = prepared[values[0]][0]
     _licences(terminal, first)
     if dry_run:
         _say_fresh(terminal, asked)
@@ -246,15 +245,15 @@ def _sweep(terminal: Terminal, asked: ExamplesAsked, said: str, *, dry_run: bool
     )
 
 
-def _works(prepared: PreparedTraining) -> str:
+def _works(works: Sequence[AgentWork]) -> str:
     """What each adapter takes, and on what it is computed."""
     lines = []
-    for part in prepared.parts:
-        counts = part.counts()
+    for work in works:
+        counts = work.counts()
         examples = f"{counted(counts['examples'], 'example')} + {counts['development examples']}"
-        lines.append(f"{near(part.folder)}: {examples}, {counts['tokens learnt']:,} tokens learnt, {_takes(part)}")
+        lines.append(f"{near(work.asked.out)}: {examples}, {counts['tokens learnt']:,} tokens learnt, {_takes(work)}")
         lines += [f"  {line}" for line in cuts(counts)]
-    return "\n".join([*lines, "", _machine_line(prepared.parts[0])])
+    return "\n".join([*lines, "", _machine_line(works[0])])
 
 
 def _losses_table(found: Sequence[LossDifference], head: str = "agent") -> str:
@@ -275,21 +274,19 @@ def _losses_table(found: Sequence[LossDifference], head: str = "agent") -> str:
     )
 
 
-def _stop_agents_if_interrupted(trained: Sequence[Trained], asked: ExamplesAsked) -> None:
+def _stop_agents_if_interrupted(trained: Sequence[TrainedAgent], asked: ExamplesAsked) -> None:
     if trained:
-        _stop_if_interrupted(trained[-1].outcome, trained[-1].part.name, asked.out)
+        _stop_if_interrupted(trained[-1].outcome, trained[-1].work.name, asked.out)
 
 
-def _adapters_data(prepared: PreparedTraining) -> dict[str, Any]:
-    adapters = [
-        {"name": part.name, "agents": list(part.agents), **_work_data(part, part.folder)} for part in prepared.parts
-    ]
-    return _plan_data(prepared, adapters=adapters)
+def _adapters_data(works: Sequence[AgentWork]) -> dict[str, Any]:
+    adapters = [{"name": work.name, "agents": list(work.agents), **_work_data(work)} for work in works]
+    return _plan_data(works[0], adapters=adapters)
 
 
-def _trained_data(one: Trained) -> dict[str, Any]:
+def _trained_data(one: TrainedAgent) -> dict[str, Any]:
     agents = [_difference_data(found, "agent") for found in one.differences]
-    return {"name": one.part.name, **_outcome_data(one.part.folder, one.outcome), "agents": agents}
+    return {"name": one.work.name, **_outcome_data(one.work.asked.out, one.outcome), "agents": agents}
 
 
 def _difference_data(row: LossDifference, called: str) -> dict[str, Any]:
@@ -300,10 +297,10 @@ def _difference_data(row: LossDifference, called: str) -> dict[str, Any]:
 # what is said of any training -----------------------------------------------------------------------------------------
 
 
-def _licences(terminal: Terminal, job: Job) -> None:
-    for source in job.data.sources:
+def _licences(terminal: Terminal, work: AnyWork) -> None:
+    for source in work.data.sources:
         terminal.advise(f"Data: {source.title or source.name}. Licence: {source.licence or 'not stated'}.")
-    terminal.advise(f"Base: {job.base.name}. Licence: {job.base.licence}.")
+    terminal.advise(f"Base: {work.base.name}. Licence: {work.base.licence}.")
 
 
 def _say_fresh(terminal: Terminal, asked: ExamplesAsked) -> None:
@@ -315,11 +312,11 @@ def _say_finished(terminal: Terminal, out: Path) -> None:
     terminal.message(f"{near(out)} was finished already, so nothing was trained. --fresh begins anew.")
 
 
-def _settings_table(job: Job) -> str:
+def _settings_table(work: AnyWork) -> str:
     """Every setting of a training beside the paper's."""
-    paper = values_of(type(job.config).faithful())
+    paper = values_of(type(work.config).faithful())
     rows = [("setting", "value", "the paper's", "")]
-    for setting in settings_of(job.config):
+    for setting in settings_of(work.config):
         said = paper[setting.name]
         its = "" if setting.group != "paper" else "the same" if said == setting.value else _text(said)
         rows.append((setting.name, _text(setting.value), its, "" if setting.group == "paper" else "not in the paper"))
@@ -330,7 +327,7 @@ def _text(value: object) -> str:
     return ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)
 
 
-def _takes(work: PairWork | SummaryWork | AdapterTraining) -> str:
+def _takes(work: AnyWork) -> str:
     """How long a training is, and what time and memory it takes."""
     about = "" if work.seconds_needed is None else f"{duration(work.seconds_needed)} and "
     steps = f"{counted(work.schedule.steps, 'step')} of {work.schedule.batch} ({work.machine.micro_batch} at once)"
@@ -339,19 +336,19 @@ def _takes(work: PairWork | SummaryWork | AdapterTraining) -> str:
     )
 
 
-def _machine_line(work: Work) -> str:
+def _machine_line(work: AnyWork) -> str:
     machine = work.machine
     twice = ", activations computed twice" if machine.checkpointing else ""
     return f"On {machine.device}, in {'bfloat16' if machine.bfloat16 else 'float32'}{twice}."
 
 
-def _plan_data(job: Job, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    return {"preset": job.asked.preset, "base": job.base.name, "settings": values_of(job.config), **more}
+def _plan_data(work: AnyWork, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return {"preset": work.asked.preset, "base": work.base.name, "settings": values_of(work.config), **more}
 
 
-def _work_data(work: PairWork | SummaryWork | AdapterTraining, folder: Path) -> dict[str, Any]:
+def _work_data(work: AnyWork) -> dict[str, Any]:
     return {
-        "folder": str(folder),
+        "folder": str(work.asked.out),
         "steps": work.schedule.steps,
         "bytes": work.bytes_needed,
         "seconds": work.seconds_needed,
@@ -369,9 +366,7 @@ def _outcome_data(folder: Path, outcome: TrainingOutcome | None) -> dict[str, An
     }
 
 
-def _fail_if_not_finite(
-    terminal: Terminal, ended: Mapping[str, tuple[Work, TrainingOutcome | None]], keep: Keep
-) -> None:
+def _fail_if_not_finite(terminal: Terminal, ended: Mapping[str, tuple[AnyWork, TrainingOutcome | None]]) -> None:
     """End the command with 1 where a loss was no number, and say so of each training, by its name.
 
     Raises:
@@ -379,7 +374,7 @@ def _fail_if_not_finite(
     """
     broken = {name: (work, end) for name, (work, end) in ended.items() if end is not None and end.ended == "not finite"}
     for name, (work, outcome) in broken.items():
-        terminal.message(f"fabula: {name}: {ended_sentence(work, outcome, keep)}\n{lower_rate(work)}")
+        terminal.message(f"fabula: {name}: {ended_sentence(work, outcome)}\n{lower_rate(work)}")
     if broken:
         raise typer.Exit(1)
 
