@@ -6,6 +6,8 @@ import ast
 import asyncio
 import inspect
 import json
+import subprocess
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +66,20 @@ def test_both_doors_for_python_have_every_verb_blocking_and_async(name: str) -> 
         assert inspect.iscoroutinefunction(getattr(door, f"{name}_async"))
 
 
+def test_a_verb_is_imported_when_it_is_first_used() -> None:
+    check = """
+import sys, fabula
+fabula.read, fabula.Home
+print(sorted(name for name in sys.modules if name.startswith("fabula.verbs.")))
+print(fabula.Project.undo.__doc__.splitlines()[0], *(f"fabula.verbs.{name}" in sys.modules for name in ("undo", "pin")))
+"""
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "['fabula.verbs.base', 'fabula.verbs.doors', 'fabula.verbs.home']",
+        "Take back what was decided last, wherever that was done. True False",
+    ]
+
+
 def test_the_types_of_the_doors_are_those_of_the_verbs() -> None:
     stub = ast.parse((SOURCE / "verbs/doors.pyi").read_text(encoding="utf-8"))
     written = {
@@ -84,7 +100,7 @@ def test_every_verb_is_an_address_and_its_result_is_in_the_document() -> None:
         operation = paths[f"/api/v1{verb.address.replace(':path', '')}"][verb.method.lower()]
         given = operation["responses"]["202" if verb.long else "200"]["content"]
         if issubclass(verb.result, File):
-            assert given["*/*"]["schema"] == {"type": "string", "format": "binary"}
+            assert given["application/octet-stream"]["schema"] == {"type": "string", "format": "binary"}
         else:
             named = given["application/json"]["schema"]["$ref"].rpartition("/")[2]
             assert named == ("RunRecord" if verb.long else verb.result.__name__)

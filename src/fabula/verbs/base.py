@@ -19,9 +19,9 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -43,7 +43,6 @@ from fabula.engine.folders import is_path
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
-    from pathlib import Path
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,7 +80,7 @@ OtherProjects: TypeAlias = Annotated[
 ]
 _IN_PATH: Final = re.compile(r"\{(\w+)(?::path)?\}")
 _METHODS: Final = ("system", "evaluator")  # arguments that may name a folder of code, for who is at home
-_DOORS: Final = ("doors", "home")  # modules here that open on the verbs, and are none
+_VERB: Final = re.compile(r"^@verb\(.*?^async def (\w+)\(\s*(project|shelf)\b", re.MULTILINE | re.DOTALL)
 
 
 class Body(BaseModel):
@@ -275,13 +274,30 @@ def verb(
     return known
 
 
+@cache
+def _homes() -> dict[str, tuple[str, bool]]:
+    """The module of each verb by its name, and whether it is of a project; read off the files, so none is imported."""
+    folder = Path(__file__).parent
+    return {
+        name: (f"{__package__}.{file.stem}", of == "project")
+        for file in sorted(folder.glob("*.py"))
+        for name, of in _VERB.findall(file.read_text(encoding="utf-8"))
+    }
+
+
+def names() -> dict[str, bool]:
+    """The verbs by name, and whether each is of a project; none is imported."""
+    return {name: of_project for name, (_, of_project) in sorted(_homes().items())}
+
+
+def named(name: str) -> Verb:
+    """The verb of that name, whose module is imported."""
+    return vars(getattr(import_module(_homes()[name][0]), name))["verb"]  # type: ignore[no-any-return] # as `verb` leaves it
+
+
 def every() -> dict[str, Verb]:
-    """All verbs by name: each module beside this one is looked into."""
-    package = import_module(__package__ or "")
-    names = [f"{package.__name__}.{one.name}" for one in iter_modules(package.__path__) if one.name not in _DOORS]
-    functions = [one for name in names for one in vars(import_module(name)).values() if inspect.isfunction(one)]
-    found = {one.__name__: vars(one)["verb"] for one in functions if "verb" in vars(one)}
-    return dict(sorted(found.items()))
+    """All verbs by name; the module of each is imported."""
+    return {name: named(name) for name in names()}
 
 
 def long_verb(name: str) -> Verb:
@@ -290,10 +306,9 @@ def long_verb(name: str) -> Verb:
     Raises:
         UnknownNameError: there is none.
     """
-    known = {verb.name: verb for verb in every().values() if verb.long}
-    if name not in known:
-        raise UnknownNameError("verb that takes long", name, known)
-    return known[name]
+    if name in names() and (found := named(name)).long:
+        return found
+    raise UnknownNameError("verb that takes long", name, [one.name for one in every().values() if one.long])
 
 
 def as_data(result: object) -> Any:  # noqa: ANN401 - JSON data
