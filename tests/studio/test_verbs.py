@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,8 +37,7 @@ from studio import SAMPLE, TOKEN, studio_there
 from tree import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from fabula.engine.events import Event
     from studio import There
@@ -299,3 +299,25 @@ def test_stories_are_measured_and_compared_through_every_door(lamp: tuple[Projec
     assert home.findings().checked is False
     with pytest.raises(UsageError, match="Unknown project"):
         far.judge("../sample")
+
+
+def test_a_value_that_does_not_fit_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    copy_sample(tmp_path / "sample")
+    home = Home.open(tmp_path)
+    sample = home.project("sample")
+    refused: list[tuple[str, Callable[..., Any], dict[str, Any]]] = [
+        ("artefact", sample.text, {"artefact": 7}),
+        ("text", sample.edit, {"artefact": PART, "text": b"Mara", "base": None}),
+        ("artefact", sample.pin, {"artefact": "\ud800"}),
+        ("words", sample.write, {"words": {}}),
+        ("budget_tokens", sample.update, {"budget_tokens": "all"}),
+        ("budget_usd", sample.update, {"budget_usd": float("nan")}),
+        ("title", home.new, {"brief": "A lamp.", "title": "x" * 20_000}),
+    ]
+    for argument, method, given in refused:
+        with pytest.raises(UsageError, match=f"`{method.__name__}` cannot be done as asked; {argument}: "):
+            method(**given)
+    assert sample.status().undo == ""
+    assert [one.project for one in home.projects().projects] == ["sample"]
+    given: Any = Path(FILE)
+    assert sample.text(given).name == PART, "a path stands for its text"

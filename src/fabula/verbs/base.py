@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib import import_module
+from os import PathLike, fspath
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -42,7 +43,7 @@ from fabula.engine.events import Event
 from fabula.engine.folders import is_path
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable, Iterable, Mapping
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -78,6 +79,7 @@ OtherProjects: TypeAlias = Annotated[
     ),
     _OTHER,
 ]
+_NONE: Final = inspect.Parameter.empty
 _IN_PATH: Final = re.compile(r"\{(\w+)(?::path)?\}")
 _METHODS: Final = ("system", "evaluator")  # arguments that may name a folder of code, for who is at home
 _VERB: Final = re.compile(r"^@verb\(.*?^async def (\w+)\(\s*(project|shelf)\b", re.MULTILINE | re.DOTALL)
@@ -198,25 +200,34 @@ class Verb:
     @cached_property
     def body(self) -> type[Body] | None:
         """What HTTP sends: the arguments that are not in the address; `None` where it sends none."""
-        sent = [one for one in self.signature.parameters.values() if one.name not in self.in_path]
+        sent = [one for one in self.signature.parameters if one not in self.in_path]
         if not sent or self.method in ("GET", "DELETE"):
             return None
-        fields = {one.name: (one.annotation, ... if one.default is one.empty else one.default) for one in sent}
-        name = "".join(part.capitalize() for part in self.name.split("_"))
-        made = create_model(f"{name}Body", __base__=Body, __doc__=f"{self.summary}.", **fields)  # type: ignore[call-overload] # names that only the verb knows
+        made = self._model("Body", sent)
         example = {name: info.examples[0] for name, info in made.model_fields.items() if info.examples}
         made.model_config["json_schema_extra"] = {"examples": [example]}
         made.model_rebuild(force=True)
-        return made  # type: ignore[no-any-return] # as above
+        return made
+
+    @cached_property
+    def _arguments(self) -> type[Body]:
+        return self._model("Arguments", self.signature.parameters)
+
+    def _model(self, kind: str, names: Iterable[str]) -> type[Body]:
+        """What checks these of its arguments."""
+        of = self.signature.parameters
+        fields = {name: (of[name].annotation, ... if of[name].default is _NONE else of[name].default) for name in names}
+        name = "".join(part.capitalize() for part in self.name.split("_"))
+        return create_model(f"{name}{kind}", __base__=Body, __doc__=f"{self.summary}.", **fields)  # type: ignore[call-overload,no-any-return] # names that only the verb knows
 
     def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments as HTTP takes them, those that were left out with their defaults.
+        """Arguments by their names, those that were left out with their defaults.
 
         Raises:
             UsageError: one is not known, or its value does not fit.
         """
         try:
-            found = (self.body or Body).model_validate(dict(arguments))
+            found = self._arguments.model_validate(dict(arguments))
         except ValidationError as error:
             first = error.errors()[0]
             where = " ".join(str(part) for part in first["loc"])
@@ -242,17 +253,19 @@ class Verb:
         return given
 
     def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by their names, those that were left out with their defaults.
+        """Arguments as Python gives them, by their names; a path may stand for its text.
 
         Raises:
-            TypeError: they do not fit.
+            TypeError: one is not known, or missing.
+            UsageError: the value of one does not fit.
         """
         try:
             given = self.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}") from None
-        given.apply_defaults()
-        return dict(given.arguments)
+        return self.checked(
+            {name: fspath(of) if isinstance(of, PathLike) else of for name, of in given.arguments.items()}
+        )
 
 
 def verb(
