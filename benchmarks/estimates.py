@@ -9,6 +9,7 @@ knows of any model: its window and the most tokens of a reply.
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import random
 import re
@@ -317,7 +318,7 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
     return Compared(dry.tokens, len(dry.planned), model.tokens, len(model.asked), got, table)
 
 
-REPLIES: Final = Path(__file__).parent / "replies" / "rooms"
+REPLIES: Final = Path(__file__).parent / "results" / "short-rooms"
 METHODS: Final[dict[str, tuple[str, dict[str, object]]]] = {
     "end-to-end": ("end-to-end", {}),
     "draft-first": ("reviewed-draft", {"revisions": 0}),
@@ -328,17 +329,19 @@ _TOKENS: Final = 1.3  # of a word of those records
 def recorded(method: str) -> dict[str, float]:
     """Percent announced of what six stories took that were written by a method and recorded, by brief."""
     name, settings = METHODS[method]
-    system, used = find(name), json.loads((REPLIES / "costs.json").read_text(encoding="utf-8"))[method]
+    system = find(name)
+    with (REPLIES / "stories.csv").open(encoding="utf-8") as file:
+        used = {line["brief"]: float(line["cost"]) for line in csv.DictReader(file) if line["system"] == method}
     config = system.config("improved", settings)
     model = ScriptedModel({}, name="openai-chat:writer", capabilities=Capabilities(schema=True, parallel=1))
     found = {}
-    for brief, took in used.items():
+    for brief, words in used.items():
         story = Brief.read(REPLIES / "briefs" / f"{brief}.md")
         with Journal() as journal:
             prompts = SystemPrompts(system.prompt_folders("improved"), common=PROMPTS)
             context = RunContext(journal, prompts, Cast.of(model), mode="dry")
             dry = asyncio.run(rehearsed(context, partial(_written, system, story, config)))
-        found[brief] = _PERCENT * dry.tokens / (_TOKENS * (took["prompt_words"] + took["reply_words"]))
+        found[brief] = _PERCENT * dry.tokens / (_TOKENS * words)
     return found
 
 

@@ -16,9 +16,11 @@ import yaml
 from choosing import choosing
 from plugin_page import plugin_page
 from run_page import run_page
+from trials import linked, results
 
 import fabula
 import fabula.project.settings
+from fabula.app.calling import CallOptions
 from fabula.base import errors
 from fabula.cli.documents import DOCUMENTS, schema_of
 from fabula.cli.help import EXIT_CODES
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 REFERENCE: Final = Path(__file__).parent / "reference"
 SCHEMAS = REFERENCE / "schemas"
+RESULTS: Final = REFERENCE.parent / "results" / "README.md"
 PAPERS: Final = REFERENCE.parent / "papers"  # each item of a paper, its command and its state; written by hand
 STUB: Final = Path(doors.__file__).with_suffix(".pyi")
 OPENAPI: Final = REFERENCE / "openapi.json"
@@ -90,9 +93,9 @@ MEANINGS: Final = {
     "RoleTable.seed": "A fixed seed; without it, one is drawn from the run's seed and the place of the call.",
     "RoleTable.reasoning": "How much a model that thinks does so: none, minimal, low, medium or high.",
     "RoleTable.stop": "Texts at which a reply ends.",
-    "ModelTable.base_url": "Address of the server.",
+    "ModelTable.base_url": "Address of the server; a list names replicas that serve the same model.",
     "ModelTable.key_env": "Variable of the environment that holds the key, where it is not the usual one.",
-    "ModelTable.parallel": "Calls at once.",
+    "ModelTable.parallel": "Calls at once to each server.",
     "ModelTable.timeout": "Seconds after which a call counts as failed.",
     "ModelTable.tries": "How often a call is tried in all, while the failure may pass.",
     "ModelTable.slots": "Embedded engine: calls at once; each has a share of the context.",
@@ -127,6 +130,8 @@ def main() -> int:
         if path.name not in made:
             path.unlink()
     sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages written anew\n")
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(results_page(), encoding="utf-8")
     made = schemas()
     SCHEMAS.mkdir(exist_ok=True)
     stale = [name for name, text in made.items() if _read(SCHEMAS / name) != text]
@@ -246,7 +251,12 @@ def _http_api() -> str:
 
 def page(name: str) -> str:
     """The text of one page."""
-    return f"{MADE}{PAGES[name]().rstrip()}\n"
+    return f"{MADE}{linked(PAGES[name]().rstrip())}\n"
+
+
+def results_page() -> str:
+    """The page of results, from the verdicts that are kept."""
+    return f"{MADE}{results()}\n"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -575,12 +585,12 @@ def python() -> str:
     ]
     parts += [_explained(name, getattr(fabula, name)) for name in (*verbs, "read")]
     parts.append("## What they give\n")
-    given = ("Written", "Expected", "Planned", "Checked", "Judged", "Ranked", "Measured", "Chat")
+    given = ("Written", "Estimate", "Planned", "Checked", "Judged", "Ranked", "Measured", "Chat")
     parts += [_class(name, getattr(fabula, name)) for name in given]
     parts += [_class("Turn", Turn)]
     parts.append("## What they take\n")
     parts += [_class(name, getattr(fabula, name)) for name in ("Brief", "Story", "Scene", "Project", "Home")]
-    parts += [_class("OwnModel", OwnModel)]
+    parts += [_class("OwnModel", OwnModel), _class("CallOptions", CallOptions)]
     parts.append(
         "## A server's projects\n\n[How to use them](../how-to/http-api.md). "
         "A verb waits for its answer; in an event loop, use `await asyncio.to_thread(project.text, ...)`.\n"
@@ -652,11 +662,14 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
 
 def _class(name: str, kind: type) -> str:
     """A class: what it is, its fields, its properties and its methods."""
-    about = inspect.getdoc(kind) or ""
-    head, _, listed = about.partition("Attributes:\n")
+    abouts = [inspect.getdoc(one) or "" for one in kind.__mro__ if one.__module__.startswith("fabula.")]
+    head = abouts[0].partition("Attributes:\n")[0]
     rows = [
         (f"`.{field}`", " ".join(said.split()))
-        for field, said in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", listed, flags=re.MULTILINE)
+        for about in abouts
+        for field, said in re.findall(
+            r"^    (\w+): (.*(?:\n        .*)*)", about.partition("Attributes:\n")[2], flags=re.MULTILINE
+        )
     ]
     for member, value in vars(kind).items():
         if member.startswith("_") or member.endswith("_") or any(row[0] == f"`.{member}`" for row in rows):

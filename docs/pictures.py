@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import tempfile
 import tomllib
 from html import escape
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from record import recorded
 
 from fabula.cli.main import main as fabula
+from fabula.measure.ratings import read_ratings, write_ratings
 from fabula.story.plan_file import read_plan
 from fabula.story.timeline import timeline_svg
 from fabula.story.world import Moment, WorldState
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parent.parent
 PICTURES: Final = ROOT / "docs" / "pictures"
 SAMPLE: Final = ROOT / "examples" / "projects" / "sufficient-knowledge"
-VERDICTS: Final = ROOT / "benchmarks" / "replies" / "rooms" / "verdicts.jsonl"
+VERDICTS: Final = ROOT / "benchmarks" / "results" / "short-rooms" / "ratings.jsonl"
 # What a room of the package holds, in a few words. A room that is missing here, or gone, stops the drawing.
 _PUBLIC: Final = ("errors", "events", "plugin")  # public names of what is below, and no rooms
 ROOMS: Final = {
@@ -179,24 +179,14 @@ def ranking() -> str:
     """The strengths that `fabula evaluate pairwise --ratings` draws from the verdicts of an experiment that is kept."""
     with tempfile.TemporaryDirectory() as folder:
         ratings = Path(folder, "verdicts.jsonl")
-        ratings.write_text("".join(_ratings()), encoding="utf-8")
+        overall = [one for one in read_ratings(VERDICTS) if one.question == "overall"]
+        ratings.write_text(write_ratings(overall), encoding="utf-8")
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             code = fabula(["evaluate", "pairwise", "--ratings", str(ratings), "--out", f"{folder}/ranked", "--quiet"])
         if code:
             raise SystemExit(f"docs/pictures.py: fabula evaluate pairwise ended with {code}: {said.getvalue()}")
         return Path(folder, "ranked", "verdicts-overall.svg").read_text(encoding="utf-8").rstrip() + "\n"
-
-
-def _ratings() -> Iterator[str]:
-    """The kept verdicts as ratings; two of one reader on a pair shown twice in one order are told apart by `call`."""
-    for number, line in enumerate(VERDICTS.read_text(encoding="utf-8").splitlines(), 1):
-        verdict = json.loads(line)
-        items = [f"{verdict[side]}/{verdict['brief']}" for side in ("first", "second")]
-        better = {"first": items[0], "second": items[1]}.get(verdict["overall"], "same")
-        rating = {"rater": verdict["reader"], "kind": "model", "items": items, "question": "overall", "answer": better}
-        rating |= {"call": f"line {number}"}
-        yield json.dumps(rating | {"systems": [verdict["first"], verdict["second"]], "prompt": verdict["brief"]}) + "\n"
 
 
 DRAWN: Final[Mapping[str, Callable[[], str]]] = {

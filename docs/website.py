@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 ELSEWHERE: Final = "repository"  # folder of the site for files from outside docs/
+DECISIONS: Final = "design/"
 AS_THEY_ARE: Final = (".html", ".svg")  # such files are copied, others are shown on a page
 # Also links whose text is a picture: the part from `](` on is all that is looked at.
 _LINK: Final = re.compile(r"(?P<before>\]\()(?P<target>[^)#\s]*)(?P<anchor>#[^)\s]*)?(?P<after>\))")
@@ -32,9 +33,11 @@ _LANGUAGES: Final = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".yml": 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Give the site the navigation of docs/index.md; decisions and reference pages follow from their folders."""
     nav: list[dict[str, Any]] = [{"Home": "index.md"}]
-    for heading, entries in listed((ROOT / "docs" / "index.md").read_text(encoding="utf-8")):
-        nav.append({heading: [{title: place(address("docs/index.md", target))} for title, target in entries]})
-    config.nav = nav
+    groups: dict[str, list[Any]] = {}
+    for heading, subheading, entries in listed((ROOT / "docs" / "index.md").read_text(encoding="utf-8")):
+        pages = [{title: place(address("docs/index.md", target))} for title, target in entries]
+        groups.setdefault(heading, []).extend([{subheading: pages}] if subheading else pages)
+    config.nav = [*nav, *({heading: pages} for heading, pages in groups.items())]
     return config
 
 
@@ -47,15 +50,18 @@ def place(page: str) -> str | list[str]:
     return [page, *(f"{PurePosixPath(page).parent}/{name}" for name in others)]
 
 
-def listed(text: str) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The headings of a page, each with the titles and targets of its list."""
-    found: list[tuple[str, list[tuple[str, str]]]] = []
+def listed(text: str) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """The headings of a page with their subheadings, each with the titles and targets of its list."""
+    found: list[tuple[str, str, list[tuple[str, str]]]] = []
     for line in text.splitlines():
         if line.startswith("## "):
-            found.append((line.removeprefix("## ").strip(), []))
+            found.append((line.removeprefix("## ").strip(), "", []))
+        elif line.startswith("### "):
+            found.append((found[-1][0], line.removeprefix("### ").strip(), []))
         elif found and (entry := _LISTED.match(line)):
-            found[-1][1].append((entry["title"], entry["target"]))
-    return found
+            # The navigation shows titles as plain text.
+            found[-1][2].append((entry["title"].replace("`", ""), entry["target"]))
+    return [entry for entry in found if entry[2]]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -64,7 +70,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     seen = set(waiting)
     while waiting:
         origin = waiting.pop()
-        for target in sorted(outside(origin) - seen):
+        for target in sorted(outside(origin) - seen - {"README.md"}):  # the site begins with docs/index.md
             seen.add(target)
             where = address(origin, link_to(origin, target))
             whole = target.endswith(AS_THEY_ARE)
@@ -126,8 +132,13 @@ def shown(path: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Let links that leave docs/ lead to the pages that show the files."""
+    """Let links that leave docs/ lead to the pages that show the files, and keep decisions out of the search.
+
+    A decision would be the first hit for questions that a guide answers.
+    """
     source = page.file.src_uri
+    if source.startswith(DECISIONS):
+        page.meta["search"] = {"exclude": True}
     return markdown if source.startswith(f"{ELSEWHERE}/") else "\n".join(relinked(f"docs/{source}", markdown))
 
 

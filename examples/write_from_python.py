@@ -26,7 +26,7 @@ def main(folder: Path) -> list[str]:
     characters.write_text(characters.read_text(encoding="utf-8") + "* Mara is afraid of the dark.\n", encoding="utf-8")
 
     expected = fabula.dry_run(folder)
-    print(f"Changed: {', '.join(expected.changed)}")
+    print(f"Changed: {', '.join(one.file for one in expected.changed)}")
     print(f"To be asked again: {len(expected.calls)} calls, {expected.replayed} come from the journal.")
 
     fabula.write(folder)

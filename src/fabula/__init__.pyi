@@ -3,6 +3,7 @@ __all__: list[str]  # noqa: PYI035 - every name below
 from fabula import errors as errors
 from fabula import events as events
 from fabula import plugin as plugin
+from fabula.app.bills import Estimate as Estimate
 from fabula.app.chatting import Chat as Chat
 from fabula.app.checking import Checked as Checked
 from fabula.app.judging import Judged as Judged
@@ -25,7 +26,6 @@ from fabula.app.verbs_on_stories import rank as rank
 from fabula.app.verbs_on_stories import rank_async as rank_async
 from fabula.app.verbs_to_talk import chat as chat
 from fabula.app.verbs_to_talk import chat_async as chat_async
-from fabula.app.writing import Expected as Expected
 from fabula.app.writing import Options as Options
 from fabula.app.writing import Written as Written
 from fabula.app.writing import dry_run_in as dry_run_in

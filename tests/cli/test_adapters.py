@@ -44,7 +44,7 @@ def test_an_adapter_has_its_role_asked_anew_and_nothing_before_it(cli: Cli, proj
 def test_calls_are_told_apart_by_the_digest_of_their_own_adapter(cli: Cli, project: Path, room: Path) -> None:
     given = ("--model", "embedded:base.gguf", "--adapter", "room")
     calls = cli("update", "lamp", *given, "--dry-run", "--json").json["calls"]
-    by = {call["role"]: call["by"] for call in calls}
+    by = {call["role"]: call["performer"] for call in calls}
     bare = f"embedded:{cli.folder}/base.gguf@{digest_of(cli.folder / 'base.gguf')}"
     assert by["plot"] == by["exposition"] == bare
     assert by["climax"] == f"{bare}+{fingerprint(room / 'climax/adapter.gguf')}"

@@ -135,6 +135,23 @@ def test_a_note_that_names_a_stranger_is_asked_for_again_and_then_leaves_the_sto
     assert asked["asked"] == 0
 
 
+def test_who_heads_a_part_of_the_note_on_characters_and_is_unknown_leaves_the_story_out(lamp: Cli) -> None:
+    teach(lamp, character="**Mara**: says little.\n**Bartholomew**\nTall, and slow to speak.")
+    (left,) = run(lamp)["left_out"]
+    assert "It names Bartholomew, which stands neither in the story nor in its task." in left["reason"]
+
+
+def test_capitalised_words_that_neither_story_nor_task_has_are_counted_and_shown(lamp: Cli) -> None:
+    assert run(lamp)["card"]["counts"]["unknown_names"] == {}
+    teach(lamp, setting="A lighthouse and a kitchen near Tintagel, within one night.")
+    ran = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS[:-2], "--out", "other", "--json")
+    counts = ran.json["card"]["counts"]
+    assert counts["unknown_names"] == {"Tintagel": 7}, "the note itself, and those asked with it: plot and five parts"
+    assert "with the number of examples that hold them: Tintagel 7. If people were invented" in " ".join(
+        ran.err.split()
+    )
+
+
 def test_a_split_that_cannot_be_read_is_sent_back_with_what_is_wrong(lamp: Cli) -> None:
     teach(lamp, splitter="[Exposition] Mara had kept the lamp.")
     (left,) = run(lamp)["left_out"]

@@ -73,6 +73,21 @@ def test_runs_are_told_one_by_one_and_the_reports_lie_in_the_folder(cli: Cli, ex
     assert json.loads((folder / "report.json").read_text(encoding="utf-8")) == data
 
 
+def test_a_file_is_tried_with_one_model_and_few_briefs(cli: Cli, exp: Path) -> None:
+    judge = '[[evaluators]]\nevaluator = "pairwise"\nmodel = "openai:gpt-5-mini"\npreset = "faithful"\n'
+    printed = '[[published]]\ntable = "Table 2"\nmeasures = ["words"]\nvalues = { end-to-end = [1207] }\n'
+    text = EXPERIMENT.replace("scripted:script.toml", "openai:gpt-5-mini") + judge + printed
+    text = text.replace('["brief.md", "second.md"]', '"*.md"')
+    exp.write_text(text, encoding="utf-8")
+    with (exp.parent / "script.toml").open("a", encoding="utf-8") as script:
+        script.write(f"judge = {json.dumps(ENDING)}\n")
+    ran = cli("lab", "experiment", "exp.toml", "--model", "scripted:script.toml", "--limit", "1", "--out", "try")
+    assert ran.code == 0
+    assert "2 runs of 2 to do" in ran.err
+    assert "Beside what was published" in ran.out
+    assert "Table 2" in ran.out
+
+
 def test_json_holds_the_results_and_their_files(cli: Cli, exp: Path) -> None:
     ran = cli("lab", "experiment", "exp.toml", "--json", "--out", "elsewhere", "--workers", "3")
     assert ran.code == 0
@@ -98,7 +113,7 @@ def test_the_stories_of_an_experiment_are_ranked_without_its_failed_runs(cli: Cl
     with (exp.parent / "script.toml").open("a", encoding="utf-8") as script:
         script.write(f"judge = {json.dumps(ENDING)}\n")
     cli("lab", "experiment", "exp.toml")
-    lost = exp.parent / "exp/runs/second/agents-room-faithful-script-1/story.md"
+    lost = exp.parent / "exp/runs/second/agents-room-faithful-script-1/.fabula/journal.db"
     lost.unlink()
     ran = cli("evaluate", "pairwise", "exp", "--model", "scripted:script.toml", "--preset", "faithful", "--json")
     assert ran.code == 0

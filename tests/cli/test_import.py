@@ -309,7 +309,7 @@ def test_a_command_that_is_advised_can_be_typed_as_it_stands_where_a_name_has_bl
     assert "`fabula check 'The Salt Ledger'`" in made.err
     assert "`fabula export 'The Salt Ledger' --format epub`" in cli("status", "The Salt Ledger").out
     (cli.folder / "new one").mkdir()
-    assert "`fabula new 'new one'`" in cli("status", "new one").err
+    assert "`fabula new 'new one' --brief FILE`" in cli("status", "new one").err
     (cli.folder / "Ängste.md").write_text(NOVEL, encoding="utf-8")
     assert "`fabula check Ängste`" in cli("import", "Ängste.md").err
 

@@ -12,6 +12,7 @@ import pytest
 
 import tinygguf
 from commandline import BY_PARTS
+from fabula.base.extras import installing
 from fabula.models.scripted import ScriptedModel
 from fabula.project.learned import learned_home, places
 
@@ -123,7 +124,7 @@ def test_without_the_extra_it_says_how_to_get_it(
     ran = cli("learn", *edited(3), *base(cli))
     assert ran.code == 2
     assert "Learning from your choices needs the package torch" in ran.err
-    assert "pip install 'fabula[train]'" in ran.err
+    assert installing("train") in ran.err
 
 
 def test_the_report_is_told_kept_and_forgotten(
@@ -243,7 +244,7 @@ def test_two_authors_whose_names_make_one_folder_are_not_mixed(
     [
         (("--status", "--forget"), "Give one of them"),
         (("--set", "rate"), "write it as FIELD=VALUE"),
-        (("nowhere",), "is no fabula project"),
+        (("nowhere",), "is not a fabula project"),
     ],
 )
 def test_what_cannot_be_meant_is_said(cli: Cli, project: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -157,7 +157,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
     second = cli("systems", "agents-room")
     for part in (
         "Paper: Agents' Room",
-        "Model: medium or stronger. With a strong model, readers",
+        "Model: medium or stronger. Measured with one strong model",
         "rising_action",
         "final_reading",
         "Deviations from the paper:",

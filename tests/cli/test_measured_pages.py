@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from dataclasses import replace
+from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from commandline import BRIEF, ENDING, EXPERIMENT, LAMP
 from fabula.app.reports import pairs_of, read_report, reports_in
+from fabula.base.extras import installing
 from fabula.measure.ratings import Rating, write_ratings
 from fabula.models.adapters import GGUF
 from fabula.project.learned import Learned, learned_for, place_of
@@ -317,7 +319,7 @@ async def test_what_was_learned_is_shown_switched_off_and_on_and_forgotten(tmp_p
         assert "new projects write with it</span>" in stands
         assert "Better. &lt;b&gt;" in stands
         if find_spec("torch") is None:
-            assert "pip install &#39;fabula[train]&#39;" in stands
+            assert escape(installing("train")).replace("&#x27;", "&#39;") in stands
         off = (await client.post(f"{at}/use", data={"on": ""})).text
         assert "switched off" in off
         assert learned_for(Settings(), ["writer"], os.environ) is None

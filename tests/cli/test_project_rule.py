@@ -73,7 +73,7 @@ def test_an_artefact_is_named_in_five_ways(
     assert "artefact 'nobody'" in said
     said = cli(*_words(command, "lamp", "climax", "-C", "empty")).err
     assert "Two projects are named: lamp and -C empty. Give one." in said
-    assert "no fabula project" in cli(*_words(command, "nowhere", "climax")).err
+    assert "not a fabula project" in cli(*_words(command, "nowhere", "climax")).err
     assert "Too much is named" in cli(*_words(command, "lamp", "climax", "plot")).err
     monkeypatch.chdir(project)
     codes.add(cli(*_words(command, "climax")).code)

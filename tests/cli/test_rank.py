@@ -39,7 +39,7 @@ def test_prints_strengths_the_judge_the_baselines_and_where_the_report_is(cli: C
     assert lines[0].split() == ["strength", "overall"]
     assert [line.split()[0] for line in lines[1:3]] == ["cape", "harbour"]
     assert lines[4].split() == ["wins", "overall"]
-    assert lines[5].split() == ["cape", "0.75", "(n", "4)"]
+    assert lines[5].split() == ["cape", "0.75", "(n", "2)"]
     for word in ("first position wins", "order consistency", "longer wins", "type-token ratio", "random"):
         assert word in ran.out
     assert "about 4 calls to make" in ran.err

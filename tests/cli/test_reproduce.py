@@ -51,8 +51,10 @@ def test_all_tables_name_what_is_not_available(cli: Cli, data: Path, monkeypatch
     monkeypatch.setenv("FABULA_DATA", str(data))
     ran = cli("lab", "reproduce")
     assert ran.code == 0
-    assert "Not available: hanna/human_stories.jsonl not in" in ran.out
+    assert "Not available: human_stories.jsonl or hanna_stories_annotations.csv not in" in ran.out
     assert "tables are not available: ttcw-figure-1, " in ran.out
+    assert "github.com/dig-team/hanna-benchmark-asg has hanna_metric_scores.csv and rankings/" in ran.out
+    assert "(made for this table, and not public: rouge-score's values" in ran.out
     assert "atlas-table-11: The same with GPT-5.4 mini, Table 11" in ran.out
 
 
@@ -78,7 +80,7 @@ def test_a_table_that_was_named_and_is_absent_ends_with_1(cli: Cli, data: Path) 
     ran = cli("lab", "reproduce", "hanna", "--data", str(data), "--json")
     assert ran.code == 1
     assert ran.json["absent"] == ["hanna-correlations", "hanna-text"]
-    assert ran.json["tables"][0]["why"].startswith("hanna/human_ratings.json, ")
+    assert ran.json["tables"][0]["why"].startswith("human_ratings.json or hanna_metric_scores.csv, ")
 
 
 def test_long_tables_are_folded_unless_asked_for(cli: Cli, data: Path) -> None:
@@ -89,7 +91,7 @@ def test_long_tables_are_folded_unless_asked_for(cli: Cli, data: Path) -> None:
     ran = cli("lab", "reproduce", "--data", str(data))
     assert ran.code == 1
     assert ["31x1", "31", "numbers", "30", "of", "31"] in words(ran.out)
-    assert "30 of 31 computed numbers, which no paper prints, match" in ran.out
+    assert "45 of 46 computed numbers, which no paper prints, match" in ran.out
     assert ["31x1,", "system", "30", "0.500000", "0.000000", "NO"] in words(ran.out.replace("-0.000000", "0.000000"))
     assert "31x1, system 5 " not in ran.out
     assert "31x1, system 5 " in cli("lab", "reproduce", "--data", str(data), "--all").out

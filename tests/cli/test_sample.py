@@ -123,6 +123,12 @@ def test_every_command_works_without_a_model(cli: Cli, sample: Path, command: li
     assert (ran.code, says in ran.out + ran.err) == (0, True), ran.out + ran.err
 
 
+def test_a_timeline_is_drawn_as_what_its_name_says(cli: Cli, sample: Path) -> None:
+    ran = cli("show", "mine", "--timeline", "--out", "time.png")
+    assert (ran.code, "Give 'time.png' the ending .svg." in ran.err) == (2, True)
+    assert not (sample.parent / "time.png").exists()
+
+
 def test_what_depends_on_an_edit_is_named_and_taken_back(cli: Cli, sample: Path) -> None:
     mend(sample)
     stale = cli("update", "mine", "--dry-run")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from fabula.base.extras import installing
 from fabula.cli import serving
 from fabula.cli.commands import serve as command
 from fabula.project.folder import ProjectFolder
@@ -137,7 +138,7 @@ def test_an_address_that_others_reach_is_warned_of(cli: Cli, tale: Path, heard: 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere"], "no fabula project"),
+        (["nowhere"], "not a fabula project"),
         (["tale", "--token-env", "NOT_SET"], "NOT_SET holds no token"),
         (["tale", "--token-env", "SHORT"], "16 letters at least"),
         (["tale", "tale"], "Two projects would both be fabula/tale/"),
@@ -162,4 +163,4 @@ def test_without_the_extra_the_command_says_what_to_install(
     monkeypatch.setattr(serving, "find_spec", lambda name: None if name == "uvicorn" else object())
     ran = cli("serve", "tale")
     assert ran.code == 2
-    assert "needs uvicorn. Install them with `pip install 'fabula[serve]'`" in ran.err
+    assert f"needs uvicorn. Install them with `{installing('serve')}`" in ran.err

@@ -193,7 +193,7 @@ def test_places_that_cannot_be_used_are_named_errors(cli: Cli, project: Path) ->
         (("lamp",), 2, "lamp has no scored plans. A cell's plans are scored where the planner gave two or more that"),
         (("own.txt",), 2, "own.txt is no table of scores. Give a .csv or .jsonl file, or a project folder."),
         (("gone.csv",), 2, "Cannot read gone.csv: No such file or directory."),
-        (("empty",), 1, "empty is no fabula project: it has no brief.md."),
+        (("empty",), 1, "empty is not a fabula project: it has no brief.md."),
         (("own.csv", "--over", "cells"), 2, "own.csv, line 2 names no cell. Add a column `cell` to all lines"),
         (("own.csv", "--write", "-C", "lamp"), 2, "lamp is written by agents-room, which has no such weights."),
         (("own.csv", "--write"), 2, ". is written by agents-room"),

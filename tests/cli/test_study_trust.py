@@ -123,7 +123,7 @@ def test_what_raters_said_and_the_key_of_their_links_are_no_character(tmp_path: 
         (".", "which holds the study itself"),
         ("..", "which holds the study itself"),
         ("a\nb", "names no folder of a project"),
-        ("loop", "cannot be followed|is no fabula project"),
+        ("loop", "cannot be followed|is not a fabula project"),
     ],
 )
 def test_a_project_that_cannot_be_one_is_refused_in_words(tmp_path: Path, place: str, told: str) -> None:

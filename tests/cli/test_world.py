@@ -140,12 +140,14 @@ def test_a_wrong_file_changes_nothing(cli: Cli, world: Path) -> None:
         (["lamp", "--out", "x"], "--out goes with --export."),
         (["lamp", "--import", "x.yaml", "--at", "1"], "--import takes facts in and shows nothing."),
         (["lamp"], "lamp has no world yet."),
+        (["facts.yaml", "--at", "99"], "There is no scene 99: the story has 0 so far."),
         (["brief.md"], "brief.md is no world. Give a project folder, or a .json or .yaml file of facts."),
-        (["nowhere"], "is no fabula project"),
+        (["nowhere"], "is not a fabula project"),
         (["lamp", "--import", "none.yaml"], "Cannot read none.yaml"),
     ],
 )
 def test_what_cannot_be_done_is_said(cli: Cli, project: Path, words: list[str], said: str) -> None:
+    (project.parent / "facts.yaml").write_text(CANON, encoding="utf-8")
     ran = cli("world", *words)
     assert ran.code in (1, 2)
     assert said in ran.err

@@ -81,7 +81,7 @@ def test_a_system_that_takes_no_plan_is_told_before_anything_is_made(cli: Cli, p
         assert ran.code == 2
         able = ", ".join(name for name, system in systems().items() if system.takes_plan)
         assert ran.err == f"fabula: `snap` writes from no plan. Systems that do: {able}.\n"
-        assert "agents-room, character-simulation, dramatron" in able
+        assert "agents-room, best-of-n, character-simulation" in able
         assert not (cli.folder / "lamp").exists()
 
 

@@ -19,8 +19,8 @@ from fake_provider import LINE_LIMIT, Answer, FakeProvider
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fabula.app.experiment.cell import CellOutcome
     from fabula.app.experiment.grid import Experiment, Trial
-    from fabula.app.experiment.results import CellOutcome
     from fake_provider import Recorded
 
 BRIEFS, SYSTEMS = 12, 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import csv
+import json
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,11 +14,15 @@ from fabula.app.reproduce.rows import FULL, counts, missing, number
 from fabula.app.reproduce.tables import chosen, reproduce, tables
 from fabula.craft.matching import match_findings
 from fabula.data import atlas, dialogsum, hanna, storysumm, ttcw, writing_quality
+from fabula.data.reading import json_lines, wanted
 from fabula.data.sets import SETS
 from fabula.stats.correlation import COEFFICIENTS
 from ground_truth import data_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
     from fabula.stats.correlation import Coefficient
 
 
@@ -27,6 +33,79 @@ def test_every_number_is_as_published(name: str) -> None:
     if outcome.absent:
         pytest.skip(f"{name} is not available here: {outcome.absent}.")
     assert outcome.matching > 0
+    assert [row for row in outcome.rows if row.match is False] == []
+
+
+@pytest.fixture(scope="module")
+def clones(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ground truth laid out as the public repositories are."""
+    data, folder = data_folder(), tmp_path_factory.mktemp("clones")
+    release = folder / "creativity_eval/Art_or_Artifice"
+    put(release / "annotations/ttcw_annotations.json", lines_of(data / "ttcw/annotations.jsonl"))
+    for model in ttcw.models(data / "ttcw"):
+        replies = lines_of(data / f"ttcw/verdicts_{model}.jsonl")
+        put(release / f"data/annotations_{model}.jsonl", "".join(json.dumps(one) + "\n" for one in replies))
+    people, metric = hanna.criteria(data / "hanna"), hanna.metrics(data / "hanna")
+    tables = {**people.tables, **metric.tables}
+    put_csv(
+        folder / "hanna-benchmark-asg/hanna_metric_scores.csv",
+        [
+            {"Model": system, **{name: json.dumps(table[n].tolist()) for name, table in tables.items()}}
+            for n, system in enumerate(people.systems)
+        ],
+    )
+    for level in ("story", "system"):
+        for name in ("pearson", "kendall", "spearman"):
+            rows = [
+                {"Model": one, **{key: value for key, value in cells.items() if key.endswith(f"{level}_{name}")}}
+                for one, cells in hanna.correlations(data / "hanna").items()
+            ]
+            put_csv(folder / f"hanna-benchmark-asg/rankings/{level}_{name}.csv", rows)
+    put(folder / "storysumm/storysumm.json", {one["id"]: one for one in lines_of(data / "storysumm/storysumm.jsonl")})
+    labels = folder / "storysumm/evaluators/predicted_labels"
+    for detector in storysumm.detectors(data / "storysumm"):
+        method, _, model = detector.partition("-")
+        alone = method in {"unieval", "minicheck"}
+        said = storysumm.predictions(data / "storysumm", detector)
+        field = "probs" if method == "unieval" else "label"
+        file = labels / (f"{model}.json" if alone else f"{model}/{method}.json")
+        put(file, {name: {field: value} for name, value in said.items()})
+    return folder
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [dict(record.fields) for record in json_lines(wanted(path.parent, path.name))]
+
+
+def put(path: Path, data: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+
+
+def put_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("ttcw-figure-1", 50),
+        ("ttcw-figure-2", 50),
+        ("ttcw-figure-3", 50),
+        ("ttcw-table-1", 12),
+        ("ttcw-kappa", 4),
+        ("hanna-correlations", 1000),
+        ("storysumm", 40),
+    ],
+)
+def test_every_number_is_as_published_in_the_published_layout_too(name: str, least: int, clones: Path) -> None:
+    (outcome,) = reproduce(clones, chosen(name))
+    assert not outcome.absent
+    assert outcome.matching >= least
     assert [row for row in outcome.rows if row.match is False] == []
 
 

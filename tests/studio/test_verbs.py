@@ -319,5 +319,5 @@ def test_a_value_that_does_not_fit_is_refused_before_anything_is_done(tmp_path: 
             method(**given)
     assert sample.status().undo == ""
     assert [one.project for one in home.projects().projects] == ["sample"]
-    given: Any = Path(FILE)
-    assert sample.text(given).name == PART, "a path stands for its text"
+    file: Any = Path(FILE)
+    assert sample.text(file).name == PART, "a path stands for its text"

@@ -81,6 +81,8 @@ def test_a_known_preference_is_learnt_beyond_what_any_rule_knows(
         assert said["accuracies"][f"rule: {rule}"]["value"] == 0.5
         assert said["gains"][f"implicit reward less {rule}"]["low"] > 0
     assert said["ended"] in {"steps", "early"}
+    assert said["verdict"]["n"] == 60
+    assert set(said["verdict"]["tuned_above"]) == {"base", "longer", "shorter", "later"}
 
     record = read_adapter(out)
     assert record is not None
@@ -98,6 +100,8 @@ def test_a_known_preference_is_learnt_beyond_what_any_rule_knows(
     assert margins * 0.1 == pytest.approx(float(best["development_margin"]), rel=1e-3)
     card = (out / "README.md").read_text()
     assert "implicit reward" in card
+    assert ("\n\nBetter. The tuned model ranks" in card) is said["verdict"]["better"]
+    assert ("\n\nNot better. " in card) is not said["verdict"]["better"]
     assert "CC0-1.0" in card
     assert "margins.svg" in card
     assert all((out / f"{name}.svg").read_text().startswith("<svg") for name in ("losses", "margins", "accuracy"))
@@ -114,7 +118,10 @@ def test_a_known_preference_is_learnt_beyond_what_any_rule_knows(
 
     assert main(command) == 0
     finished = capsys.readouterr()
-    assert json.loads(finished.out)["accuracies"] == said["accuracies"]
+    again_said = json.loads(finished.out)
+    assert {name: again_said[name] for name in ("accuracies", "gains", "verdict")} == {
+        name: said[name] for name in ("accuracies", "gains", "verdict")
+    }
     assert json.loads(finished.out)["ended"] == "before"
     assert "was finished already, so nothing was trained. --fresh begins anew." in finished.err
 

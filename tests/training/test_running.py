@@ -116,6 +116,37 @@ def test_a_signal_ends_it_after_the_step_with_a_checkpoint(tiny_llama: Path, tmp
     assert trained(tiny_llama, tmp_path).points[-1].step == 60
 
 
+@pytest.mark.parametrize("step", [20, 60])
+def test_a_signal_in_a_measurement_ends_it_there_and_the_measurement_is_made_later(
+    tiny_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    whole = trained(tiny_llama, tmp_path / "whole")
+    read: list[int] = []
+    measure = transformers.Trainer.prediction_step
+
+    def interrupted(self: Any, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - as the library calls it
+        if self.state.global_step == step:
+            read.append(step)
+            if len(read) == 2 or (len(read) == 3 and step == 60):  # the second time while it is made up for
+                os.kill(os.getpid(), signal.SIGINT)
+        return measure(self, *args, **more)
+
+    monkeypatch.setattr(transformers.Trainer, "prediction_step", interrupted)
+    folder = tmp_path / "broken"
+    ends: list[str] = []
+    while not ends or ends[-1] == "interrupted":
+        outcome = trained(tiny_llama, folder)
+        ends.append(outcome.ended)
+        assert max(checkpoints_in(folder)) == (step if outcome.ended == "interrupted" else 60)
+    assert ends == ["interrupted", "steps"] if step == 20 else ["interrupted", "interrupted", "steps"]
+    assert len(read) == 2 + 6 + (step == 60)  # six development examples: stopped after two, once more after one
+    assert [point.step for point in outcome.points] == list(range(1, 61))
+    for one, other in zip(outcome.points, whole.points, strict=True):
+        assert one.train == pytest.approx(other.train, abs=1e-6)
+        assert one.development == pytest.approx(other.development, abs=1e-6)
+    assert outcome.taken == whole.taken
+
+
 def test_a_checkpoint_that_was_half_written_does_not_count(tiny_llama: Path, tmp_path: Path) -> None:
     with pytest.raises(KilledError):
         trained(tiny_llama, tmp_path, Heard(25, killed))

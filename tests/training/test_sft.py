@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import re
 import shutil
 import signal
 from dataclasses import replace
@@ -172,6 +173,7 @@ def test_a_dry_run_says_every_value_and_what_is_cut(
     assert "150" in next(line for line in shown.splitlines() if line.startswith("prompt_tokens"))
     assert "12 examples + 5, " in shown
     assert "250 steps of 16" in shown
+    assert re.search(r"longest \d+ tokens; about \d+ s and \d\.\d GB", shown)
     assert "prompts longer than the limit lost" in shown
     assert "completions longer than the limit lost" in shown
     assert not (tmp_path / "out").exists()
@@ -191,6 +193,7 @@ def test_a_loss_that_is_no_number_leaves_a_usable_adapter(
     assert main([*command, "--set", "steps=10"]) == 1
     said = capsys.readouterr().err
     assert "The loss became no number at step 7 of 10, and training stopped. The checkpoint of step 5 has" in said
+    assert said.rstrip().endswith("Train with a lower rate: --set learning_rate=5e-05 --fresh.")
     assert read_adapter(out / "plot") is not None
     model = peft.PeftModel.from_pretrained(transformers.AutoModelForCausalLM.from_pretrained(tiny_llama), out / "plot")
     assert all(torch.isfinite(weight).all() for weight in model.parameters())

@@ -38,7 +38,6 @@ from benchmarks import (
     planted,
     prefix,
     recall,
-    rooms,
     scale,
     schedule,
     startup,
@@ -71,7 +70,6 @@ NAMES = {
     "preferences",
     "prefix",
     "recall",
-    "rooms",
     "rules",
     "scale",
     "schedule",
@@ -318,53 +316,6 @@ def test_a_model_that_knows_what_belongs_together_recalls_all_and_words_recall_f
     found = {row.what: row.middle for row in recall.rows_of(knowing)}
     assert found["embedding: among the first 3"] == 100
     assert found["embedding: others at 0.3"] == 0
-
-
-def test_the_shares_of_rooms_are_those_of_the_recorded_verdicts() -> None:
-    rows = {row.what: row for row in rooms.bench().rows}
-    lines = (rooms.FOLDER / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
-    assert rows["all pairs: the story shown first"].middle == pytest.approx(
-        sum({"first": 1, "tie": 0.5, "second": 0}[one["overall"]] for one in found) / len(found)
-    )
-    one, other = "draft-first-revised-2", "end-to-end-revised-8"
-    own = [verdict for verdict in found if {verdict["first"], verdict["second"]} == {one, other}]
-    for question, what in (("overall", ""), ("language", ": language")):
-        chosen = [verdict.get(verdict[question]) for verdict in own]  # "tie" names no method
-        share = (chosen.count(one) + chosen.count(None) / 2) / len(own)
-        row = rows[f"{one} over {other}{what}"]
-        assert row.middle == pytest.approx(share)
-        assert f"of {len(own)}, 6 briefs, 95 % " in row.each
-    alike = rows["draft-first over end-to-end"]
-    assert alike.each == "29 of 29, 6 briefs, 95 % 0.61 to 1.00", "six briefs that agree leave room for others"
-    assert sum(row.what.count(" over ") for row in rows.values()) == 10 * 6
-
-
-def test_rooms_has_each_story_and_its_cost() -> None:
-    rows = {row.what: row for row in rooms.bench().rows}
-    costs = json.loads((rooms.FOLDER / "costs.json").read_text(encoding="utf-8"))
-    assert set(costs) == set(rooms.METHODS)
-    for method in rooms.METHODS:
-        assert set(costs[method]) == set(rooms.briefs())
-        stories = [rooms.story(method, brief) for brief in rooms.briefs()]
-        assert not [text for text in stories if "<!--" in text or text.startswith("#")]
-        assert rows[f"{method}: words of a story"].values == tuple(len(text.split()) for text in stories)
-        sums = tuple(
-            costs[method][brief]["prompt_words"] + costs[method][brief]["reply_words"] for brief in costs[method]
-        )
-        assert sorted(rows[f"{method}: words of prompts and replies"].values) == sorted(sums)
-    one, eight = (
-        rows[f"{name}: words of prompts and replies"].values for name in ("end-to-end", "end-to-end-revised-8")
-    )
-    assert rows["end-to-end-revised-8: the same, times end-to-end"].values == pytest.approx(np.divide(eight, one))
-
-
-def test_a_verdict_counts_for_the_method_and_for_the_place() -> None:
-    said = {"overall": "second", "plot": "first", "development": "tie", "creativity": "first", "language": "first"}
-    verdict = rooms.Verdict("1", first="end-to-end", second="draft-first", brief="ferry", reason="", **said)
-    assert verdict.pair == ("draft-first", "end-to-end")
-    assert [verdict.points(name) for name in ("overall", "plot", "development")] == [1.0, 0.0, 0.5]
-    assert [verdict.for_first(name) for name in ("overall", "plot", "development")] == [0.0, 1.0, 0.5]
 
 
 def test_a_row_tells_its_median_spread_and_target() -> None:

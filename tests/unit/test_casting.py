@@ -47,6 +47,15 @@ def test_short_names_are_completed(spec: str, name: str) -> None:
     assert full_name(spec) == name
 
 
+@pytest.mark.parametrize(
+    ("spec", "near"),
+    [("gpt-5", "openai"), ("claude-opus-5", "anthropic"), ("Gemini-3-pro", "google"), ("o3-mini", "openai")],
+)
+def test_a_model_without_its_maker_is_told_it(spec: str, near: str) -> None:
+    with pytest.raises(UsageError, match=f"^Unknown model '{spec}'. Did you mean '{near}:{spec}'"):
+        full_name(spec)
+
+
 @pytest.mark.parametrize(("spec", "near"), [("smollm", "smollm2"), ("openai", "openai:"), ("antropic:x", "anthropic:")])
 def test_an_unknown_model_names_the_nearest(spec: str, near: str) -> None:
     with pytest.raises(UnknownNameError, match=f"Unknown model '{spec}'. Did you mean '{near}'"):

@@ -60,7 +60,12 @@ def test_ttcw_stories_that_are_only_linked_are_left_out(tmp_path: Path) -> None:
     linked = story | {"story_id": "0_NewYorker", "content": "https://www.newyorker.com/x"}
     put(tmp_path / "stories.jsonl", [story, linked])
     (item,) = ttcw.stories(tmp_path)
-    assert (item.id, item.system, item.prompt, item.brief and item.brief.text) == ("0_Claude", "Claude", "0", "A plot.")
+    assert (item.id, item.system, item.prompt, item.brief and item.brief.text) == (
+        "0_Claude",
+        "Claude",
+        "ttcw-0",
+        "A plot.",
+    )
     test = {"ttcw_idx": 1, "torrance_dimension": "Fluency", "category": "Ending", "question": "Q?", "full_prompt": "P"}
     (tmp_path / "tests.json").write_text(json.dumps([test]))
     assert ttcw.tests(tmp_path) == (ttcw.Test(1, "Fluency", "Ending", "Q?", "P"),)

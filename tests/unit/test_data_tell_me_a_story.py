@@ -42,11 +42,11 @@ def sealed(folder: Path, rows: list[dict[str, Any]], split: str = "test") -> Pat
 
 def test_stories_are_decrypted_in_memory(tmp_path: Path) -> None:
     first, second = stories(sealed(tmp_path, ROWS), "test")
-    assert (first.id, first.system, first.prompt) == ("tell-me-a-story/test/7", "Humans", "7")
+    assert (first.id, first.system, first.prompt) == ("tell-me-a-story/test/7", "Humans", "tell-me-a-story-test-7")
     assert first.brief
     assert first.brief.text == "Write about a lamp."
     assert first.story.text == "The lamp was dark.\n\nThen it was lit."
-    assert second.prompt == "8"
+    assert second.prompt == "tell-me-a-story-test-8"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["keys.zip", "tell-me-a-story-test_encrypted.jsonl"]
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tinygguf
+from commandline import script_of
+from fabula.app.experiment.cell import CellOutcome, read_cell
 from fabula.app.experiment.dry import forecast
-from fabula.app.experiment.grid import read_experiment
+from fabula.app.experiment.grid import PERSONAS_FILE, read_experiment
 from fabula.app.experiment.pages import as_page
-from fabula.app.experiment.results import CellOutcome, outcome_of, record_outcome
+from fabula.app.experiment.published import beside_papers
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
 from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete
 from fabula.app.experiment.working import How, run_experiment
@@ -188,7 +190,7 @@ async def test_an_experiment_writes_measures_and_says_what_it_rests_on(home: Pat
     rows = {row.what: row.scored for row in results.rows(contender)}
     words = rows["words"]
     assert isinstance(words, Estimate)
-    assert (words.n, words.value) == (4, results.runs[0].words)
+    assert (words.n, words.value) == (2, results.runs[0].words)
     assert "2 groups" in words.method
     assert rows["US dollars"].as_data()["value"] == 0
     assert {where for where, _ in heard} == {*(trial.id for trial in results.experiment.trials), "surface"}
@@ -246,9 +248,9 @@ async def test_a_run_that_goes_on_at_another_address_says_it_in_its_project(home
     table = '[settings.models."scripted:script.toml"]\ntries = {}\n'
     (trial,) = (run.trial for run in (await do(home, text + table.format(2))).runs)
     folder = home / "exp" / "runs" / trial.id
-    (folder / "run.json").unlink()
     (name,) = trial.settings.models
     assert ProjectFolder.open(folder).settings.models[name].tries == 2
+    (folder / "run.json").unlink()
     await do(home, text + table.format(7))
     assert ProjectFolder.open(folder).settings.models[name].tries == 7
 
@@ -491,14 +493,16 @@ async def test_a_forecast_asks_nobody_writes_nothing_and_knows_what_is_done(home
 )
 def test_a_record_that_cannot_be_read_counts_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text, encoding="utf-8")
-    assert outcome_of(tmp_path) == CellOutcome("unfinished")
+    assert read_cell(tmp_path).outcome == CellOutcome("unfinished")
 
 
 def test_a_run_without_its_story_is_not_done(tmp_path: Path) -> None:
-    record_outcome(tmp_path / "run", CellOutcome("done"))
-    assert outcome_of(tmp_path / "run") == CellOutcome("unfinished")
-    (tmp_path / "run" / "story.md").write_text("x", encoding="utf-8")
-    assert outcome_of(tmp_path / "run") == CellOutcome("done")
+    record = '{"state": "done", "kind": "", "error": "", "ended": ""}'
+    (tmp_path / "run.json").write_text(record, encoding="utf-8")
+    assert read_cell(tmp_path).outcome == CellOutcome("unfinished")
+    (tmp_path / "fabula.toml").touch()  # as an older fabula left it
+    (tmp_path / "story.md").write_text("x", encoding="utf-8")
+    assert read_cell(tmp_path).outcome == CellOutcome("done")
 
 
 async def test_numbers_of_stories_become_means_of_contenders_and_what_is_missing_is_counted(home: Path) -> None:
@@ -511,7 +515,7 @@ async def test_numbers_of_stories_become_means_of_contenders_and_what_is_missing
     )  # fmt: skip
     score, odd = results.measured(Report("e", rows=rows))
     assert isinstance(score.scored, Estimate)
-    assert (score.scored.value, score.scored.n) == (2, 3)
+    assert (score.scored.value, score.scored.n) == (2, 2)
     assert "1 not scored" in score.scored.method
     assert score.scored.method.endswith("each: a score")
     assert odd.scored == Unscored("never", 1)
@@ -640,7 +644,7 @@ async def test_other_personas_under_a_run_are_noticed_and_an_edit_in_the_run_is_
     (home / "people.yaml").write_text(PEOPLE, encoding="utf-8")
     results = await do(home, SHARED)
     lamp = next(run.trial for run in results.runs if run.trial.brief_id == "lamp")
-    own = results.experiment.project(lamp) / "plan/personas.yaml"
+    own = ProjectFolder.open(results.experiment.project(lamp)).folder / "plan/personas.yaml"
     own.write_text(PEOPLE.replace("Keeper", "Warden"), encoding="utf-8")
     await do(home, SHARED)
     without = SHARED.replace(', personas = "people.yaml"', "")
@@ -663,6 +667,186 @@ def test_shared_texts_that_cannot_be_used_are_refused(home: Path, table: str, sy
     text = of_briefs(f'[{{ prompts = "briefs/lamp.md", {table} }}]').replace('"end-to-end"', f'"{system}"')
     with pytest.raises(UsageError, match=message):
         read(home, text + "baseline = false\n")
+
+
+def test_plans_and_personas_are_files_by_the_ids_of_briefs(home: Path) -> None:
+    for name in ("lamp", "clock"):
+        (home / f"{name}.people.yaml").write_text(PEOPLE.replace("Mara", name.title()), encoding="utf-8")
+    found = read(home, of_briefs('[{ prompts = "briefs", personas = "{id}.people.yaml" }]'))
+    assert {
+        trial.brief_id: name
+        for trial in found.trials
+        for name in ("Lamp", "Clock")
+        if name in trial.given[PERSONAS_FILE]
+    } == {"lamp": "Lamp", "clock": "Clock"}
+    with pytest.raises(UsageError, match=r"briefs\[1\]: .*clock.plan.yaml"):
+        read(home, of_briefs('[{ prompts = "briefs", plan = "{id}.plan.yaml" }]'))
+
+
+MARA = {"name": "Mara", "gender": "female", "age": 70, "role": "protagonist", "setup": "Keeps the lamp.",
+        "speech": "Few words.", "goal": "To keep it burning.", "group": False}  # fmt: skip
+SCENE = {"name": "The letter", "outline": ["Mara reads the letter."], "element": "exposition", "importance": 4,
+         "place": "The lamp room", "characters": [{"name": "Mara", "goal": "to be alone"}]}  # fmt: skip
+PLANNED = {
+    "planner:extract_characters": json.dumps({"characters": [MARA]}),
+    "planner:extract_scenes": json.dumps({"scenes": [SCENE]}),
+    "planner:extract_conflict": "Mara wants to keep the lamp.",
+    "planner:extract_setting": "A cape.",
+}
+PLAN_FROM = of_briefs(
+    '[{ prompts = "data/tell-me-a-story:test", limit = 2, people = "references", plan_from = "scripted:teacher.toml" }]'
+)
+
+
+async def test_plans_are_read_off_peoples_stories_once_and_every_system_writes_from_them(home: Path) -> None:
+    small_sets(home / "data")
+    (home / "teacher.toml").write_text(script_of({"planner": "no"}), encoding="utf-8")
+    text = PLAN_FROM + 'preset = "faithful"\n'
+    expected = await forecast(read(home, text), How())
+    assert [(line.of, line.runs, line.calls) for line in expected.measures if line.of == "plans"] == [("plans", 2, 8)]
+    failed = await do(home, text)
+    assert failed.stopped.startswith("The plan for tell-me-a-story-test-0 is not made: ")
+    assert {run.outcome.state for run in failed.runs} == {"unfinished"}
+    (home / "teacher.toml").write_text(script_of(PLANNED), encoding="utf-8")
+    results = await do(home, text)
+    assert complete(results)
+    for run in results.runs:
+        project = ProjectFolder.open(results.experiment.project(run.trial))
+        with project.journal as journal:
+            (call,) = journal.calls.find(prompts=True)
+        assert "Mara reads the letter." in "\n".join(text for _, text in call.messages)
+    (home / "teacher.toml").write_text(script_of({"planner": "no"}), encoding="utf-8")
+    assert complete(await do(home, text, retry=True)), "nothing is read off a story again"
+    assert not read(home, text).plans_missing()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (PLAN_FROM.replace('people = "references", ', ""), "`plan_from` goes with `people`"),
+        (PLAN_FROM.replace("plan_from", 'plan = "x.yaml", plan_from'), "plan and plan_from: a brief has one plan"),
+        (PLAN_FROM.replace('"end-to-end"', '"vanilla"') + "baseline = false\n", "`vanilla` writes from no plan"),
+        (PLAN_FROM.replace("scripted:teacher.toml", "scriptd:x"), r"briefs\[1\]: "),
+    ],
+)
+def test_a_plan_that_cannot_be_read_off_a_story_is_refused(home: Path, text: str, message: str) -> None:
+    small_sets(home / "data")
+    with pytest.raises(UsageError, match=message):
+        read(home, text)
+
+
+# stories that are there ----------------------------------------------------------------------------------------------
+
+ROUGE = 'evaluators = ["rouge"]\n'
+
+
+async def test_peoples_stories_of_a_set_are_a_contender_and_the_references_of_the_others(home: Path) -> None:
+    small_sets(home / "data")
+    table = '[{ prompts = "data/tell-me-a-story:test", people = true }]'
+    found = read(home, of_briefs(table) + ROUGE)
+    assert [(item.id, item.system, item.story.text) for item in found.given] == [
+        (f"tell-me-a-story-test-{n}/people", "people", f"Story {n}.") for n in range(3)
+    ]
+    assert found.labels == ("end-to-end-improved-small", "people")
+    results = await do(home, of_briefs(table) + ROUGE)
+    words = {row.of: row.scored for row in results.measured(results.reports["surface"]) if row.what == "mean/words"}
+    assert isinstance(words["people"], Estimate)
+    assert (words["people"].value, words["people"].n) == (2, 3)
+    rouge = results.reports["rouge"]
+    assert isinstance(rouge.row("end-to-end-improved-small", "mean/rougeL").scored, Estimate)
+    assert isinstance(rouge.row("people", "mean/rougeL").scored, Unscored)  # nobody is compared with themselves
+    lines = [line for line in csv.DictReader(io.StringIO(as_csv(results))) if line["what"] == "mean/words"]
+    assert [line["of"] for line in lines].count("people") == 1
+    alone = read(home, of_briefs(table.replace("true", '"references"')) + ROUGE)
+    assert alone.given == ()
+    assert len(alone.references) == 3
+
+
+async def test_stories_of_others_are_contenders_and_evaluators_work_without_a_system(home: Path) -> None:
+    for system, text in (("Novelist", "The lamp burned all night."), ("Poet", "A lamp. A clock. A lamp.")):
+        (home / "others" / system).mkdir(parents=True)
+        (home / "others" / system / "lamp.md").write_text(text, encoding="utf-8")
+    text = 'briefs = "briefs"\nstories = ["others"]\n'
+    results = await do(home, text)
+    assert not results.runs
+    assert complete(results)
+    assert {row.of for row in results.measured(results.reports["surface"])} == {"novelist", "poet"}
+    assert "novelist" in as_page(results)
+    (cost,) = (await forecast(read(home, text), How())).measures
+    assert cost.runs == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('briefs = "briefs"\n', "exp.toml: systems: this field is needed. Add it, or `stories` that are there."),
+        ('briefs = "briefs"\nstories = ["script.toml"]\n', "exp.toml: stories: "),
+        ('briefs = "briefs"\nstories = ["boat.md"]\n', "exp.toml: stories: none of them is for one of the briefs"),
+        (of_briefs('[{ prompts = "briefs", people = true }]'), "people: briefs is no data set. Name the one"),
+        (of_briefs('[{ prompts = "briefs", stories = "x" }]'), "`stories` goes with `people`"),
+        (of_briefs('[{ prompts = "briefs", people = true, stories = "{id}.md" }]'), r"(lamp|clock)\.md"),
+        (of_briefs('[{ prompts = "briefs", narratives = true }]'), "narratives and characters are for data sets"),
+    ],
+)
+def test_stories_that_cannot_be_had_are_named(home: Path, text: str, message: str) -> None:
+    (home / "boat.md").write_text("A boat.", encoding="utf-8")
+    with pytest.raises(UsageError, match=message):
+        read(home, text)
+
+
+def test_prompts_that_were_chosen_from_a_set_have_its_stories(home: Path) -> None:
+    small_sets(home / "data")
+    put = {"id": "tell-me-a-story-test-1", "prompt": "Write of 1."}  # as `fabula data choose` writes it
+    (home / "few.jsonl").write_text(json.dumps(put) + "\n", encoding="utf-8")
+    table = '[{ prompts = "few.jsonl", people = true, stories = "data/tell-me-a-story:test" }]'
+    (item,) = read(home, of_briefs(table)).given
+    assert (item.prompt, item.story.text) == ("tell-me-a-story-test-1", "Story 1.")
+
+
+def test_the_texts_of_a_set_are_narratives_of_the_length_that_is_asked(home: Path) -> None:
+    small_sets(home / "data")
+    table = '[{ prompts = "data/wikiplots", narratives = true, characters = [1, 10] }]'
+    (trial,) = read(home, of_briefs(table)).trials
+    assert (trial.brief_id, trial.brief.title, trial.brief.text) == ("wikiplots-2", "Clock", "It ticks.")
+
+
+# beside a paper ------------------------------------------------------------------------------------------------------
+
+PRINTED = """
+[[published]]
+table = "A paper, Table 2"
+evaluator = "surface"
+measures = ["words", "paragraphs"]
+values = { end-to-end = [1207, nan] }
+"""
+
+
+async def test_printed_numbers_stand_beside_ours_with_the_difference_and_its_interval(home: Path) -> None:
+    results = await do(home, BASE + PRINTED)
+    (line,) = beside_papers(results)
+    words = len(STORY.split())
+    assert isinstance(line.here, Estimate)
+    assert (line.of, line.what, line.printed, line.here.value) == ("end-to-end-improved-small", "words", 1207, words)
+    assert as_data(results)["published"][0]["difference"]["value"] == words - 1207
+    other = line._replace(here=Estimate(1300, 55, 1250, 1360, "mean over stories")).difference
+    assert other == Estimate(93, 55, 43, 153, "mean over stories; minus the printed number")
+    assert "Beside what was published" in as_page(results)
+    lost = await do(home, BASE + PRINTED.replace('"surface"', '""').replace('"words"', '"pages"'))
+    assert beside_papers(lost)[0].here == Unscored("it was not measured")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (PRINTED.replace("end-to-end", "end-to-ed"), r"published\[1\]: Unknown system 'end-to-ed'. Did you mean"),
+        (PRINTED.replace('"surface"', '"surfac"'), r"published\[1\]: Unknown evaluator 'surfac'. Did you mean"),
+        (PRINTED.replace(", nan", ""), r"published\[1\]: values.end-to-end: it has 1 numbers for 2 measures"),
+        (PRINTED.replace("table", "tabel"), r"published\[1\]: 'tabel'. Did you mean 'table'"),
+    ],
+)
+def test_printed_numbers_that_fit_nothing_are_refused(home: Path, wrong: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read(home, BASE + wrong)
 
 
 def test_briefs_are_lines_of_a_file(home: Path) -> None:

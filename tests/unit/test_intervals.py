@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fabula.stats.agreement import agreement
-from fabula.stats.differences import as_said, differences, holm
+from fabula.stats.differences import as_said, corrected, differences
 from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.intervals import (
     coefficient_of,
@@ -59,7 +59,7 @@ def test_what_belongs_together_counts_once() -> None:
     tenfold = mean_of(np.repeat(VALUES, 10), [i // 10 for i in range(600)])
     assert isinstance(tenfold, Estimate)
     assert ends(tenfold) == pytest.approx(ends(mean_of(VALUES)))
-    assert tenfold.n == 600
+    assert tenfold.n == 60
     assert "by 60 groups" in tenfold.method
 
 
@@ -179,7 +179,7 @@ def test_differences_are_paired_by_prompt_and_hold_all_at_once() -> None:
     assert [one.of for one in found] == ["s0 - s1", "s0 - s2", "s1 - s2"]
     assert [one.shown for one in found] == [False, True, True]
     assert as_said(found, "score") == (
-        "Shown to differ in score (3 compared, corrected by Holm): s2 above s0, s2 above s1."
+        "Shown to differ in score (3 compared, corrected by Bonferroni): s2 above s0, s2 above s1."
     )
     alone = differences({name: own for name, own in systems(0, 0, 2).items() if name != "s1"}, "score")
     (wide, narrow) = (ends(one.scored) for one in (found[1], alone[0]))
@@ -199,9 +199,29 @@ def test_systems_without_a_shared_prompt_have_no_difference() -> None:
     assert not differences({f"s{n}": {} for n in range(21)}, "score")
 
 
-def test_holm_is_the_step_down_correction() -> None:
-    assert holm([0.04, 0.01, 0.03, 0.005]) == pytest.approx([0.06, 0.03, 0.06, 0.02])
-    assert holm([]) == []
+def test_a_difference_is_shown_exactly_where_its_interval_does_not_hold_0() -> None:
+    rng = np.random.default_rng(3)
+    seen = set()
+    for _ in range(300):
+        means = rng.normal(0, 0.6, 4)
+        for one in differences(
+            {f"s{n}": {f"p{p}": [rng.normal(m)] for p in range(9)} for n, m in enumerate(means)}, "x"
+        ):
+            low, high = ends(one.scored)
+            assert one.shown == (low > 0 or high < 0)
+            seen.add(one.shown)
+    assert seen == {True, False}
+
+
+def test_several_questions_are_corrected_together() -> None:
+    rng = np.random.default_rng(6)
+    spread = spread_of(rng.normal(1, 1, 12), group_members(None, 12))
+    (alone,), (of_five,) = (corrected([("a", "b", 1.0, 12, spread)], "x", questions=count) for count in (1, 5))
+    assert isinstance(alone.scored, Estimate)
+    assert isinstance(of_five.scored, Estimate)
+    assert of_five.scored.p == pytest.approx(5 * (alone.scored.p or 0))
+    assert ends(of_five.scored)[0] < ends(alone.scored)[0]
+    assert "for all 5 differences on 5 questions at once (Bonferroni)" in of_five.scored.method
 
 
 def test_a_p_value_says_at_which_level_the_interval_reaches_0() -> None:

@@ -205,7 +205,9 @@ def test_sets_are_named_the_same_everywhere(tmp_path: Path) -> None:
     data = small_sets(tmp_path / "data")
     here = Selection(data)
     items = read_items([Path("tell-me-a-story:test")], here)
-    assert [(item.id, item.prompt) for item in items] == [(f"tell-me-a-story/test/{n}", str(n)) for n in range(3)]
+    assert [(item.id, item.prompt) for item in items] == [
+        (f"tell-me-a-story/test/{n}", f"tell-me-a-story-test-{n}") for n in range(3)
+    ]
     assert read_items([data / "tell-me-a-story:test"]) == items  # the folder with the name
     assert items[0].brief == Brief("Write of 0.")
     assert {item.source for item in items} == {"tell-me-a-story"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from fabula.app.findings import Finding, FindingPlace, ProjectFindings
+from fabula.app.planning import PlanView
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate
 from fabula.story import Story
 from fabula.story.plan import Plan, ScenePlan
-from fabula.verbs.plan import PlanView
 
 EVIL = "<script>alert('x')</script> & \"quoted\""
 

@@ -41,11 +41,14 @@ def test_the_interval_of_a_difference_is_no_longer_than_the_scale() -> None:
     assert all(end is not None and -14 <= end <= 14 for end in ends)
 
 
-def test_several_measures_say_what_is_not_corrected() -> None:
+def test_several_measures_are_corrected_together() -> None:
     values = numbers([1, 2, 3, 2, 2, 5])
-    assert [note for note in difference_rows(stories(2, 3), {"one": values})[1] if "by chance" in note] == []
-    _, said = difference_rows(stories(2, 3), {"one": values, "other": values})
-    assert said[-1].startswith("Differences are corrected within each of the 2 measures, not over all of them")
+    (alone,), _ = difference_rows(stories(2, 3), {"one": values})
+    (one, _), _ = difference_rows(stories(2, 3), {"one": values, "other": values})
+    assert isinstance(alone.scored, Estimate)
+    assert isinstance(one.scored, Estimate)
+    assert one.scored.p == pytest.approx(min(1, 2 * (alone.scored.p or 0)))
+    assert "for all 2 differences on 2 questions at once" in one.scored.method
 
 
 def test_a_reason_of_its_own_for_each_story_makes_one_note() -> None:
@@ -72,7 +75,7 @@ def test_findings_of_several_stories_are_taken_together_by_story() -> None:
     found = {row.what: row.scored for row in gold_rows("all", {"strict": each})}
     recall = found["recall/strict"]
     assert isinstance(recall, Estimate)
-    assert (recall.value, recall.n) == (0.75, 40)
+    assert (recall.value, recall.n) == (0.75, 4)
     assert recall.low is not None
     assert recall.low < 0.4
     alone = {row.what: row.scored for row in gold_rows("one", {"strict": each[:1]})}["recall/strict"]

@@ -98,7 +98,7 @@ def test_a_project_whose_making_was_killed_is_finished_by_the_same_command(
     monkeypatch.setattr("os.replace", killed)
     with pytest.raises(KeyboardInterrupt):
         ProjectFolder.create(tmp_path, BRIEF, {"seed": 4})
-    with pytest.raises(ProjectError, match=r"has no brief\.md\. Make one with `fabula new"):
+    with pytest.raises(ProjectError, match=r"has no brief\.md\. Create one with `fabula new"):
         ProjectFolder.open(tmp_path)
     assert ProjectFolder.create(tmp_path, BRIEF, {"seed": 4}).settings.seed == 4
     assert ProjectFolder.open(tmp_path).brief == BRIEF
@@ -156,7 +156,7 @@ def test_wrong_settings_make_no_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_brief_is_no_project(tmp_path: Path) -> None:
-    with pytest.raises(ProjectError, match=r"is no fabula project: it has no brief.md\. Make one with `fabula new"):
+    with pytest.raises(ProjectError, match=r"is not a fabula project: it has no brief.md\. Create one with `fabula"):
         ProjectFolder.open(tmp_path)
 
 

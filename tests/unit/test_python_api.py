@@ -372,7 +372,7 @@ def test_plan_gives_scenes_and_their_picture(here: Path) -> None:
     assert planned.project.settings.system == "ibsen"
     assert planned._repr_svg_().startswith("<svg")
     assert "The lamp room, at dusk" in planned._repr_html_()
-    assert planned.to_dict()["plan"]["scenes"][0]["name"] == "The letter"
+    assert planned.to_dict()["found"]["plan"]["scenes"][0]["name"] == "The letter"
 
 
 def test_a_plan_is_read_off_a_story() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.reproduce import tables as registry
 from fabula.app.reproduce.tables import chosen, reproduce
+from fabula.base.extras import installing
+from fabula.data.hanna import measured_stories
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pytest
@@ -62,7 +66,7 @@ def ttcw(folder: Path) -> None:
         "figure1_spearman": cells,
         "figure2_kendall": cells,
         "figure3_accuracy": cells,
-        "table1": {"baseline": {"gpt4": [-1.0, -1.0, 0.0]}},
+        "table1": {"baseline": {"gpt4": [-1.0, -1.0, 0.0]}, "ours": {"claude35_ours": [0.5, 0.44, 0.69]}},
     }
     put(folder / "ttcw/published_x.json", published)
     people = {
@@ -79,14 +83,14 @@ def test_ttcw_rows_match_differ_or_say_what_is_absent(tmp_path: Path) -> None:
     rows = by_name(spearman.rows)
     assert rows["gpt4, story 0"] == rows["gpt4, average"] == ("-1.00", "-1.00", True)
     assert rows["cgpt, story 0"] == ("0.50", "", None)
-    assert (spearman.matching, spearman.differing, spearman.unavailable) == (2, 0, 7)
-    assert {row.why for row in spearman.rows} == {
-        "",
-        "verdicts_cgpt.jsonl is not there",
-        "its published numbers are not there",
-    }
+    assert (spearman.matching, spearman.differing, spearman.unavailable) == (2, 0, 2)
+    why = "neither verdicts_cgpt.jsonl nor data/annotations_cgpt.jsonl of the release is there"
+    assert {row.why for row in spearman.rows} == {"", why}
     assert by_name(of(tmp_path, "ttcw-figure-3").rows)["gpt4, story 0"] == ("-1.00", "0.00", False)
-    assert by_name(of(tmp_path, "ttcw-table-1").rows)["gpt4, accuracy"] == ("0.00", "0.00", True)
+    table = of(tmp_path, "ttcw-table-1").rows
+    assert by_name(table)["gpt4, accuracy"] == ("0.00", "0.00", True)
+    (left_out,) = {row.why for row in table if row.name.startswith("claude35_ours")}
+    assert left_out == "its replies were not released"
 
 
 def test_experts_who_agree_have_a_kappa_of_1(tmp_path: Path) -> None:
@@ -113,7 +117,7 @@ def test_a_criterion_that_the_folder_leaves_out_is_taken_from_the_paper(tmp_path
     found = {row.name: row.recomputed for row in of(tmp_path, "bradley-terry").rows}
     assert found["Development, Dramatron"] == "undefined"  # who wins always has no finite strength
     assert found["Plot, Dramatron"] == "-0.6307"
-    assert len(found) == 6
+    assert len(found) == 15
 
 
 def test_atlas_counts_come_from_detections(tmp_path: Path) -> None:
@@ -157,7 +161,7 @@ def test_hanna_text_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     expected = {"Text length": 5, "Repetition-1": 0.25, "Novelty-2": 1.0, "Unknown": 1}
     put(tmp_path / "hanna/human_stories.jsonl", [{"i": 1, "prompt": "a", "story": "a b a c", "expected": expected}])
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
-    assert of(tmp_path, "hanna-text").absent == "needs spacy: pip install 'fabula[spacy]'"
+    assert of(tmp_path, "hanna-text").absent == f"needs spacy: {installing('spacy')}"
     monkeypatch.setattr(registry, "find_spec", lambda name: name)
     monkeypatch.setattr(
         "fabula.evaluators.surface.hanna.tokeniser", lambda name: lambda text: text.replace("\n", " \n").split(" ")
@@ -209,3 +213,84 @@ def test_dialogsum_scores_items_and_names_unknown_measures(tmp_path: Path) -> No
     put(tmp_path / "dialogsum/rouge_items.jsonl", [item | {"rouge_vs_summary1": rouge}])
     rows = by_name(of(tmp_path, "dialogsum").rows)
     assert [match for _, _, match in rows.values()] == [True, True, True, None]
+
+
+# as it is published --------------------------------------------------------------------------------------------------
+
+
+def put_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_ttcw_is_read_from_a_clone_of_its_release(tmp_path: Path) -> None:
+    ttcw(tmp_path)
+    clone = tmp_path / "clones" / "creativity_eval" / "Art_or_Artifice"
+    prepared = [json.loads(line) for line in (tmp_path / "ttcw/annotations.jsonl").read_text().splitlines()]
+    put(clone / "annotations/ttcw_annotations.json", prepared)
+    (clone / "data").mkdir()
+    shutil.copy(tmp_path / "ttcw/verdicts_gpt4.jsonl", clone / "data/annotations_gpt4.jsonl")
+    shutil.copy(tmp_path / "ttcw/verdicts_gpt4.jsonl", clone / "data/annotations_claudev2.jsonl")
+    outcome = of(tmp_path / "clones", "ttcw-figure-1")
+    known = {row.name: row.recomputed for row in outcome.rows if row.match is not None}
+    assert {name.partition(",")[0] for name in known} == {"gpt4", "claudev2"}
+    assert known["gpt4, story 0"] == "-1.00"
+    assert {row.why for row in outcome.rows if row.name.startswith("qwen2")} == {"its replies were not released"}
+    assert of(tmp_path / "clones", "ttcw-kappa").rows
+    assert "expected_human.json, what another program computed" in of(tmp_path / "clones", "ttcw-people").absent
+
+
+def test_hanna_is_read_from_its_release(tmp_path: Path) -> None:
+    clone = tmp_path / "hanna-benchmark-asg"
+    scores = {
+        "Human": ([9, 9], [0, 0], [5, 5]),
+        "A": ([1, 1], [3, 5], [1, 1]),
+        "B": ([2, 2], [2, 5], [1, 1]),
+        "C": ([3, 3], [1, 5], [1, 1]),
+    }
+    text = {f"{name} ¤§": "[5, 4]" for name in ("Text length", "Repetition-1", "Repetition-2", "Repetition-3")}
+    text |= {f"Novelty-{n} ¤§": "[1.0, 0.5]" for n in (1, 2, 3)}
+    rows: list[dict[str, object]] = [
+        {"Model": name, "Relevance": people, "M": metric, "Lost": "[nan, 1]", **text}
+        for name, (people, metric, _) in scores.items()
+    ]
+    put_csv(clone / "hanna_metric_scores.csv", rows)
+    for level in ("story", "system"):
+        for name in ("pearson", "kendall", "spearman"):
+            row = {"Model": "M", f"Relevance_{level}_{name}": 1.0}
+            put_csv(clone / f"rankings/{level}_{name}.csv", [row, {**row, "Model": "Lost"}])
+    outcome = of(tmp_path, "hanna-correlations")
+    assert (outcome.matching, outcome.differing, outcome.unavailable) == (6, 0, 6)
+    stories = [
+        {"Story ID": number, "Prompt": "a", "Story": "a b a c", "Model": model, "Relevance": rating}
+        for number, model in ((0, "Human"), (1, "Human"), (2, "A"))
+        for rating in (1, 2, 3)
+    ]
+    put_csv(clone / "hanna_stories_annotations.csv", stories)
+    read = measured_stories(clone)
+    assert [(one.number, one.measures["Novelty-2"]) for one in read] == [(0, 1.0), (1, 0.5)]
+    (clone / "hanna_metric_scores.csv").write_text("Model,Relevance\nHuman,[1\n", encoding="utf-8")
+    assert "line 2: 'Relevance' is no list of numbers" in of(tmp_path, "hanna-correlations").absent
+
+
+def test_storysumm_is_read_from_its_release(tmp_path: Path) -> None:
+    items = [summary("a", 1, "val"), summary("b", 0, "val", "easy"), summary("c", 0, "test", "hard")]
+    whole = {one["id"]: {name: value for name, value in one.items() if name != "id"} for one in items}
+    put(tmp_path / "storysumm/storysumm.json", whole)
+    labels = tmp_path / "storysumm/evaluators/predicted_labels"
+    put(labels / "mixtral/cot.json", {"a": {"label": 1, "probs": "It is."}, "b": {"label": 0}, "c": {"label": 0}})
+    put(labels / "unieval.json", {"a": {"probs": 0.9}, "b": {"probs": 0.1}, "c": {"probs": 0.2}})
+    rows = by_name(of(tmp_path, "storysumm").rows)
+    assert rows["cot-mixtral, precision"] == ("0.39", "1.00", False)  # the paper's number, and that of these three
+    assert rows["unieval, val, recall"][1] == "1.00"
+    assert rows["fables-gpt-4-turbo-preview"][2] is None
+
+
+def test_tables_that_need_no_data_are_computed_from_what_is_printed(tmp_path: Path) -> None:
+    for name in ("bradley-terry", "snap", "magnet", "atlas-table-10", "atlas-table-11"):
+        for outcome in reproduce(tmp_path, chosen(name)):
+            assert not outcome.absent
+            assert outcome.matching == len(outcome.rows) > 0, outcome.table.name

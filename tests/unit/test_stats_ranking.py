@@ -243,7 +243,7 @@ def test_differences_of_strengths_are_corrected_for_their_number() -> None:
         assert apart.value == pytest.approx(strength[one.one] - strength[one.other])
         assert apart.low is not None
         assert apart.p is not None
-        assert "for all 3 differences at once (Bonferroni; p by Holm)" in apart.method
+        assert "for all 3 differences at once (Bonferroni)" in apart.method
     assert ranking.differences[1].shown
 
 

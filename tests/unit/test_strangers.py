@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.engine.replies.strangers import strangers
+from fabula.engine.replies.strangers import strangers, unknown_capitals
 
 STORY = (
     "Mara had kept the lamp for eleven years. Her father Jonas sat by the stove. “Electric,” he said. On Saturday the "
@@ -61,3 +61,25 @@ def test_nobody_is_found_where_nobody_was_invented(note: str) -> None:
 def test_other_languages_are_not_read() -> None:
     story = "Mara hatte die Lampe elf Jahre lang gehalten, und der Vater war nicht dagegen, und sie ist mit ihm dort."
     assert strangers("Der Konflikt ist zwischen Mara und ihrem Bruder Dirk.", story) == ()
+
+
+@pytest.mark.parametrize(
+    ("note", "names"),
+    [
+        ("## Bartholomew Finch\nA gruff man of sixty who speaks in short sentences.", ["Bartholomew Finch"]),
+        ("**Bartholomew**\n* Speech: clipped.\n* Looks: tall.", ["Bartholomew"]),
+        ("1. Bartholomew - tall, and slow to speak.", ["Bartholomew"]),
+        ("* **Elowen Thorne (Mara's rival)**: dry and quick.", ["Elowen Thorne"]),
+        ("**Aleida Voss**, 47, public weigher\n\n* Drives: to finish paying.", ["Aleida Voss"]),
+        ("### Mara\n**Core Beliefs:** duty.\n**Wardrobe:** oilskins.\n### Jonas\n**Wardrobe:** a coat.", []),
+        ("## Character Descriptions\n**Mara**: says little.\n**Jonas**: her father.", []),
+    ],
+)
+def test_the_headings_of_a_note_on_people_are_their_names(note: str, names: list[str]) -> None:
+    assert list(strangers(note, STORY, of_people=True)) == names
+
+
+def test_capitals_that_are_not_known_are_found_whatever_they_name() -> None:
+    note = "Mara lives near Tintagel with Jonas. Storms are frequent.\n**Bartholomew**\nThe lamp is an Argand lamp."
+    assert unknown_capitals(note, STORY) == ("Tintagel", "Bartholomew", "Argand")
+    assert unknown_capitals("Mara und Bartholomew.", "Mara hatte die Lampe, und der Vater war nicht dagegen.") == ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.app.bills import Estimate
 from fabula.app.editing import beside, last_rewritten, stages, written_again
 from fabula.app.workspace import ArtefactVersion
 from fabula.engine.dry_run import DryRun, PlannedCall
@@ -204,7 +205,10 @@ def test_calls_are_counted_with_the_texts_that_they_are_for() -> None:
 
     dry = DryRun(planned=[call("a/section", 0.5), call("a/more", 0.25), call("ab/x", None), call("elsewhere", 1.0)])
     dry.stale = ["a", "ab", "c"]
-    found = [(one.name, one.calls, one.tokens, one.cost, one.follows) for one in written_again(dry, {"a": "a.md"})]
+    found = [
+        (one.name, one.calls, one.tokens, one.cost, one.follows)
+        for one in written_again(Estimate.of(dry), {"a": "a.md"})
+    ]
     assert found == [
         ("a", 2, 30, 0.75, False),
         ("ab", 1, 15, None, False),

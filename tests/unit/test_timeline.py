@@ -337,8 +337,8 @@ def test_the_command_reads_plan_and_order_of_a_project(
     ran = capsys.readouterr()
     data = json.loads(ran.out)
     assert ran.err == ""
-    assert (data["order"], data["order_from"], data["file"]) == (["Then", "Now"], "project", None)
-    assert [unit["kind"] for unit in data["units"]] == ["in order", "flashback"]
+    assert (data["order"], data["order_from"]) == (["Then", "Now"], "project")
+    assert [unit["kind"] for unit in data["timeline"]["units"]] == ["in order", "flashback"]
     assert main(["show", "plan", "--timeline", "-C", "bell", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
 

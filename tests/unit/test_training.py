@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from fabula.app.training import Listener
 from fabula.app.training_examples import ExamplesAsked, prepare
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
+from fabula.base.extras import installing
 from fabula.cli.training import given_values
 from fabula.engine.methods import settings_of, with_values
 from fabula.models.base import Message
+from fabula.stats.estimate import Estimate
 from fabula.training.examples import (
     DataCard,
     Example,
@@ -130,7 +132,9 @@ def test_settings_are_set_by_name_and_refused_with_a_sentence() -> None:
     ],
 )
 def test_settings_with_which_nothing_can_be_trained_are_refused(kind: type[Sft | Dpo], value: str, bounds: str) -> None:
-    with pytest.raises(ConfigError, match=rf"does not fit: it has to be {bounds}\."):
+    with pytest.raises(
+        ConfigError, match=rf"does not fit: it has to be {bounds}\. Leave it out for .+, which is improved's, or"
+    ):
         config_of(kind, "improved", given_values([value]))
 
 
@@ -146,7 +150,7 @@ def test_without_torch_it_says_what_to_install(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(UsageError) as caught:
         prepare(ExamplesAsked(tmp_path, "smollm2", tmp_path / "out"), {}, Listener())
     assert str(caught.value) == (
-        "Training needs the package torch, which is not installed. Say `pip install 'fabula[train]'`."
+        f"Training needs the package torch, which is not installed. Run `{installing('train')}`."
     )
 
 
@@ -298,6 +302,18 @@ def test_a_difference_says_whether_its_interval_holds_none(fall: Sequence[float]
     assert found[0].tuned - found[0].base == pytest.approx(sum(fall) / len(fall))
 
 
+def test_stories_that_chose_the_checkpoint_have_a_wider_interval_which_says_so() -> None:
+    fall = (-0.1, -0.5, -0.3, -0.02)
+    (one,), (of_nine,) = differences(rows(fall)), differences(rows(fall), 9)
+    assert isinstance(one.fell, Estimate)
+    assert isinstance(of_nine.fell, Estimate)
+    assert (one.fell.value, one.fell.level) == (of_nine.fell.value, of_nine.fell.level)
+    assert of_nine.fell.method == f"{one.fell.method} and for the choice among 9 checkpoints"
+    assert one.fell.low is not None
+    assert of_nine.fell.low is not None
+    assert of_nine.fell.low < one.fell.low
+
+
 def test_each_agent_has_its_difference_and_each_example_its_line() -> None:
     measured = [*rows((-0.1, -0.2, -0.3)), *rows((0.1, 0.2, 0.3), "climax")]
     assert [one.agent for one in differences(measured)] == ["plot", "climax"]
@@ -347,6 +363,7 @@ def test_the_card_says_what_the_adapter_is_and_how_to_use_it() -> None:
         "| Own stories | CC0-1.0 | 40 |",
         "Licence: Apache-2.0.",
         "fabula write BRIEF --model embedded:smollm2 --adapter climax=THIS_FOLDER",
+        "whose BASE has to be embedded:smollm2 (digest `ab12`):",
         "--enable-lora --lora-modules climax=THIS_FOLDER",
         "| learning_rate | 0.0005 |",
         "> After.",

@@ -20,6 +20,7 @@ from fabula.base.errors import ReplyError, UsageError
 from fabula.base.files import make_folder
 from fabula.craft.length import asked_range
 from fabula.engine.methods import settings_of, values_of
+from fabula.engine.replies.strangers import unknown_capitals
 from fabula.engine.run import Run, side_by_side
 from fabula.story import count_words, plain
 from fabula.systems import find, system_of
@@ -47,10 +48,13 @@ __all__ = ["METHOD", "BackTranslation", "BackTranslationTask", "back_translate_i
 
 ROOM: Final = "agents-room"
 END_TO_END: Final = "end-to-end"
-UNSUPPORTED: Final = ("revisions", "chapters", "final_reading")
+UNSUPPORTED: Final = ("chapters", "final_reading")
 """Settings of improved mode under which a system asks for texts that no finished story shows."""
 
 
+UNKNOWN: Final = "unknown_names"
+"""In the counts of a card: how many examples hold each capitalised word that neither story nor task has."""
+_MOST_UNKNOWN: Final = 50
 _SIDES: Final = {"train": "train", "validation": "development", "valid": "development", "test": "test"}
 
 
@@ -220,6 +224,7 @@ async def _made(task: BackTranslationTask, context: RunContext) -> BackTranslati
     found = await _each(task, context, items)
     asked = _asked(task)
     of_story: dict[str, list[Example]] = {}
+    unknown: Counter[str] = Counter()
     for item, one in zip(items, found, strict=True):
         if isinstance(one, str):
             left_out[item.id] = one
@@ -228,12 +233,22 @@ async def _made(task: BackTranslationTask, context: RunContext) -> BackTranslati
             of_story[item.id] = await _examples(task, asked, item, one)
         except ReplyError as error:
             left_out[item.id] = str(error)
+        else:
+            unknown.update(_unknown(item, one, of_story[item.id]))
     examples: dict[Split, list[Example]] = {"train": [], "development": []}
     for name, side in _divided(task, [item for item in items if item.id in of_story], context.seed).items():
         examples[side] += of_story[name]
     lines = [{"group": name, "reason": reason} for name, reason in left_out.items()]
     lines += [{"group": "", "reason": reason} for reason in task.empty]
-    return BackTranslation(examples, lines, _card(task, context, examples, lines), context.budget)
+    return BackTranslation(examples, lines, _card(task, context, examples, lines, unknown), context.budget)
+
+
+def _unknown(item: Item, made: BackTranslated, examples: Sequence[Example]) -> list[str]:
+    """What has a capital in the notes on a story and is neither in the story nor in its task, once for each example."""
+    known = f"{made.brief.titled}\n\n{item.story.text}"
+    names = dict.fromkeys(name for note in made.notes.values() for name in unknown_capitals(note, known))
+    texts = ["\n".join((one.completion, *(message.content for message in one.messages))) for one in examples]
+    return [name for name in names for text in texts if name in text]
 
 
 def sides_of_sets(items: Sequence[Item]) -> dict[str, str]:
@@ -316,6 +331,7 @@ def _card(
     context: RunContext,
     examples: Mapping[Split, Sequence[Example]],
     left_out: Sequence[Mapping[str, Any]],
+    unknown: Counter[str],
 ) -> DataCard:
     settings = task.settings
     made = {
@@ -335,5 +351,6 @@ def _card(
         for split, some in examples.items()
     }
     counts["left_out"] = len(left_out)
+    counts[UNKNOWN] = dict(unknown.most_common(_MOST_UNKNOWN))
     used = {one.group for some in examples.values() for one in some}
     return DataCard("examples", made, sources_of([item for item in task.items if item.id in used]), counts)

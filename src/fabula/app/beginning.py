@@ -245,7 +245,7 @@ def context_of(model: str, base_url: str, known: ModelTable, environ: Mapping[st
     kind, _, model_id = model.partition(":")
     if kind not in OWN_KINDS or known.context is not None:
         return None
-    address = base_url or known.base_url or usual_address(kind, environ)
+    address = base_url or known.addresses[0] or usual_address(kind, environ)
     if not base_url and not is_loopback(address):
         return None
     found = context_at(kind, served_at(kind, address), model_id, environ)

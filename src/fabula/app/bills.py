@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from typing_extensions import TypedDict
 
+from fabula.base.html import Html, html_table, joined, paragraph
+from fabula.engine.dry_run import PlannedCall  # noqa: TC001 - pydantic reads it
 from fabula.engine.events import CallFinished, CallLost
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.project.casting import full_name
@@ -172,18 +174,6 @@ class ChangedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class CallToCome:
-    """A call that would be made; its tokens are estimated, an unknown cost is null."""
-
-    path: str
-    role: str
-    by: str
-    prompt: int
-    reply: int
-    cost: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate:
     """What would be asked, and what it would cost; nobody was asked.
 
@@ -204,7 +194,7 @@ class Estimate:
         done: always false, which tells it from what was done.
     """
 
-    calls: list[CallToCome]
+    calls: list[PlannedCall]
     total_calls: int
     least_calls: int
     most: int
@@ -226,7 +216,7 @@ class Estimate:
         calls = [one for run in runs for one in run.planned]
         costs = [run.cost for run in runs]
         return cls(
-            calls=[CallToCome(c.path, c.role, c.performer, c.prompt, c.reply, c.cost) for c in calls],
+            calls=calls,
             total_calls=len(calls),
             least_calls=sum(run.calls[0] for run in runs),
             most=sum(run.most for run in runs),
@@ -241,3 +231,12 @@ class Estimate:
             notices=[one for run in runs for one in run.notices],
             seconds=seconds,
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as commands print it with `--json`."""
+        return asdict(self)
+
+    def _repr_html_(self) -> Html:
+        rows = [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}") for c in self.calls]
+        said = f"{len(rows):,} calls, about {self.tokens:,} tokens, {dollars(self.cost)}; {self.replayed:,} recorded."
+        return joined(html_table(("call", "role", "by", "prompt", "reply"), rows, right=(3, 4)), paragraph(said))

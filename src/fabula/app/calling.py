@@ -42,6 +42,26 @@ OnEvent: TypeAlias = "Callable[[Event], object]"
 EVERYBODY: Final = "*"
 
 
+class CallOptions(TypedDict, total=False):
+    """Who performs, who hears, and what may be spent.
+
+    Attributes:
+        model: a name, an open model, an object with a method `reply(prompt)`, or a mapping from roles to these, in
+            which "*" stands for all others. Without one: the project's, that of FABULA_MODEL, the one used last, or
+            the best of fabula's own that is here; the result says which.
+        on_event: called with every event (`fabula.events`), for instance each piece of text as it comes.
+        budget_tokens: most tokens that may be used.
+        budget_usd: most US dollars that it may cost.
+        environ: variables that hold keys and folders; by default those of the process.
+    """
+
+    model: Performers | None
+    on_event: OnEvent | None
+    budget_tokens: int | None
+    budget_usd: float | None
+    environ: Mapping[str, str] | None
+
+
 class MethodSettings(TypedDict, total=False):
     """How an evaluator works, under the names of `fabula.toml`; `config` has its own settings."""
 
@@ -65,6 +85,14 @@ class SystemSettings(MethodSettings, total=False):
     author: Mapping[str, str]
 
 
+class MethodOptions(CallOptions, MethodSettings, total=False):
+    """What a verb takes that runs an evaluator."""
+
+
+class SystemOptions(CallOptions, SystemSettings, total=False):
+    """What a verb takes that runs a writing system."""
+
+
 @dataclass(frozen=True)
 class Caller:
     """Who calls a verb, and with what.
@@ -74,6 +102,7 @@ class Caller:
         models: handed in, by the names that the settings have for them.
         environ: variables that hold keys, folders and the default model.
         on_event: hears every event.
+        budget: what it may spend.
         bill: what the verb takes.
     """
 
@@ -81,24 +110,24 @@ class Caller:
     models: Mapping[str, Model]
     environ: Mapping[str, str]
     on_event: OnEvent | None = None
+    budget: Budget = field(default_factory=Budget)
     bill: Bill = field(default_factory=Bill)
 
     @classmethod
-    def of(
-        cls,
-        model: Performers | None,
-        on_event: OnEvent | None,
-        environ: Mapping[str, str] | None,
-        settings: Mapping[str, Any],
-    ) -> Caller:
-        """The caller of a verb that takes `settings`.
+    def of(cls, given: MethodOptions, words: int | str | None = None) -> Caller:
+        """The caller of a verb that takes options and settings; `words` is how long a story is to be.
 
         Raises:
             UsageError: a model is none.
             UnknownNameError: a setting or a model is not known.
             ConfigError: a setting is wrong.
         """
-        cast, models = _cast_of(model)
+        how = {name: given.get(name) for name in CallOptions.__annotations__}
+        settings: dict[str, Any] = {name: value for name, value in given.items() if name not in how}
+        config = table_in(settings, "config")
+        if words is not None:
+            settings["config"] = {**config, "words": str(words)}
+        cast, models = _cast_of(given.get("model"))
         for name in settings:
             if name not in Settings.model_fields:
                 raise UnknownNameError("setting", name, Settings.model_fields)
@@ -108,7 +137,8 @@ class Caller:
         if "prompts" in changes:
             changes["prompts"] = str(changes["prompts"])
         known = Settings.of(changes, "the call").at(Path.cwd()).model_dump(exclude_unset=True)
-        return cls(known, models, os.environ if environ is None else environ, on_event)
+        environ, budget = given.get("environ"), Budget(given.get("budget_tokens"), given.get("budget_usd"))
+        return cls(known, models, os.environ if environ is None else environ, given.get("on_event"), budget)
 
     @property
     def selection(self) -> Selection:
@@ -116,10 +146,11 @@ class Caller:
         data = self.environ.get("FABULA_DATA")
         return Selection(Path(data) if data else None)
 
-    def options(self, budget_tokens: int | None = None, budget_usd: float | None = None) -> Options:
+    @property
+    def options(self) -> Options:
         """How a run is to be done."""
         return Options(
-            whole=Budget(budget_tokens, budget_usd),
+            whole=self.budget,
             listeners=(self.bill,) if self.on_event is None else (self.bill, self._tell),
             environ=self.environ,
             models=self.models,

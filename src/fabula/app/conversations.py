@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.bills import Estimate  # noqa: TC001 - pydantic reads it
 from fabula.app.conversing import looked_at, settings_for
 from fabula.app.live_turns import StaleError
 from fabula.app.people import STRANGER, narrative_in, people_in, reading_in
@@ -63,9 +64,9 @@ class ChatLine:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatList:
-    """The conversations of a project, the one that was last talked in first, and who can be talked to.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPeople:
+    """Who can be talked to.
 
     Attributes:
         characters: of the plan, the personas and the settings, and who has a card; where there are none, `named`.
@@ -73,32 +74,28 @@ class ChatList:
         was_read: a model has read the story, as it stands now, for its people.
     """
 
-    chats: list[ChatLine]
     characters: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
     was_read: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class ChatList(KnownPeople):
+    """The conversations of a project, the one that was last talked in first, and who can be talked to."""
+
+    chats: list[ChatLine]
+
+
+@dataclass(frozen=True, slots=True)
+class People(KnownPeople):
     """Who is in a story, and what a model's reading of it for its people would take.
 
     Attributes:
-        characters: who can be talked to; empty where nobody is known.
-        named: others in the story.
-        was_read: a model has read the story, as it stands now.
-        calls: that a reading would make.
-        tokens: of its prompts and replies, about.
-        cost: in US dollars; `null` where a price is not known.
-        problem: why that cannot be said.
+        reading: what it would ask; `null` where that cannot be said.
+        problem: why it cannot.
     """
 
-    characters: list[str]
-    named: list[str]
-    was_read: bool
-    calls: int = 0
-    tokens: int = 0
-    cost: float | None = None
+    reading: Estimate | None = None
     problem: str = ""
 
 
@@ -266,7 +263,7 @@ class ChatWhy:
 def chats_in(project: ProjectFolder) -> ChatList:
     """The conversations of a project, and who can be talked to in it."""
     known, named = people_in(project)
-    return ChatList(lines_in(project), known, named, was_read=reading_in(project) is not None)
+    return ChatList(lines_in(project), characters=known, named=named, was_read=reading_in(project) is not None)
 
 
 def lines_in(project: ProjectFolder) -> list[ChatLine]:

@@ -13,8 +13,9 @@ from fabula.story.comparing import Piece, compare, word_pieces
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fabula.app.bills import Estimate
     from fabula.app.workspace import ArtefactVersion
-    from fabula.engine.dry_run import DryRun, PlannedCall
+    from fabula.engine.dry_run import PlannedCall
     from fabula.engine.journal import Journal
 
 _PAUSE: Final = timedelta(minutes=5)
@@ -41,13 +42,13 @@ class WrittenAgain:
     follows: bool
 
 
-def written_again(dry: DryRun, places: Mapping[str, str]) -> list[WrittenAgain]:
+def written_again(expected: Estimate, places: Mapping[str, str]) -> list[WrittenAgain]:
     """The texts that a run would write, in order of their first call; what no text claims stands at the end."""
-    names = sorted({*places, *dry.stale}, key=len, reverse=True)
+    names = sorted({*places, *expected.stale}, key=len, reverse=True)
     calls: dict[str, list[PlannedCall]] = defaultdict(list)
-    for call in dry.planned:
+    for call in expected.calls:
         calls[next((one for one in names if call.path == one or call.path.startswith(f"{one}/")), "")].append(call)
-    for name in dry.stale:
+    for name in expected.stale:
         calls.setdefault(name, [])
     found = [_again(name, places.get(name, ""), calls[name]) for name in calls]
     return sorted(found, key=lambda one: not one.name)

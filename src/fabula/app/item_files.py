@@ -26,6 +26,7 @@ from fabula.data.sets import SETS
 from fabula.data.story_files import SUFFIXES, text_of
 from fabula.engine.folders import is_path
 from fabula.measure.items import Item
+from fabula.project.packed import RECORD, PackedRecord, packed_story
 from fabula.project.settings import Settings
 from fabula.story import Brief, Scene, Story, count_words
 from fabula.training.examples import ExampleSource
@@ -43,8 +44,6 @@ MOST: Final = 20_000
 """Stories that are read at once where no limit is given."""
 STORY_SUFFIXES: Final = (".md", ".txt")
 TABLES: Final = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
-RUN_RECORD: Final = "run.json"
-"""In the project of a run of an experiment: how it ended."""
 _BRIEF: Final = ".brief"  # between the name of a story and the suffix, in the file of what was asked
 _SET: Final = re.compile(r"([a-z][a-z-]*)(?::([a-z]*))?")
 
@@ -163,7 +162,7 @@ def read_all(
 def runs_without_story(paths: Iterable[Path]) -> tuple[Path, ...]:
     """The runs of experiments in folders that `read_items` leaves out."""
     found = (place.path for path in paths if path.is_dir() for place in _folder(path))
-    return tuple(path for path in found if _is_run(path) and not (path / "story.md").is_file())
+    return tuple(path for path in found if _is_run(path) and not _has_story(path))
 
 
 # data sets -----------------------------------------------------------------------------------------------------------
@@ -345,16 +344,21 @@ def _project_of(system: str, folder: Path) -> Item:
     return Item(f"{system}/{folder.name}", made.story, system, folder.name, made.brief)
 
 
+def _has_story(folder: Path) -> bool:
+    return (folder / "story.md").is_file() or (PackedRecord.is_in(folder) and bool(packed_story(folder)))
+
+
 def _project(folder: Path) -> Item:
-    file = folder / "story.md"
-    if not file.is_file():
+    file, packed = folder / "story.md", PackedRecord.read(folder) if PackedRecord.is_in(folder) else None
+    text = packed_story(folder) if packed else read_text(file, MAX_STORY_BYTES) if file.is_file() else None
+    if text is None:
         kept = ", ".join(map(str, sorted((folder / CONVERSATIONS).glob("*.md"))))
         has = f" It has conversations; give their files: {kept}." if kept else ""
         kind = _NoRunError if _is_run(folder) else _NoStoryError
         raise kind(f"{folder} has no story yet. Write it with `fabula write {quote(str(folder))}`.{has}")
     brief = Brief.read(folder / "brief.md")
-    story = _with_words(Story.parse(read_text(file, MAX_STORY_BYTES)), str(file))
-    said = Settings.read(folder / "fabula.toml").system
+    story = _with_words(Story.parse(text), str(file))
+    said = str(packed.settings["system"]) if packed else Settings.read(folder / "fabula.toml").system
     name, system = _name(folder), plain_name(Path(said).name) if is_path(said) else said
     asked = brief.title or prompt_id(brief.text)
     if _is_run(folder):  # PROMPT/CONTENDER-SEED
@@ -365,7 +369,7 @@ def _project(folder: Path) -> Item:
 
 def _is_run(folder: Path) -> bool:
     """Whether a project is a run of an experiment."""
-    return (folder / RUN_RECORD).is_file()
+    return (folder / RECORD).is_file()
 
 
 def _conversation(file: Path) -> Item:

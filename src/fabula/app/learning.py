@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -43,13 +42,13 @@ from fabula.training.base import load, open_base
 from fabula.training.dpo import prepared_pairs
 from fabula.training.examples import LEAST, DataCard, ExampleSource, read_pairs, write_data
 from fabula.training.held_out import (
-    BASE,
     TUNED,
     HeldOutResult,
     Margins,
     compared,
     least_shown,
     parts,
+    percent,
     said,
     units_of,
 )
@@ -74,9 +73,6 @@ _INNER: Final = 10  # one of so many parts of what is learned from tells when to
 _FEWEST: Final = 12  # pairs of which a fifth can be put aside, a tenth tell when to stop, and 8 be learned from
 _FEWEST_UNITS: Final = 2
 _NEAR: Final = "the two texts hardly differ"
-# Tokens that a processor core reads and learns in a second, with a model of so many parameters.
-_TOKENS_A_SECOND, _MEASURED_ON = 70, 135_000_000
-_AROUND: Final = 10  # seconds in which a model is loaded, and its adapter measured and written
 _LARGEST: Final = 50_000_000
 MANY: Final = 200
 """Pairs from which on one training is enough: a fifth of them can show something."""
@@ -509,13 +505,7 @@ class PairTrainer:
                 model.to(device_of("auto")), str(adapter), local_files_only=True
             )
             scored = score_pairs(tuned, readable.pairs, readable.rows)
-        return {
-            one.pair.id: (
-                one.chosen.base / one.chosen.tokens - one.rejected.base / one.rejected.tokens,
-                one.chosen.tuned / one.chosen.tokens - one.rejected.tuned / one.rejected.tokens,
-            )
-            for one in scored
-        }
+        return {one.pair.id: one.token_margins for one in scored}
 
 
 @contextmanager
@@ -564,12 +554,7 @@ def needs_of(proposal: LearningProposal, environ: Mapping[str, str], listener: L
         asked = TrainingAsked(data, proposal.base, Path(folder) / "adapter", values=proposal.settings)
         with _for_an_author(data):
             work = prepare_pairs(asked, environ, listener)
-    seconds = None
-    if work.machine.device == "cpu":
-        tokens = fmean(2 * len(row.prompt) + len(row.chosen) + len(row.rejected) for row in work.train.rows)
-        speed = _TOKENS_A_SECOND * _MEASURED_ON / work.base.parameters * library("torch").get_num_threads()
-        seconds = _AROUND + work.schedule.steps * work.schedule.batch * tokens / speed
-    return Needs(work.schedule.steps, seconds, work.bytes_needed)
+    return Needs(work.schedule.steps, work.seconds_needed, work.bytes_needed)
 
 
 def trainer_for(proposal: LearningProposal, environ: Mapping[str, str], listener: Listener) -> Trainer:
@@ -584,19 +569,6 @@ def trainer_for(proposal: LearningProposal, environ: Mapping[str, str], listener
 
 
 # the report -----------------------------------------------------------------------------------------------------------
-
-
-def sentences(found: HeldOutResult) -> list[str]:
-    """What was found, and why it is not better where it is not."""
-    if not found.better:
-        first, *others = found.reasons
-        return [f"Not better. {first}", *others]
-    tuned, base = (_percent(found.right[name]) for name in (TUNED, BASE))
-    better = (
-        f"Better. The tuned model ranks {tuned} of the held-out pairs as you did, and the model as it was {base}; that "
-        "it is above it, and above each rule that reads nothing, is more than chance would give."
-    )
-    return [better]
 
 
 def how(learned: Learned, found: HeldOutResult) -> str:
@@ -620,12 +592,13 @@ def report_rows(found: HeldOutResult) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name, right in found.right.items():
         above = found.above.get(name)
-        apart = "" if above is None else f"{_percent(above, '+')} {_interval(above, '+')}".strip()
-        rows.append((_named(name), _percent(right), _interval(right), str(right.n), apart))
+        apart = "" if above is None else f"{percent(above, '+')} {_interval(above, '+')}".strip()
+        rows.append((_named(name), percent(right), _interval(right), str(right.n), apart))
     return rows
 
 
-HEAD: Final = ("ranks by", "as you did", "95 % interval", "n", "tuned is above it by")
+_RIGHTLY: Final = "as you did"
+HEAD: Final = ("ranks by", _RIGHTLY, "95 % interval", "n", "tuned is above it by")
 
 
 def report_text(learned: Learned, found: HeldOutResult) -> str:
@@ -633,7 +606,7 @@ def report_text(learned: Learned, found: HeldOutResult) -> str:
     rows = [HEAD, *report_rows(found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*sentences(found), "", *lines, "", how(learned, found)]) + "\n"
+    return "\n".join([*found.sentences(_RIGHTLY), "", *lines, "", how(learned, found)]) + "\n"
 
 
 def report_page(learned: Learned, found: HeldOutResult) -> str:
@@ -641,7 +614,7 @@ def report_page(learned: Learned, found: HeldOutResult) -> str:
     rows: list[tuple[str, Scored]] = [(_named(name), scored) for name, scored in found.right.items()]
     apart: list[tuple[str, Scored]] = [(f"tuned - {_named(name)}", scored) for name, scored in found.above.items()]
     body = joined(
-        bullets(sentences(found)),
+        bullets(found.sentences(_RIGHTLY)),
         figure(intervals_svg(rows, title="Share of held-out pairs ranked as the author did")),
         figure(intervals_svg(apart, title="By how much the tuned model is above")),
         html_table(
@@ -655,10 +628,6 @@ def report_page(learned: Learned, found: HeldOutResult) -> str:
 
 def _named(name: str) -> str:
     return "the tuned model" if name == TUNED else said(name)
-
-
-def _percent(scored: Scored, sign: str = "") -> str:
-    return f"{scored.value:{sign}.0%}" if isinstance(scored, Estimate) else "none"
 
 
 def _interval(scored: Scored, sign: str = "") -> str:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from fabula.app.writing import PreparedMethod, in_the_project, recorded_run, settings_as_last_time
+from fabula.app.bills import Billed
+from fabula.app.saving import base_of
+from fabula.app.writing import Outcome, PreparedMethod, in_the_project, recorded_run, settings_as_last_time
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import make_folder, read_text, write_atomically
-from fabula.base.html import figure, html_table, joined
+from fabula.base.html import Html, figure, html_table, joined
 from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_story, synthesised_plan
 from fabula.engine.run import Run, retaken
 from fabula.project.folder import MAX_FILE, FileChange, ProjectFolder
 from fabula.story import Brief, one_line, plain
+from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 from fabula.story.plan_file import parse_plan, write_plan
-from fabula.story.timeline import timeline_svg
+from fabula.story.timeline import timeline_data, timeline_svg
 from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from typing import Any
 
-    from fabula.app.bills import Bill
     from fabula.app.writing import Options
     from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
     from fabula.project.settings import Settings
-    from fabula.story.plan import Plan
 
 PLAN: Final = "plan"
 PLAN_FILE: Final = "plan/plan.yaml"
@@ -40,32 +41,24 @@ SYSTEM: Final = "character-simulation"  # what a plan is made for, where no syst
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A plan that was made, and what it took.
-
-    Attributes:
-        plan: its characters and scenes.
-        project: where it stands, to be edited and written from.
-        model: that plays every role which is not cast otherwise.
-        why: that model, where nobody named one; else empty.
-        bill: what the run took.
-    """
+class Planned(Outcome):
+    """A plan that was made, and what it took. `plan` has its characters and scenes."""
 
     plan: Plan
-    project: ProjectFolder
-    model: str
-    why: str
-    bill: Bill
 
     @property
     def file(self) -> Path:
         """The plan's file."""
         return self.project.folder / PLAN_FILE
 
+    @property
+    def made(self) -> MadePlan:
+        """The plan as it stands in the project, and what it took."""
+        return MadePlan(**self.bill.as_data(), found=PlanView.of(plan_of(self.project)))
+
     def to_dict(self) -> dict[str, Any]:
         """As `fabula plan --json` prints it."""
-        where = {"project": str(self.project.folder), "file": str(self.file)}
-        return {**where, **plan_data(self.plan), **self.bill.as_data()}
+        return asdict(self.made)
 
     def __str__(self) -> str:
         return plain(write_plan(self.plan))
@@ -77,13 +70,6 @@ class Planned:
         head = ("scene", "place", "time", "characters", "events")
         rows = [(s.name, s.place, s.time, ", ".join(s.present), str(len(s.outline))) for s in self.plan.scenes]
         return joined(html_table(head, rows, right=(4,)), figure(self._repr_svg_()))
-
-
-def plan_data(plan: Plan) -> dict[str, Any]:
-    """A plan as JSON data, and the order in which its scenes happen."""
-    order = plan.chronology()
-    anachronies = None if order is None else plan.anachronies(order)
-    return {"plan": asdict(plan), "order": order, "anachronies": anachronies}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +87,44 @@ class PlanFound:
     text: str
     said: tuple[str, ...] = ()
     changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """The plan of a project, or of a file.
+
+    Attributes:
+        plan: its scenes and characters.
+        order: names of the scenes, in the order in which they happen.
+        order_from: "project", "plan" or "assumed".
+        base: names its text; see the verb `edit`.
+        changed: its file was changed, and that is not taken over yet.
+        timeline: both orders of time as data.
+    """
+
+    plan: Plan
+    order: tuple[str, ...]
+    order_from: str
+    base: str
+    changed: bool
+    timeline: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, found: PlanFound) -> Self:
+        """A plan in both orders of time."""
+        order, source, _ = order_of_time(found.plan, found.said)
+        data = timeline_data(found.plan, order)
+        return cls(found.plan, tuple(order), source, base_of(found.text), found.changed, data)
+
+    def _repr_html_(self) -> Html:
+        return figure(timeline_svg(self.plan, self.order))
+
+
+@dataclass(frozen=True, slots=True)
+class MadePlan(Billed):
+    """A plan that was made, as the verb `plan` gives it, and what it took."""
+
+    found: PlanView
 
 
 def plan_of(project: ProjectFolder) -> PlanFound:

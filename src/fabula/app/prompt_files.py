@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.item_files import EVERYTHING, STORY_SUFFIXES, TABLES, id_of, named_set, table_lines
 from fabula.base.errors import UsageError
-from fabula.data.corpora import prompt_id
+from fabula.data.corpora import BY_PEOPLE, prompt_id
 from fabula.story import Brief, count_words, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from fabula.app.item_files import NamedSet, Selection
+    from fabula.measure.items import Item
 
 _ASKED: Final = ("brief", "prompt", "inputs", "instruction", "input", "text")
 
@@ -34,7 +35,26 @@ class WritingPrompt:
     source: str = ""
 
 
-def read_prompts(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tuple[WritingPrompt, ...]:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which texts of a data set are prompts.
+
+    Attributes:
+        narratives: its stories themselves, as what is played, and not what was asked for them.
+        characters: fewest and most of them in one; none where any length will do.
+    """
+
+    narratives: bool = False
+    characters: tuple[int, int] | None = None
+
+    def fits(self, text: str) -> bool:
+        """Whether a text has as many characters as are wanted."""
+        return self.characters is None or self.characters[0] <= len(text) <= self.characters[1]
+
+
+def read_prompts(
+    paths: Sequence[Path], selection: Selection = EVERYTHING, wanted: Wanted = Wanted()
+) -> tuple[WritingPrompt, ...]:
     """The prompts in files, folders and data sets, in their order.
 
     A .md or .txt file is a prompt; a .jsonl or .csv file has one a line, in `brief`, `prompt`, `inputs`, `instruction`,
@@ -43,7 +63,7 @@ def read_prompts(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tu
     Raises:
         UsageError: nothing is there, a prompt is empty, or two have one id.
     """
-    keyed = ((found.id, found) for path in paths for found in _prompts(path, selection))
+    keyed = ((found.id, found) for path in paths for found in _prompts(path, selection, wanted))
     prompts: tuple[WritingPrompt, ...] = tuple(selection.draw(keyed))
     if not prompts:
         where = ", ".join(map(str, paths)) or "nothing"
@@ -55,14 +75,29 @@ def read_prompts(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tu
     return prompts
 
 
-def _prompts(path: Path, selection: Selection) -> Iterator[WritingPrompt]:
+def stories_for(named: NamedSet, asked: Collection[str]) -> dict[str, Item]:
+    """People's stories of a data set by the ids of its prompts: of those in `asked`, and of each the first.
+
+    Raises:
+        UsageError: its stories are not people's.
+    """
+    if named.data.name not in BY_PEOPLE:
+        raise UsageError(f"The stories of {named.data.name} are not people's. Sets with such: {', '.join(BY_PEOPLE)}.")
+    found: dict[str, Item] = {}
+    for entry in named.entries():
+        if entry.asked in asked and entry.asked not in found:
+            found[entry.asked] = replace(entry.read(), source=named.data.name)
+    return found
+
+
+def _prompts(path: Path, selection: Selection, wanted: Wanted) -> Iterator[WritingPrompt]:
     named = named_set(path, selection.data)
     if named is not None:
-        yield from _of_set(named)
+        yield from _narratives(named, wanted) if wanted.narratives else _of_set(named)
     elif path.is_dir():
         for inner in sorted(path.iterdir()):
             if inner.is_file() and inner.name.endswith((*STORY_SUFFIXES, *TABLES)) and inner.name[0] not in "._":
-                yield from _prompts(inner, selection)
+                yield from _prompts(inner, selection, wanted)
     elif path.name.endswith(TABLES):
         for read, name, where in table_lines(path):
             yield _of_line(read(where), name, where)
@@ -77,9 +112,17 @@ def _of_set(named: NamedSet) -> Iterator[WritingPrompt]:
         found = True
         if count_words(entry.prompt) and (mark := prompt_id(entry.prompt)) not in met:
             met.add(mark)
-            yield WritingPrompt(slug(entry.key), Brief.of_text(entry.prompt, entry.key), named.data.name)
+            yield WritingPrompt(entry.asked, Brief.of_text(entry.prompt, entry.key), named.data.name)
     if found and not met:
         raise UsageError(f"{named.data.name} has texts without prompts. Give a set with prompts, as tell-me-a-story.")
+
+
+def _narratives(named: NamedSet, wanted: Wanted) -> Iterator[WritingPrompt]:
+    """The stories of a set, each as what is played."""
+    for entry in named.entries():
+        story = entry.read().story
+        if count_words(story.text) and wanted.fits(story.text):
+            yield WritingPrompt(slug(entry.key), Brief(story.text, story.title), named.data.name)
 
 
 def _of_line(data: Mapping[str, Any], name: str, where: str) -> WritingPrompt:

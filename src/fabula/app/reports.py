@@ -19,6 +19,7 @@ from fabula.base.kept import of_file
 from fabula.engine.journal import CallFilter
 from fabula.measure.ratings import Rating, parse_ratings
 from fabula.measure.report import FORMAT, Report, Row
+from fabula.project.packed import PackedRecord, packed_story
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
@@ -281,6 +282,11 @@ class ExperimentFolder:
         """Every run: its name, contender, brief, seed, state, error, words, calls and cost."""
         return list(self.data["runs"])
 
+    @property
+    def run_names(self) -> set[str]:
+        """The names of all runs."""
+        return {run["run"] for run in self.runs}
+
     def cell(self, brief: str, contender: str) -> list[dict[str, Any]]:
         """The runs of one contender on one brief."""
         return [run for run in self.runs if (run["brief"], run["contender"]) == (brief, contender)]
@@ -305,7 +311,9 @@ class ExperimentFolder:
         """
         self.run(name)
         file = inside(self.folder, f"runs/{name}/story.md")
-        return read_text(file, _MOST_BYTES) if file.is_file() else ""
+        if file.is_file():
+            return read_text(file, _MOST_BYTES)
+        return (packed_story(file.parent) or "") if PackedRecord.is_in(file.parent) else ""
 
     @property
     def reports(self) -> list[FoundReport]:

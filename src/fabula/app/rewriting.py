@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
+from fabula.project.telling import TextInFile
 from fabula.story import count_words
 
 if TYPE_CHECKING:
@@ -38,30 +39,25 @@ class PassageLengths:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """An artefact after a passage was written anew; `proposed` is the text that was offered."""
+    """An artefact after a passage was written anew; `proposed` is the text that was offered, `wording` its passage."""
 
     artefact: str
     file: str
-    changed: bool
     words: int
     passage: PassageLengths
     proposed: str | None
+    wording: str = ""
+    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A passage of a text.
+class Passage(TextInFile):
+    """A passage of the text of an artefact.
 
     Attributes:
-        path: of the artefact.
-        file: of the artefact.
-        text: of it, whole.
         span: where the passage begins, and where it ends.
     """
 
-    path: str
-    file: str
-    text: str
     span: tuple[int, int]
 
     @classmethod
@@ -111,7 +107,12 @@ class Passage:
                 if journal.artefacts.newest(self.path) != self.text:
                     raise UsageError(f"{self.file} was changed meanwhile, and stays as it is. Say the same again.")
                 project.edit(journal, self.path, text, "rewrite")
-        return Rewritten(self.path, self.file, changed, count_words(text), self.lengths(text), new)
+        return replace(self.offered(text), changed=changed, proposed=new)
+
+    def offered(self, new: str) -> Rewritten:
+        """A new text that the artefact may be given."""
+        words, lengths = count_words(new), self.lengths(new)
+        return Rewritten(self.path, self.file, words, lengths, new, self.in_(new))
 
 
 def characters_of(text: str, characters: str) -> tuple[int, int]:

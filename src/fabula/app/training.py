@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
     from fabula.training.base import Base
     from fabula.training.examples import DataCard
+    from fabula.training.held_out import HeldOutResult
     from fabula.training.presets import Keep
     from fabula.training.report import LossDifference, MeasuredExample, Sample
     from fabula.training.running import Point, TrainingOutcome, TrainingSchedule
@@ -123,6 +124,7 @@ class OneWork(Generic[Config, Side]):
         schedule: for how long.
         machine: on what.
         bytes_needed: of memory.
+        seconds_needed: about; `None` where nothing tells.
     """
 
     asked: TrainingAsked
@@ -134,6 +136,7 @@ class OneWork(Generic[Config, Side]):
     schedule: TrainingSchedule
     machine: Machine
     bytes_needed: int
+    seconds_needed: float | None = None
 
     @property
     def name(self) -> str:
@@ -149,11 +152,13 @@ class TrainedOne:
         work: that was done.
         outcome: how it ended; `None` where an earlier run had finished it.
         found: what was measured on the development data, by name: of base and tuned model, and the differences.
+        verdict: of pairs, whether the tuned model is shown to be better, and why not.
     """
 
     work: OneWork[Any, Any]
     outcome: TrainingOutcome | None
     found: Mapping[str, Mapping[str, Scored]] = field(default_factory=dict)
+    verdict: HeldOutResult | None = None
 
 
 @dataclass
@@ -244,13 +249,18 @@ def carried_out(
         write_record(folder, record)
         return outcome
     if keep == "last" and (there := checkpoints_in(folder)):
-        outcome = replace(outcome, taken=max(there), checkpoint=there[max(there)])
+        outcome = replace(outcome, taken=max(there), checkpoint=there[max(there)], tried=1)
     if outcome.checkpoint is None:
         raise UsageError(
             f"The loss of {work.name} is no number at step {outcome.step}, and no checkpoint was written before. "
-            "Nothing is kept. Take a lower rate (--set learning_rate=1e-5) and --fresh."
+            f"Nothing is kept. {lower_rate(work)}"
         )
     return outcome
+
+
+def lower_rate(work: Work) -> str:
+    """What helps most often where a loss is no number."""
+    return f"Train with a lower rate: --set learning_rate={work.schedule.learning_rate / 10:g} --fresh."
 
 
 def ended_sentence(work: Work, outcome: TrainingOutcome, keep: Keep = "best") -> str:
@@ -353,5 +363,7 @@ def finish(folder: Path, facts: CardFacts, record: Mapping[str, Any], outcome: T
                 settings=dict(facts.settings),
             ),
         )
-    write_record(folder, {**record, "state": outcome.ended, "taken": outcome.taken, "step": outcome.step})
+    write_record(
+        folder, {**record, "state": outcome.ended, "taken": outcome.taken, "step": outcome.step, "tried": outcome.tried}
+    )
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)

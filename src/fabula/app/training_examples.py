@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.training import (
@@ -26,7 +27,7 @@ from fabula.training.base import load, open_base, tokeniser_of
 from fabula.training.batches import losses_of
 from fabula.training.examples import check_apart, data_digest, read_card, read_examples
 from fabula.training.libraries import quiet, require_libraries
-from fabula.training.memory import Load, Shape, fitting, needed, shape_of
+from fabula.training.memory import Load, Shape, fitting, needed, seconds_needed, shape_of, tokens_of
 from fabula.training.presets import Sft, computing_of, config_of
 from fabula.training.report import MeasuredExample, Sample, differences
 from fabula.training.running import begin, schedule_of, write_record
@@ -75,6 +76,7 @@ class AdapterTraining:
         schedule: for how long.
         machine: on what.
         bytes_needed: of memory.
+        seconds_needed: about; `None` where nothing tells.
     """
 
     name: str
@@ -85,6 +87,7 @@ class AdapterTraining:
     schedule: TrainingSchedule
     machine: Machine
     bytes_needed: int
+    seconds_needed: float | None
 
     def counts(self) -> dict[str, int]:
         """Examples, tokens, and what was cut."""
@@ -122,16 +125,18 @@ class Trained:
         part: that was trained.
         outcome: how it ended; `None` where an earlier run had finished it.
         rows: the development examples under base and tuned model.
+        tried: checkpoints of which these examples chose the best.
     """
 
     part: AdapterTraining
     outcome: TrainingOutcome | None
     rows: tuple[MeasuredExample, ...] = ()
+    tried: int = 1
 
     @property
     def differences(self) -> tuple[LossDifference, ...]:
         """How far the development loss of each agent fell."""
-        return differences(self.rows)
+        return differences(self.rows, self.tried)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +147,14 @@ class Tried:
     trained: tuple[Trained, ...]
 
     @property
-    def difference(self) -> LossDifference:
-        """How far the development loss fell, all agents together."""
+    def tried(self) -> int:
+        """Checkpoints of which the best was taken."""
+        return max(one.tried for one in self.trained)
+
+    def difference(self, tried: int) -> LossDifference:
+        """How far the development loss fell, all agents together; the best is of `tried` checkpoints of all values."""
         rows = [replace(row, agent=self.value) for one in self.trained for row in one.rows]
-        return differences(rows)[0]
+        return differences(rows, tried)[0]
 
 
 # before ---------------------------------------------------------------------------------------------------------------
@@ -213,7 +222,11 @@ def _part(
     schedule = schedule_of(config, len(train))
     longest = Load(config.paper.rank, max(len(one.ids) for one in (*train, *development)))
     machine = fitting(shape, longest, schedule.batch, computing_of(config))
-    return AdapterTraining(name, agents, folder, train, development, schedule, machine, needed(shape, longest, machine))
+    lengths = [[len(one.ids) for one in side] for side in (train, development)]
+    written = 2 * config.ours.samples * config.ours.sample_tokens
+    tokens = tokens_of(schedule, fmean(lengths[0]), sum(lengths[1]), written, beside=False)
+    memory, seconds = needed(shape, longest, machine), seconds_needed(shape, tokens, machine)
+    return AdapterTraining(name, agents, folder, train, development, schedule, machine, memory, seconds)
 
 
 def _completion_limit(config: Sft, base: Base) -> int:
@@ -289,7 +302,7 @@ def _train(prepared: PreparedTraining, part: AdapterTraining, listener: Listener
     identity = identity_of("sft", prepared, data_digest(examples), part.agents)
     record = begin(part.folder, identity, fresh=prepared.asked.fresh)
     if record["state"] != "running":
-        return Trained(part, None, _measured(part, record["base"], record["tuned"]))
+        return Trained(part, None, _measured(part, record["base"], record["tuned"]), record.get("tried", 1))
     since = time.monotonic()
     machine = same_machine(part, record)
     model, tokeniser = load(prepared.base, weights_type(machine))
@@ -315,10 +328,10 @@ def _train(prepared: PreparedTraining, part: AdapterTraining, listener: Listener
         agents=part.agents,
         ended=ended_sentence(part, outcome),
         samples=_samples(prepared, part, model, tokeniser),
-        differences=differences(rows),
+        differences=differences(rows, outcome.tried),
     )
     finish(part.folder, facts, record, outcome)
-    return Trained(part, outcome, rows)
+    return Trained(part, outcome, rows, outcome.tried)
 
 
 def _losses(part: AdapterTraining, model: Native, machine: Machine, listener: Listener) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.training import (
@@ -24,8 +25,9 @@ from fabula.base.files import write_atomically
 from fabula.training.base import load, open_base, tokeniser_of
 from fabula.training.dpo import check_enough, curves, history_csv, pair_card, prepared_pairs, trainer_of
 from fabula.training.examples import check_apart, data_digest, read_card, read_pairs
+from fabula.training.held_out import Margins, compared
 from fabula.training.libraries import quiet, require_libraries
-from fabula.training.memory import Load, fitting, needed, shape_of
+from fabula.training.memory import Load, fitting, needed, seconds_needed, shape_of, tokens_of
 from fabula.training.presets import Dpo, computing_of, config_of
 from fabula.training.report import Sample
 from fabula.training.running import begin, schedule_of, write_record
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.training import Listener, TrainingAsked
+    from fabula.stats.estimate import Scored
     from fabula.training.dpo import PreparedPairs
+    from fabula.training.held_out import HeldOutResult
     from fabula.training.scoring import Native, ScoredPair
 
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
@@ -96,7 +100,14 @@ def prepare_pairs(asked: TrainingAsked, environ: Mapping[str, str], listener: Li
     size = Load(config.paper.rank, longest, sequences=2)
     shape = shape_of(base.folder, base.parameters)
     machine = fitting(shape, size, schedule.batch, computing_of(config))
-    return PairWork(asked, base, card, config, train, development, schedule, machine, needed(shape, size, machine))
+    lengths = [
+        [2 * len(row.prompt) + len(row.chosen) + len(row.rejected) for row in side.rows]
+        for side in (train, development)
+    ]
+    written = 2 * config.ours.samples * config.ours.sample_tokens
+    tokens = tokens_of(schedule, fmean(lengths[0]), sum(lengths[1]), written, beside=True)
+    memory, seconds = needed(shape, size, machine), seconds_needed(shape, tokens, machine)
+    return PairWork(asked, base, card, config, train, development, schedule, machine, memory, seconds)
 
 
 # training -------------------------------------------------------------------------------------------------------------
@@ -116,7 +127,7 @@ def train_pairs(work: PairWork, listener: Listener) -> TrainedOne:
         listener.begins(work)
         if record["state"] != "running":
             scored = read_scores(folder / EVALUATION, work.development.pairs)
-            return TrainedOne(work, None, {"accuracies": accuracies(scored), "gains": gains(scored)})
+            return TrainedOne(work, None, *_gained(scored, record.get("tried", 1)))
         return _trained(work, record, listener)
 
 
@@ -134,13 +145,19 @@ def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> Trai
     take_adapter(outcome.checkpoint, folder, work.base, trainer.model)
     listener.measures(work, 0, len(work.development.pairs))
     scored = score_pairs(trainer.model, work.development.pairs, work.development.rows, bf16=machine.bfloat16)
-    right, apart = accuracies(scored), gains(scored)
+    found, verdict = _gained(scored, outcome.tried)
     _write(folder, scored, trainer.state.log_history, outcome.taken)
     samples = _samples(work, trainer.model, tokeniser)
     ended = ended_sentence(work, outcome, keep)
     facts = card_facts(work, work, record, agents=work.agents, ended=ended, samples=samples)
-    finish(folder, pair_card(facts, right, apart), record, outcome)
-    return TrainedOne(work, outcome, {"accuracies": right, "gains": apart})
+    finish(folder, pair_card(facts, found["accuracies"], found["gains"], verdict), record, outcome)
+    return TrainedOne(work, outcome, found, verdict)
+
+
+def _gained(scored: Sequence[ScoredPair], tried: int) -> tuple[dict[str, dict[str, Scored]], HeldOutResult]:
+    """What the development pairs say, which chose the best of `tried` checkpoints."""
+    verdict = compared([Margins(one.pair, one.pair.group, *one.token_margins) for one in scored], tried)
+    return {"accuracies": accuracies(scored), "gains": gains(scored, tried)}, verdict
 
 
 def _write(folder: Path, scored: Sequence[ScoredPair], history: Sequence[Mapping[str, Any]], best: int) -> None:

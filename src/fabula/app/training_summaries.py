@@ -129,7 +129,7 @@ def train_summariser(work: SummaryWork, listener: Listener) -> TrainedOne:
         record = begin(folder, identity_of("summariser", work, digest, [ROLE]), fresh=work.asked.fresh)
         listener.begins(work)
         if record["state"] != "running":
-            return TrainedOne(work, None, _gained(work, record))
+            return TrainedOne(work, None, _gained(work, record, record.get("tried", 1)))
         return _trained(work, record, listener)
 
 
@@ -152,7 +152,7 @@ def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> T
     model = _taken(work, outcome.checkpoint, tokeniser).to(machine.device)
     record["tuned"] = losses_of(model, rows, machine)
     record["tuned_summaries"] = _summaries(work, model, tokeniser, listener)
-    found = _gained(work, record)
+    found = _gained(work, record, outcome.tried)
     write_losses(folder, _measured(work, record), outcome, "Losses")
     ended = ended_sentence(work, outcome, keep)
     facts = card_facts(work, work, record, agents=(ROLE,), ended=ended, samples=_samples(work, record))
@@ -167,10 +167,11 @@ def _summaries(work: SummaryWork, model: Native, tokeniser: Native, listener: Li
     )
 
 
-def _gained(work: SummaryWork, record: Mapping[str, Any]) -> dict[str, dict[str, Scored]]:
-    """ROUGE and loss, as the record of a finished training has them."""
-    rouge = rouge_rows([one.dialogue for one in work.measured], record["base_summaries"], record["tuned_summaries"])
-    found = differences(_measured(work, record))
+def _gained(work: SummaryWork, record: Mapping[str, Any], tried: int) -> dict[str, dict[str, Scored]]:
+    """ROUGE and loss, as the record of a finished training has them; the best of `tried` checkpoints was taken."""
+    dialogues = [one.dialogue for one in work.measured]
+    rouge = rouge_rows(dialogues, record["base_summaries"], record["tuned_summaries"], tried)
+    found = differences(_measured(work, record), tried)
     return {"rouge": rouge, "loss": {"loss, tuned less base": found[0].fell}}
 
 

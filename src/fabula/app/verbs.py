@@ -7,15 +7,15 @@ All that is asked is kept, so that the same call again costs nothing. Nothing is
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from fabula.app.beginning import with_usual_system
-from fabula.app.calling import Caller, table_in, waiting
+from fabula.app.bills import Estimate
+from fabula.app.calling import Caller, waiting
 from fabula.app.planning import Planned, plan_in, planning_system, project_for_story
 from fabula.app.sources import brief_of, folder_for, project_in
 from fabula.app.standing import check_words
 from fabula.app.writing import (
-    Expected,
     PreparedMethod,
     Written,
     dry_run_in,
@@ -30,9 +30,7 @@ from fabula.project.settings import Settings
 from fabula.story import Story, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fabula.app.calling import OnEvent, Performers, SystemSettings
+    from fabula.app.calling import SystemOptions
     from fabula.app.sources import BriefSource
 
 
@@ -40,42 +38,31 @@ async def write_async(
     what: BriefSource,
     folder: str | Path | None = None,
     *,
-    model: Performers | None = None,
     words: int | str | None = None,
-    on_event: OnEvent | None = None,
-    budget_tokens: int | None = None,
-    budget_usd: float | None = None,
     anew: bool = False,
-    environ: Mapping[str, str] | None = None,
-    **settings: Unpack[SystemSettings],
+    **how: Unpack[SystemOptions],
 ) -> Written:
     """A story: begun in a folder, or gone on with where it stopped; edits found in its files are taken over first.
 
     Args:
         what: a brief, its text or file, or a project.
         folder: of the project; by default called after the brief's file, title or first words.
-        model: a name, an open model, an object with a method `reply(prompt)`, or a mapping from roles to these, in
-            which "*" stands for all others. Without one: the project's, that of FABULA_MODEL, the one used last, or
-            the best of fabula's own that is here; the result says which.
         words: how long the story is to be: 300, "250-350" or "~300".
-        on_event: called with every event (`fabula.events`), for instance each piece of text as it comes.
-        budget_tokens: most tokens that this run may use.
-        budget_usd: most US dollars that this run may cost.
         anew: write again what stands, where other settings than before want that; without it that is refused.
-        environ: variables that hold keys and folders; by default those of the process.
-        **settings: fields of `fabula.toml`, for instance `system="dramatron"`, `seed=7`, `config={"revisions": 2}`;
-            what the last run in the folder was given stays in force where nothing else is said.
+        **how: the model and other `CallOptions`, and fields of `fabula.toml`, for instance `system="dramatron"`,
+            `seed=7`, `config={"revisions": 2}`; what the last run in the folder was given stays in force where nothing
+            else is said.
 
     Raises:
         WrittenBeforeError: with other settings than before, what stands would be written again.
         FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
     """
-    caller = Caller.of(model, on_event, environ, _with_words(settings, words))
+    caller = Caller.of(how, words)
     project, in_force, why = _begun(what, folder, caller)
-    options = caller.options(budget_tokens, budget_usd)
+    options = caller.options
     if not anew:
-        how = "`anew=True` does it, and the old texts stay in its history; another `folder` has both stories."
-        await refuse_anew(project, in_force, options, how)
+        said = "`anew=True` does it, and the old texts stay in its history; another `folder` has both stories."
+        await refuse_anew(project, in_force, options, said)
     outcome = await write_in(project, in_force, options)
     return Written.in_(project, in_force, outcome.story, caller.finished(in_force), why)
 
@@ -84,39 +71,30 @@ async def dry_run_async(
     what: BriefSource,
     folder: str | Path | None = None,
     *,
-    model: Performers | None = None,
     words: int | str | None = None,
-    environ: Mapping[str, str] | None = None,
-    **settings: Unpack[SystemSettings],
-) -> Expected:
+    **how: Unpack[SystemOptions],
+) -> Estimate:
     """What `write` would ask and cost if it were called with the same. Asks nobody, makes nothing.
 
     Args:
         what: as of `write`.
         folder: as of `write`.
-        model: as of `write`.
         words: as of `write`.
-        environ: as of `write`.
-        **settings: as of `write`.
+        **how: as of `write`.
 
     Raises:
         FabulaError: any of its kinds.
     """
-    caller = Caller.of(model, None, environ, _with_words(settings, words))
+    caller = Caller.of(how, words)
     there = project_in(what)
     brief = None if there is not None else brief_of(what)
     where = folder_for(brief, what) if folder is None and brief is not None else Path(folder or ".")
     if brief is not None and not (where / "brief.md").exists():
         wanted = with_usual_system(caller.wanted(has_model=False)[0], brief)
-        return Expected(await dry_run_of(brief, Settings().with_(wanted, "the call"), caller.options()))
+        return Estimate.of(await dry_run_of(brief, Settings().with_(wanted, "the call"), caller.options))
     project, in_force, _ = _begun(what, folder, caller)
-    dry, changes = await dry_run_in(project, in_force, caller.options())
-    return Expected(dry, tuple(changes))
-
-
-def _with_words(settings: SystemSettings, words: int | str | None) -> dict[str, Any]:
-    config = dict(table_in(settings, "config")) | ({} if words is None else {"words": str(words)})
-    return {**settings, **({"config": config} if config else {})}
+    dry, changes = await dry_run_in(project, in_force, caller.options)
+    return Estimate.of(dry, changes=changes)
 
 
 def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tuple[ProjectFolder, Settings, str]:
@@ -137,7 +115,7 @@ def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tupl
         changes = with_usual_system(changes, brief)
         wanted = Settings().with_(changes, "the call")
         check_words(wanted)
-        PreparedMethod(wanted, caller.options()).cast()  # says what is wrong before anything is made, and opens nothing
+        PreparedMethod(wanted, caller.options).cast()  # says what is wrong before anything is made, and opens nothing
         project = ProjectFolder.create(where, brief, changes)
         return project, settings_as_last_time(project).with_(changes, "the call"), why
     project = ProjectFolder.open(where)
@@ -172,39 +150,29 @@ async def plan_async(
     what: BriefSource | Story,
     folder: str | Path | None = None,
     *,
-    model: Performers | None = None,
     words: int | str | None = None,
-    on_event: OnEvent | None = None,
-    budget_tokens: int | None = None,
-    budget_usd: float | None = None,
-    environ: Mapping[str, str] | None = None,
-    **settings: Unpack[SystemSettings],
+    **how: Unpack[SystemOptions],
 ) -> Planned:
     """A plan of scenes: made from a brief, or read off a finished story; `write` goes on from its project.
 
     Args:
         what: a brief, its text or file, a project, or a `Story` as `fabula.read` gives it.
         folder: as of `write`.
-        model: as of `write`.
         words: as of `write`.
-        on_event: as of `write`.
-        budget_tokens: as of `write`.
-        budget_usd: as of `write`.
-        environ: as of `write`.
-        **settings: as of `write`; where no system is named, one that writes from plans is taken.
+        **how: as of `write`; where no system is named, one that writes from plans is taken.
 
     Raises:
         FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
     """
     there = None if isinstance(what, Story) else project_in(what)
-    settings["system"] = planning_system(there, settings.get("system"))
-    caller = Caller.of(model, on_event, environ, _with_words(settings, words))
+    how["system"] = planning_system(there, how.get("system"))
+    caller = Caller.of(how, words)
     if isinstance(what, Story):
         project, in_force, why = _planned_story(what, folder, caller)
     else:
         project, in_force, why = _begun(what, folder, caller)
-    made = await plan_in(project, in_force, caller.options(budget_tokens, budget_usd))
-    return Planned(made, project, in_force.model, why, caller.finished(in_force))
+    made = await plan_in(project, in_force, caller.options)
+    return Planned(project, in_force.model, why, caller.finished(in_force), made)
 
 
 write = waiting(write_async)

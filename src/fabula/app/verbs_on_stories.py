@@ -26,9 +26,8 @@ from fabula.project.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.app.calling import MethodSettings, OnEvent, Performers
+    from fabula.app.calling import MethodOptions
     from fabula.app.sources import BriefSource, StorySource
-    from fabula.app.writing import Options
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item
     from fabula.measure.report import Report
@@ -38,34 +37,25 @@ if TYPE_CHECKING:
 async def check_async(
     *stories: StorySource,
     folder: str | Path | None = None,
-    model: Performers | None = None,
-    on_event: OnEvent | None = None,
-    budget_tokens: int | None = None,
-    budget_usd: float | None = None,
-    environ: Mapping[str, str] | None = None,
-    **settings: Unpack[MethodSettings],
+    **how: Unpack[MethodOptions],
 ) -> Checked:
     """Where stories contradict themselves: findings, each with both passages quoted.
 
     Args:
         *stories: files, folders, projects, texts, or what `write` and `read` gave.
         folder: of calls, report and page; by default `evaluation` in the project, for a single one, else here.
-        model: as of `write`; by default that of the project, for a single one.
-        on_event: as of `write`.
-        budget_tokens: as of `write`.
-        budget_usd: as of `write`.
-        environ: as of `write`.
-        **settings: how the evaluator works, for instance `config={"reading": "windows"}`.
+        **how: `CallOptions` (a single project has its own model) and how the evaluator works, for instance
+            `config={"reading": "windows"}`.
 
     Raises:
         FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
     """
-    caller = Caller.of(model, on_event, environ, settings)
+    caller = Caller.of(how)
     project = project_in(stories[0]) if len(stories) == 1 else None
     sources = stories if project is None else (project.folder,)
     items = stories_to_check(sources, caller.selection)
     where = Path(folder) if folder is not None else project.folder / OUT if project is not None else Path(OUT)
-    report = await _evaluated("atlas", items, where, caller, caller.options(budget_tokens, budget_usd), project)
+    report = await _evaluated("atlas", items, where, caller, project)
     return Checked.in_(where, report.as_data(), ["fabula", "check", *map(str, sources)], caller.bill)
 
 
@@ -74,12 +64,7 @@ async def judge_async(
     other: StorySource,
     *,
     folder: str | Path | None = OUT,
-    model: Performers | None = None,
-    on_event: OnEvent | None = None,
-    budget_tokens: int | None = None,
-    budget_usd: float | None = None,
-    environ: Mapping[str, str] | None = None,
-    **settings: Unpack[MethodSettings],
+    **how: Unpack[MethodOptions],
 ) -> Judged:
     """Which of two stories a judge prefers, question by question, in both orders.
 
@@ -87,51 +72,36 @@ async def judge_async(
         one: a story: its file, project or text, or what `write` and `read` gave.
         other: another one.
         folder: of calls, verdicts and report; `None` keeps nothing.
-        model: as of `write`.
-        on_event: as of `write`.
-        budget_tokens: as of `write`.
-        budget_usd: as of `write`.
-        environ: as of `write`.
-        **settings: how the judge works, for instance `preset="faithful"` or `config={"samples": 3}`.
+        **how: `CallOptions`, and how the judge works, for instance `preset="faithful"` or `config={"samples": 3}`.
 
     Raises:
         FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
     """
-    caller = Caller.of(model, on_event, environ, settings)
+    caller = Caller.of(how)
     items = two_stories(one, other, caller.selection)
-    report = await _evaluated("pairwise", items, folder, caller, caller.options(budget_tokens, budget_usd))
+    report = await _evaluated("pairwise", items, folder, caller)
     return Judged(*items, report, caller.bill)
 
 
 async def rank_async(
     *stories: StorySource,
     folder: str | Path = OUT,
-    model: Performers | None = None,
-    on_event: OnEvent | None = None,
-    budget_tokens: int | None = None,
-    budget_usd: float | None = None,
-    environ: Mapping[str, str] | None = None,
-    **settings: Unpack[MethodSettings],
+    **how: Unpack[MethodOptions],
 ) -> Ranked:
     """Systems or stories in order of how often a judge prefers them, with intervals.
 
     Args:
         *stories: folders (`SYSTEM/PROMPT.md`), files, projects, texts, or what `write` and `read` gave.
         folder: of calls, verdicts, report, page and pictures.
-        model: as of `write`.
-        on_event: as of `write`.
-        budget_tokens: as of `write`.
-        budget_usd: as of `write`.
-        environ: as of `write`.
-        **settings: as of `judge`.
+        **how: as of `judge`.
 
     Raises:
         FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
     """
-    caller = Caller.of(model, on_event, environ, settings)
+    caller = Caller.of(how)
     items = items_of(stories, caller.selection)
     pairs_of(items)  # what is wrong with the stories is said before anything is made
-    report = await _evaluated("pairwise", items, folder, caller, caller.options(budget_tokens, budget_usd))
+    report = await _evaluated("pairwise", items, folder, caller)
     return Ranked.in_(Path(folder), report.evaluator, report, caller.bill)
 
 
@@ -158,7 +128,7 @@ async def measure_async(
     Raises:
         FabulaError: any of its kinds.
     """
-    caller = Caller.of(None, None, environ, {})
+    caller = Caller.of({"environ": environ})
     items = items_of(stories, caller.selection)
     if brief is not None:
         items = with_brief(items, brief_of(brief), "`brief`")
@@ -169,7 +139,7 @@ async def measure_async(
         table_in({} if config is None else {"config": config}, "config"),
         chosen_measures(items, bertscore=bertscore),
     )
-    return await measured_in(items, configs, caller.options())
+    return await measured_in(items, configs, caller.options)
 
 
 async def _evaluated(
@@ -177,7 +147,6 @@ async def _evaluated(
     items: Sequence[Item],
     folder: str | Path | None,
     caller: Caller,
-    options: Options,
     project: ProjectFolder | None = None,
 ) -> Report:
     """An evaluator's report, with the caller's model, else that of the project, else the default one."""
@@ -191,7 +160,7 @@ async def _evaluated(
         settings = settings.with_costs_of(where / "fabula.toml")
     config = evaluator.config(settings.preset, settings.config)
     settings = settings.model_copy(update={"config": {}})
-    found = await evaluate_in(EvaluationTask(evaluator, items, config, where), settings, options)
+    found = await evaluate_in(EvaluationTask(evaluator, items, config, where), settings, caller.options)
     caller.finished(settings)
     return found.report
 

@@ -19,7 +19,7 @@ from fabula.story.cards import read_card
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.app.calling import OnEvent, Performers, SystemSettings
+    from fabula.app.calling import SystemOptions
     from fabula.app.sources import StorySource
     from fabula.craft.conversation import Freedom
     from fabula.project.folder import ProjectFolder
@@ -35,12 +35,7 @@ async def chat_async(
     new: bool = False,
     freedom: Freedom | None = None,
     folder: str | Path | None = None,
-    model: Performers | None = None,
-    on_event: OnEvent | None = None,
-    budget_tokens: int | None = None,
-    budget_usd: float | None = None,
-    environ: Mapping[str, str] | None = None,
-    **settings: Unpack[SystemSettings],
+    **how: Unpack[SystemOptions],
 ) -> Chat:
     """A conversation with a character of a story: `chat.say("...")` gives the answer. It is kept in the project.
 
@@ -52,17 +47,12 @@ async def chat_async(
         new: begin a new conversation.
         freedom: how far you may lead away from the story: "rails", "guided" or "loose".
         folder: of the project for a story that is in none; by default called after its file, title or first words.
-        model: as of `write`.
-        on_event: as of `write`.
-        budget_tokens: most tokens that this conversation may use.
-        budget_usd: most US dollars that it may cost.
-        environ: as of `write`.
-        **settings: as of `write`; the system is SNAP where the project's own cannot be talked to.
+        **how: as of `write`; the system is SNAP where the project's own cannot be talked to.
 
     Raises:
         FabulaError: any of its kinds.
     """
-    caller = Caller.of(model, on_event, environ, settings)
+    caller = Caller.of(how)
     path = path_of(story) if isinstance(story, str | Path) else None
     if path is not None and is_card(path):
         card = read_card(path)
@@ -73,9 +63,9 @@ async def chat_async(
     parties = parties_for(project, (character,) if character else (), player)
     name, parties = conversation_for(project, session, parties, new=new)
     made = system_of(project, name)
-    if made not in ("", in_force.system) and "system" not in settings:
+    if made not in ("", in_force.system) and "system" not in how:
         in_force = settings_for(in_force, made)
-    chat = Chat(project, name, in_force, caller.options(budget_tokens, budget_usd), caller.bill, why)
+    chat = Chat(project, name, in_force, caller.options, caller.bill, why)
     await chat.open(parties, freedom)
     return chat
 

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -20,23 +20,20 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from fabula.app import deciding
-from fabula.app.bills import BudgetSpent
+from fabula.app.bills import BudgetSpent, Estimate
 from fabula.app.checking import OUT
 from fabula.app.exporting import as_it_stands
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import findings_of
 from fabula.app.live_turns import LiveTurns
-from fabula.app.saving import BRIEF, base_of
+from fabula.app.saving import BRIEF, Saved, base_of
 from fabula.app.standing import CHANGED, WAITS, shortfalls, texts, waiting, words_asked
 from fabula.app.titles import Titles, is_behind
 from fabula.app.writing import (
-    Expected,
     Options,
     dry_run_in,
-    dry_run_rewrite_in,
     fitting,
     paid_in,
-    rewrite_in,
     settings_as_last_time,
 )
 from fabula.base.errors import (
@@ -75,41 +72,35 @@ _NUMBERS: Final = count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Artefact:
+class Artefact(Saved):
     """A text of the project as it stands.
 
     Attributes:
         name: its path in the journal; the brief is `brief.md`.
+        file: in the project.
+        changed: its file was changed, and that is not taken over yet.
+        words: number of words.
+        version: number of the newest text, from 1; 0 where texts are not numbered.
+        base: names the text; see `Workspace.save`.
         title: what a person calls it.
         behind: a system keeps it for itself; it is no part of the story or its plan.
         folder: "story", "plan", ...; empty for the brief.
-        file: in the project.
         suffix: of the file: "md", "yaml", "csv".
-        words: number of words.
         source: where the newest text is from: "made", "revised", "imported", "edited", "rewritten" or "pinned".
-        version: number of the newest text, from 1; 0 where texts are not numbered.
-        base: names the text; see `Workspace.save`.
         asked: the fewest and most words that were asked; `None` where none were.
         stale: a run would write it again; `None` where nobody looked, or that cannot be known.
         pinned: it stays as it is, whatever changes.
         waits: a run waits for its approval.
-        changed: its file was changed, and that is not taken over yet.
         states: what holds for it, in words.
     """
 
-    name: str
     folder: str
-    file: str
     suffix: str
-    words: int
     source: str
-    version: int
-    base: str
     asked: tuple[int, int] | None = None
     stale: bool | None = False
     pinned: bool = False
     waits: bool = False
-    changed: bool = False
     states: tuple[str, ...] = ()
     title: str = ""
     behind: bool = False
@@ -129,6 +120,7 @@ class ArtefactVersion:
         performer: who played the role.
         holds: it is the text that stands.
         note: what the author wished of it, or the file that it was imported from; empty where there is neither.
+        text: of it, where the texts are asked for.
     """
 
     number: int
@@ -140,6 +132,7 @@ class ArtefactVersion:
     performer: str = ""
     holds: bool = False
     note: str = ""
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +351,7 @@ class Workspace:
 
     def _marked(self) -> list[Artefact]:
         try:
-            return self._artefacts(self.expected().dry)
+            return self._artefacts(self._dry_run()[0])
         except FabulaError:  # `expected` says why
             return self._artefacts(None)
 
@@ -411,7 +404,7 @@ class Workspace:
 
     def _brief(self, project: ProjectFolder) -> Artefact:
         text = read_text(project.brief_file, MAX_FILE)
-        return Artefact(BRIEF, "", BRIEF, "md", count_words(text), "edited", 0, base_of(text))
+        return _file(BRIEF, count_words(text), base_of(text), "edited")
 
     def _artefact(
         self,
@@ -448,7 +441,7 @@ class Workspace:
             found.setdefault(one.folder, []).append(one)
         if found["story"] and (self.folder / STORY).is_file():
             words = sum(one.words for one in found["story"])
-            found[""].append(Artefact(STORY, "", STORY, "md", words, "made", 0, "", title=self.titles()(STORY)))
+            found[""].append(replace(_file(STORY, words, "", "made"), title=self.titles()(STORY)))
         return [FolderBranch(name, tuple(artefacts)) for name, artefacts in found.items() if artefacts]
 
     def shown(self, *, marks: bool = True) -> list[FolderBranch]:
@@ -470,7 +463,7 @@ class Workspace:
         with project.journal as journal:
             return as_it_stands(journal, story) != story
 
-    def expected(self, *, pending: Mapping[str, str] | None = None, fit: bool = False) -> Expected:
+    def expected(self, *, pending: Mapping[str, str] | None = None, fit: bool = False) -> Estimate:
         """What a run would ask and cost now: the calls, their tokens, and what is stale. Asks nobody, writes nothing.
 
         Args:
@@ -480,11 +473,13 @@ class Workspace:
         Raises:
             FabulaError: what stands in the way of a run.
         """
-        if pending or fit:
-            return self._expected(pending or {}, fit=fit)
-        return self.cached("expected", lambda: self._expected({}, fit=False))
+        dry, changes = self._foreseen(pending or {}, fit=fit) if pending or fit else self._dry_run()
+        return Estimate.of(dry, changes=changes)
 
-    def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
+    def _dry_run(self) -> tuple[DryRun, list[FileChange]]:
+        return self.cached("expected", lambda: self._foreseen({}, fit=False))
+
+    def _foreseen(self, pending: Mapping[str, str], *, fit: bool) -> tuple[DryRun, list[FileChange]]:
         project, options = self.texts(), self.options
         settings = self.settings(project)
         with project.journal as journal:
@@ -496,7 +491,7 @@ class Workspace:
                 old = [path for path in fitting(journal, dry) if path not in changed]
             fitted = Options(environ=self.environ, person=_nobody, fit=old)
             dry, changes = asyncio.run(dry_run_in(project, settings, fitted, pending=texts_))
-        return Expected(dry, tuple(changes))
+        return dry, changes
 
     @property
     def options(self) -> Options:
@@ -518,29 +513,6 @@ class Workspace:
             ProjectError: it cannot be read.
         """
         return self.cached("known facts", lambda: ProjectWorld.of(self.project()))
-
-    def rewrite_expected(self, name: str, span: tuple[int, int], note: str) -> DryRun:
-        """What it would ask and cost to have a passage of a text written anew. Asks nobody, writes nothing.
-
-        Raises:
-            FabulaError: what stands in the way.
-        """
-        project = self.project()
-        settings = self.settings(project)
-        return asyncio.run(dry_run_rewrite_in(project, settings, self.options, name, span, note))
-
-    def rewritten(self, name: str, span: tuple[int, int], note: str) -> str:
-        """A passage of a text, written anew by who wrote it, as `note` asks. Nothing of it is saved.
-
-        Raises:
-            FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
-        """
-        with self._changing:
-            project = self.project()
-            with project.journal as journal:
-                old = journal.artefacts.newest(name) or ""
-            new = asyncio.run(rewrite_in(project, self.settings(project), self.options, name, span, note))
-        return new[span[0] : len(new) - (len(old) - span[1])]
 
     # changing -------------------------------------------------------------------------------------------------------
 
@@ -590,5 +562,11 @@ def _new_artefact(change: FileChange) -> Artefact:
     """A text that the author has put into a new file, not taken over yet."""
     path = PurePosixPath(change.file)
     words, suffix = count_words(change.text), path.suffix.removeprefix(".")
-    of = (change.path, path.parent.as_posix(), change.file, suffix, words, "edited", 1, base_of(change.text))
-    return Artefact(*of, changed=True, states=(CHANGED,))
+    saved = Saved(change.path, change.file, changed=True, words=words, version=1, base=base_of(change.text))
+    folder = path.parent.as_posix()
+    return Artefact(**asdict(saved), folder=folder, suffix=suffix, source="edited", states=(CHANGED,))
+
+
+def _file(name: str, words: int, base: str, source: str) -> Artefact:
+    """A file that is no numbered text: the brief, or the whole story."""
+    return Artefact(name, name, changed=False, words=words, version=0, base=base, folder="", suffix="md", source=source)

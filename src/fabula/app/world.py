@@ -92,7 +92,8 @@ def moment_of(state: WorldState, scene: str) -> Moment:
     """The end of a scene, named by its number or title; now, where none is named.
 
     Raises:
-        UnknownNameError: there is no such scene.
+        UnknownNameError: there is no scene of that title.
+        UsageError: there are fewer scenes.
     """
     if not scene:
         return NOW
@@ -101,6 +102,9 @@ def moment_of(state: WorldState, scene: str) -> Moment:
         return Moment.end(titles[name_key(scene)])
     if not (scene.isascii() and scene.isdigit() and len(scene) < 8):  # noqa: PLR2004 - no story has ten million scenes
         raise UnknownNameError("scene", scene, [row.title for row in state.scenes() if row.title])
+    last = max((*(row.no for row in state.scenes()), *(fact.told.scene for fact in state.facts())), default=0)
+    if last < int(scene):
+        raise UsageError(f"There is no scene {int(scene)}: the story has {last} so far.")
     return Moment.end(int(scene))
 
 

@@ -13,7 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.app.bills import Billed, BudgetSpent, Estimate, UsageData, amount, dollars, usage_data
+from fabula.app.bills import Billed, BudgetSpent, UsageData, amount, dollars, usage_data
 from fabula.app.remarks import remarks_on
 from fabula.app.standing import shortfalls
 from fabula.base.errors import (
@@ -26,7 +26,7 @@ from fabula.base.errors import (
     UsageError,
     WrittenBeforeError,
 )
-from fabula.base.html import html_table, joined, paragraph
+from fabula.base.html import joined, paragraph
 from fabula.craft import CHAPTERS, PROMPTS
 from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from fabula.app.bills import Bill
     from fabula.engine.announced import Announced
-    from fabula.engine.dry_run import PlannedCall, Temper
+    from fabula.engine.dry_run import Temper
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
@@ -108,10 +108,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Supplied:
-    """A cast that outlives a run, and a budget if that does too; whoever opened them closes them."""
+    """A cast that outlives a run, and a budget and prompts if these do too; whoever opened them closes them."""
 
     cast: Cast
     budget: Budget | None = None
+    prompts: SystemPrompts | None = None
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,10 @@ class PreparedMethod:
         """
         cast = supplied.cast if supplied else self.cast()
         try:
-            context = self._context(journal, "dry" if dry else "frozen" if self.options.frozen else "live", cast)
+            prompts = supplied.prompts if supplied and supplied.prompts else self.prompts
+            context = self._context(
+                journal, "dry" if dry else "frozen" if self.options.frozen else "live", cast, prompts
+            )
             if supplied and supplied.budget is not None:
                 context.budget = supplied.budget
             yield context
@@ -163,10 +167,10 @@ class PreparedMethod:
             if not supplied:
                 await cast.close()
 
-    def _context(self, journal: Journal, mode: Mode, cast: Cast) -> RunContext:
+    def _context(self, journal: Journal, mode: Mode, cast: Cast, prompts: SystemPrompts) -> RunContext:
         return RunContext(
             journal=journal,
-            prompts=self.prompts,
+            prompts=prompts,
             cast=cast,
             seed=self.settings.seed,
             aids=self.settings.aids_in_force,
@@ -784,29 +788,38 @@ class WrittenStory(Billed):
 
 
 @dataclass(frozen=True)
-class Written:
-    """A story that was written, and what it took.
+class Outcome:
+    """What a run leaves.
 
     Attributes:
-        story: as it stands in the project.
         project: where it stands, with its plan, its journal and all that can be edited.
         model: that plays every role which is not cast otherwise.
         why: that model, where nobody named one: for instance "which you used last"; else empty.
         bill: what the run took, by role and by model.
-        data: all of it that `fabula write --json` prints.
     """
 
-    story: Story
     project: ProjectFolder
     model: str
     why: str
     bill: Bill
+
+
+@dataclass(frozen=True)
+class Written(Outcome):
+    """A story that was written, and what it took.
+
+    Attributes:
+        story: as it stands in the project.
+        data: all of it that `fabula write --json` prints.
+    """
+
+    story: Story
     data: WrittenStory = field(repr=False)
 
     @classmethod
     def in_(cls, project: ProjectFolder, settings: Settings, story: Story, bill: Bill, why: str = "") -> Written:
         """What stands in a project after a run that took what `bill` says."""
-        return cls(story, project, settings.model, why, bill, WrittenStory.in_(project, settings, story, bill))
+        return cls(project, settings.model, why, bill, story, WrittenStory.in_(project, settings, story, bill))
 
     @property
     def not_as_asked(self) -> tuple[str, ...]:
@@ -842,51 +855,3 @@ class Written:
 
     def _repr_html_(self) -> str:
         return joined(self.story._repr_html_(), paragraph(f"{self.words:,} words, {self.model}", faint=True))
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What a run would ask and cost.
-
-    Attributes:
-        dry: what a dry run found.
-        changes: in the project's files that the run would take over.
-    """
-
-    dry: DryRun
-    changes: tuple[FileChange, ...] = ()
-
-    @property
-    def calls(self) -> list[PlannedCall]:
-        """The calls to be made, with the estimated tokens of each."""
-        return list(self.dry.planned)
-
-    @property
-    def changed(self) -> list[str]:
-        """The files that the author changed."""
-        return [change.file for change in self.changes]
-
-    @property
-    def replayed(self) -> int:
-        """How many calls come from the journal, at no cost."""
-        return self.dry.replayed
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and reply tokens of all calls, estimated."""
-        return self.dry.tokens
-
-    @property
-    def cost(self) -> float | None:
-        """US dollars, estimated; `None` where a price is not known."""
-        return self.dry.cost
-
-    def to_dict(self) -> dict[str, Any]:
-        """The calls, one by one, and their sums."""
-        return asdict(Estimate.of(self.dry, changes=self.changes))
-
-    def _repr_html_(self) -> str:
-        rows = [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}") for c in self.dry.planned]
-        cost = dollars(self.cost)
-        said = f"{len(rows):,} calls, about {self.tokens:,} tokens, {cost}; {self.replayed:,} from the journal."
-        return joined(html_table(("call", "role", "by", "prompt", "reply"), rows, right=(3, 4)), paragraph(said))

@@ -7,6 +7,8 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.remembering import remembered
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -18,20 +20,24 @@ _COMPUTES: Final = {
 }
 
 
-def connected(path: Path | None, views: str = "", *, uri: str = "") -> sqlite3.Connection:
+def connected(path: Path | None, views: str = "", *, uri: str = "", threads: bool = False) -> sqlite3.Connection:
     """The open database at `path`, or one in memory; `uri` opens the same file otherwise.
 
     Args:
         path: the file; it is made where there is none.
         views: the statements of our own tables and views; no other view is taken.
         uri: how SQLite is to open it.
+        threads: another thread may close it.
 
     Raises:
         sqlite3.DatabaseError: it is none, or something in it would be computed or removed while it is read.
     """
     if path is not None:
         _check_rollback(path)
-    db = sqlite3.connect(uri or path or ":memory:", isolation_level=None, timeout=5.0, uri=bool(uri))
+    same = not threads
+    db = sqlite3.connect(
+        uri or path or ":memory:", isolation_level=None, timeout=5.0, uri=bool(uri), check_same_thread=same
+    )
     try:
         db.execute("PRAGMA trusted_schema = OFF")
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
@@ -57,8 +63,13 @@ def _check_rollback(path: Path) -> None:
 
 def _check_schema(db: sqlite3.Connection, views: str) -> None:
     """Refuse triggers, views of others, and tables that compute: they need no end."""
+    _check_statements(tuple(db.execute("SELECT type, name, sql FROM sqlite_master")), views)
+
+
+@remembered(8, 20_000)  # a schema that was found good is met again and again
+def _check_statements(schema: tuple[tuple[str, str, str | None], ...], views: str) -> None:
     own = " ".join(views.split())
-    for kind, name, sql in db.execute("SELECT type, name, sql FROM sqlite_master"):
+    for kind, name, sql in schema:
         statement = " ".join(str(sql or "").split())
         computes = kind not in _COMPUTES or _COMPUTES[kind].search(statement)
         if computes and f"{statement};" not in own:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from fabula.base.errors import UsageError
 
@@ -32,7 +35,7 @@ def package(module: str, what: str) -> Any:  # noqa: ANN401 - a module has no be
         return import_module(module)
     except ImportError as error:
         raise UsageError(
-            f"{what} needs the package {module}, which is not installed. Say `pip install {module}`."
+            f"{what} needs the package {module}, which is not installed. Run `pip install {module}`."
         ) from error
 
 
@@ -46,5 +49,18 @@ def require(module: str, name: str, what: str) -> None:
         raise _missing(module, name, what)
 
 
+def installing(name: str) -> str:
+    """The command that installs an extra of fabula: from the clone that this fabula was installed from, if it was."""
+    try:
+        origin = json.loads(distribution("fabula").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):  # run from a folder that was never installed
+        origin = {}
+    address = urlsplit(str(origin.get("url", "")))
+    if address.scheme != "file" or "dir_info" not in origin:
+        return f"pip install 'fabula[{name}]'"
+    editable = "-e " if origin["dir_info"].get("editable") else ""
+    return f"pip install {editable}'{unquote(address.path)}[{name}]'"
+
+
 def _missing(module: str, name: str, what: str) -> UsageError:
-    return UsageError(f"{what} needs the package {module}, which is not installed. Say `pip install 'fabula[{name}]'`.")
+    return UsageError(f"{what} needs the package {module}, which is not installed. Run `{installing(name)}`.")

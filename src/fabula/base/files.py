@@ -55,12 +55,13 @@ _CAUSES = {
 }
 
 
-def write_atomically(path: Path, data: bytes | str, *, mode: int = 0o666) -> None:
+def write_atomically(path: Path, data: bytes | str, *, mode: int = 0o666, sync: bool = True) -> None:
     """Replace the file at `path` by `data` in one step: a reader sees the old content or the new, never a part.
 
     Text is written as UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes U+FFFD. An existing file keeps its
     mode, a new one has `mode` as far as the user's umask lets it; a link is replaced, not followed. A kill at the wrong
-    instant leaves at most a file `.fabula-*.tmp` behind, which `remove_leftovers` removes.
+    instant leaves at most a file `.fabula-*.tmp` behind, which `remove_leftovers` removes. It is on the disk when this
+    returns, if `sync`; else a power cut may leave an empty file.
 
     Raises:
         ProjectError: the disk is full or read-only, permission is missing, or the folder is none. The file at
@@ -70,7 +71,7 @@ def write_atomically(path: Path, data: bytes | str, *, mode: int = 0o666) -> Non
     temp = path.parent / f"{TEMP_PREFIX}{secrets.token_hex(8)}.tmp"
     try:
         try:
-            with _new_file(temp, content, mode):
+            with _new_file(temp, content, mode, sync=sync):
                 if (before := _mode(path)) is not None:
                     temp.chmod(before)
                 if _POSIX:
@@ -82,7 +83,8 @@ def write_atomically(path: Path, data: bytes | str, *, mode: int = 0o666) -> Non
                 temp.unlink(missing_ok=True)
     except OSError as error:
         raise write_error(path, error) from error
-    sync_folder(path.parent)
+    if sync:
+        sync_folder(path.parent)
 
 
 def remove_leftovers(folders: Iterable[Path]) -> None:
@@ -239,15 +241,16 @@ def _mode(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def _new_file(path: Path, content: bytes, mode: int) -> Iterator[None]:
-    """A new file at `path` with `content`, on the disk, and locked as long as its writer lives."""
+def _new_file(path: Path, content: bytes, mode: int, *, sync: bool = True) -> Iterator[None]:
+    """A new file at `path` with `content`, on the disk if `sync`, and locked as long as its writer lives."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
     with os.fdopen(os.open(path, flags, mode), "wb") as file:
         with contextlib.suppress(OSError):  # where a disk cannot lock, nothing is ever removed
             lock(file.fileno())
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        if sync:
+            os.fsync(file.fileno())
         yield
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from fabula.app.bills import Estimate, cost_of, dollars, total
@@ -75,8 +74,8 @@ def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
     found = Estimate.of(*runs)
     calls = found.calls
     rows = [("role", "by", "calls", "prompt", "reply")]
-    for role, who in dict.fromkeys((call.role, call.by) for call in calls):
-        mine = [call for call in calls if (call.role, call.by) == (role, who)]
+    for role, who in dict.fromkeys((call.role, call.performer) for call in calls):
+        mine = [call for call in calls if (call.role, call.performer) == (role, who)]
         prompt, reply = sum(call.prompt for call in mine), sum(call.reply for call in mine)
         rows.append((role, who, f"{len(mine):,}", f"{prompt:,}", f"{reply:,}"))
     if calls or not found.not_obeyed:
@@ -85,7 +84,7 @@ def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
         terminal.say(f"In the journal, at no cost: {counted(found.replayed, 'call')}.")
     terminal.say(f"Cost: {dollars(found.cost)}.")
     terminal.advise("An estimate; nothing was asked.")
-    terminal.document(asdict(found))
+    terminal.document(found)
 
 
 def changes_list(changes: Sequence[FileChange]) -> str:

@@ -13,7 +13,6 @@ from fabula.base.files import PRIVATE, write_atomically
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.engine.events import CallStarted
-from fabula.verbs.base import as_data
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -283,7 +282,7 @@ class TerminalChat:
             f"{counted(asked, 'call')}, {self.bill.tokens:,} tokens. Go on with `fabula chat {folder} "
             f"--session {self.conversation.name}`."
         )
-        self.terminal.document(as_data(ended(self.project, self.conversation, self.bill)))
+        self.terminal.document(ended(self.project, self.conversation, self.bill))
 
 
 async def _single(move: Callable[[], Awaitable[Turn | None]]) -> Turn | None:

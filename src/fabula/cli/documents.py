@@ -15,17 +15,18 @@ from fabula.app.bills import Estimate, UsageData
 from fabula.app.conversations import ChatEnded
 from fabula.app.health import Health
 from fabula.app.past_calls import AskedCall, RemovedText  # noqa: TC001 - pydantic reads them
+from fabula.app.planning import MadePlan, PlanView
 from fabula.app.rewriting import Rewritten
 from fabula.app.writing import WrittenStory
 from fabula.data.sets import SetList
-from fabula.engine.journal import Version  # noqa: TC001 - pydantic reads it
 from fabula.story import Story
-from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
-from fabula.story.world import Fact, FactConflict, KnownFact
+from fabula.story.world import Fact
 from fabula.verbs.base import every
 from fabula.verbs.methods import MethodList, MethodView
 from fabula.verbs.models import ModelList
 from fabula.verbs.text import ArtefactText
+from fabula.verbs.versions import VersionList
+from fabula.verbs.world import WorldView
 
 # what several documents hold ------------------------------------------------------------------------------------------
 
@@ -160,21 +161,6 @@ class ToTry(TypedDict):
 Sample = TypedDict("Sample", {"project": str, "title": str, "words": int, "try": list[ToTry]})
 
 
-class CheckedPlan(TypedDict):
-    """A plan that is valid; `order` is null where the order of time is open."""
-
-    file: str
-    plan: Plan
-    order: list[str] | None
-    anachronies: int | None
-
-
-class MadePlan(CheckedPlan, Billed):
-    """A plan that was made."""
-
-    project: str
-
-
 class CallsShown(TypedDict):
     """What was asked to make an artefact, or the story."""
 
@@ -189,26 +175,6 @@ class RemovedShown(TypedDict):
     removed: list[RemovedText]
 
 
-class TimelineShown(TypedDict):
-    """A plan's order of telling over its order of time."""
-
-    title: str
-    scenes: list[str]
-    order: list[str]
-    units: list[dict[str, Any]]
-    present: list[dict[str, Any]]
-    order_from: str
-    file: str | None
-
-
-class History(TypedDict):
-    """The versions of an artefact, and the notes that hold."""
-
-    artefact: str
-    notes: list[str]
-    versions: list[Version]
-
-
 class ExportedFile(TypedDict):
     """A file of the story."""
 
@@ -219,22 +185,6 @@ class ExportedFile(TypedDict):
 
 
 # world and conversations ----------------------------------------------------------------------------------------------
-
-
-class World(TypedDict):
-    """What stands at a moment."""
-
-    at: str | None
-    facts: list[Fact]
-    conflicts: list[FactConflict]
-
-
-class KnownBy(TypedDict):
-    """What somebody takes for true."""
-
-    who: str
-    at: str | None
-    known: list[KnownFact]
 
 
 WorldChanged = TypedDict(
@@ -626,7 +576,7 @@ class TrustForgotten(TypedDict):
 
 # Documents that may hold more than is said here: what a method, a model or a paper adds.
 _OPEN: Final[tuple[Any, ...]] = (
-    *(TimelineShown, Experiment, Reproduced, Injected, Fitted, Chosen, BackTranslated, Preferences),
+    *(Experiment, Reproduced, Injected, Fitted, Chosen, BackTranslated, Preferences),
     *(TrainingPlanned, Trained, TrainedAgents, Swept, Learned, Cards),
     *(ModelChecked, ModelPulled, Adapters),
 )
@@ -637,11 +587,11 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "sample": (Sample,),
     "new": (New,),
     "import": (Imported,),
-    "plan": (MadePlan, CheckedPlan, Estimate),
+    "plan": (MadePlan, PlanView, Estimate),
     "write": (WrittenStory, Estimate),
     "update": (WrittenStory, Estimate),
-    "show": (Story, ArtefactText, CallsShown, RemovedShown, TimelineShown),
-    "world": (World, KnownBy, WorldChanged, WorldExported, WorldImported),
+    "show": (Story, ArtefactText, CallsShown, RemovedShown, PlanView),
+    "world": (WorldView, WorldChanged, WorldExported, WorldImported),
     "export": (ExportedFile,),
     "check": (Checked, Estimate),
     "evaluate": (Evaluated, MethodList, MethodView, Made, Estimate),
@@ -649,7 +599,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "studio": (Studio,),
     "serve": (Served,),
     "text rewrite": (Rewritten, Estimate),
-    "text history": (History,),
+    "text history": (VersionList,),
     "text card": (Cards, CardText, CardFile, Lorebook),
     "measure": (Measured,),
     "lab meta": (Agreement,),

@@ -6,7 +6,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from fabula.cli.terminal import table
-from fabula.verbs.base import as_data
 from fabula.verbs.methods import MethodView
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def say_method(terminal: Terminal, method: Method, more: Sequence[str] = ()) -> 
     for deviation in deviations:
         said = f"{deviation['where']}: {deviation['what']}"
         terminal.say("\n".join(wrap(said, _WIDTH, initial_indent="  - ", subsequent_indent="    ")))
-    terminal.document(as_data(view))
+    terminal.document(view)
 
 
 def _value(value: object) -> str:

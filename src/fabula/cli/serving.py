@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import typer
 
 from fabula.base.errors import UsageError
+from fabula.base.extras import installing
 from fabula.cli.help import MORE
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def check_packages(what: str) -> None:
     missing = [name.replace("_", "-") for name in _NEEDED if find_spec(name) is None]
     if missing:
         shown = ", ".join(missing[:-1]) + " and " + missing[-1] if missing[1:] else missing[0]
-        raise UsageError(f"{what} needs {shown}. Install them with `pip install 'fabula[serve]'`.")
+        raise UsageError(f"{what} needs {shown}. Install them with `{installing('serve')}`.")
 
 
 def tokens_of(terminal: Terminal, variable: str) -> tuple[list[str], str]:

@@ -169,7 +169,7 @@ class Session:
     def _is_free(self, call: PlannedCall) -> bool:
         """Whether a call costs nothing: its price is 0, or its model has none and runs on this machine or beside it."""
         if call.cost is None and (table := self.settings.models.get(call.performer)) is not None:
-            return is_near(table.base_url)
+            return all(map(is_near, table.addresses))
         return call.cost == 0
 
     def finish(self, work: Callable[[Options], Coroutine[Any, Any, T]], again: str, expected: DryRun | None) -> T:

@@ -13,7 +13,7 @@ import textwrap
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from fabula.base.characters import readable
 from fabula.base.errors import FabulaError, UsageError
@@ -184,9 +184,12 @@ class Terminal:
         if not (self.quiet or self.json):
             self.message(text)
 
-    def document(self, data: Mapping[str, Any]) -> None:
-        """The JSON document, where it was asked for; what a terminal would obey stands in it escaped."""
+    def document(self, result: object) -> None:
+        """The JSON document of a result, where it was asked for; what a terminal would obey stands in it escaped."""
         if self.json:
+            from fabula.verbs.base import as_data  # noqa: PLC0415 - slow, and `fabula --help` does not need it
+
+            data = result if isinstance(result, dict) else as_data(result)
             text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
             if readable(text) != text:
                 text = json.dumps(data, indent=2, default=str)

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from fabula.cli.opening import project_and_artefact, project_and_name, project_of, terminal_of
 from fabula.cli.options import Artefact, ProjectOptions, Where, bundled, maybe_artefact
-from fabula.verbs.base import as_data, every
+from fabula.verbs.base import every
 from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
             project = opened(terminal, found)
             result = project.do(verb, verb.bound((), given))
             shown(terminal, project, result)
-            terminal.document(as_data(result))
+            terminal.document(result)
 
         parameters = [_COMMON, _where(verb, nothing), *map(_option, taken)]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what typer reads

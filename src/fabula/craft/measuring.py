@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import UsageError
 from fabula.engine.methods import values_of
 from fabula.measure.report import DIFFERENCE, Report, Row
-from fabula.stats.differences import MOST, as_said, differences, many_tested
+from fabula.stats.differences import MOST, as_said, differences
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import mean_of, share_among
 
@@ -133,28 +133,28 @@ def difference_rows(
 ) -> tuple[list[Row], list[str]]:
     """A row "ONE - OTHER", "difference/MEASURE" for every two systems, and which are shown to differ.
 
-    Paired by prompt, and corrected, within each measure, for how many pairs of systems there are. No difference is
-    larger than `most`.
+    Paired by prompt, and corrected for how many pairs of systems and measures there are. No difference is larger than
+    `most`.
     """
     systems = {name: members for name, members in by_system(items).items() if any(item.system for item in items)}
     if len(systems) < _PAIR:
         return [], []
     if len(systems) > MOST:
         return [], [f"Differences are left out: {len(systems)} systems are more than {MOST}."]
-    rows, said, tested = [], [], 0
+    rows, said, tested = [], [], False
     for what, scored in measured.items():
         values: dict[str, dict[str, list[float]]] = {name: {} for name in systems}
         for name, members in systems.items():
             for index in members:
                 if isinstance(one := scored[index], Estimate):
                     values[name].setdefault(prompt_of(items[index]), []).append(one.value)
-        found = differences(values, what, most)
-        tested += any(one.tested for one in found)
+        found = differences(values, what, most, len(measured))
+        tested |= any(one.tested for one in found)
         rows += [Row(one.of, DIFFERENCE + what, one.scored) for one in found]
         said += [as_said(found, what)] if any(one.shown for one in found) else []
     if tested and not said:
         said.append("No difference between two systems is shown on any measure.")
-    return rows, said + many_tested(tested, "measures") * bool(said)
+    return rows, said
 
 
 def measured_report(

@@ -10,7 +10,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.data import dialogsum, hanna, tell_me_a_story, ttcw, wikiplots, writing_prompts
 from fabula.data.sets import SETS
 from fabula.measure.items import Item
-from fabula.story import Brief, Story, count_words
+from fabula.story import Brief, Story, count_words, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -22,17 +22,23 @@ if TYPE_CHECKING:
     from fabula.data.writing_prompts import PromptedStory
 
 
+BY_PEOPLE: Final = ("tell-me-a-story", "writing-prompts", "hanna")
+"""The sets whose stories people wrote for the prompts beside them."""
+
+
 class CorpusText(NamedTuple):
     """A text of a set that is not made into a story yet, since most of a large set are never asked for.
 
     Attributes:
         key: what it is called in its set, the same on every machine.
         prompt: what was asked for; empty where the set does not say.
+        asked: what the prompt is called wherever it is read, as a brief or with its stories; empty where there is none.
         read: gives the story.
     """
 
     key: str
     prompt: str
+    asked: str
     read: Callable[[], Item]
 
 
@@ -84,7 +90,7 @@ def brief_of(prompt: str, where: str) -> Brief | None:
 
 def _of_items(items: tuple[Item, ...]) -> Iterator[CorpusText]:
     for item in items:
-        yield CorpusText(item.id, item.brief.titled if item.brief else "", partial(_same, item))
+        yield CorpusText(item.id, item.brief.titled if item.brief else "", item.prompt, partial(_same, item))
 
 
 def _same(item: Item) -> Item:
@@ -103,12 +109,12 @@ def _hanna(folder: Path, _: str) -> Iterator[CorpusText]:
     for story in hanna.measured_stories(folder):
         name = f"hanna/{story.number}"
         brief = brief_of(story.prompt, name)
-        yield from _of_items((Item(name, Story.of_text(story.story), "Human", str(story.number), brief),))
+        yield from _of_items((Item(name, Story.of_text(story.story), "Human", slug(name), brief),))
 
 
 def _wikiplots(folder: Path, _: str) -> Iterator[CorpusText]:
     for number, plot in enumerate(wikiplots.plots(folder), 1):
-        yield CorpusText(f"wikiplots/{number}", "", partial(_plot, number, plot))
+        yield CorpusText(f"wikiplots/{number}", "", "", partial(_plot, number, plot))
 
 
 def _plot(number: int, plot: WikiPlot) -> Item:
@@ -118,17 +124,23 @@ def _plot(number: int, plot: WikiPlot) -> Item:
 
 def _writing_prompts(folder: Path, split: str) -> Iterator[CorpusText]:
     for one in writing_prompts.stories(folder, split):  # type: ignore[arg-type] # `entries` has looked
-        yield CorpusText(f"writing-prompts/{split}/{one.number}", one.prompt, partial(_prompted, split, one))
+        yield CorpusText(
+            f"writing-prompts/{split}/{one.number}", one.prompt, _asked(one), partial(_prompted, split, one)
+        )
 
 
 def _prompted(split: str, one: PromptedStory) -> Item:
     name = f"writing-prompts/{split}/{one.number}"
-    return Item(name, Story.of_text(one.story), "Reddit", prompt_id(one.prompt), brief_of(one.prompt, name))
+    return Item(name, Story.of_text(one.story), "Reddit", _asked(one), brief_of(one.prompt, name))
+
+
+def _asked(one: PromptedStory) -> str:
+    return f"writing-prompts-{prompt_id(one.prompt)}" if one.prompt else ""
 
 
 def _dialogsum(folder: Path, split: str) -> Iterator[CorpusText]:
     for one in dialogsum.dialogues(folder, split):  # type: ignore[arg-type] # `entries` has looked
-        yield CorpusText(f"dialogsum/{split}/{one.id}", "", partial(_dialogue, split, one))
+        yield CorpusText(f"dialogsum/{split}/{one.id}", "", "", partial(_dialogue, split, one))
 
 
 def _dialogue(split: str, one: Dialogue) -> Item:

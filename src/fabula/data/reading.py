@@ -127,16 +127,32 @@ def find(folder: Path, name: str) -> Path | None:
     return None
 
 
-def wanted(folder: Path, name: str) -> Path:
-    """As `find`, for a file that has to be there.
+def first(folder: Path, *names: str) -> Path | None:
+    """The first of several files that is in `folder`, as `find`: a set may be laid out in more than one way."""
+    return next((path for path in (find(folder, name) for name in names) if path), None)
+
+
+def wanted(folder: Path, *names: str) -> Path:
+    """As `first`, for a file that has to be there.
 
     Raises:
-        UsageError: it is not.
+        UsageError: none of them is.
     """
-    path = find(folder, name)
+    path = first(folder, *names)
     if path is None:
-        raise UsageError(f"{folder / name} is not there, nor as .gz. Give the folder that holds the data.")
+        named = " or ".join(names)
+        raise UsageError(f"{folder / named} is not there, nor as .gz. Give the folder that holds the data.")
     return path
+
+
+def json_records(path: Path) -> tuple[Record, ...]:
+    """The objects of a file: a JSON list of them, or, by its name, JSON lines.
+
+    Raises:
+        UsageError: the file cannot be read, or holds something else.
+    """
+    lines = path.name.removesuffix(".gz").endswith(".jsonl")
+    return tuple(json_lines(path)) if lines else json_list(path)
 
 
 def read_bounded(path: Path, limit: int = MAX_FILE_BYTES) -> str:

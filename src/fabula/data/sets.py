@@ -46,6 +46,7 @@ class DataSet:
         splits: its parts, where it is published in several.
         holds: what its texts are; "numbers" for a set that `fabula lab reproduce` alone reads.
         marks: names, or patterns of names, of files that show that a folder holds it.
+        clones: folders of a clone of what is published, in which it may lie in the place of one of its name.
     """
 
     name: str
@@ -57,6 +58,7 @@ class DataSet:
     splits: tuple[str, ...] = ()
     holds: Holds = "numbers"
     marks: tuple[str, ...] = ()
+    clones: tuple[str, ...] = ()
 
     @property
     def notice(self) -> str:
@@ -64,9 +66,9 @@ class DataSet:
         return f"{self.name}: {self.licence} ({self.source})"
 
     def folder(self, data: Path) -> Path:
-        """Where it lies in the folder of all sets: below its name, also where that is written with underscores."""
-        other = data / self.name.replace("-", "_")
-        return other if other.is_dir() and not (data / self.name).is_dir() else data / self.name
+        """Where it lies in the folder of all sets: below its name, or with underscores in it, or in a clone."""
+        names = (self.name, self.name.replace("-", "_"), *self.clones)
+        return next((data / name for name in names if (data / name).is_dir()), data / self.name)
 
     def is_in(self, folder: Path) -> bool:
         """Whether a folder holds it."""
@@ -163,7 +165,8 @@ _SETS: Final = (
         "BSD-3-Clause",
         "github.com/salesforce/creativity_eval",
         holds="stories and prompts",
-        marks=("stories.jsonl*",),
+        marks=("stories.jsonl*", "stories/ttcw_short_stories.json"),
+        clones=("creativity_eval/Art_or_Artifice",),
     ),
     DataSet(
         "ttcw-tests",
@@ -179,7 +182,8 @@ _SETS: Final = (
         "MIT (texts from Reddit)",
         "github.com/dig-team/hanna-benchmark-asg",
         holds="stories and prompts",
-        marks=("human_stories.jsonl*",),
+        marks=("human_stories.jsonl*", "hanna_stories_annotations.csv"),
+        clones=("hanna-benchmark-asg",),
     ),
     DataSet("storysumm", "96 summaries with faithfulness labels", "MIT", "github.com/melaniesubbiah/storysumm"),
     DataSet(

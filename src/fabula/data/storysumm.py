@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.data.reading import Record, json_lines, json_object, unique, wanted
@@ -35,13 +35,22 @@ class Summary:
     model: str
 
 
+SUMMARIES: Final = ("storysumm.jsonl", "storysumm.json")
+_LABELS: Final = "evaluators/predicted_labels"  # in the release, with a folder for each model that was asked
+
+
 def summaries(folder: Path) -> tuple[Summary, ...]:
-    """The summaries in `storysumm.jsonl` of `folder`.
+    """The summaries in `storysumm.jsonl` of `folder`, or in `storysumm.json` as it is published, by their ids.
 
     Raises:
-        UsageError: the file is absent, or a line is no summary, or stands there twice.
+        UsageError: the file is absent, or an entry is no summary, or stands there twice.
     """
-    records = list(json_lines(wanted(folder, "storysumm.jsonl")))
+    path = wanted(folder, *SUMMARIES)
+    if path.name.startswith("storysumm.jsonl"):
+        records = list(json_lines(path))
+    else:
+        whole = json_object(path)
+        records = [Record(f"{path}, {name}", {**whole.record(name).fields, "id": name}) for name in whole.fields]
     unique([(record.text("id"), record) for record in records])
     return tuple(_summary(record) for record in records)
 
@@ -63,7 +72,7 @@ def _summary(record: Record) -> Summary:
 
 def detectors(folder: Path) -> tuple[str, ...]:
     """The detectors whose predictions `folder` holds, by name."""
-    return tuple(sorted({path.name.split(".json")[0].removeprefix("pred_") for path in folder.glob("pred_*")}))
+    return tuple(sorted(_predicted(folder)))
 
 
 def predictions(folder: Path, detector: str) -> Mapping[str, float]:
@@ -72,5 +81,23 @@ def predictions(folder: Path, detector: str) -> Mapping[str, float]:
     Raises:
         UsageError: the file is absent, or a value is no number.
     """
-    record = json_object(wanted(folder, f"pred_{detector}.json"))
-    return {name: record.number(name) for name in record.fields}
+    record = json_object(_predicted(folder).get(detector) or wanted(folder, f"pred_{detector}.json"))
+    return {name: _prediction(record, name) for name in record.fields}
+
+
+def _prediction(record: Record, name: str) -> float:
+    """A number, or, as it is published, the label of an entry, or its score where it has none."""
+    if not isinstance(record.fields[name], dict):
+        return record.number(name)
+    entry = record.record(name)
+    return entry.number("label" if "label" in entry.fields else "probs")
+
+
+def _predicted(folder: Path) -> dict[str, Path]:
+    """The files of predictions by detector; in the release, MODEL/METHOD.json is that of METHOD-MODEL."""
+    found = {path.name.split(".json")[0].removeprefix("pred_"): path for path in folder.glob("pred_*")}
+    labels = folder / _LABELS
+    for path in labels.rglob("*.json"):
+        inner = path.relative_to(labels).with_suffix("").parts
+        found.setdefault("-".join(reversed(inner)), path)
+    return found

@@ -13,7 +13,7 @@ from fabula.base.extras import require
 from fabula.data.archives import content
 from fabula.data.reading import Record, find, parse_lines, read_bounded, unique
 from fabula.measure.items import Item
-from fabula.story import Brief, Story
+from fabula.story import Brief, Story, slug
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,4 +81,5 @@ def _item(record: Record, split: Split) -> Item:
     if not text.strip():
         raise UsageError(f"{record.where}: the story is empty. Fetch the file again.")
     brief = Brief.of_text(record.text("inputs"), record.where)
-    return Item(f"tell-me-a-story/{split}/{number}", Story.of_text(text), _WRITER, number, brief)
+    name = f"tell-me-a-story/{split}/{number}"
+    return Item(name, Story.of_text(text), _WRITER, slug(name), brief)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.data.reading import Record, json_lines, json_list, unique, wanted
+from fabula.data.reading import Record, json_records, unique, wanted
 from fabula.measure.items import Item
 from fabula.story import Brief, Story
 
@@ -75,13 +75,20 @@ class Test:
     prompt: str
 
 
+# A folder is laid out as these readers like it, or as the release (`Art_or_Artifice`) is: the second name of each pair.
+EXPERTS: Final = ("annotations.jsonl", "annotations/ttcw_annotations.json")
+STORIES: Final = ("stories.jsonl", "stories/ttcw_short_stories.json")
+TESTS: Final = ("tests.json", "tests/ttcw_all_tests.json")
+VERDICTS: Final = ("verdicts_{}.jsonl", "data/annotations_{}.jsonl")
+
+
 def experts(folder: Path) -> tuple[ExpertVerdict, ...]:
-    """The verdicts in `annotations.jsonl` of `folder`.
+    """The experts' verdicts in `folder`.
 
     Raises:
         UsageError: the file is absent, or a line is no verdict, or stands there twice.
     """
-    records = list(json_lines(wanted(folder, "annotations.jsonl")))
+    records = json_records(wanted(folder, *EXPERTS))
     unique([(f"{r.text('story_id')}/{r.integer('ttcw_idx')}/{r.integer('expert_idx')}", r) for r in records])
     return tuple(_expert(record) for record in records)
 
@@ -103,7 +110,18 @@ def _expert(record: Record) -> ExpertVerdict:
 
 def models(folder: Path) -> tuple[str, ...]:
     """The models whose verdicts `folder` holds, by name."""
-    return tuple(sorted({path.name.split(".jsonl")[0].removeprefix("verdicts_") for path in folder.glob("verdicts_*")}))
+    known = [pattern.partition("{}") for pattern in VERDICTS]
+    found = (path.relative_to(folder).as_posix().removesuffix(".gz") for path in folder.rglob("*_*.jsonl*"))
+    return tuple(
+        sorted(
+            {
+                name.removeprefix(start).removesuffix(end)
+                for name in found
+                for start, _, end in known
+                if name.startswith(start) and name.endswith(end)
+            }
+        )
+    )
 
 
 def verdicts(folder: Path, model: str) -> tuple[ModelVerdict, ...]:
@@ -112,7 +130,7 @@ def verdicts(folder: Path, model: str) -> tuple[ModelVerdict, ...]:
     Raises:
         UsageError: the file is absent, or a line is no reply to a test, or stands there twice.
     """
-    records = list(json_lines(wanted(folder, f"verdicts_{model}.jsonl")))
+    records = json_records(wanted(folder, *(name.format(model) for name in VERDICTS)))
     unique([(record.text("id"), record) for record in records])
     return tuple(_reply(record) for record in records)
 
@@ -149,7 +167,7 @@ def stories(folder: Path) -> tuple[Item, ...]:
     Raises:
         UsageError: the file is absent, or a line is no story, or stands there twice.
     """
-    records = list(json_lines(wanted(folder, "stories.jsonl")))
+    records = json_records(wanted(folder, *STORIES))
     unique([(record.text("story_id"), record) for record in records])
     return tuple(_story(record) for record in records if not record.text("content").startswith("https://"))
 
@@ -160,7 +178,7 @@ def _story(record: Record) -> Item:
         name,
         Story.of_text(record.text("content")),
         name.partition("_")[2],
-        str(record.integer("story_idx")),
+        f"ttcw-{record.integer('story_idx')}",
         Brief.of_text(plot, record.where),
     )
 
@@ -185,5 +203,5 @@ def tests(folder: Path) -> tuple[Test, ...]:
             record.text("question"),
             record.text("full_prompt"),
         )
-        for record in json_list(wanted(folder, "tests.json"))
+        for record in json_records(wanted(folder, *TESTS))
     )

@@ -272,7 +272,7 @@ def placeholder(words: int, path: str) -> str:
 
     Its words and sentences are as long as those of stories, since later prompts, whose tokens are estimated, hold it,
     and some texts are cut by sentences: 1.30 tokens a word and 11 words a sentence, as in the 42 stories of
-    `benchmarks/replies/rooms`.
+    `benchmarks/results/short-rooms`.
     """
     drawn = shake_128(path.encode()).digest(_LETTERS * max(words, 1))
     letters = drawn.translate(_ALPHABET).decode("ascii")

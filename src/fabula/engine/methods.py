@@ -6,7 +6,7 @@ It lies beside fabula's own, or in an installed package that names it as an entr
 from __future__ import annotations
 
 import tomllib
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -269,9 +269,9 @@ def values_of(config: object) -> dict[str, Any]:
 
 
 def attributes_of(kind: type) -> dict[str, str]:
-    """What the `Attributes:` of a class's docstring say, by name, each on one line."""
+    """What the `Attributes:` of a class's docstring say, and of those that it is made of, by name, each on one line."""
+    about = {name: said for base in kind.__bases__ for name, said in attributes_of(base).items()}
     _, _, listed = cleandoc(kind.__doc__ or "").partition("Attributes:\n")
-    about: dict[str, str] = {}
     name = ""
     for line in listed.splitlines():
         if not line.strip():
@@ -382,9 +382,11 @@ class MethodCatalogue(Generic[_M]):
         if is_path(name):
             return self._in_folder(Path(whole_path(name, Path())))
         wanted = plain_name(name)
-        own = self.own()
-        if wanted in own:  # without looking at what is installed, which takes longer
-            return own[wanted]
+        folder = self.home / wanted.replace("-", "_")
+        if is_plain(wanted):
+            with suppress(OSError):  # without looking at others, which takes longer
+                paper = of_file(folder / PAPER, "paper", partial(_read, folder / PAPER))
+                return self.kind(wanted, folder, paper, self.package)
         found, problems = self._all()
         if wanted in found:
             return found[wanted]

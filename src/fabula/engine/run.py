@@ -53,6 +53,7 @@ from fabula.models.limits import PAYS, SENT, THOUGHT
 from fabula.models.prices import FREE, cost, is_overridden, paid, price_of
 from fabula.models.prompt_text import json_instruction
 from fabula.models.providers import identity_by_address
+from fabula.models.servers import STORY
 from fabula.story import readable, without_marks
 
 if TYPE_CHECKING:
@@ -792,7 +793,7 @@ class Run:
             await context.announced.allow(announced_as(request.path), context.budget.spent_usd)
         expected, likely = self._expected(request, sketch)
         reply = await self._ask_model(request, key, likely)
-        context.journal.calls.record(key, request, ordinal, reply, expected=expected)
+        await context.journal.calls.recorded(key, request, ordinal, reply, expected=expected)
         context.lengths_given.add(performer.identity, request.path, expected, reply.usage)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
         return reply
@@ -892,6 +893,7 @@ class Run:
 
         await begin()
         marks = PAYS.set(pay_and_begin_again), SENT.set(tries.sent), THOUGHT.set(tries.thought)
+        story = STORY.set(context.journal)
         try:
             reply = await model.ask(request, tries.on_text)
         except (ModelError, BudgetError, asyncio.CancelledError) as error:
@@ -901,6 +903,7 @@ class Run:
             PAYS.reset(marks[0])
             SENT.reset(marks[1])
             THOUGHT.reset(marks[2])
+            STORY.reset(story)
             tries.release()
         usage, claimed = counted(request, reply, model)
         usage = replace(usage, cost=paid(usage, price, own=not is_overridden(model.name, context.prices)))

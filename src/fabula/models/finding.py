@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.addresses import is_loopback
 from fabula.base.errors import ModelUnavailableError, UsageError
+from fabula.base.extras import installing
 from fabula.models.known import is_small
 from fabula.models.providers import KINDS, OWN_KINDS, usual_address
 
@@ -129,7 +130,7 @@ async def _at_usual_address(kind: str, environ: Mapping[str, str]) -> Server:
 async def ask_server(kind: str, address: str, environ: Mapping[str, str]) -> Server:
     """What a server says of itself; who calls this has made sure that the address may be asked."""
     if find_spec("httpx2") is None:
-        why = f"asking {address} needs the package httpx2: `pip install 'fabula[providers]'`"
+        why = f"asking {address} needs the package httpx2: `{installing('providers')}`"
         return Server(kind, address, problem=why, listens=False)
     import httpx2  # noqa: PLC0415 - 0.1 s of import
 

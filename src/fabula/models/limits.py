@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fabula.base.errors import ModelError, ModelTimeoutError, UnreachableError
 from fabula.models.base import Wrapper
+from fabula.models.servers import Servers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from fabula.models.base import Capabilities, Model, OnText, Reply, Request
 
@@ -41,7 +43,11 @@ class Limited(Wrapper):
     callers do not come back together. A server's Retry-After is waited for instead where it is longer. A server that
     nobody reaches is waited for only once it has answered: before, its address may be wrong, or it was never started.
 
+    A model may have several servers (`replicas`, see `Servers`). A call that one of them fails is asked of another at
+    once, as long as one is well; only then it is waited.
+
     Attributes:
+        model: at its first server; the limits are those of each server.
         parallel: calls at once, never more than the model's own limit; `None` takes that.
         timeout: seconds for one try, streaming included; `None` waits for ever.
         tries: how often one call may be tried.
@@ -61,16 +67,23 @@ class Limited(Wrapper):
     rng: random.Random = field(default_factory=random.Random, repr=False)
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False)
     now: Callable[[], datetime] = field(default=lambda: datetime.now().astimezone(), repr=False)
-    _gate: asyncio.Semaphore | None = field(default=None, init=False, repr=False)
+    replicas: Sequence[Model] = field(default=(), repr=False)
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    _servers: Servers | None = field(default=None, init=False, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False, repr=False)
     _answered: bool = field(default=False, init=False, repr=False)
 
     @property
     def capabilities(self) -> Capabilities:
-        """The model's, with the smaller number of calls at once."""
+        """The model's, with the smaller number of calls at once, of all servers together."""
         able = self.model.capabilities
-        wanted = self.parallel
-        return able if wanted is None else replace(able, parallel=max(1, min(wanted, able.parallel)))
+        if self.parallel is None and not self.replicas:
+            return able
+        return replace(able, parallel=self._each(able) * (1 + len(self.replicas)))
+
+    def _each(self, able: Capabilities) -> int:
+        """Calls at once of each server."""
+        return able.parallel if self.parallel is None else max(1, min(self.parallel, able.parallel))
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """The model's reply, after as many tries as the limits allow.
@@ -81,51 +94,63 @@ class Limited(Wrapper):
         waited = 0.0
         attempt = 1
         alike: Counter[type[ModelError]] = Counter()
+        servers, turned_away = self._turns(), 0
         while True:
-            try:
-                reply = await self._try(request, on_text)
-            except ModelError as error:
-                failure = error
-            else:
-                self._answered = True
-                return reply
-            alike[type(failure)] += 1
+            async with servers.turn() as server:
+                try:
+                    reply = await self._try(server.model, request, on_text)
+                except ModelError as error:
+                    failure = error
+                    elsewhere = servers.failed(server, failure) and turned_away < len(self.replicas)
+                else:
+                    servers.answered(server)
+                    self._answered = True
+                    return reply
+            turned_away += elsewhere
+            alike[type(failure)] += not elsewhere
             tried = failure.most_tries is not None and alike[type(failure)] >= failure.most_tries
-            wait = None if tried else self._wait(failure, attempt, waited)
+            wait = 0.0 if elsewhere else None if tried else self._wait(failure, attempt, waited)
             if wait is None:
                 raise self._given_up(failure, attempt, waited)
             if (pays := PAYS.get()) is not None:
                 await pays(failure)
             if self.on_retry is not None:
                 self.on_retry(self.name, attempt, wait, str(failure))
-            await self.sleep(wait)
-            waited += wait
-            attempt += 1
+            if not elsewhere:
+                await self.sleep(wait)
+                waited += wait
+                attempt += 1
 
-    async def _try(self, request: Request, on_text: OnText | None) -> Reply:
-        """One try, in its turn and in time."""
-        async with self._turn():
-            if (sent := SENT.get()) is not None:
-                sent()
-            clock = asyncio.timeout(self.timeout)
-            try:
-                async with clock:
-                    return await self.model.ask(request, on_text)
-            except TimeoutError:
-                if not clock.expired():
-                    raise
+    async def close(self) -> None:
+        """Close the model at all its servers; a later call opens it again."""
+        for model in (self.model, *self.replicas):
+            await model.close()
+
+    async def _try(self, model: Model, request: Request, on_text: OnText | None) -> Reply:
+        """One try at a server, in time."""
+        if (sent := SENT.get()) is not None:
+            sent()
+        clock = asyncio.timeout(self.timeout)
+        try:
+            async with clock:
+                return await model.ask(request, on_text)
+        except TimeoutError:
+            if not clock.expired():
+                raise
         raise ModelTimeoutError(
             f"{self.name} gave no whole reply within {self.timeout:g} s. Allow more (timeout in fabula.toml), "
             "or ask for a shorter reply.",
             model=self.name,
         )
 
-    def _turn(self) -> asyncio.Semaphore:
-        """The gate; a new one for each event loop, because a notebook may start several in turn."""
+    def _turns(self) -> Servers:
+        """The turns at the servers; new ones for each event loop, because a notebook may start several in turn."""
         loop = asyncio.get_running_loop()
-        if self._gate is None or self._loop is not loop:
-            self._gate, self._loop = asyncio.Semaphore(self.capabilities.parallel), loop
-        return self._gate
+        if self._servers is None or self._loop is not loop:
+            models, rest = (self.model, *self.replicas), (self.first_wait, self.longest_wait)
+            self._servers = Servers(models, self._each(self.model.capabilities), rest, self.clock)
+            self._loop = loop
+        return self._servers
 
     def _wait(self, failure: ModelError, attempt: int, waited: float) -> float | None:
         """Seconds until the next try, or `None` if there is none."""

@@ -24,6 +24,7 @@ from fabula.base.errors import (
     UnknownNameError,
     UsageError,
 )
+from fabula.base.extras import installing
 from fabula.models.base import Reply, Usage
 from fabula.models.budget import estimate_tokens
 from fabula.models.child import ChildEndedError, EngineChild
@@ -315,7 +316,7 @@ def _not_started(said: Json, settings: EngineSettings, model: str) -> ModelUnava
     """Why there is no engine, in words for a person."""
     if not said["engine"]:
         return ModelUnavailableError(
-            f"The embedded engine is not installed ({said['failed']}). Say `pip install 'fabula[engine]'`, or use a "
+            f"The embedded engine is not installed ({said['failed']}). Run `{installing('engine')}`, or use a "
             "server (`fabula models` lists what answers here).",
             model=model,
         )
@@ -330,7 +331,7 @@ def _not_started(said: Json, settings: EngineSettings, model: str) -> ModelUnava
 
 def no_file(path: Path, error: OSError, model: str) -> ModelUnavailableError:
     """What is said where a GGUF file is not there: how one is had, and the engine too where that is missing."""
-    engine = "" if find_spec("xllamacpp") else "`pip install 'fabula[engine]'` brings the engine that it needs, and "
+    engine = "" if find_spec("xllamacpp") else f"`{installing('engine')}` brings the engine that it needs, and "
     return ModelUnavailableError(
         f"No model file at {path} ({error.strerror}). {engine}`fabula models pull smollm2` fetches a small one; "
         "`fabula models` lists what else answers on this machine, for --model, which takes the path of any GGUF file, "

@@ -30,7 +30,7 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.base.extras import require
-from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Usage
+from fabula.models.base import NOTHING_USED, SAMPLING_FIELDS, Capabilities, Reply, Usage
 from fabula.models.budget import estimate_tokens
 from fabula.models.dialects import (
     ANTHROPIC_VERSION,
@@ -274,6 +274,42 @@ class Gateway:
 
 
 @dataclass
+class Likeness:
+    """What the replicas of a model say they are: the last part of the name in a reply has to be the same at each.
+
+    Attributes:
+        said: by the name that was asked for, the first server that answered and the name in its reply.
+        broken: why they are not one model; empty while they are. From then on none of them is asked.
+    """
+
+    said: dict[str, tuple[str, str]] = field(default_factory=dict)
+    broken: str = ""
+
+    def check(self, model: str, asked: str = "", address: str = "", says: str = "", used: Usage = NOTHING_USED) -> None:
+        """Take in what a reply says.
+
+        Raises:
+            ModelError: another replica says otherwise, or did so before.
+        """
+        if says and not self.broken:
+            first, name = self.said.setdefault(asked, (address, says))
+            if address != first and _last_part(name) != _last_part(says):
+                self.broken = (
+                    f"The replicas of {model} are not one model: {first} answers as {name!r}, and {address} as "
+                    f"{says!r}. Serve the same model at both, or take one out of `base_url`. Nothing more is asked."
+                )
+        if self.broken:
+            failure = ModelError(self.broken, model=model)
+            failure.tokens = (used.prompt, used.reply)
+            raise failure
+
+
+def _last_part(name: str) -> str:
+    """A model's name without the folder that it lies in on one machine."""
+    return name.rpartition("/")[2].casefold()
+
+
+@dataclass
 class _Listener:
     """Hands pieces of a reply on; knows when it began and its first one came, and the listener's own error if any."""
 
@@ -328,6 +364,7 @@ class ProviderModel:
         version: of the interface, as Azure wants it at addresses that do not end in /v1.
         gateway: what goes with every request.
         secrets: values of the variables that `gateway` names, shown to nobody; a variable without one is missing.
+        alike: what its replicas share.
     """
 
     kind: str
@@ -342,6 +379,7 @@ class ProviderModel:
     context: int | None = None
     gateway: Gateway = Gateway()
     secrets: Mapping[str, str] = field(default_factory=dict)
+    alike: Likeness = field(default_factory=Likeness)
     _thinks: bool = field(default=False, init=False)
     _left_out: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _in_words: set[str] = field(default_factory=set, init=False)
@@ -394,6 +432,7 @@ class ProviderModel:
         """
         require("httpx2", "providers", f"The model {self.name}")
         self._check_reachable()
+        self.alike.check(self.name)
         name = request.adapter or self.model_id
         left_out = self._left_out.get(name, frozenset())
         while True:
@@ -537,7 +576,8 @@ class ProviderModel:
         said = said.lstrip() if thought else said
         if asked.schema is not None and request.schema is None:
             said = _chosen(said)
-        sent = _sent(asked)
+        sent, usage = _sent(asked), self._usage(got, thought, heard)
+        self.alike.check(self.name, asked.model, _shown(self.address), got.model, usage)
         missing = {
             "schema": request.schema is not None and asked.schema is None,
             "choices": bool(request.choices) and asked.schema is None,
@@ -545,7 +585,7 @@ class ProviderModel:
         }
         return Reply(
             text=said,
-            usage=self._usage(got, thought, heard),
+            usage=usage,
             finish="refusal" if got.refused else "length" if got.cut else "stop",
             model=self.name,
             sent=sent,
@@ -667,6 +707,7 @@ def provider_model(
     timeout: float = DEFAULT_TIMEOUT,
     context: int | None = None,
     gateway: Gateway = Gateway(),
+    alike: Likeness | None = None,
 ) -> ProviderModel:
     """A hosted model or a server's, ready to be asked; nothing is imported or opened before the first call.
 
@@ -685,6 +726,7 @@ def provider_model(
         timeout: seconds without a byte from the server after which a call fails.
         context: tokens of prompt and reply together, where that is known.
         gateway: what goes with every request; values of the variables that it names come from `environ`.
+        alike: one object for all replicas of a model, which finds out if one is another model.
 
     Raises:
         UnknownNameError: no such kind.
@@ -723,6 +765,7 @@ def provider_model(
         context=context,
         gateway=gateway,
         secrets=secrets,
+        alike=alike or Likeness(),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import ConfigError, ModelUnavailableError, UnknownNameError
+from fabula.base.errors import ConfigError, ModelUnavailableError, UnknownNameError, UsageError
 from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.adapters import Adapted, engine_adapter, read_room
@@ -24,7 +25,7 @@ from fabula.models.limits import Limited
 from fabula.models.memory import USUAL_CONTEXT, context_of
 from fabula.models.outside import CLIENT, PASTE, OutsideModel
 from fabula.models.providers import KINDS as PROVIDERS
-from fabula.models.providers import Gateway, provider_model
+from fabula.models.providers import Gateway, Likeness, provider_model
 from fabula.models.scripted import ScriptedModel
 from fabula.models.threads import turns_of
 from fabula.project.brought import brought_kinds, brought_model
@@ -94,11 +95,23 @@ class HandedIn(Wrapper):
         """Nothing is closed."""
 
 
+_FAMILIES: Final = {
+    "openai": re.compile(r"gpt-[3-9]|chatgpt-|o\d", re.IGNORECASE),
+    "anthropic": re.compile(r"claude-", re.IGNORECASE),
+    "google": re.compile(r"gemini-", re.IGNORECASE),
+    "mistral": re.compile(r"(?:mistral|ministral|magistral)-", re.IGNORECASE),
+    "deepseek": re.compile(r"deepseek-(?:chat|reasoner)", re.IGNORECASE),
+    "xai": re.compile(r"grok-", re.IGNORECASE),
+}
+"""How the models of each maker are named: whoever leaves the maker out is told it."""
+
+
 def full_name(spec: str) -> str:
     """The name with its kind: a bare known name and one of the hub are embedded, as `embedded` alone; `BARE` have none.
 
     Raises:
         UnknownNameError: neither a kind nor a known model.
+        UsageError: a maker's model without its maker (`gpt-5` for `openai:gpt-5`).
     """
     kind, colon, rest = spec.partition(":")
     if (kind in KNOWN and not colon) or (spec.startswith(PREFIX) and rest):
@@ -108,6 +121,8 @@ def full_name(spec: str) -> str:
     if spec in BARE:
         return spec
     if not rest or (kind not in KINDS and kind not in brought_kinds()):
+        if maker := next((maker for maker, family in _FAMILIES.items() if family.match(spec)), ""):
+            raise UsageError(f"Unknown model {spec!r}. Did you mean '{maker}:{spec}'?")
         raise UnknownNameError("model", spec, names())
     return spec
 
@@ -133,6 +148,7 @@ def open_model(
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
+    replicas: list[Model] = []
     if name in env.models:
         return HandedIn(env.models[name])
     if (model := _without_limits(kind, rest, table, env)) is not None:
@@ -140,14 +156,16 @@ def open_model(
     if kind == "embedded":
         model = _embedded(name, rest, table, env, adapters)
     elif kind in SERVERS:
-        model = _server(kind, rest, table, env)
+        model, *replicas = _served(kind, rest, table, env)
     elif kind == "seq2seq":
         from fabula.models.seq2seq import seq2seq_model  # noqa: PLC0415 - few need it
 
         model = seq2seq_model(Path(rest), name)
     else:
         model = brought_model(kind, rest, table)
-    return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=env.on_retry)
+    limited = Limited(model, table.parallel, table.timeout, table.tries, on_retry=env.on_retry)
+    limited.replicas = replicas
+    return limited
 
 
 def _without_limits(kind: str, rest: str, table: ModelTable, env: Environment) -> Model | None:
@@ -205,18 +223,24 @@ def _threads(environ: Mapping[str, str]) -> int | None:
     return int(said)
 
 
-def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
-    return provider_model(
-        kind,
-        rest,
-        base_url=table.base_url or None,
-        environ=env.environ,
-        key_env=table.key_env or None,
-        parallel=table.parallel or 8,
-        timeout=table.timeout,
-        context=table.context,
-        gateway=Gateway(table.headers, table.query, table.extra_body, table.json_schema),
-    )
+def _served(kind: str, rest: str, table: ModelTable, env: Environment) -> list[Model]:
+    """The model at each of its servers."""
+    alike = Likeness()
+    return [
+        provider_model(
+            kind,
+            rest,
+            base_url=address or None,
+            environ=env.environ,
+            key_env=table.key_env or None,
+            parallel=table.parallel or 8,
+            timeout=table.timeout,
+            context=table.context,
+            gateway=Gateway(table.headers, table.query, table.extra_body, table.json_schema),
+            alike=alike,
+        )
+        for address in table.addresses
+    ]
 
 
 def base_sampling(spec: str) -> Sampling:

@@ -102,12 +102,13 @@ def remember_model(settings: Settings) -> None:
     """
     name = full_name(settings.model)
     table = settings.models.get(name, ModelTable())
-    typed = is_loopback(table.base_url) or Act("address", table.base_url) in settings.typed
-    if name.partition(":")[0] not in _KEPT or table.key_env or (table.base_url and not typed):
+    address, *replicas = table.addresses
+    typed = is_loopback(address) or Act("address", address) in settings.typed
+    if name.partition(":")[0] not in _KEPT or table.key_env or replicas or (address and not typed):
         return
     with suppress(OSError, FabulaError):
         make_folder(_place().parent)
-        write_atomically(_place(), json.dumps({"model": name, "base_url": table.base_url}) + "\n")
+        write_atomically(_place(), json.dumps({"model": name, "base_url": address}) + "\n")
 
 
 def _place() -> Path:

@@ -32,12 +32,13 @@ from fabula.base.files import (
 )
 from fabula.base.tomltext import toml_text
 from fabula.engine.journal import Journal
+from fabula.project import packed
 from fabula.project.settings import Settings, merged
 from fabula.project.telling import (
     NUMBER,
     ORDER,
     TITLE,
-    Own,
+    TextInFile,
     file_after,
     in_order,
     is_likely,
@@ -70,10 +71,7 @@ _READ_BY_NAME: Final = ("plan/plan.yaml", "plan/personas.yaml", "plan/narrative.
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 _MOST_COMPARED: Final = 20_000  # pairs of texts of which it is looked whether one is the other with changes
 _SETTLED: Final = 2_000_000_000  # nanoseconds after which a change of a file shows in its time for certain
-_HEADING: Final = (
-    "# What this project has settled. `fabula write --help` and docs/reference/settings.md name all fields."
-)
-STORY: Final = "story.md"
+STORY: Final = packed.STORY
 BRIEF: Final = "brief_digest"
 """Under this name a run records which brief it was of."""
 REACHED: Final = "reached"
@@ -81,12 +79,8 @@ REACHED: Final = "reached"
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(TextInFile):
     """A file that differs from what fabula last wrote there, or that the author wrote there first."""
-
-    path: str
-    file: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +118,7 @@ class ProjectFolder:
             ProjectError: it is a project already, or the folder cannot be written, or its name is `~`.
         """
         check_name(folder)
-        project, given = cls(folder), toml_text(settings or {}, _HEADING)
+        project, given = cls(folder), toml_text(settings or {}, packed.HEADING)
         if project.brief_file.exists():
             raise ProjectError(
                 f"{folder} is a project already. Use it with `fabula write {quote(str(folder))}`, or name another."
@@ -145,8 +139,9 @@ class ProjectFolder:
     def open(cls, folder: Path, command: str = "", *, odd_texts: bool = False) -> ProjectFolder:
         """The project in `folder`; what is decided under one `command` is taken back as one, by default what is here.
 
-        A link that leaves it, or a pipe, among conversations, cards, reports and worlds is left out and stands in
-        `refused`. With `odd_texts` so is one among the texts: for who reads texts through the project alone.
+        The files of a packed one (`fabula.project.packed`) are written. A link that leaves it, or a pipe, among
+        conversations, cards, reports and worlds is left out and stands in `refused`. With `odd_texts` so is one among
+        the texts: for who reads texts through the project alone.
 
         Raises:
             ProjectError: there is none.
@@ -158,8 +153,11 @@ class ProjectFolder:
             there = project.brief_file.is_file()
         if not there:
             raise ProjectError(
-                f"{folder} is no fabula project: it has no brief.md. Make one with `fabula new {quote(str(folder))}`."
+                f"{folder} is not a fabula project: it has no brief.md. Create one with "
+                f"`fabula new {quote(str(folder))} --brief FILE`, or try the finished story of `fabula sample demo`."
             )
+        if os.access(folder, os.W_OK):
+            packed.unpack(folder)
         return project
 
     def _check_links(self, *, odd_texts: bool) -> None:
@@ -322,7 +320,7 @@ class ProjectFolder:
                 del of[was]
         return found
 
-    def own_texts(self, journal: Journal, used: Collection[str]) -> list[Own]:
+    def own_texts(self, journal: Journal, used: Collection[str]) -> list[TextInFile]:
         """The author's own texts in the story: files in `story/` that are no part of it, and that are there.
 
         Args:
@@ -331,7 +329,7 @@ class ProjectFolder:
         """
         places = journal.artefacts.places()
         return [
-            Own(path, file, _newest(journal, path) or "")
+            TextInFile(path, file, _newest(journal, path) or "")
             for path, file in places.items()
             if path not in used and is_own(journal, path, file) and (self.folder / file).is_file()
         ]
@@ -733,7 +731,7 @@ class ProjectFolder:
         """
         tables = _without_none(merged(Settings.read(self.settings_file).model_dump(exclude_unset=True), changes))
         Settings.of(tables, "the command line")
-        write_atomically(self.settings_file, toml_text(tables, _HEADING))
+        write_atomically(self.settings_file, toml_text(tables, packed.HEADING))
         self.trust(acts_in(changes, self.folder))
 
     def trust(self, acts: Collection[Act]) -> None:

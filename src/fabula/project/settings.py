@@ -69,7 +69,7 @@ class RoleTable(_Table):
 class ModelTable(_Table):
     """`[models."NAME"]`: how a model is reached."""
 
-    base_url: str = ""
+    base_url: str | tuple[str, ...] = ""
     key_env: str = ""
     parallel: int | None = Field(default=None, gt=0)
     timeout: float = Field(default=600.0, gt=0)
@@ -97,13 +97,23 @@ class ModelTable(_Table):
 
     @field_validator("base_url")
     @classmethod
-    def _without_key(cls, address: str) -> str:
-        if may_hold_key(address):
+    def _without_key(cls, given: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        addresses = [given] if isinstance(given, str) else [address.strip().rstrip("/") for address in given]
+        if any(map(may_hold_key, addresses)):
             raise ValueError(
                 "an address goes without a user (@), a query (?) and a fragment (#), which may hold a key; set the key "
                 "in the environment, and name its variable in key_env"
             )
-        return address
+        if len(addresses) > 1 and not all(addresses):
+            raise ValueError("one of the addresses is empty")
+        if len(set(addresses)) < len(addresses):
+            raise ValueError("an address stands there twice: `parallel` says how many calls go to each server at once")
+        return addresses[0] if len(addresses) == 1 else tuple(addresses)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses of its servers, which are replicas of one model; one empty text for the usual address."""
+        return (self.base_url,) if isinstance(self.base_url, str) else self.base_url or ("",)
 
 
 class PriceTable(_Table):

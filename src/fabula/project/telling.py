@@ -36,20 +36,15 @@ _SAME: Final = 0.6  # share of words from which on a text is another one with ch
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
-    """A text of the author's own that stands in the story, in its file."""
+class TextInFile:
+    """A text, its path in the journal, and its file."""
 
     path: str
     file: str
     text: str
 
-    @property
-    def scene(self) -> Scene:
-        """It as a scene of the story; its label has the slug that is its path."""
-        return Scene(self.path.replace("-", " ").capitalize(), self.text)
 
-
-def with_own(story: Story, own: Iterable[Own], files: Mapping[str, str]) -> Story:
+def with_own(story: Story, own: Iterable[TextInFile], files: Mapping[str, str]) -> Story:
     """`story` with the author's own texts between its scenes, where the names of their files stand among the others.
 
     Args:
@@ -63,7 +58,8 @@ def with_own(story: Story, own: Iterable[Own], files: Mapping[str, str]) -> Stor
         rows.append((names.get(slug(scene.label), rows[-1][0] if rows else _FIRST), scene))
     for one in sorted(own, key=lambda one: one.file):
         after = [place for place, (file, _) in enumerate(rows, 1) if file <= one.file]
-        rows.insert(after[-1] if after else 0, (one.file, one.scene))
+        label = one.path.replace("-", " ").capitalize()  # its slug is the path
+        rows.insert(after[-1] if after else 0, (one.file, Scene(label, one.text)))
     return replace(story, scenes=tuple(scene for _, scene in rows))
 
 

@@ -155,12 +155,12 @@ def _variables(table: Mapping[str, Any]) -> list[str]:
 def _address(table: Mapping[str, Any], model: str) -> Iterator[Act]:
     from fabula.models.providers import OWN_KINDS  # noqa: PLC0415 - `fabula --help` loads this module and not those
 
-    url = str(table.get("base_url") or "")
+    said = table.get("base_url") or ""
     variable = ", ".join(filter(None, (str(table.get("key_env") or ""), *_variables(table))))
     open_kinds = ("openai-chat", *OWN_KINDS)  # servers of these kinds get no key that is meant for somebody else
-    if model.partition(":")[0] in open_kinds and not variable and is_loopback(url):
-        return
-    yield Act("address", url or f"the usual address of {model}", variable)
+    for url in map(str, said if isinstance(said, (list, tuple)) else [said]):
+        if not (model.partition(":")[0] in open_kinds and not variable and is_loopback(url)):
+            yield Act("address", url or f"the usual address of {model}", variable)
 
 
 def state_home() -> Path:

@@ -53,12 +53,12 @@ class Comparison:
 
 
 def tie_share(comparisons: Sequence[Comparison]) -> Scored:
-    """The share of verdicts that say the two are the same, 0 to 1; n is the number of verdicts."""
+    """The share of verdicts that say the two are the same, 0 to 1; n is the number of prompts."""
     return _share(comparisons, [float(c.score == TIE) for c in comparisons], "share of ties")
 
 
 def first_position_rate(comparisons: Sequence[Comparison]) -> Scored:
-    """How often the story that is shown first wins, 0 to 1, ties half a win; n is the number of verdicts.
+    """How often the story that is shown first wins, 0 to 1, ties half a win; n is the number of prompts.
 
     A judge without position bias has 0.5 where every pair is shown in both orders.
     """
@@ -70,7 +70,7 @@ def first_position_rate(comparisons: Sequence[Comparison]) -> Scored:
 
 
 def order_consistency(comparisons: Sequence[Comparison]) -> Scored:
-    """The share of pairs of stories on which a rater's verdicts in the two orders agree, 0 to 1; n is the pairs.
+    """The share of pairs of stories on which a rater's verdicts in the two orders agree, 0 to 1; n is the prompts.
 
     Agents' Room, section 7 (90.2 %). Two verdicts agree if both prefer the same story or both say the same. Several
     verdicts in one order are each compared with each in the other; what was seen in one order only is left out.
@@ -94,7 +94,7 @@ def order_consistency(comparisons: Sequence[Comparison]) -> Scored:
 
 
 def longer_wins(comparisons: Sequence[Comparison]) -> Scored:
-    """How often the longer story wins, 0 to 1, ties half a win; n is the verdicts on stories of unequal length."""
+    """How often the longer story wins, 0 to 1, ties half a win; n is the prompts with stories of unequal length."""
     known = [c for c in comparisons if c.longer]
     if not known:
         return Unscored("no verdict is on stories that are known to differ in length", len(comparisons))
@@ -103,7 +103,7 @@ def longer_wins(comparisons: Sequence[Comparison]) -> Scored:
 
 
 def length_against_wins(comparisons: Sequence[Comparison]) -> Scored:
-    """Spearman's rho of the difference in length with the score, each pair seen from either side; n is the verdicts."""
+    """Spearman's rho of the difference in length with the score, each pair seen from either side; n is the prompts."""
     known = [(c, c.longer) for c in comparisons if c.longer is not None]
     if not known:
         return Unscored("no lengths are known", len(comparisons))
@@ -112,7 +112,7 @@ def length_against_wins(comparisons: Sequence[Comparison]) -> Scored:
     scores = [score for c, _ in known for score in (c.score, 1 - c.score)]
     prompts = [c.prompt for c, _ in known for _ in range(2)]
     found = correlation(lengths, scores, "spearman", prompts)
-    return replace(found, n=len(known))
+    return replace(found, n=len(set(prompts)))
 
 
 def _share(comparisons: Sequence[Comparison], values: Sequence[float], method: str) -> Scored:

@@ -1,7 +1,8 @@
 """Differences between every two systems: paired by prompt, with intervals and p-values corrected for their number.
 
-The intervals hold all at once with 95 % (Bonferroni: each at 1 - 0.05 / m for m differences). The p-values are Holm's
-(1979), which find a little more; both are safe however the differences depend on each other.
+The intervals hold all at once with 95 % (Bonferroni: each at 1 - 0.05 / m for m differences), and a p-value is m times
+that of one: a difference is shown exactly where its interval does not hold 0. That is safe however the differences
+depend on each other. Several questions to one judge on the same stories count together.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ else:
 
 MOST: Final = 20  # systems of which every two are compared
 _SAID: Final = 5  # differences in a sentence
-_SEVERAL: Final = 2  # measures
 # Two systems, the value of their difference, on how many prompts, and what its interval comes from.
 Found: TypeAlias = tuple[str, str, float, int, Spread | Unscored]
 
@@ -68,7 +68,7 @@ def is_shown(scored: Scored) -> bool:
 
 
 def differences(
-    systems: Mapping[str, Mapping[str, Sequence[float]]], what: str, most: float = math.inf
+    systems: Mapping[str, Mapping[str, Sequence[float]]], what: str, most: float = math.inf, questions: int = 1
 ) -> tuple[Difference, ...]:
     """The mean difference of every two systems over the prompts that both have; none where they are too many.
 
@@ -76,6 +76,7 @@ def differences(
         systems: of each the values on each prompt, of which the mean is taken.
         what: is compared, for the method.
         most: how large a difference can be.
+        questions: or measures, on which systems are compared at once.
     """
     if len(systems) > MOST:
         return ()
@@ -86,15 +87,20 @@ def differences(
         apart = np.array([means[one][prompt] - means[other][prompt] for prompt in shared])
         value = float(apart.mean()) if shared else 0.0
         found.append((one, other, value, len(shared), spread_of(apart, list(np.arange(len(apart))[:, None]))))
-    return corrected(found, f"mean difference of {what} over the prompts that both have", most)
+    return corrected(found, f"mean difference of {what} over the prompts that both have", most, questions)
 
 
-def corrected(found: Sequence[Found], method: str, most: float = math.inf) -> tuple[Difference, ...]:
-    """The differences with intervals that hold all at once and go no further than `most`, and Holm's p-values."""
-    tested = [one[-1] for one in found if isinstance(one[-1], Spread)]
-    chances = iter(holm([spread.chance() for spread in tested]))
-    level = 1 - (1 - LEVEL) / max(len(tested), 1)
-    many = f"for all {len(tested)} differences at once (Bonferroni; p by Holm)" if len(tested) > 1 else ""
+def corrected(
+    found: Sequence[Found], method: str, most: float = math.inf, questions: int = 1
+) -> tuple[Difference, ...]:
+    """The differences with intervals and p-values that hold all at once; no interval goes further than `most`.
+
+    They are corrected for as many differences on each of so many `questions`.
+    """
+    count = questions * sum(isinstance(one[-1], Spread) for one in found)
+    level = 1 - (1 - LEVEL) / max(count, 1)
+    on = f" on {questions} questions" if questions > 1 else ""
+    many = f"for all {count} differences{on} at once (Bonferroni)" if count > 1 else ""
     named = "; ".join(part for part in (method, f"t interval {many}".strip()) if part)
     rows = []
     for one, other, value, n, spread in found:
@@ -105,26 +111,9 @@ def corrected(found: Sequence[Found], method: str, most: float = math.inf) -> tu
         else:
             below, above = spread.reach(level)
             low, high = max(value - below, -most), min(value + above, most)
-            scored = Estimate(value, n, low, high, named, LEVEL, next(chances))
+            scored = Estimate(value, n, low, high, named, LEVEL, min(1.0, count * spread.chance()))
         rows.append(Difference(one, other, scored))
     return tuple(rows)
-
-
-def holm(chances: Sequence[float]) -> list[float]:
-    """p-values corrected for their number (Holm 1979), in the order given."""
-    found, most = [0.0] * len(chances), 0.0
-    for rank, index in enumerate(sorted(range(len(chances)), key=lambda index: chances[index])):
-        most = max(most, min(1.0, (len(chances) - rank) * chances[index]))
-        found[index] = most
-    return found
-
-
-def many_tested(count: int, what: str) -> list[str]:
-    """That nothing corrects for the number of measures or questions, where there are several: a note or none."""
-    if count < _SEVERAL:
-        return []
-    each = f"Differences are corrected within each of the {count} {what}, not over all of them"
-    return [f"{each}: where no two systems differ, up to 1 in {round(1 / (1 - LEVEL))} {what} shows one by chance."]
 
 
 def as_said(rows: Sequence[Difference], what: str) -> str:
@@ -134,7 +123,9 @@ def as_said(rows: Sequence[Difference], what: str) -> str:
         return ""
     shown = [row for row in tested if row.shown]
     if not shown:
-        return f"No difference in {what} between two systems is shown ({len(tested)} compared, corrected by Holm)."
+        return (
+            f"No difference in {what} between two systems is shown ({len(tested)} compared, corrected by Bonferroni)."
+        )
     above = [row.said for row in shown[:_SAID]]
     more = f" and {len(shown) - _SAID} more" if len(shown) > _SAID else ""
-    return f"Shown to differ in {what} ({len(tested)} compared, corrected by Holm): {', '.join(above)}{more}."
+    return f"Shown to differ in {what} ({len(tested)} compared, corrected by Bonferroni): {', '.join(above)}{more}."

@@ -89,7 +89,7 @@ def mean_of(
     level: float = LEVEL,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> Scored:
-    """The mean of the values with its interval; n is the number of values.
+    """The mean of the values with its interval; n is the number of groups, or of values where there are none.
 
     Args:
         values: finite numbers.
@@ -104,14 +104,13 @@ def mean_of(
     there, members = _checked(values, groups)
     if not len(there):
         return Unscored("there is nothing to measure")
-    if groups is not None:
-        method += f", by {_counted(len(members), 'group')}"
+    n, method = _counted_units(there, members, groups, method)
     found = spread_of(there, members)
     if isinstance(found, Unscored):
-        return _alike(there, members, found, method, level, limits)
+        return _alike(n, there, members, found, method, level, limits)
     below, above = found.reach(level)
     low, high = max(found.mean - below, limits[0]), min(found.mean + above, limits[1])
-    return Estimate(found.mean, len(there), low, high, f"{method}; t interval, widened for skewness", level)
+    return Estimate(found.mean, n, low, high, f"{method}; t interval, widened for skewness", level)
 
 
 def spread_of(values: Array, members: Sequence[Rows]) -> Spread | Unscored:
@@ -161,7 +160,7 @@ def share_of(
     method: str = "share",
     level: float = LEVEL,
 ) -> Scored:
-    """The mean of numbers from 0 to 1, a tie being a half, with its interval; n is the number of values.
+    """The mean of numbers from 0 to 1, a tie being a half, with its interval; n is the number of groups, or of values.
 
     Raises:
         ValueError: a value is not from 0 to 1, or there are not as many groups as values.
@@ -171,18 +170,17 @@ def share_of(
         return Unscored("there is nothing to measure")
     if there.min() < 0 or there.max() > 1:
         raise ValueError("A share is of numbers from 0 to 1.")
-    n, mean = len(there), float(there.mean())
-    if groups is not None:
-        method += f", by {_counted(len(members), 'group')}"
+    count, mean = len(there), float(there.mean())
+    n, method = _counted_units(there, members, groups, method)
     whole = not np.any((there > 0) & (there < 1))
-    if len(members) == n and whole:
+    if len(members) == count and whole:
         return Estimate(mean, n, *wilson(mean * n, n, level), f"{method}; Wilson interval", level)
     found = spread_of(there, members)
     if isinstance(found, Spread):
-        worth = _worth(found, n if whole else math.inf, level, clustered=len(members) < n)
+        worth = _worth(found, count if whole else math.inf, level, clustered=len(members) < count)
         name = f"Wilson interval for the {worth:.3g} independent answers that these are worth"
         return Estimate(mean, n, *wilson(mean * worth, worth, level), f"{method}; {name}", level)
-    return _alike(there, members, found, method, level, (0.0, 1.0))
+    return _alike(n, there, members, found, method, level, (0.0, 1.0))
 
 
 def share_among(answers: Sequence[float], *groupings: Sequence[Hashable], method: str) -> Scored:
@@ -197,6 +195,7 @@ def share_among(answers: Sequence[float], *groupings: Sequence[Hashable], method
 
 
 def _alike(
+    n: int,
     values: Array,
     members: Sequence[Rows],
     why: Unscored,
@@ -208,7 +207,7 @@ def _alike(
 
     So many units alike leave room for a share of others, by Wilson's interval, and those may lie at the limits.
     """
-    mean, n, units = _rounded(float(values.mean()), values), len(values), len(members)
+    mean, units = _rounded(float(values.mean()), values), len(members)
     if units < FEWEST or not all(map(math.isfinite, limits)):
         return Estimate(mean, n, method=f"{method}; {why.reason}")
     others = 1 - wilson(units, units, level)[0]
@@ -348,6 +347,16 @@ def _checked(values: Sequence[float] | Array, groups: Sequence[Hashable] | None)
 def _rounded(mean: float, values: Array) -> float:
     """The mean within its values: sums of many tenths miss them by a rounding."""
     return min(max(mean, float(values.min())), float(values.max()))
+
+
+def _counted_units(
+    values: Array, members: Sequence[Rows], groups: Sequence[Hashable] | None, method: str
+) -> tuple[int, str]:
+    """What an estimate rests on, its groups where it has some, and the method with their number."""
+    if groups is None:
+        return len(values), method
+    several = f"{len(values)} values " if len(members) < len(values) else ""
+    return len(members), f"{method}, {several}by {_counted(len(members), 'group')}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -93,10 +93,12 @@ def rank_systems(
     comparisons: Sequence[Comparison],
     *,
     prior: float = 0.0,
+    questions: int = 1,
 ) -> Ranking:
     """The strengths of the systems, each with its interval by prompt, and the measures of the judge's biases.
 
     n of a strength is the number of prompts. The order of the verdicts does not matter, nor the systems' names.
+    Differences are corrected for so many `questions` that are ranked like this one.
 
     Raises:
         UnknownNameError: a verdict is on a system that is not among `names`.
@@ -120,7 +122,7 @@ def rank_systems(
         strengths = tuple(
             _strength(value, column, method) for value, column in zip(found.log.tolist(), moved.T, strict=True)
         )
-        apart = _differences(names, found.log, moved, method)
+        apart = _differences(names, found.log, moved, method, questions)
     return Ranking(
         tuple(names),
         wins,
@@ -146,14 +148,15 @@ def _strength(value: float, moved: Array, method: str) -> Estimate:
     return Estimate(value, len(moved), value - below, value + above, how)
 
 
-def _differences(names: Sequence[str], log: Array, moved: Array, method: str) -> tuple[Difference, ...]:
+def _differences(names: Sequence[str], log: Array, moved: Array, method: str, questions: int) -> tuple[Difference, ...]:
     """Of every two strengths, the stronger first; none where the systems are too many."""
     order = sorted(range(len(names)), key=lambda n: (-log[n], n)) if len(names) <= MOST else []
     found: list[Found] = []
     for i, j in combinations(order, 2):
         value = float(log[i] - log[j])
         found.append((names[i], names[j], value, len(moved), _spread(value, moved[:, i] - moved[:, j])))
-    return corrected(found, f"difference of {method}; sandwich variance over {len(moved)} prompts")
+    how = f"difference of {method}; sandwich variance over {len(moved)} prompts"
+    return corrected(found, how, questions=questions)
 
 
 def _spread(value: float, moved: Array) -> Spread | Unscored:

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
     from fabula.stats.estimate import Scored
     from fabula.training.examples import PreferencePair
+    from fabula.training.held_out import HeldOutResult
     from fabula.training.presets import Dpo
     from fabula.training.report import CardFacts
     from fabula.training.running import Machine
     from fabula.training.scoring import Native
 
+RIGHTLY: Final = "as was preferred"
 _ALIKE: Final = "both replies are the same"
 _LONG: Final = "prompt and reply are longer than {} tokens"
 
@@ -188,12 +190,15 @@ def curves(history: Sequence[Mapping[str, Any]], best: int) -> dict[str, str]:
     return found
 
 
-def pair_card(facts: CardFacts, right: Mapping[str, Scored], apart: Mapping[str, Scored]) -> CardFacts:
+def pair_card(
+    facts: CardFacts, right: Mapping[str, Scored], apart: Mapping[str, Scored], verdict: HeldOutResult
+) -> CardFacts:
     """The facts with what is said of a training on pairs."""
     agents = ", ".join(escaped(agent) for agent in facts.agents)
     method = next((one.method for one in right.values() if isinstance(one, Estimate)), "")
     results = (
         "## Development pairs",
+        " ".join(verdict.sentences(RIGHTLY)),
         _HOW_OFTEN,
         table_of(("prefers by", "accuracy", "95 % interval", "n"), [_cells(*row) for row in right.items()]),
         "Differences, pair by pair:",

@@ -16,8 +16,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import FEWEST, mean_of, share_among
+from fabula.stats.intervals import FEWEST, share_among
 from fabula.training.pairs import RULES, could_tell, joined
+from fabula.training.report import difference_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,7 +76,23 @@ class HeldOutResult:
     def reasons(self) -> tuple[str, ...]:
         """Why it is not better, a sentence for each comparison that is not shown."""
         below = [name for name, scored in self.above.items() if not is_above(scored)]
-        return tuple(_reason(name, self.right[name], self.above[name]) for name in below)
+        return tuple(_reason(name, self.right[name], self.above[name], self.n) for name in below)
+
+    def sentences(self, rightly: str) -> list[str]:
+        """What was found, and why it is not better where it is not.
+
+        Args:
+            rightly: what a right ranking is, such as "as you did".
+        """
+        if not self.better:
+            first, *others = self.reasons
+            return [f"Not better. {first}", *others]
+        tuned, base = (percent(self.right[name]) for name in (TUNED, BASE))
+        better = (
+            f"Better. The tuned model ranks {tuned} of the held-out pairs {rightly}, and the model as it was {base}; "
+            "that it is above it, and above each rule that reads nothing, is more than chance would give."
+        )
+        return [better]
 
     def as_data(self) -> dict[str, Any]:
         """The comparison for JSON."""
@@ -94,15 +111,25 @@ def is_above(scored: Scored) -> bool:
     return isinstance(scored, Estimate) and scored.low is not None and scored.low > 0
 
 
-def compared(rows: Sequence[Margins]) -> HeldOutResult:
-    """How the tuned model, its base and the rules rank the same held-out pairs."""
+def percent(scored: Scored, sign: str = "") -> str:
+    """A share as people read it."""
+    return f"{scored.value:{sign}.0%}" if isinstance(scored, Estimate) else "none"
+
+
+def compared(rows: Sequence[Margins], tried: int = 1) -> HeldOutResult:
+    """How the tuned model, its base and the rules rank the same held-out pairs.
+
+    Args:
+        rows: the pairs.
+        tried: checkpoints of which these pairs chose the best; 1 where they took no part in that.
+    """
     units = [row.unit for row in rows]
     hits = {TUNED: [_hit(row.tuned) for row in rows], BASE: [_hit(row.base) for row in rows]}
     hits |= {rule: [_by_rule(rule, row.pair) for row in rows] for rule in COMPARED}
     right = {name: share_among(own, units, method="share of pairs ranked rightly") for name, own in hits.items()}
     return HeldOutResult(
         right,
-        {name: _difference(hits[TUNED], own, units) for name, own in hits.items() if name != TUNED},
+        {name: _difference(hits[TUNED], own, units, tried) for name, own in hits.items() if name != TUNED},
         len(set(units)),
         len(rows),
     )
@@ -156,10 +183,10 @@ def parts(units: Sequence[str], count: int) -> list[list[int]]:
     return [sorted(part) for part in found]
 
 
-def _difference(one: Sequence[float], other: Sequence[float], units: Sequence[str]) -> Scored:
+def _difference(one: Sequence[float], other: Sequence[float], units: Sequence[str], tried: int = 1) -> Scored:
     """The mean difference of what two rank rightly, on the same pairs, with an interval by unit."""
     apart = [a - b for a, b in zip(one, other, strict=True)]
-    return mean_of(apart, units, method="difference in pairs ranked rightly", limits=(-1.0, 1.0))
+    return difference_of(apart, units, "difference in pairs ranked rightly", tried, limits=(-1.0, 1.0))
 
 
 def _hit(margin: float) -> float:
@@ -177,7 +204,7 @@ def said(name: str) -> str:
     return "the model as it was" if name == BASE else f"the rule “{name}”"
 
 
-def _reason(name: str, right: Scored, scored: Scored) -> str:
+def _reason(name: str, right: Scored, scored: Scored, pairs: int) -> str:
     """Why it is not shown that the tuned model is above another; `right` is the other's share."""
     if isinstance(scored, Unscored) or scored.low is None or scored.high is None:
         units = "pairs come from too few places for an interval"
@@ -185,13 +212,13 @@ def _reason(name: str, right: Scored, scored: Scored) -> str:
     points = f"{scored.value:+.0%} ({scored.low:+.0%} to {scored.high:+.0%})"
     if name == LATER and isinstance(right, Estimate) and right.value > _MOSTLY:
         return (
-            f"It is not shown to be above {said(name)}: {points}. You mostly kept what came later, and no model sees "
-            "in a text when it came; `--use-anyway` uses what was learned all the same."
+            f"It is not shown to be above {said(name)}: {points}. Mostly the later text was preferred, and no model "
+            "sees in a text when it came."
         )
     if scored.value <= 0:
         return f"It is not above {said(name)}: {points}. More pairs alone would not change that."
-    needed = math.ceil(scored.n * ((scored.value - scored.low) / scored.value) ** 2)
+    needed = math.ceil(pairs * ((scored.value - scored.low) / scored.value) ** 2)
     return (
         f"That it is above {said(name)} is not shown: {points}. If the difference stayed as large, about "
-        f"{max(needed, scored.n + 1):,} pairs would show it; there are {scored.n:,}."
+        f"{max(needed, pairs + 1):,} pairs would show it; there are {pairs:,}."
     )

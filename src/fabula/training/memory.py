@@ -1,11 +1,12 @@
-"""How much memory a training needs, how much there is, and the settings of the machine that fit.
+"""How much memory and time a training needs, how much memory there is, and the settings of the machine that fit.
 
-The need is an estimate from the model's shape; what it was measured against stands in
+Both needs are estimates from the model's shape; what they were measured against stands in
 `docs/design/0033-training.md`.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -18,6 +19,7 @@ from fabula.training.running import Machine
 
 if TYPE_CHECKING:
     from fabula.training.presets import Computing
+    from fabula.training.running import TrainingSchedule
 
 _GB: Final = 1e9
 _LIBRARIES: Final = 0.55e9  # bytes of the process before a model is loaded
@@ -27,6 +29,12 @@ _SHARE: Final = 0.9  # of what is free that may be used
 _MOST_AT_ONCE: Final = 2048  # tokens on a processor; more are no faster there
 _FASTER: Final = 1.3  # times, for which bfloat16 is taken
 _SIZE, _TRIES = 384, 6
+# A processor core learns so many tokens a second times parameters of the model, in float32.
+_LEARNT: Final = 94 * 135e6
+_READ, _WRITTEN = 1 / 2.7, 7.8  # what a token that is read, or written, takes of the time of one that is learnt
+_NARROW, _TWICE = 1 / 1.37, 1.3  # what bfloat16, and activations computed twice, make of that time
+_CORES: Final = 0.85  # the power of their number by which cores are faster than one
+_AROUND: Final = 10  # seconds in which a model is loaded, and its adapter written
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,40 @@ def needed(shape: Shape, load: Load, machine: Machine) -> int:
     kept = (layer + size * shape.layers * shape.hidden) if machine.checkpointing else layer * shape.layers
     logits = 4 * _LOGITS * shape.vocabulary
     return int(_LIBRARIES + weights + trained + tokens * (kept + logits))
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """How many tokens are learnt, read and written from the beginning of a training to its end."""
+
+    learnt: float
+    read: float
+    written: float
+
+
+def tokens_of(schedule: TrainingSchedule, learnt: float, measured: float, written: int, *, beside: bool) -> Tokens:
+    """The tokens of a training.
+
+    Args:
+        schedule: for how long.
+        learnt: tokens of an example, on average.
+        measured: tokens of all development examples.
+        written: tokens of all answers for the model card.
+        beside: whether the base reads all that the tuned model reads, as DPO's reference does.
+    """
+    steps = schedule.steps * schedule.batch * learnt
+    read = measured * (math.ceil(schedule.steps / schedule.evaluate_every) + (1 if beside else 2))
+    return Tokens(steps, (steps + 2 * read) if beside else read, written)
+
+
+def seconds_needed(shape: Shape, tokens: Tokens, machine: Machine) -> float | None:
+    """About how long a training takes on this processor; `None` on another device, where nothing was measured."""
+    if machine.device != "cpu":
+        return None
+    worth = tokens.learnt + _READ * tokens.read + _WRITTEN * tokens.written
+    speed = _LEARNT * library("torch").get_num_threads() ** _CORES
+    slower = (_NARROW if machine.bfloat16 else 1) * (_TWICE if machine.checkpointing else 1)
+    return _AROUND + float(worth * shape.parameters / speed * slower)
 
 
 def free_bytes(device: str) -> int:

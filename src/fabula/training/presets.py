@@ -291,11 +291,16 @@ def config_of(kind: type[T], preset: Preset, values: Mapping[str, Any]) -> T:
         UnknownNameError: there is no such setting.
         ConfigError: a value does not fit, or nothing can be trained with it.
     """
-    config: T = with_values(getattr(kind, preset)(), values, "training")
+    own = getattr(kind, preset)()
+    config: T = with_values(own, values, "training")
     for setting in settings_of(config):
         if bounds := _bounds_broken(setting.name, setting.value):
             said = values.get(setting.name, setting.value)
-            raise ConfigError(f"training.{setting.name} = {said!r} does not fit: it has to be {bounds}.")
+            usual = values_of(own)[setting.name]
+            raise ConfigError(
+                f"training.{setting.name} = {said!r} does not fit: it has to be {bounds}. Leave it out for "
+                f"{usual}, which is {preset}'s, or give another."
+            )
     return config
 
 

@@ -136,6 +136,7 @@ class TrainingOutcome:
         points: the losses.
         seconds: that training took, over all runs.
         signal: that interrupted it.
+        tried: measured checkpoints that the one taken was chosen among; 1 where the last one is taken.
     """
 
     ended: Ended
@@ -145,10 +146,15 @@ class TrainingOutcome:
     points: tuple[Point, ...]
     seconds: float = 0.0
     signal: int = 0
+    tried: int = 1
 
 
 class NotFiniteError(Exception):
     """A loss is no finite number; ends the library's own loop."""
+
+
+class MeasuringStoppedError(Exception):
+    """A signal came while development losses were measured; ends the library's own loop."""
 
 
 # what a folder holds --------------------------------------------------------------------------------------------------
@@ -222,7 +228,7 @@ def _is_whole(checkpoint: Path) -> bool:
 
 
 def _set_whole(checkpoint: Path) -> None:
-    sizes = {path.name: path.stat().st_size for path in checkpoint.iterdir() if path.is_file()}
+    sizes = {path.name: path.stat().st_size for path in checkpoint.iterdir() if path.is_file() and path.name != _WHOLE}
     write_atomically(checkpoint / _WHOLE, json.dumps(sizes))
 
 
@@ -302,8 +308,8 @@ def run(
 ) -> TrainingOutcome:
     """Train from the last whole checkpoint in `folder`, or from the beginning.
 
-    A first SIGINT or SIGTERM ends it after the step it is at, with a checkpoint; a second one at once. A loss that is
-    no number ends it with the checkpoints before.
+    A first SIGINT or SIGTERM ends it after the step it is at, with a checkpoint; a second one at once. A measurement
+    stops where it is, and is made when training goes on. A loss that is no number ends it with the checkpoints before.
 
     Args:
         trainer: made with `arguments`; not yet started.
@@ -317,10 +323,16 @@ def run(
     """
     last = max(checkpoints_in(folder).items(), default=(0, None))[1]
     watch = _Watch(folder, schedule, hear, stopping)
-    history = _history(last)
+    transformers = library("transformers")
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(type("Watching", (_Callback, transformers.TrainerCallback), {"watch": watch})())
     ended: Ended = "steps"
-    if history.get("global_step", 0) < schedule.steps and not watch.measured(points_of(history.get("log_history", ()))):
-        ended = _loop(trainer, watch, last)
+    if last is not None and not _is_measured(_history(last), schedule):
+        ended = _watched(watch, trainer, lambda: _measure(trainer, last))
+    history = _history(last)
+    going_on = ended == "steps" and history.get("global_step", 0) < schedule.steps
+    if going_on and not watch.measured(points_of(history.get("log_history", ()))):
+        ended = _watched(watch, trainer, lambda: trainer.train(resume_from_checkpoint=str(last) if last else None))
         history = {"global_step": trainer.state.global_step, "log_history": trainer.state.log_history}
     if ended == "steps" and watch.early:
         ended = "early"
@@ -329,22 +341,45 @@ def run(
     points = points_of(history["log_history"])
     there = checkpoints_in(folder)
     best = best_of(points, list(there))
-    return TrainingOutcome(ended, history["global_step"], best, there.get(best), points, signal=watch.signal)
+    tried = sum(point.development is not None for point in points)
+    return TrainingOutcome(
+        ended, history["global_step"], best, there.get(best), points, signal=watch.signal, tried=max(tried, 1)
+    )
 
 
-def _loop(trainer: Any, watch: _Watch, last: Path | None) -> Ended:  # noqa: ANN401 - the library's own type
-    """The library's loop, from a checkpoint or from the beginning."""
-    transformers = library("transformers")
-    trainer.remove_callback(transformers.PrinterCallback)
-    trainer.add_callback(type("Watching", (_Callback, transformers.TrainerCallback), {"watch": watch})())
+def _watched(watch: _Watch, trainer: Any, work: Callable[[], object]) -> Ended:  # noqa: ANN401 - the library's own type
+    """How the library's work ended; a checkpoint that a signal kept from being measured is written first."""
     with _heeding(watch):
         try:
-            trainer.train(resume_from_checkpoint=str(last) if last else None)
+            try:
+                work()
+            except MeasuringStoppedError:
+                step = trainer.state.global_step
+                if step not in checkpoints_in(watch.folder):
+                    trainer._save_checkpoint(trainer.model, None)  # noqa: SLF001 - nothing public writes one
+                    watch.saved(step, points_of(trainer.state.log_history))
+                return "interrupted"
         except NotFiniteError:
             return "not finite"
         except (OSError, RuntimeError, library("safetensors").SafetensorError) as error:
             raise _failed(watch.folder, error) from error
     return "steps"
+
+
+def _is_measured(history: Mapping[str, Any], schedule: TrainingSchedule) -> bool:
+    """Whether a checkpoint has its development loss, where its step is one that is measured."""
+    step = history["global_step"]
+    due = step % schedule.evaluate_every == 0 or step == schedule.steps
+    return not due or any(row["step"] == step and "eval_loss" in row for row in history["log_history"])
+
+
+def _measure(trainer: Any, checkpoint: Path) -> None:  # noqa: ANN401 - the library's own type
+    """Measure a checkpoint that was not measured when it was written; its own record then says so."""
+    trainer._load_from_checkpoint(str(checkpoint))  # noqa: SLF001 - nothing public does
+    trainer.state = library("transformers").TrainerState.load_from_json(str(checkpoint / _STATE))
+    trainer.evaluate()
+    trainer.state.save_to_json(str(checkpoint / _STATE))
+    _set_whole(checkpoint)
 
 
 def _history(checkpoint: Path | None) -> dict[str, Any]:
@@ -421,6 +456,12 @@ class _Callback:
         """A step is done: a signal is heeded now."""
         if self.watch.signal:
             control.should_training_stop = control.should_save = True
+        return control
+
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002 - as above
+        """One development example is measured: a signal is heeded now."""
+        if self.watch.signal:
+            raise MeasuringStoppedError
         return control
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002 - as above

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.data.reading import json_lines
-from fabula.stats.intervals import FEWEST, mean_of, share_among
+from fabula.stats.intervals import FEWEST, share_among
 from fabula.training.base import prompt_text
 from fabula.training.libraries import library
 from fabula.training.pairs import RULES, could_tell
+from fabula.training.report import difference_of
 from fabula.training.sft import end_of_turn, ids_of, reply_ids, shortened
 
 if TYPE_CHECKING:
@@ -112,6 +113,15 @@ class ScoredPair:
     def margin(self) -> float:
         """By how much training has raised the preferred reply above the other: DPO's implicit reward, without beta."""
         return (self.chosen.tuned - self.chosen.base) - (self.rejected.tuned - self.rejected.base)
+
+    @property
+    def token_margins(self) -> tuple[float, float]:
+        """By how much base and tuned model find a token of the preferred reply likelier, on average."""
+        chosen, rejected = self.chosen, self.rejected
+        return (
+            chosen.base / chosen.tokens - rejected.base / rejected.tokens,
+            chosen.tuned / chosen.tokens - rejected.tuned / rejected.tokens,
+        )
 
     def record(self) -> Json:
         """The pair for `evaluation.jsonl`: numbers and where they belong, without the texts."""
@@ -237,8 +247,8 @@ _SUM: Final[Mapping[str, _Answer]] = {
     "tuned": lambda one: _right(one.chosen.tuned, one.rejected.tuned),
 }
 _MEAN: Final[Mapping[str, _Answer]] = {
-    "base": lambda one: _right(one.chosen.base / one.chosen.tokens, one.rejected.base / one.rejected.tokens),
-    "tuned": lambda one: _right(one.chosen.tuned / one.chosen.tokens, one.rejected.tuned / one.rejected.tokens),
+    "base": lambda one: _right(one.token_margins[0], 0.0),
+    "tuned": lambda one: _right(one.token_margins[1], 0.0),
 }
 _REWARD: Final = "implicit reward"
 _WAYS: Final[Mapping[str, Mapping[str, _Answer]]] = {
@@ -262,14 +272,18 @@ def accuracies(pairs: Sequence[ScoredPair]) -> dict[str, Scored]:
     return {name: _accuracy(pairs, answer, name) for name, answer in _ANSWERS.items()}
 
 
-def gains(pairs: Sequence[ScoredPair]) -> dict[str, Scored]:
+def gains(pairs: Sequence[ScoredPair], tried: int = 1) -> dict[str, Scored]:
     """By how much the tuned model's accuracy is above the base's, and that of its implicit reward above each rule's.
 
     The differences are taken pair by pair, so an interval above 0 says that it is better on others like these.
+
+    Args:
+        pairs: that were not trained on.
+        tried: checkpoints of which these pairs chose the best.
     """
     ways = {f"{way}: tuned less base": (both["tuned"], both["base"]) for way, both in _WAYS.items()}
     rules = {f"{_REWARD} less {name}": (_ANSWERS[_REWARD], rule) for name, rule in _RULES.items()}
-    return {name: _difference(pairs, *both, name) for name, both in (ways | rules).items()}
+    return {name: _difference(pairs, *both, name, tried) for name, both in (ways | rules).items()}
 
 
 def _accuracy(pairs: Sequence[ScoredPair], answer: _Answer, name: str) -> Scored:
@@ -277,12 +291,12 @@ def _accuracy(pairs: Sequence[ScoredPair], answer: _Answer, name: str) -> Scored
     return share_among([value for _, value in known], [group for group, _ in known], method=f"accuracy of {name}")
 
 
-def _difference(pairs: Sequence[ScoredPair], first: _Answer, second: _Answer, name: str) -> Scored:
+def _difference(pairs: Sequence[ScoredPair], first: _Answer, second: _Answer, name: str, tried: int) -> Scored:
     known = [
         (one.pair.group, a - b) for one in pairs if (a := first(one)) is not None and (b := second(one)) is not None
     ]
     groups = [group for group, _ in known]
     alone = len(set(groups)) < FEWEST
-    return mean_of(
-        [value for _, value in known], None if alone else groups, method=f"accuracy, {name}", limits=(-1.0, 1.0)
+    return difference_of(
+        [value for _, value in known], None if alone else groups, f"accuracy, {name}", tried, limits=(-1.0, 1.0)
     )

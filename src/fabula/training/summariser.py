@@ -18,7 +18,7 @@ from fabula.stats.intervals import mean_of
 from fabula.training.batches import batch_of
 from fabula.training.examples import LEAST
 from fabula.training.libraries import library
-from fabula.training.report import escaped, table_of
+from fabula.training.report import difference_of, escaped, table_of
 from fabula.training.running import arguments
 
 if TYPE_CHECKING:
@@ -187,10 +187,12 @@ def lead(dialogue: Dialogue) -> str:
     return " ".join(dialogue.dialogue.split("\n")[:_TURNS])
 
 
-def rouge_rows(dialogues: Sequence[Dialogue], base: Mapping[str, str], tuned: Mapping[str, str]) -> dict[str, Scored]:
+def rouge_rows(
+    dialogues: Sequence[Dialogue], base: Mapping[str, str], tuned: Mapping[str, str], tried: int = 1
+) -> dict[str, Scored]:
     """Mean ROUGE (F) of base, tuned model and trivial summary, and how far the tuned one is above both.
 
-    Of several references the best counts, as is usual.
+    Of several references the best counts, as is usual. The tuned model is the best of `tried` checkpoints.
     """
     texts = {
         "base": [base[one.id] for one in dialogues],
@@ -209,7 +211,7 @@ def rouge_rows(dialogues: Sequence[Dialogue], base: Mapping[str, str], tuned: Ma
         for name in ("base", "first three turns"):
             apart = [a - b for a, b in zip(values["tuned"], values[name], strict=True)]
             method = f"difference of {variant}, mean over dialogues"
-            found[f"{variant}, tuned less {name}"] = mean_of(apart, method=method, limits=(-1.0, 1.0))
+            found[f"{variant}, tuned less {name}"] = difference_of(apart, None, method, tried, limits=(-1.0, 1.0))
     return found
 
 

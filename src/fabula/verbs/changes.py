@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fabula.app.bills import ChangedFile
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.story import count_words
 from fabula.verbs.base import verb
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
-    """A file that was changed outside and is not taken over yet."""
+class FileChange(ChangedFile):
+    """A file that was changed outside and is not taken over yet, and the words that it has now."""
 
-    artefact: str
-    file: str
     words: int
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fabula.app.bills import Estimate
 from fabula.app.conversations import ChatList, People, chats_in
 from fabula.app.conversing import dry_run_people
 from fabula.app.conversing import read_people as have_read
@@ -26,12 +27,12 @@ async def people(project: Workspace) -> People:
     """
     here = project.project()
     found = chats_in(here)
-    known = People(found.characters, found.named, found.was_read)
+    known = People(characters=found.characters, named=found.named, was_read=found.was_read)
     try:
         dry = await dry_run_people(here, project.settings(here), project.options)
     except FabulaError as error:
         return replace(known, problem=str(error))
-    return replace(known, calls=len(dry.planned), tokens=dry.tokens, cost=dry.cost)
+    return replace(known, reading=Estimate.of(dry))
 
 
 @verb("POST", "/people", "chats", at_once=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from fabula.app.bills import Estimate
+from fabula.app.bills import Estimate  # noqa: TC001 - doors read it
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.project.folder import MAX_FILE
 from fabula.verbs.base import LONGEST_NAME, verb
@@ -41,6 +41,5 @@ async def estimate(
     Raises:
         FabulaError: what stands in the way of a run.
     """
-    expected = await asyncio.to_thread(project.expected, pending=pending, fit=fit)
-    found = Estimate.of(expected.dry, changes=expected.changes)
+    found = await asyncio.to_thread(project.expected, pending=pending, fit=fit)
     return replace(found, calls=found.calls[:MOST_CALLS])

@@ -23,7 +23,7 @@ from fabula.verbs.reports import ReportView, report
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.app.asking import Asking
+    from fabula.app.bills import Bill
     from fabula.evaluators import Evaluator
     from fabula.measure.items import Item
     from fabula.measure.report import Report
@@ -61,11 +61,10 @@ async def evaluate(
     Raises:
         FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
     """
-    found = find(evaluator)
-    at_work = await _judging(project, model, (budget_tokens, budget_usd))
-    made = await _made(at_work, found, items_of([project.folder, *map(Path, beside)], _ALL))
+    found, items = find(evaluator), items_of([project.folder, *map(Path, beside)], _ALL)
+    made, bill = await _made(project, found, items, model, (budget_tokens, budget_usd))
     page = write_page(project.folder / OUT, found, made)
-    return Evaluated(**at_work.bill.as_data(), report=await report(project, _name(made)), files=[str(page)])
+    return Evaluated(**bill.as_data(), report=await _shown(project, made), files=[str(page)])
 
 
 @verb("POST", "/judge", "runs", long=True)
@@ -82,12 +81,10 @@ async def judge(
     Raises:
         FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
     """
-    at_work = await _judging(project, model, (budget_tokens, budget_usd))
     items = two_stories(project.folder, Path(against), _ALL)
-    made = await _made(at_work, find("pairwise"), items)
-    better = Judged(*items, made, at_work.bill).verdicts
-    shown = await report(project, _name(made))
-    return JudgedStories(**at_work.bill.as_data(), report=shown, files=[], better=better)
+    made, bill = await _made(project, find("pairwise"), items, model, (budget_tokens, budget_usd))
+    better = Judged(*items, made, bill).verdicts
+    return JudgedStories(**bill.as_data(), report=await _shown(project, made), files=[], better=better)
 
 
 @verb("POST", "/rank", "runs", long=True)
@@ -107,24 +104,27 @@ async def rank(
     from fabula.app.ranking import Ranked, as_stories  # noqa: PLC0415 - heavy at start-up
     from fabula.evaluators.pairwise.algorithm import pairs_of  # noqa: PLC0415 - as above
 
-    at_work = await _judging(project, model, (budget_tokens, budget_usd))
     items = as_stories(items_of([project.folder, *map(Path, beside)], _ALL))
     pairs_of(items)  # what is wrong with the stories is said before anything is made
-    made = await _made(at_work, find("pairwise"), items)
-    ranked = Ranked.in_(project.folder / OUT, made.evaluator, made, at_work.bill)
-    shown = await report(project, _name(made))
-    return Evaluated(**at_work.bill.as_data(), report=shown, files=list(map(str, ranked.files)))
+    made, bill = await _made(project, find("pairwise"), items, model, (budget_tokens, budget_usd))
+    files = Ranked.in_(project.folder / OUT, made.evaluator, made, bill).files
+    return Evaluated(**bill.as_data(), report=await _shown(project, made), files=list(map(str, files)))
 
 
-async def _judging(project: Workspace, model: str, caps: tuple[int | None, float | None]) -> Asking:
+async def _made(
+    project: Workspace,
+    evaluator: Evaluator,
+    items: Sequence[Item],
+    model: str,
+    caps: tuple[int | None, float | None],
+) -> tuple[Report, Bill]:
+    """What an evaluator finds, kept in the project, and what that took."""
     at_work = await asking(project, model=model, caps=caps)
-    return replace(at_work, settings=settings_to_judge(at_work.project, at_work.settings))
-
-
-async def _made(at_work: Asking, evaluator: Evaluator, items: Sequence[Item]) -> Report:
+    at_work = replace(at_work, settings=settings_to_judge(at_work.project, at_work.settings))
     config = evaluator.config(at_work.settings.preset, {})
-    return await at_work.evaluated(EvaluationTask(evaluator, items, config, at_work.project.folder / OUT))
+    task = EvaluationTask(evaluator, items, config, at_work.project.folder / OUT)
+    return await at_work.evaluated(task), at_work.bill
 
 
-def _name(made: Report) -> str:
-    return f"{OUT}/{made.evaluator}"
+async def _shown(project: Workspace, made: Report) -> ReportView:
+    return await report(project, f"{OUT}/{made.evaluator}")

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabula.app.asking import asking
 from fabula.app.beginning import check
-from fabula.app.bills import Billed
-from fabula.app.planning import dry_run_plan_in, plan_in, planning_system
+from fabula.app.planning import MadePlan, dry_run_plan_in, plan_in, planning_system
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.craft.length import parse_range
 from fabula.verbs.base import ModelName, MostDollars, MostTokens, verb
-from fabula.verbs.plan import PlanView, plan
+from fabula.verbs.plan import plan
 from fabula.verbs.write import System, Words  # noqa: TC001 - doors read them
-
-
-@dataclass(frozen=True, slots=True)
-class MadePlan(Billed):
-    """A plan that was made, as the verb `plan` gives it, and what it took."""
-
-    found: PlanView
 
 
 @verb("POST", "/plan", "runs", long=True)

@@ -34,6 +34,7 @@ async def rewrite(
     note: Annotated[str, Field(max_length=LONG, description="What you wish of it.", examples=["Colder."])] = "",
     *,
     anew: Annotated[bool, Field(description="Take the new passage, however long it is.")] = False,
+    propose: Annotated[bool, Field(description="Only give the new passage; the text stays as it is.")] = False,
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
 ) -> Rewritten:
@@ -53,6 +54,8 @@ async def rewrite(
     new = await rewrite_in(*asked)
     at_work.bill.remember(settings)
     lengths = found.lengths(new)
+    if propose:
+        return found.offered(new)
     if not (anew or lengths.alike):
         shown = shorten(found.in_(new), _MOST_SHOWN)
         raise OtherLengthError(f"{lengths} It was not taken. The new one: {shown}")

@@ -52,8 +52,7 @@ def _status(project: Workspace) -> Status:
     standing, estimate = project.overview(), None
     problem = standing.problem
     try:
-        expected = project.expected()
-        estimate = replace(Estimate.of(expected.dry, changes=expected.changes), calls=[])
+        estimate = replace(project.expected(), calls=[])
     except FabulaError as error:
         problem = str(error)
     texts, settings = project.texts(), project.settings()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
 
 from fabula.app.saving import BRIEF
 from fabula.app.workspace import ArtefactVersion, Workspace
 from fabula.engine.journal import CallFilter
-from fabula.engine.making import DRAFTS
+from fabula.engine.making import DRAFTS, notes_of
 from fabula.project.folder import STORY
 from fabula.project.telling import imported_from
 from fabula.story import count_words
@@ -22,24 +24,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class VersionList:
-    """The texts that an artefact has had."""
+    """The texts that an artefact has had; `notes` are the author's, which hold until they undo or edit."""
 
     artefact: str
     versions: list[ArtefactVersion]
+    notes: tuple[str, ...] = ()
 
 
 @verb("GET", "/versions/{artefact:path}", "texts")
-async def versions(project: Workspace, artefact: ArtefactName) -> VersionList:
+async def versions(
+    project: Workspace,
+    artefact: ArtefactName,
+    texts: Annotated[bool, Field(description="Give the text of each, too.")] = False,  # noqa: FBT002 - doors name it
+) -> VersionList:
     """The versions of a text, oldest first, with who wrote each."""
     if artefact == BRIEF:
         return VersionList(artefact, [])
-    texts = project.texts()
-    with texts.journal as journal:
-        path = STORY if artefact == STORY else texts.artefact(journal, artefact)
+    opened = project.texts()
+    with opened.journal as journal:
+        path = STORY if artefact == STORY else opened.artefact(journal, artefact)
         found = journal.artefacts.versions(path)
         makers = _makers(journal, path, found)
-        notes = _notes(journal, path, found)
-    return VersionList(artefact, [_made(one, makers, notes, holds=one is found[-1]) for one in found])
+        notes, holding = _notes(journal, path, found), notes_of(journal, path)
+    made = [replace(_made(one, makers, notes), holds=one is found[-1]) for one in found]
+    if texts:
+        made = [replace(one, text=version.text) for one, version in zip(made, found, strict=True)]
+    return VersionList(path, made, tuple(holding))
 
 
 @verb("GET", "/alternatives/{artefact:path}")
@@ -49,12 +59,18 @@ async def alternatives(project: Workspace, artefact: ArtefactName) -> VersionLis
     return VersionList(artefact, [one for one in reversed(found) if one.source in ("made", "revised")])
 
 
-def _made(
-    version: Version, makers: Mapping[int, tuple[str, str]], notes: Mapping[int, str], *, holds: bool
-) -> ArtefactVersion:
+def _made(version: Version, makers: Mapping[int, tuple[str, str]], notes: Mapping[int, str]) -> ArtefactVersion:
     role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
-    words, note = count_words(version.text), notes.get(version.number, "")
-    return ArtefactVersion(version.number, version.source, version.at, words, version.run, role, performer, holds, note)
+    return ArtefactVersion(
+        version.number,
+        version.source,
+        version.at,
+        count_words(version.text),
+        version.run,
+        role,
+        performer,
+        note=notes.get(version.number, ""),
+    )
 
 
 def _makers(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, tuple[str, str]]:

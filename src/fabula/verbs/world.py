@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from pydantic import Field
 
@@ -11,6 +11,9 @@ from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.app.world import conflicts_at, moment_of, person_of, world_of
 from fabula.story.world import Entity, Fact, FactConflict, KnownFact  # noqa: TC001 - doors read them
 from fabula.verbs.base import verb
+
+if TYPE_CHECKING:
+    from fabula.story.world import WorldState
 
 MOST_FACTS: Final = 2000
 _MOST_CONFLICTS: Final = 200
@@ -29,10 +32,10 @@ class WorldView:
     """What stands in the story's world at the end of a scene, or what somebody takes for true then.
 
     Attributes:
-        facts: from `after` on; at most 2,000 are given.
+        facts: from `after` on; over HTTP and in tools at most 2,000.
         known: the same with when somebody learned of each, where it is asked what somebody takes for true.
         total: how many facts there are.
-        conflicts: what cannot both be true; at most 200 are given.
+        conflicts: what cannot both be true; over HTTP and in tools at most 200.
     """
 
     at: str
@@ -44,6 +47,29 @@ class WorldView:
     conflicts: list[FactConflict]
     entities: list[Entity]
     scenes: list[SceneTitle]
+
+    @classmethod
+    def of_state(cls, state: WorldState, at: str = "", of: str = "") -> Self:
+        """All that stands at the end of a scene, or that somebody takes for true then.
+
+        Raises:
+            UnknownNameError: there is no such scene, or nobody of that name.
+        """
+        moment = moment_of(state, at)
+        who = person_of(state, of) if of else ""
+        known = state.known_to(who, moment) if who else ()
+        facts = [one.fact for one in known] if who else state.snapshot(moment)
+        return cls(
+            at=at,
+            of=who,
+            facts=list(facts),
+            known=list(known),
+            total=len(facts),
+            after=0,
+            conflicts=conflicts_at(state, moment),
+            entities=[one for one in state.entities() if one.scene <= moment.scene],
+            scenes=[SceneTitle(row.no, row.title) for row in state.scenes()],
+        )
 
 
 @verb("GET", "/world", "story")
@@ -62,26 +88,17 @@ async def world(
         ProjectError: there is no world yet.
         UnknownNameError: there is no such scene, or nobody of that name.
     """
-    found: WorldView = project.cached(
-        f"world\0{at}\0{of}\0{after}\0{most}", lambda: _world(project, at, of, after, most)
-    )
-    return found
 
-
-def _world(project: Workspace, at: str, of: str, after: int, most: int) -> WorldView:
-    with world_of(project.project()) as state:
-        moment = moment_of(state, at)
-        who = person_of(state, of) if of else ""
-        known = state.known_to(who, moment) if who else ()
-        facts = [one.fact for one in known] if who else state.snapshot(moment)
-        return WorldView(
-            at=at,
-            of=who,
-            facts=list(facts[after : after + most]),
-            known=list(known[after : after + most]),
-            total=len(facts),
+    def looked() -> WorldView:
+        with world_of(project.project()) as state:
+            found = WorldView.of_state(state, at, of)
+        return replace(
+            found,
+            facts=found.facts[after : after + most],
+            known=found.known[after : after + most],
             after=after,
-            conflicts=conflicts_at(state, moment)[:_MOST_CONFLICTS],
-            entities=[one for one in state.entities() if one.scene <= moment.scene],
-            scenes=[SceneTitle(row.no, row.title) for row in state.scenes()],
+            conflicts=found.conflicts[:_MOST_CONFLICTS],
         )
+
+    found: WorldView = project.cached(f"world\0{at}\0{of}\0{after}\0{most}", looked)
+    return found

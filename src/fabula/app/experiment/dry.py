@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import EvaluationTask, dry_run_evaluation
-from fabula.app.experiment.results import items_of, outcome_of
+from fabula.app.experiment.cell import CellFolder
+from fabula.app.experiment.index import CellIndex
+from fabula.app.experiment.matching import amount, ready, with_amount
+from fabula.app.experiment.results import items_of
 from fabula.app.experiment.working import check_folders, check_measures, missing
+from fabula.app.planning import dry_run_plan_in, project_for_story
 from fabula.app.writing import Options, dry_run, dry_run_in
 from fabula.craft.length import parse_range, read_range
 from fabula.engine.dry_run import DryRun, placeholder
-from fabula.measure.items import Item
 from fabula.project.folder import ProjectFolder
+from fabula.project.packed import PackedRecord
+from fabula.project.trust import Trust
 from fabula.story import Scene, Story
 
 if TYPE_CHECKING:
-    from fabula.app.experiment.grid import Experiment, Trial
+    from collections.abc import Mapping
+
+    from fabula.app.experiment.grid import Experiment, PlanToRead, Trial
     from fabula.app.experiment.working import How
+    from fabula.measure.items import Item
 
 _USUAL_WORDS: Final = 1200  # of a story whose brief names no length: about the mean of Agents' Room, Table 2
 
@@ -72,15 +81,22 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
             take as many stories.
     """
     check_measures(experiment)
-    check_folders(experiment)
+    index = CellIndex(experiment.folder, keeps=False)
+    check_folders(experiment, index)
     options = Options(environ=how.environ, person=how.person)
     lines = {contender.label: ExpectedRow(contender.label) for contender in experiment.contenders}
     alike: dict[tuple[str, str], DryRun] = {}
-    trials = missing(experiment, retry=how.retry)
-    for trial in trials:
+    trials = missing(experiment, index, retry=how.retry)
+    for stated in trials:
+        trial = ready(stated, index)
+        if trial.after and trial is stated and (leader := alike.get((trial.brief_id, trial.contender.after))):
+            took = amount(leader.tokens, len(leader.planned), leader.cost, trial.contender.by)
+            trial = with_amount(trial, took) if took else trial
         lines[trial.contender.label].add(await _dry_run_of(experiment, trial, options, alike))
     found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials))
-    items = _items(experiment, trials)
+    if plans := experiment.plans_missing():
+        found.measures.append(await _dry_run_of_plans(plans, options))
+    items = _items(experiment, index, trials)
     for measure in experiment.measures if items else ():
         line = ExpectedRow(measure.label)
         task = EvaluationTask(measure.evaluator, items, measure.config, experiment.evaluation(measure))
@@ -90,13 +106,27 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
     return found
 
 
+async def _dry_run_of_plans(plans: Mapping[str, PlanToRead], options: Options) -> ExpectedRow:
+    """What reading plans off stories would ask; each in a folder that goes again."""
+    line = ExpectedRow("plans")
+    for name, one in plans.items():
+        with TemporaryDirectory(prefix="fabula-") as spare:
+            stored = one.settings.model_dump(mode="json", exclude_unset=True)
+            project = project_for_story(Path(spare) / name, one.story, one.brief, stored)
+            line.add(await dry_run_plan_in(project, one.settings, options))
+            Trust().forget(project.settings_file)
+    return line
+
+
 async def _dry_run_of(
     experiment: Experiment, trial: Trial, options: Options, alike: dict[tuple[str, str], DryRun]
 ) -> DryRun:
     """The dry run of a trial; those that differ in the seed alone, and have not begun, are alike."""
     folder = experiment.project(trial)
     if (folder / "brief.md").exists():
-        return (await dry_run_in(ProjectFolder.open(folder), trial.settings, options))[0]
+        packed = PackedRecord.is_in(folder)
+        project = CellFolder(folder, trial) if packed else ProjectFolder.open(folder)
+        return (await dry_run_in(project, trial.settings, options))[0]
     key = (trial.brief_id, trial.contender.label)
     if key not in alike:
         pending = {PurePosixPath(file).stem: text for file, text in trial.given.items()}
@@ -104,14 +134,17 @@ async def _dry_run_of(
     return alike[key]
 
 
-def _items(experiment: Experiment, trials: list[Trial]) -> list[Item]:
+def _items(experiment: Experiment, index: CellIndex, trials: list[Trial]) -> list[Item]:
     """The stories that there will be: those that are written, and stand-ins for the others."""
-    there = {item.id: item for item in items_of(experiment)}
+    there = {item.id: item for item in items_of(experiment, index)}
     coming = {trial.id for trial in trials}
     return [
-        there.get(trial.id) or Item(trial.id, _stand_in(trial), trial.contender.label, trial.brief_id, trial.brief)
-        for trial in experiment.trials
-        if trial.id in coming or outcome_of(experiment.project(trial)).state == "done"
+        *(
+            there.get(trial.id) or experiment.item(trial, _stand_in(trial))
+            for trial in experiment.trials
+            if trial.id in coming or index.of(trial.id).outcome.state == "done"
+        ),
+        *experiment.given,
     ]
 
 

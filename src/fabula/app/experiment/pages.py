@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.tables import complete
+from fabula.app.experiment.terms import cost_rows, quality_against_cost
 from fabula.base.html import Html, bullets, details, figure, html_table, joined, paragraph, quotation, text
 from fabula.base.version import __version__
-from fabula.measure.report.page import Section, page, report_section
+from fabula.measure.report.page import Section, differences_table, page, report_section
 from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import estimate_cells
 from fabula.story import slug
@@ -30,7 +32,11 @@ _STATES: Final = {"done": "done", "failed": "failed", "unfinished": "not finishe
 def as_page(results: Results) -> str:
     """The page. It is whole in itself; links to stories and folders are relative to the experiment's folder."""
     sections = [Section("Systems", _systems(results))]
+    sections += [Section("Costs", terms)] if (terms := _terms(results)) else []
     sections += [Section(m.label, _evaluation(results, m.label)) for m in results.experiment.measures]
+    if printed := beside_papers(results):
+        table = html_table(HEAD, [line.cells for line in printed], right=RIGHT)
+        sections.append(Section("Beside what was published", joined(paragraph(NOTE), table)))
     sections.append(Section("Runs", _runs(results)))
     return page(results.experiment.title, sections, lead=_lead(results))
 
@@ -89,11 +95,29 @@ def _costs(results: Results) -> Html:
     return html_table(head, rows, right=range(4, len(head)))
 
 
+def _terms(results: Results) -> Html:
+    """What the contenders took beside each other, how near matched ones came, and quality against that."""
+    rows = cost_rows(results)
+    near = [(row.of, row.what, *estimate_cells(row.scored)) for row in rows if not row.is_difference]
+    found = joined(differences_table(rows))
+    if near:
+        found = joined(found, html_table(("contender", "share", "value", "95 % interval", "n"), near, right=(2, 4)))
+    for label, report in results.reports.items():
+        against = [
+            (of, f"{label}: {what}", *estimate_cells(quality)[:2], *estimate_cells(tokens))
+            for of, what, quality, tokens in quality_against_cost(results, report)
+        ]
+        if against:
+            head = ("contender", "quality", "value", "95 % interval", "tokens per story", "95 % interval", "n")
+            found = joined(found, html_table(head, against, right=(2, 4, 6)))
+    return found
+
+
 def _number(row: Row, target: str) -> Html:
     """A number with its interval and n, leading to what is behind it."""
     value, interval, n = estimate_cells(row.scored)
     shown = f"{value} [{interval}]" if interval and not interval.isalpha() else value
-    return joined(_link(target, shown), Html(f'<span class="faint">n {text(n)}</span>'))
+    return joined(_link(target, shown) if target else text(shown), Html(f'<span class="faint">n {text(n)}</span>'))
 
 
 # evaluators -----------------------------------------------------------------------------------------------------------
@@ -118,18 +142,19 @@ def _by_contender(results: Results, report: Report) -> Html:
     rows = results.measured(report)
     if not rows:
         return paragraph("It says nothing of single systems; see every number below.")
-    anchors = {contender.label: _anchor(contender) for contender in results.experiment.contenders}
+    anchors = {contender.label: f"#{_anchor(contender)}" for contender in results.experiment.contenders}
+    labels = results.experiment.labels  # stories that were there have no runs to lead to
     whats = list(dict.fromkeys((row.what, row.baseline) for row in rows))
     known = {(row.of, row.what, row.baseline): row for row in rows}
     table = [
         [f"{what} (baseline)" if baseline else what]
         + [
-            _number(known[label, what, baseline], f"#{anchors[label]}") if (label, what, baseline) in known else ""
-            for label in anchors
+            _number(known[label, what, baseline], anchors.get(label, "")) if (label, what, baseline) in known else ""
+            for label in labels
         ]
         for what, baseline in whats
     ]
-    return html_table(["measure", *anchors], table, right=range(1, len(anchors) + 1))
+    return html_table(["measure", *labels], table, right=range(1, len(labels) + 1))
 
 
 def _pictures(results: Results, report: Report) -> Html:
@@ -176,7 +201,7 @@ def _of_contender(results: Results, contender: Contender) -> Html:
             _link(f"#{_run_anchor(run.trial.id)}", run.trial.id),
             _STATES[run.outcome.state],
             f"{run.words:,}",
-            f"{len(run.calls):,}",
+            f"{run.record.calls:,}",
             f"{run.tokens:,}",
             f"{run.usage.seconds:,.1f}",
             _dollars(run.usage.cost),

@@ -2,75 +2,73 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.item_files import MAX_STORY_BYTES, RUN_RECORD
-from fabula.base.files import read_text, write_atomically
+from fabula.app.experiment.cell import story_of
 from fabula.engine.events import CallFinished
 from fabula.engine.journal import Journal
-from fabula.measure.items import Item
 from fabula.measure.report import Row
-from fabula.models.base import NOTHING_USED, Usage
+from fabula.project.packed import JOURNAL
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import mean_of
-from fabula.story import Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from fabula.app.experiment.cell import CellOutcome, CellRecord, State
     from fabula.app.experiment.grid import Contender, Experiment, Trial
+    from fabula.app.experiment.index import CellIndex
+    from fabula.measure.items import Item
     from fabula.measure.report import Report
+    from fabula.models.base import Usage
     from fabula.models.budget import Budget
     from fabula.stats.estimate import Scored
-
-FORMAT: Final = 1
-_JOURNAL: Final = ".fabula/journal.db"
-_MAX_RECORD: Final = 1_000_000
-State: TypeAlias = Literal["done", "failed", "unfinished"]
-
-
-@dataclass(frozen=True, slots=True)
-class CellOutcome:
-    """How a run ended: "done", "failed" with its error, or "unfinished" (not begun, stopped, killed, waiting)."""
-
-    state: State
-    kind: str = ""
-    error: str = ""
-    ended: str = ""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run: its outcome, the story's length, and its calls.
-
-    Attributes:
-        words: of the story; 0 where there is none.
-        changed: artefacts that a person decided about, so that the story is not the system's alone.
-    """
+    """One run, its folder, and what is recorded of it."""
 
     trial: Trial
     folder: Path
-    outcome: CellOutcome
-    words: int = 0
-    calls: tuple[CallFinished, ...] = ()
-    changed: tuple[str, ...] = ()
+    record: CellRecord
+
+    @property
+    def outcome(self) -> CellOutcome:
+        """How it ended."""
+        return self.record.outcome
+
+    @property
+    def words(self) -> int:
+        """Words of the story; 0 where there is none."""
+        return self.record.words if self.outcome.state == "done" else 0
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Artefacts that a person decided about, so that the story is not the system's alone."""
+        return self.record.changed
 
     @property
     def usage(self) -> Usage:
         """All calls together; the cost is `None` where one is not known."""
-        return sum((call.usage for call in self.calls), NOTHING_USED)
+        return self.record.usage
 
     @property
     def tokens(self) -> int:
         """Prompt and reply tokens."""
         return self.usage.prompt + self.usage.reply
 
+    @cached_property
+    def calls(self) -> tuple[CallFinished, ...]:
+        """Every call, read from the journal; how many they are, the record says."""
+        return calls_in(self.folder / JOURNAL)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)  # asyncio shows what a task gave
 class Results:
     """All that an experiment has found so far.
 
@@ -107,8 +105,11 @@ class Results:
 
         Intervals of those means are by brief; what could not be scored is counted in `method`.
         """
-        briefs = {run.trial.id: run.trial.brief_id for run in self.runs}
-        homes = {run.trial.id: run.trial.contender.label for run in self.runs}
+        given = self.experiment.given
+        briefs = {run.trial.id: run.trial.brief_id for run in self.runs} | {item.id: item.prompt for item in given}
+        homes = {run.trial.id: run.trial.contender.label for run in self.runs} | {
+            item.id: item.system for item in given
+        }
         labels = list(dict.fromkeys(homes.values()))
         rows = [row for row in report.rows if row.of in labels]
         groups: dict[tuple[str, str, bool], list[Row]] = {}
@@ -123,7 +124,7 @@ class Results:
 
 _MEASURES: Final[Mapping[str, Callable[[RunResult], float | None]]] = {
     "words": lambda run: run.words,
-    "calls": lambda run: len(run.calls),
+    "calls": lambda run: run.record.calls,
     "tokens": lambda run: run.tokens,
     "model seconds": lambda run: run.usage.seconds,
     "US dollars": lambda run: run.usage.cost,
@@ -157,83 +158,47 @@ def _mean_of(rows: Sequence[Row], briefs: Sequence[str]) -> Scored:
     return replace(found, method=f"{found.method}; each: {shown}") if isinstance(found, Estimate) and shown else found
 
 
-# records --------------------------------------------------------------------------------------------------------------
-
-
-def outcome_of(folder: Path) -> CellOutcome:
-    """How the run in a project folder ended; a record that cannot be read counts as none: the journal has it all."""
-    file = folder / RUN_RECORD
-    if not file.exists():
-        return CellOutcome("unfinished")
-    try:
-        data = json.loads(read_text(file, _MAX_RECORD))
-        outcome = CellOutcome(data["state"], data["kind"], data["error"], data["ended"])
-    except (ValueError, KeyError, TypeError):
-        return CellOutcome("unfinished")
-    if outcome.state == "done" and not (folder / "story.md").is_file():
-        return CellOutcome("unfinished")
-    return outcome if outcome.state in {"done", "failed"} else CellOutcome("unfinished")
-
-
-def record_outcome(folder: Path, outcome: CellOutcome) -> None:
-    """Write how a run ended into its folder, which is made where the run did not get that far.
-
-    Raises:
-        ProjectError: it cannot be written.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    shown = json.dumps({"format": FORMAT, **asdict(outcome)}, indent=2, ensure_ascii=False)
-    write_atomically(folder / RUN_RECORD, shown + "\n")
-
-
 # reading --------------------------------------------------------------------------------------------------------------
 
 
 def read_results(
-    experiment: Experiment, reports: Mapping[str, Report], failures: Mapping[str, str], stopped: str = ""
+    experiment: Experiment,
+    index: CellIndex,
+    reports: Mapping[str, Report],
+    failures: Mapping[str, str],
+    stopped: str = "",
 ) -> Results:
     """What lies in the experiment's folder, with what its evaluators found."""
-    runs = tuple(_run_result(experiment, trial) for trial in experiment.trials)
-    judging = {m.label: _calls(experiment.evaluation(m) / _JOURNAL)[0] for m in experiment.measures}
+    runs = tuple(RunResult(trial, experiment.project(trial), index.of(trial.id)) for trial in experiment.trials)
+    judging = {m.label: calls_in(experiment.evaluation(m) / JOURNAL) for m in experiment.measures}
     return Results(experiment, runs, reports, failures, judging, stopped)
 
 
-def items_of(experiment: Experiment) -> tuple[Item, ...]:
-    """The finished stories, as evaluators take them."""
-    return tuple(
-        Item(trial.id, _story(experiment.project(trial)), trial.contender.label, trial.brief_id, trial.brief)
+def items_of(experiment: Experiment, index: CellIndex) -> tuple[Item, ...]:
+    """The finished stories, and those that were there, as evaluators take them; nothing where no run is finished."""
+    found = tuple(
+        experiment.item(trial, story_of(experiment.project(trial)))
         for trial in experiment.trials
-        if outcome_of(experiment.project(trial)).state == "done"
+        if index.of(trial.id).outcome.state == "done"
     )
+    return (*found, *experiment.given) if found or not experiment.trials else ()
 
 
-def _story(folder: Path) -> Story:
-    return Story.parse(read_text(folder / "story.md", MAX_STORY_BYTES))
-
-
-def _run_result(experiment: Experiment, trial: Trial) -> RunResult:
-    folder = experiment.project(trial)
-    outcome = outcome_of(folder)
-    calls, changed = _calls(folder / _JOURNAL)
-    words = _story(folder).words if outcome.state == "done" else 0
-    return RunResult(trial, folder, outcome, words, calls, changed)
-
-
-def _calls(file: Path) -> tuple[tuple[CallFinished, ...], tuple[str, ...]]:
-    """The calls of a journal, and the artefacts that a person decided about."""
+def calls_in(file: Path) -> tuple[CallFinished, ...]:
+    """The calls of a journal."""
     if not file.exists():
-        return (), ()
+        return ()
     with Journal(file) as journal:
-        calls = tuple(
-            CallFinished(c.path, c.role, c.performer, c.reply.usage, replayed=False)
-            for c in journal.calls.find(prompts=True)
+        return tuple(
+            CallFinished(c.path, c.role, c.performer, c.reply.usage, replayed=False) for c in journal.calls.find()
         )
-        return calls, tuple(dict.fromkeys(one.path for one in journal.decisions.find() if one.kind != "pin-all"))
 
 
-def spent_in(folder: Path) -> Iterator[Usage]:
+def spent_in(folder: Path, index: CellIndex) -> Iterator[Usage]:
     """What has been used in an experiment's folder, also by runs that its file does not name any more."""
-    for file in [*folder.glob(f"runs/*/*/{_JOURNAL}"), *folder.glob(f"evaluation/*/{_JOURNAL}")]:
+    for file in folder.glob(f"runs/*/*/{JOURNAL}"):
+        yield from index.of("/".join(file.parent.parent.parts[-2:])).paid
+    for file in [*folder.glob(f"evaluation/*/{JOURNAL}"), *folder.glob(f"plans/*/{JOURNAL}")]:
         with Journal(file) as journal:
             yield from [one.usage for one in journal.calls.payments()]
 

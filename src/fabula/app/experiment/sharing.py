@@ -7,9 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from fabula.app.writing import Options, PreparedMethod
 from fabula.base.errors import BudgetError, UsageError
 from fabula.engine.events import AnswersAwaited, CallRetried
-from fabula.engine.roles import Assignment, Cast, Person
+from fabula.engine.roles import Assignment, Cast, Person, Program
 from fabula.models.adapters import Adapted
 from fabula.models.budget import Budget
 from fabula.project.casting import Environment, open_cast
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from fabula.engine.events import Event
     from fabula.engine.methods import Method
+    from fabula.engine.prompts import SystemPrompts
     from fabula.engine.roles import Answer
     from fabula.models.base import Model
     from fabula.project.settings import Settings
@@ -39,15 +41,22 @@ class SharedModels:
     hear: Callable[[Event], None] = lambda _: None
     _models: dict[str, Model] = field(default_factory=dict, init=False)
     _left: Counter[str] = field(default_factory=Counter, init=False)
+    _known: dict[int, _Shared] = field(default_factory=dict, init=False)
 
     def expect(self, casts: Iterable[tuple[Settings, Method]]) -> None:
         """Say which casts will be wanted, one for each run, so that a model is closed after its last one."""
         for settings, method in casts:
-            self._left.update({key for key, _ in _performers(settings, self._cast(settings, method))})
+            self._left.update(self._of(settings, method).keys)
 
     def cast(self, settings: Settings, method: Method) -> Cast:
-        """Who plays the method's roles; give it back with `done`, do not close it."""
-        fresh = self._cast(settings, method)
+        """Who plays the method's roles; give it back with `done`, do not close it.
+
+        Runs with the very same settings have one cast, but for programs, each of which a run has for itself.
+        """
+        known = self._of(settings, method)
+        fresh = known.cast
+        if any(isinstance(part.performer, Program) for part in (fresh.default, *fresh.roles.values())):
+            fresh = self._cast(settings, method)
         for key, model in _performers(settings, fresh):
             self._models.setdefault(key, model)  # one that is not kept was never started
 
@@ -61,21 +70,40 @@ class SharedModels:
         def with_shared_model(assigned: Assignment) -> Assignment:
             return replace(assigned, performer=shared(assigned.performer))
 
-        roles = {name: with_shared_model(assigned) for name, assigned in fresh.roles.items()}
-        return replace(fresh, default=with_shared_model(fresh.default), roles=roles)
+        if known.shared is None or fresh is not known.cast:
+            roles = {name: with_shared_model(assigned) for name, assigned in fresh.roles.items()}
+            known.shared = replace(fresh, default=with_shared_model(fresh.default), roles=roles)
+        return known.shared
+
+    def prompts(self, settings: Settings, method: Method) -> SystemPrompts:
+        """The prompts of runs with these settings, read and compiled once."""
+        known = self._of(settings, method)
+        if known.prompts is None:
+            known.prompts = PreparedMethod(settings, Options(), method).prompts
+        return known.prompts
 
     async def done(self, settings: Settings, method: Method) -> None:
         """One run of those expected is over; models that no other one needs are closed."""
-        for key in {key for key, _ in _performers(settings, self._cast(settings, method))}:
+        for key in self._of(settings, method).keys:
             self._left[key] -= 1
             if self._left[key] <= 0 and key in self._models:
+                self._known.clear()
                 await self._models.pop(key).close()
 
     async def close(self) -> None:
         """Close what is still open."""
+        self._known.clear()
         while self._models:
             _, model = self._models.popitem()
             await model.close()
+
+    def _of(self, settings: Settings, method: Method) -> _Shared:
+        known = self._known.get(id(settings))
+        if known is None:
+            cast = self._cast(settings, method)
+            known = _Shared(settings, cast, frozenset(key for key, _ in _performers(settings, cast)))
+            self._known[id(settings)] = known
+        return known
 
     def _cast(self, settings: Settings, method: Method) -> Cast:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
@@ -86,6 +114,24 @@ class SharedModels:
 
         world = Environment(self.environ, time.monotonic, retried, self.person, waits)
         return open_cast(settings, method.roles, world, method.open_role)
+
+
+@dataclass
+class _Shared:
+    """What runs with the very same settings have in common.
+
+    Attributes:
+        settings: these; who keeps them keeps their `id`.
+        cast: as it was opened.
+        keys: of its models.
+        shared: the cast with the models that all runs have.
+    """
+
+    settings: Settings
+    cast: Cast
+    keys: frozenset[str]
+    shared: Cast | None = None
+    prompts: SystemPrompts | None = None
 
 
 def _performers(settings: Settings, cast: Cast) -> list[tuple[str, Model]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path  # noqa: TC003 - part of a dataclass that others inspect
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -42,23 +42,49 @@ class _MethodTable(_Table):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
+class MatchTable(_Table):
+    """What a system is given: as much as another one took on the same brief, with the same model and seed.
+
+    `system` is the label or the name of that one in the same file.
+    """
+
+    system: str
+    by: Literal["tokens", "calls", "usd"] = "tokens"
+
+
 class SystemTable(_MethodTable):
     """A writing system."""
 
     system: str
     preset: Literal["faithful", "improved"] | None = None
+    match: Annotated[MatchTable | None, _named("system")] = None
 
 
 class PromptsTable(_Table):
     """Briefs: files, a pattern, a folder, or a data set; of many of them, as many as `limit` says are drawn.
 
-    `config` holds fields of the `Config` of every system, on top of its own: who talks in these narratives, for one.
-    `plan` and `personas` are files that every system writes from, as if its author had put them into the project.
+    Attributes:
+        prompts: where they are.
+        plan: a file that every system writes from, as if its author had put it into the project; `{id}` in its name is
+            the brief's id.
+        plan_from: a model that reads such a plan off what a person wrote (Character Simulation, section 4.2.1).
+        personas: a file, as `plan` is.
+        people: people's stories of the data set, or of `stories`, are references of the others, and, unless this is
+            "references", a contender too.
+        stories: where people's stories are, if not in the set of the prompts: another data set, or files with `{id}`.
+        narratives: the stories of the data set themselves, for systems that play a narrative.
+        characters: fewest and most of a narrative.
+        config: fields of the `Config` of every system, on top of its own: who talks in these narratives, for one.
     """
 
     prompts: str
     plan: str = ""
+    plan_from: str = ""
     personas: str = ""
+    people: bool | Literal["references"] = False
+    stories: str = ""
+    narratives: bool = False
+    characters: tuple[int, int] | None = None
     limit: int | None = Field(default=None, ge=1)
     seed: int = 0
     config: dict[str, Any] = Field(default_factory=dict)
@@ -88,8 +114,28 @@ class ExperimentBudget(_Table):
     run_usd: float | None = Field(default=None, ge=0)
 
 
+class PublishedTable(_Table):
+    """Numbers that a paper prints, set beside those of the experiment.
+
+    Attributes:
+        table: which paper and table.
+        evaluator: label of the evaluator that measures them here; empty for words, calls, tokens, time and cost.
+        measures: what it calls them, one for each number of a row.
+        values: the rows, by the name or label of a system, or "people"; nan where the paper prints no number.
+    """
+
+    table: str
+    evaluator: str = ""
+    measures: tuple[str, ...] = Field(min_length=1)
+    values: dict[str, tuple[float, ...]] = Field(min_length=1)
+
+
 class Spec(_Table):
-    """All of `exp.toml`. Paths in it are relative to its folder."""
+    """All of `exp.toml`. Paths in it are relative to its folder.
+
+    `stories` are files, folders or data sets with stories that are there: those for the briefs are contenders too, each
+    by the name of its system. With them there may be no `systems`: then only the evaluators are at work.
+    """
 
     name: str = ""
     out: str = ""
@@ -97,7 +143,8 @@ class Spec(_Table):
         tuple[Annotated[PromptsTable, _named("prompts")], ...],
         BeforeValidator(lambda value: [value] if isinstance(value, str | dict) else value),
     ] = Field(min_length=1)
-    systems: tuple[Annotated[SystemTable, _named("system")], ...] = Field(min_length=1)
+    systems: tuple[Annotated[SystemTable, _named("system")], ...] = ()
+    stories: tuple[str, ...] = ()
     models: tuple[Annotated[ModelEntry, _named("model")], ...] = Field(
         default=(ModelEntry(model=DEFAULT_MODEL),), min_length=1
     )
@@ -106,9 +153,49 @@ class Spec(_Table):
     seeds: tuple[int, ...] = ()
     baseline: bool = True
     evaluators: tuple[Annotated[EvaluatorTable, _named("evaluator")], ...] = ()
+    published: tuple[PublishedTable, ...] = ()
     workers: int = Field(default=1, ge=1, le=256)
     settings: dict[str, Any] = Field(default_factory=dict)
     budget: ExperimentBudget = ExperimentBudget()
+
+    def tried(self, model: str, limit: int | None) -> Spec:
+        """The same with one model everywhere, and with as many briefs of each entry at most; empty changes nothing."""
+        changes: dict[str, Any] = {}
+        if model:
+            changes["models"] = (ModelEntry(model=model),)
+            changes["briefs"] = tuple(
+                one.model_copy(update={"plan_from": model}) if one.plan_from else one for one in self.briefs
+            )
+            changes["systems"] = tuple(_without_models(one) for one in self.systems)
+            changes["evaluators"] = tuple(
+                _without_models(one).model_copy(update={"model": model}) if one.model else _without_models(one)
+                for one in self.evaluators
+            )
+            changes["settings"] = _roles_without_models(self.settings)
+        if limit:
+            changes["briefs"] = tuple(
+                one.model_copy(update={"limit": min(limit, one.limit or limit)})
+                for one in changes.get("briefs", self.briefs)
+            )
+        return self.model_copy(update=changes)
+
+
+_Method = TypeVar("_Method", bound=_MethodTable)
+
+
+def _without_models(table: _Method) -> _Method:
+    return table.model_copy(update={"settings": _roles_without_models(table.settings)})
+
+
+def _roles_without_models(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings in which no role has a model of its own."""
+    if not isinstance(settings.get("roles"), dict):
+        return settings
+    roles = {
+        name: {field: value for field, value in role.items() if field != "model"} if isinstance(role, dict) else role
+        for name, role in settings["roles"].items()
+    }
+    return {**settings, "roles": {name: role for name, role in roles.items() if role != {}}}
 
 
 _INNER: dict[str, type[_Table]] = {
@@ -116,6 +203,7 @@ _INNER: dict[str, type[_Table]] = {
     "systems": SystemTable,
     "models": ModelEntry,
     "evaluators": EvaluatorTable,
+    "published": PublishedTable,
     "budget": ExperimentBudget,
 }
 
@@ -137,6 +225,8 @@ def read_spec(path: Path) -> Spec:
     except ValidationError as error:
         found = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")  # a misspelt field first
         raise _complaint(path, found[0]) from error
+    if not spec.systems and not spec.stories:
+        raise ConfigError(f"{path}: systems: this field is needed. Add it, or `stories` that are there.")
     if spec.seeds and "replicates" in data:
         raise ConfigError(f"{path}: replicates: `seeds` is given too, and says how many there are. Leave one out.")
     if len(set(spec.seeds)) < len(spec.seeds):
@@ -149,6 +239,7 @@ def _complaint(path: Path, first: ErrorDetails) -> ConfigError | UnknownNameErro
     where = field_name(first["loc"])
     if first["type"] == "extra_forbidden":
         kind: type[_Table] = _INNER.get(str(first["loc"][0]), Spec) if len(first["loc"]) > 1 else Spec
+        kind = MatchTable if "match" in first["loc"][:-1] else kind
         above = field_name(first["loc"][:-1])
         return UnknownNameError(
             f"field in {path}{f', {above}' if above else ''}:", str(first["loc"][-1]), kind.model_fields

@@ -6,7 +6,9 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.experiment.published import beside_papers
 from fabula.app.experiment.results import usage_data
+from fabula.app.experiment.terms import cost_rows
 from fabula.base.version import __version__
 from fabula.measure.report import plain_cells
 from fabula.models.base import NOTHING_USED
@@ -14,7 +16,7 @@ from fabula.models.base import NOTHING_USED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fabula.app.experiment.grid import Contender, Experiment
+    from fabula.app.experiment.grid import Contender
     from fabula.app.experiment.results import Results, RunResult
     from fabula.measure.report import Row
 
@@ -37,8 +39,10 @@ def as_data(results: Results) -> dict[str, Any]:
         "briefs": list(dict.fromkeys(trial.brief_id for trial in experiment.trials)),
         "data": list(experiment.data),
         "contenders": [_contender(results, contender) for contender in experiment.contenders],
+        "costs": [row.as_data() for row in cost_rows(results)],
         "runs": [_run(run) for run in results.runs],
         "evaluations": [_evaluation(results, measure.label) for measure in experiment.measures],
+        "published": [line.as_data() for line in beside_papers(results)],
     }
 
 
@@ -65,7 +69,7 @@ def _contender(results: Results, contender: Contender) -> dict[str, Any]:
         "done": sum(run.outcome.state == "done" for run in runs),
         "failed": sum(run.outcome.state == "failed" for run in runs),
         "each": [row.as_data() for row in results.rows(contender)],
-        "total": {"calls": sum(len(run.calls) for run in runs)}
+        "total": {"calls": sum(run.record.calls for run in runs)}
         | usage_data(sum((run.usage for run in runs), NOTHING_USED)),
     }
 
@@ -81,7 +85,7 @@ def _run(run: RunResult) -> dict[str, Any]:
         "error": run.outcome.error,
         "words": run.words,
         "changed_by_hand": list(run.changed),
-        "calls": len(run.calls),
+        "calls": run.record.calls,
         **usage_data(run.usage),
     }
 
@@ -100,17 +104,20 @@ def as_csv(results: Results) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
     writer.writeheader()
-    for contender in results.experiment.contenders:
-        writer.writerows(_line(results.experiment, "", row) for row in results.rows(contender))
+    experiment = results.experiment
+    homes = {trial.id: trial.contender for trial in experiment.trials}
+    labels = {contender.label: contender for contender in experiment.contenders}
+    homes |= labels
+    for contender in experiment.contenders:
+        writer.writerows(_line(homes, "", row) for row in results.rows(contender))
+    writer.writerows(_line(homes, "", row) for row in cost_rows(results))
     for label, report in results.reports.items():
-        single = [row for row in report.rows if row.of not in {c.label for c in results.experiment.contenders}]
-        writer.writerows(_line(results.experiment, label, row) for row in (*results.measured(report), *single))
+        single = [row for row in report.rows if row.of not in experiment.labels]
+        writer.writerows(_line(homes, label, row) for row in (*results.measured(report), *single))
     return out.getvalue()
 
 
-def _line(experiment: Experiment, evaluator: str, row: Row) -> Mapping[str, Any]:
-    homes = {trial.id: trial.contender for trial in experiment.trials}
-    homes |= {contender.label: contender for contender in experiment.contenders}
+def _line(homes: Mapping[str, Contender], evaluator: str, row: Row) -> Mapping[str, Any]:
     contender = homes.get(row.of)
     data = row.as_data()
     shown: dict[str, Any] = {name: data.get(name, "") for name in COLUMNS if name in data and data[name] is not None}

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from fabula.app.reproduce.rows import FULL, PublishedNumber, Table, missing, number
-from fabula.data.hanna import PEOPLE, correlations, criteria, measured_stories, metrics
+from fabula.data.hanna import (
+    CORRELATIONS,
+    METRICS,
+    PEOPLE,
+    RATINGS,
+    STORIES,
+    correlations,
+    criteria,
+    measured_stories,
+    metrics,
+)
 from fabula.evaluators.surface.hanna import hanna_text
 from fabula.stats.correlation import COEFFICIENTS, by_row
 from fabula.stats.estimate import Estimate
@@ -41,9 +51,8 @@ _LEVELS: Final = {"story": _story_level, "system": _system_level}
 
 def _correlations(data: Path) -> Iterator[PublishedNumber]:
     """All metrics x criteria x coefficients x levels: absolute values, the human stories left out."""
-    folder = data / "hanna"
-    people, measured = criteria(folder).without(PEOPLE), metrics(folder).without(PEOPLE)
-    for metric, values in correlations(folder).items():
+    people, measured = criteria(data).without(PEOPLE), metrics(data).without(PEOPLE)
+    for metric, values in correlations(data).items():
         for key, cell in values.items():
             criterion, level, coefficient = key.rsplit("_", 2)
             name = f"{metric}, {criterion}, {level} level, {coefficient}"
@@ -56,7 +65,7 @@ def _correlations(data: Path) -> Iterator[PublishedNumber]:
 
 
 def _text_measures(data: Path) -> Iterator[PublishedNumber]:
-    for story in measured_stories(data / "hanna"):
+    for story in measured_stories(data):
         values = hanna_text(story.story, story.prompt, "spacy")
         for name, cell in story.measures.items():
             scored = values.get("hanna/" + name.lower().removeprefix("text "))
@@ -69,15 +78,17 @@ TABLES: Final = (
         "hanna-correlations",
         "Automatic metrics with people's ratings at story and system level, HANNA",
         "hanna",
-        ("hanna/human_ratings.json", "hanna/metric_scores.json", "hanna/expected_correlations.json"),
+        tuple("|".join(names) for names in (RATINGS, METRICS, CORRELATIONS)),
         _correlations,
+        origin="github.com/dig-team/hanna-benchmark-asg has hanna_metric_scores.csv and rankings/",
     ),
     Table(
         "hanna-text",
         "Text length, repetition and novelty of people's stories, HANNA",
         "hanna",
-        ("hanna/human_stories.jsonl",),
+        ("|".join(STORIES),),
         _text_measures,
         ("spacy",),
+        origin="github.com/dig-team/hanna-benchmark-asg has hanna_stories_annotations.csv",
     ),
 )

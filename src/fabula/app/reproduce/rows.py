@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.data.reading import find
+from fabula.data.reading import Record, first, json_object
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping
 
 Against: TypeAlias = Literal["published", "computed"]
 FULL: Final = 9  # decimals of a number that was published by a program, not printed in a paper
@@ -80,8 +82,10 @@ class Table:
         name: as users type it.
         title: what it is, with its paper.
         data: the name of its data set (`data.sets`).
-        files: what it reads, below the data folder; without `.gz`, with `*` for what varies.
-        rows: computes it from the data folder.
+        files: what it reads, below the set's folder; without `.gz`, with `*` for what varies, and with `|` between the
+            names that a file may have; one that ends in `?` goes before what is printed, and need not be there.
+        rows: computes it from the set's folder.
+        origin: where its files are published, or that they are not.
         modules: packages beyond fabula's own that it needs.
         against: what its numbers are held against: those that were "published", or those that another program
             "computed" from published data, which no paper prints.
@@ -94,6 +98,7 @@ class Table:
     rows: Callable[[Path], Iterable[PublishedNumber]]
     modules: tuple[str, ...] = ()
     against: Against = "published"
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,19 @@ class TableOutcome:
 
 
 def files_of(table: Table, folder: Path) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """The files that the table reads, and the names of those that are absent."""
-    found = {name: find(folder, name) for name in table.files}
+    """The files that the table reads in its set's folder, and the names of those that are absent."""
+    found = {name: first(folder, *name.removesuffix("?").split("|")) for name in table.files}
     there = tuple(path for path in found.values() if path is not None)
-    return there, tuple(name for name, path in found.items() if path is None)
+    absent = (name for name, path in found.items() if path is None and not name.endswith("?"))
+    return there, tuple(name.replace("|", " or ") for name in absent)
+
+
+@cache
+def _printed() -> Mapping[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "printed.toml").read_text(encoding="utf-8"))
+
+
+def published(folder: Path, name: str, *files: str) -> Record:
+    """The numbers of a paper: those of a file in `folder`, else as `printed.toml` has them."""
+    path = first(folder, *files)
+    return Record(f"printed.toml, {name}", _printed()[name]) if path is None else json_object(path)

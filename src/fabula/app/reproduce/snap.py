@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.reproduce.rows import PublishedNumber, Table, number
-from fabula.data.reading import json_object, wanted
+from fabula.app.reproduce.rows import PublishedNumber, Table, number, published
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +16,7 @@ _WEIGHED: Final = ("coherence", "connectivity", "personality")
 
 
 def _table_4(data: Path) -> Iterator[PublishedNumber]:
-    printed = json_object(wanted(data / "snap", "published*.json")).record("table4_human")
+    printed = published(data, "snap", "published*.json").record("table4_human")
     for system in printed.fields:
         for question, cell in zip(_QUESTIONS, printed.numbers(system), strict=True):
             # Seven whole ratings have a whole sum: the printed mean has to be a seventh of one.
@@ -25,9 +24,9 @@ def _table_4(data: Path) -> Iterator[PublishedNumber]:
 
 
 def _weights(data: Path) -> Iterator[PublishedNumber]:
-    published = json_object(wanted(data / "snap", "published*.json"))
-    component = published.numbers("nmf_first_component")
-    for name, cell, value in zip(_WEIGHED, published.numbers("sum_normalised"), component, strict=True):
+    printed = published(data, "snap", "published*.json")
+    component = printed.numbers("nmf_first_component")
+    for name, cell, value in zip(_WEIGHED, printed.numbers("sum_normalised"), component, strict=True):
         yield number(name, cell, 4, value / sum(component))
 
 
@@ -36,14 +35,14 @@ TABLES: Final = (
         "snap-table-4",
         "Human ratings as means of seven, SNAP paper, Table 4",
         "snap",
-        ("snap/published*.json",),
+        ("published*.json?",),
         _table_4,
     ),
     Table(
         "snap-weights",
         "Weights of the planning filter: its first component, divided by its sum",
         "snap",
-        ("snap/published*.json",),
+        ("published*.json?",),
         _weights,
     ),
 )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fabula.app.reproduce.rows import FULL, PublishedNumber, Table, missing, number
-from fabula.data.reading import Record, json_object, wanted
-from fabula.data.storysumm import Summary, detectors, predictions, summaries
+from fabula.app.reproduce.rows import FULL, PublishedNumber, Table, missing, number, published
+from fabula.data.reading import Record  # noqa: TC001 - as before
+from fabula.data.storysumm import SUMMARIES, Summary, detectors, predictions, summaries
 from fabula.stats.agreement import cohen_kappa
 from fabula.stats.classification import Confusion
 
@@ -65,15 +65,16 @@ def _tuned(given: Sequence[Summary], scores: Mapping[str, float]) -> float:
 
 
 def _rows(data: Path) -> Iterator[PublishedNumber]:
-    folder = data / "storysumm"
-    given, published = summaries(folder), json_object(wanted(folder, "expected.json"))
-    there = detectors(folder)
-    for detector in published.fields:
-        printed = published.record(detector)
+    given, printed_of = summaries(data), published(data, "storysumm", "expected.json")
+    there = detectors(data)
+    for detector in printed_of.fields:
+        printed = printed_of.record(detector)
         if detector not in there:
-            yield missing(detector, "", f"pred_{detector}.json is not there")
+            yield missing(
+                detector, "", f"pred_{detector}.json is not there, nor its file in evaluators/predicted_labels"
+            )
             continue
-        scores = predictions(folder, detector)
+        scores = predictions(data, detector)
         if "threshold" in printed.fields:
             yield from _tuned_rows(detector, given, scores, printed)
         else:
@@ -108,7 +109,8 @@ TABLES: Final = (
         "storysumm",
         "Detectors of unfaithful summaries, StorySumm",
         "storysumm",
-        ("storysumm/storysumm.jsonl", "storysumm/expected.json"),
+        ("|".join(SUMMARIES), "expected.json?"),
         _rows,
+        origin="github.com/melaniesubbiah/storysumm has storysumm.json and evaluators/predicted_labels/",
     ),
 )

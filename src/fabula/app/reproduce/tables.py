@@ -5,16 +5,18 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.reproduce import atlas, bradley_terry, dialogsum, hanna, snap, storysumm, ttcw
+from fabula.app.reproduce import atlas, bradley_terry, dialogsum, hanna, magnet, snap, storysumm, ttcw
 from fabula.app.reproduce.rows import Table, TableOutcome, files_of
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.extras import installing
 from fabula.data.fetching import verify
+from fabula.data.sets import SETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-_FAMILIES: Final = (ttcw, bradley_terry, atlas, snap, hanna, storysumm, dialogsum)
+_FAMILIES: Final = (ttcw, bradley_terry, atlas, magnet, snap, hanna, storysumm, dialogsum)
 
 
 def tables() -> dict[str, Table]:
@@ -49,17 +51,20 @@ def reproduce(folder: Path, wanted: Sequence[Table]) -> Iterator[TableOutcome]:
         yield _outcome(folder, table)
 
 
-def _outcome(folder: Path, table: Table) -> TableOutcome:
+def _outcome(data: Path, table: Table) -> TableOutcome:
+    folder = SETS[table.data].folder(data)
     there, absent = files_of(table, folder)
     if absent:
-        return TableOutcome(table, absent=f"{', '.join(absent)} not in {folder}")
+        origin = f" ({table.origin})" if table.origin else ""
+        return TableOutcome(table, absent=f"{', '.join(absent)} not in {folder}{origin}")
     if lacking := [module for module in table.modules if find_spec(module) is None]:
-        return TableOutcome(table, absent=f"needs {', '.join(lacking)}: pip install 'fabula[{lacking[0]}]'")
+        return TableOutcome(table, absent=f"needs {', '.join(lacking)}: {installing(lacking[0])}")
     try:
         verify(there)
         return TableOutcome(table, tuple(table.rows(folder)), read=there)
     except UsageError as error:
         return TableOutcome(table, absent=str(error).removesuffix("."), broken=True)
     except (ArithmeticError, LookupError, ValueError) as error:  # a file lacks what another one speaks of
-        why = f"{', '.join(table.files)} in {folder} are not whole ({type(error).__name__}: {error})"
+        read = ", ".join(str(path.relative_to(data)) for path in there) or "the printed numbers"
+        why = f"{read} in {data} are not whole ({type(error).__name__}: {error})"
         return TableOutcome(table, absent=why, broken=True)

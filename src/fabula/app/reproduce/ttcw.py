@@ -6,9 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fabula.app.reproduce.rows import FULL, PublishedNumber, Table, missing, number
+from fabula.app.reproduce.rows import FULL, PublishedNumber, Table, missing, number, published
 from fabula.data.reading import Record, json_object, wanted
-from fabula.data.ttcw import PEOPLE, RANKED, experts, majority_scores, model_scores, models, verdicts
+from fabula.data.ttcw import EXPERTS, PEOPLE, RANKED, experts, majority_scores, model_scores, models, verdicts
 from fabula.stats.agreement import fleiss_kappa
 from fabula.stats.correlation import kendall_b, pairwise_accuracy, spearman
 
@@ -69,16 +69,20 @@ def _rows_of_model(
     model: str, printed: Record, values: Sequence[float] | None, labels: Callable[[int], Sequence[str]]
 ) -> Iterator[PublishedNumber]:
     """The rows of one model; `values` are as many as it has printed numbers, or `None`."""
-    if model not in printed.fields:
-        yield missing(model, "", "its published numbers are not there")
-        return
     cells = printed.numbers(model)
     for n, (label, cell) in enumerate(zip(labels(len(cells)), cells, strict=True)):
         name = f"{model}, {label}"
         if values is None:
-            yield missing(name, f"{cell:.2f}", f"verdicts_{model}.jsonl is not there")
+            yield missing(name, f"{cell:.2f}", _why_not(model))
         else:
             yield number(name, cell, 2, values[n] if n < len(values) else None)
+
+
+def _why_not(model: str) -> str:
+    """Why a model's replies are not there."""
+    if model not in PUBLIC:
+        return "its replies were not released"
+    return f"neither verdicts_{model}.jsonl nor data/annotations_{model}.jsonl of the release is there"
 
 
 def _figure(key: str, coefficient: Coefficient) -> Callable[[Path], Iterator[PublishedNumber]]:
@@ -86,9 +90,8 @@ def _figure(key: str, coefficient: Coefficient) -> Callable[[Path], Iterator[Pub
         return [*(f"story {n}" for n in range(cells - 1)), "average"]
 
     def rows(data: Path) -> Iterator[PublishedNumber]:
-        folder = data / "ttcw"
-        printed, judged = json_object(wanted(folder, "published*.json")).record(key), _Judged.of(folder)
-        for model in PUBLIC:
+        printed, judged = published(data, "ttcw", "published*.json").record(key), _Judged.of(data)
+        for model in printed.fields:
             found = judged.by_plot(model, [coefficient])
             values = None if found is None else [*found[0], sum(found[0]) / len(found[0])]
             yield from _rows_of_model(model, printed, values, labels)
@@ -97,13 +100,15 @@ def _figure(key: str, coefficient: Coefficient) -> Callable[[Path], Iterator[Pub
 
 
 def _rows_of_table_1(data: Path) -> Iterator[PublishedNumber]:
-    folder = data / "ttcw"
-    printed = json_object(wanted(folder, "published*.json")).record("table1").record("baseline")
-    judged = _Judged.of(folder)
-    for model in PUBLIC:
+    table = published(data, "ttcw", "published*.json").record("table1")
+    printed, judged = table.record("baseline"), _Judged.of(data)
+    ours = table.record("ours") if "ours" in table.fields else Record("", {})
+    for model in printed.fields:
         found = judged.by_plot(model, [spearman, kendall_b, _table_1])
         values = None if found is None else [sum(column) / len(column) for column in found]
         yield from _rows_of_model(model, printed, values, lambda _: _COLUMNS)
+    for model in ours.fields:
+        yield from _rows_of_model(model, ours, None, lambda _: _COLUMNS)
 
 
 # How experts agree ----------------------------------------------------------------------------------------------------
@@ -125,7 +130,7 @@ def _mean_kappa(given: Sequence[ExpertVerdict], key: Callable[[ExpertVerdict], H
 
 
 def _rows_of_kappa(data: Path) -> Iterator[PublishedNumber]:
-    given = experts(data / "ttcw")
+    given = experts(data)
     yield number("all stories, pooled", 0.426, 3, _kappa(given))
     yield number("mean over plots", 0.414, 3, _mean_kappa(given, lambda verdict: verdict.plot))
     yield number("mean over tests", 0.401, 3, _mean_kappa(given, lambda verdict: verdict.test))
@@ -137,8 +142,7 @@ def _share(given: Sequence[bool]) -> float:
 
 
 def _rows_of_people(data: Path) -> Iterator[PublishedNumber]:
-    folder = data / "ttcw"
-    given, expected = experts(folder), json_object(wanted(folder, "expected_human.json"))
+    given, expected = experts(data), json_object(wanted(data, "expected_human.json"))
     yield from _pass_rates(given, expected)
     per_test = expected.record("fleiss_kappa_per_test")
     for test in per_test.fields:
@@ -158,7 +162,9 @@ def _pass_rates(given: Sequence[ExpertVerdict], expected: Record) -> Iterator[Pu
 
 
 _PAPER: Final = "reference-based TTCW paper"
-_ANSWERS: Final = ("ttcw/annotations.jsonl", "ttcw/published*.json")
+_EXPERTS: Final = "|".join(EXPERTS)
+_ANSWERS: Final = (_EXPERTS, "published*.json?")
+_ORIGIN: Final = "github.com/salesforce/creativity_eval has annotations/ and data/ in Art_or_Artifice"
 TABLES: Final = (
     Table(
         "ttcw-figure-1",
@@ -166,6 +172,7 @@ TABLES: Final = (
         "ttcw",
         _ANSWERS,
         _figure("figure1_spearman", spearman),
+        origin=_ORIGIN,
     ),
     Table(
         "ttcw-figure-2",
@@ -173,6 +180,7 @@ TABLES: Final = (
         "ttcw",
         _ANSWERS,
         _figure("figure2_kendall", kendall_b),
+        origin=_ORIGIN,
     ),
     Table(
         "ttcw-figure-3",
@@ -180,22 +188,32 @@ TABLES: Final = (
         "ttcw",
         _ANSWERS,
         _figure("figure3_accuracy", _figure_3),
+        origin=_ORIGIN,
     ),
-    Table("ttcw-table-1", f"Averages, accuracy with >=, {_PAPER}, Table 1", "ttcw", _ANSWERS, _rows_of_table_1),
+    Table(
+        "ttcw-table-1",
+        f"Averages, accuracy with >=, {_PAPER}, Table 1",
+        "ttcw",
+        _ANSWERS,
+        _rows_of_table_1,
+        origin=_ORIGIN,
+    ),
     Table(
         "ttcw-kappa",
         "Fleiss' kappa of the TTCW experts",
         "ttcw",
-        ("ttcw/annotations.jsonl",),
+        (_EXPERTS,),
         _rows_of_kappa,
         against="computed",
+        origin=_ORIGIN,
     ),
     Table(
         "ttcw-people",
         "What the TTCW experts say, by writer and by test",
         "ttcw",
-        ("ttcw/annotations.jsonl", "ttcw/expected_human.json"),
+        (_EXPERTS, "expected_human.json"),
         _rows_of_people,
         against="computed",
+        origin=f"{_ORIGIN}; expected_human.json, what another program computed from them, is not public",
     ),
 )

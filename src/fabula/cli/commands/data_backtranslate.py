@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.back_translating import METHOD, BackTranslationTask, back_translate_in, dry_run_back_translation
+from fabula.app.back_translating import (
+    METHOD,
+    UNKNOWN,
+    BackTranslationTask,
+    back_translate_in,
+    dry_run_back_translation,
+)
 from fabula.app.item_files import read_all
 from fabula.cli.asked import changes_of
 from fabula.cli.asking import Asking
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.measure.items import Item
 
-_SHOWN: Final = 5  # reasons for which stories are left out
+_SHOWN: Final = 5  # reasons for which stories are left out; unknown names
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,12 @@ def _say(terminal: Terminal, task: BackTranslationTask, made: BackTranslation, b
         terminal.message(f"Left out: {name}{one['reason']}")
     if len(made.left_out) > _SHOWN:
         terminal.message(f"... and {len(made.left_out) - _SHOWN} more; left-out.jsonl has all.")
+    if unknown := made.card.counts[UNKNOWN]:
+        names = ", ".join(f"{name} {count}" for name, count in list(unknown.items())[:_SHOWN])
+        terminal.message(
+            "Capitalised words in the notes that neither story nor task has, with the number of examples that hold "
+            f"them: {names}{', ...' if len(unknown) > _SHOWN else ''}. If people were invented, take another teacher."
+        )
     say_bill(terminal, bill)
     if sides["train"]:
         terminal.advise(f"Next: `fabula train {near(task.folder)} --base MODEL --out ROOM`.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -39,7 +38,7 @@ def list_sets(common: Output, data: Annotated[str, DATA_FOLDER] = "") -> None:
         "fetches those that can be fetched; others go into DIR/SET by hand."
         + ("" if folder else " Where the sets are, --data DIR or FABULA_DATA says.")
     )
-    terminal.document(asdict(SetList(str(folder) if folder else None, sets)))
+    terminal.document(SetList(str(folder) if folder else None, sets))
 
 
 def _row(found: SetHere) -> tuple[str, ...]:

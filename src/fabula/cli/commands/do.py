@@ -15,7 +15,7 @@ from fabula.cli.options import ProjectOptions, bundled
 from fabula.cli.progress import ProgressDisplay
 from fabula.cli.stopping import stoppable
 from fabula.cli.verbs import opened
-from fabula.verbs.base import as_data, every
+from fabula.verbs.base import every
 
 
 @bundled
@@ -30,9 +30,12 @@ def do(
     if verb not in verbs:
         raise UnknownNameError("verb", verb, verbs)
     try:
-        given = verbs[verb].checked(json.loads(arguments))
+        said = json.loads(arguments)
     except ValueError as error:
         raise UsageError(f"The arguments are no JSON: {error}.") from error
+    if not isinstance(said, dict):
+        raise UsageError('The arguments are no JSON object. Give each by its name, as in \'{"artefact": "climax"}\'.')
+    given = verbs[verb].checked(said)
     project = opened(terminal, project_of(common, where))
     progress = ProgressDisplay(terminal, time.monotonic, ())
     terminal.aside, project.listeners = progress.aside, (progress,)
@@ -41,4 +44,4 @@ def do(
 
         project.training = TrainingProgress(terminal).listener
     result = asyncio.run(stoppable(project.do_async(verbs[verb], given), "the same command"))
-    terminal.document(as_data(result))
+    terminal.document(result)

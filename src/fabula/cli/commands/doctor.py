@@ -6,7 +6,6 @@ import asyncio
 import platform
 import shutil
 import sys
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import typer
 from fabula import evaluators, systems
 from fabula.app.health import Check, Health
 from fabula.base.errors import FabulaError
+from fabula.base.extras import installing
 from fabula.base.plugins import plugins
 from fabula.base.version import __version__
 from fabula.cli.asked import performing
@@ -39,12 +39,6 @@ if TYPE_CHECKING:
 
 _OLDEST, _NEWEST = (3, 11), (3, 13)
 _LOW_DISK = 500_000_000
-_HOW = """
-No model is here that could write yet. One of these brings one:
-  pip install 'fabula[engine]' && fabula models pull smollm2    a small one on this machine
-  pip install 'fabula[providers]'                               a server of yours, or a provider whose key is set
-  fabula write brief.md --model paste                           your chat window, by copy and paste
-`fabula sample demo` has a finished story on which all else can be tried without one."""
 
 
 @bundled
@@ -69,10 +63,24 @@ def doctor(common: ProjectOptions, where: Where = "") -> None:
     terminal.say(table([(check.state, check.name, check.about) for check in checks]))
     healthy = all(check.state != "bad" for check in checks)
     if not _can_write(checks):
-        terminal.advise(_HOW)
-    terminal.document(asdict(Health(__version__, healthy, checks, keys_set(terminal.environ))))
+        terminal.advise(_how())
+    terminal.document(Health(__version__, healthy, checks, keys_set(terminal.environ)))
     if not healthy:
         raise typer.Exit(1)
+
+
+def _how() -> str:
+    """How to get a model."""
+    ways = [
+        (f"{installing('engine')} && fabula models pull smollm2", "a small model on this machine"),
+        (installing("providers"), "your own server, or a provider whose key is set"),
+        ("fabula write brief.md --model paste", "your chat window, by copy and paste"),
+    ]
+    shown = table([(f"  {way}", brings) for way, brings in ways])
+    return (
+        f"\nNo model can be used yet. Each of these brings one:\n{shown}\n"
+        "`fabula sample demo` copies a finished story to try everything else on."
+    )
 
 
 def _can_write(checks: Sequence[Check]) -> bool:
@@ -91,7 +99,7 @@ def _python() -> Check:
 def _engine() -> Check:
     if find_spec("xllamacpp") is None:
         return Check(
-            "engine", "missing", "xllamacpp is not installed: embedded models cannot run (pip install 'fabula[engine]')"
+            "engine", "missing", f"xllamacpp is not installed: embedded models cannot run ({installing('engine')})"
         )
     try:
         import xllamacpp  # noqa: F401, PLC0415 - whether it loads is the question
@@ -112,7 +120,7 @@ def _weights(environ: Mapping[str, str]) -> Iterator[Check]:
 def _servers(environ: Mapping[str, str]) -> Iterator[Check]:
     """Each server that people start on their own machine: what it serves, or why nothing can be had from it."""
     if find_spec("httpx2") is None:
-        yield Check("servers", "missing", "asking which ones run here needs httpx2 (pip install 'fabula[providers]')")
+        yield Check("servers", "missing", f"asking which ones run here needs httpx2 ({installing('providers')})")
         return
     for server in asyncio.run(look(environ)):
         about = f"{server.title} at {server.address}, {counted(len(server.models), 'model')}"

@@ -13,7 +13,6 @@ from fabula.cli.options import Artefact, ProjectOptions, bundled
 from fabula.cli.session import near
 from fabula.cli.verbs import opened
 from fabula.project.folder import MAX_FILE
-from fabula.verbs.base import as_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +43,7 @@ def edit(
     terminal.say(f"{done.file}: {done.words:,} words" if done.changed else f"{done.file} is as it was.")
     if done.changed:
         terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
-    terminal.document(as_data(done))
+    terminal.document(done)
 
 
 def _new_text(terminal: Terminal, text: str | None, file: str | None, before: Callable[[], str]) -> str:

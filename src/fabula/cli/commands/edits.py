@@ -15,7 +15,6 @@ from fabula.cli.verbs import opened
 from fabula.craft.final_reading import REFUSED
 from fabula.engine.making import DRAFTS
 from fabula.story import one_line
-from fabula.verbs.base import as_data
 from fabula.verbs.final_edits import NOT_READ
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def edits(
         terminal.advise(f"{said} changed. Next: `fabula update {near(project.folder)}`; it asks nobody for this.")
     elif found.edits:
         terminal.advise("`fabula text edits --refuse ID` takes one back.")
-    terminal.document(as_data(found))
+    terminal.document(found)
 
 
 def _shown(edit: FinalEdit) -> str:

@@ -38,7 +38,6 @@ from fabula.measure.ratings import read_ratings, write_ratings
 from fabula.measure.report import Report
 from fabula.measure.report.page import page, report_section
 from fabula.story import Story, slug
-from fabula.verbs.base import as_data
 from fabula.verbs.methods import MethodList
 
 if TYPE_CHECKING:
@@ -347,4 +346,4 @@ def _list(terminal: Terminal) -> None:
     for problem in problems.values():
         terminal.message(problem)
     terminal.advise("\n`fabula evaluate NAME` describes one, `fabula evaluate NAME STORY...` runs it.")
-    terminal.document(as_data(MethodList.of(found, problems)))
+    terminal.document(MethodList.of(found, problems))

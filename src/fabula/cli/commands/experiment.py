@@ -17,6 +17,7 @@ from fabula.app.bills import Bill, dollars
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
+from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.tables import as_csv, as_data, failures
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import FabulaError
@@ -37,9 +38,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
+    from fabula.app.experiment.cell import CellOutcome
     from fabula.app.experiment.dry import ExpectedRow, Forecast
     from fabula.app.experiment.grid import Experiment, Trial
-    from fabula.app.experiment.results import CellOutcome, Results
+    from fabula.app.experiment.results import Results
     from fabula.cli.terminal import Terminal
     from fabula.engine.events import Event
 
@@ -67,6 +69,13 @@ class Running:
         int | None, typer.Option(min=0, metavar="N", help="Most tokens of the experiment, earlier sessions included.")
     ] = None
     budget_usd: Annotated[float | None, typer.Option(min=0, metavar="X", help="The same in US dollars.")] = None
+    model: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="To try a file: this model writes and judges in the place of all others."),
+    ] = ""
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="To try a file: most briefs of each entry under `briefs`.")
+    ] = None
 
 
 @bundled
@@ -78,7 +87,8 @@ def experiment(
     """Run briefs x systems x models x seeds, then evaluators; go on where it stopped."""
     terminal = terminal_of(common)
     environ = terminal.environ
-    found = read_experiment(Path(file), environ, Path(running.out) if running.out else None)
+    out = Path(running.out) if running.out else None
+    found = read_experiment(Path(file), environ, out, running.model, running.limit)
     for notice in found.data:
         terminal.message(f"Data: {notice}")
     watch = Watch(terminal, len(found.trials), time.monotonic)
@@ -171,6 +181,9 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
     terminal.say("Means over finished stories, with 95 % intervals by brief:\n\n" + table(rows))
     for label, report in results.reports.items():
         terminal.say(f"\n{label}\n{rows_tables(results.measured(report))}")
+    if printed := beside_papers(results):
+        lines = [line.cells for line in printed]
+        terminal.say(f"\nBeside what was published\n{table([HEAD, *lines], right=RIGHT)}\n\n{terminal.wrapped(NOTE)}")
     wrong = list(failures(results))
     if wrong:
         terminal.say("\nFailed (--retry tries runs again):\n" + "\n".join(f"  {line}" for line in wrong))

@@ -14,6 +14,7 @@ import typer
 
 from fabula.app.bills import cost_of, usage_data
 from fabula.base.errors import ModelError
+from fabula.base.extras import installing
 from fabula.cli.asked import check_served, named_model
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled, refuse
@@ -29,7 +30,6 @@ from fabula.models.prices import cost, price_of
 from fabula.models.providers import CHAT_KINDS, KINDS, served_at, usual_address
 from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
 from fabula.project.settings import Settings
-from fabula.verbs.base import as_data
 from fabula.verbs.home import Home
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _list(common: Output, ctx: typer.Context) -> None:
     terminal.advise(
         "\n`fabula models pull NAME` fetches one (hf:OWNER/REPO from a hub); `fabula models check SPEC` asks one."
     )
-    terminal.document(as_data(found))
+    terminal.document(found)
 
 
 def _answering(servers: Sequence[ServerView]) -> str:
@@ -242,7 +242,7 @@ def _agrees(terminal: Terminal, caution: str) -> bool:
 
 def _next(model: str) -> str:
     """What to do with a model that has been fetched."""
-    engine = "" if find_spec("xllamacpp") else "`pip install 'fabula[engine]'`, which brings what runs it, and then "
+    engine = "" if find_spec("xllamacpp") else f"`{installing('engine')}`, which brings what runs it, and then "
     return f"Next: {engine}`fabula write brief.md --model {model}`."
 
 

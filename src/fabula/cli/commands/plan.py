@@ -13,9 +13,10 @@ import typer
 from fabula.app.beginning import check
 from fabula.app.planning import (
     PLAN_FILE,
+    PlanFound,
     Planned,
+    PlanView,
     dry_run_plan_in,
-    plan_data,
     plan_in,
     planning_system,
     project_for_brief,
@@ -91,7 +92,7 @@ def plan(
         found = read_plan(file)
         terminal.say(summary(found))
         terminal.advise(f"The plan is valid. Next: `fabula write --plan {near(file)}`.")
-        terminal.document({"file": str(file), **plan_data(found)})
+        terminal.document(PlanView.of(PlanFound(found, read_text(file, MAX_FILE))))
         return
     if limits.dry_run:
         _dry_run(terminal, common, choices, sources)
@@ -201,8 +202,7 @@ def _report(session: Session, made: Plan) -> None:
     terminal.say(f"{near(session.project.folder / PLAN_FILE)}:\n\n{summary(made)}")
     say_bill(terminal, session.bill)
     terminal.advise(f"Next: edit {folder}/{PLAN_FILE}, then `fabula write {folder}`.")
-    found = Planned(made, session.project, session.settings.model, "", session.bill)
-    terminal.document(found.to_dict())
+    terminal.document(Planned(session.project, session.settings.model, "", session.bill, made).made)
 
 
 def summary(plan: Plan) -> str:

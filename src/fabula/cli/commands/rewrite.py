@@ -20,7 +20,6 @@ from fabula.cli.session import Session, near
 from fabula.craft.revising import passage_spans
 from fabula.story import plain
 from fabula.story.comparing import word_pieces
-from fabula.verbs.base import as_data
 
 
 @bundled
@@ -63,7 +62,7 @@ def rewrite(
     terminal.say(f"{done.file}: {done.words:,} words" if done.changed else f"{done.file} is as it was.")
     if done.changed:
         terminal.advise(f"Next: `fabula update {near(project.folder)}`. `fabula undo` takes the passage back.")
-    terminal.document(as_data(done))
+    terminal.document(done)
 
 
 def _accepted(session: Session, passage: Passage, note: str, *, yes: bool) -> str | None:

@@ -13,29 +13,26 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from fabula.app.past_calls import asked_call, removed_texts
-from fabula.app.planning import PLAN_FILE, order_of_time, plan_of
+from fabula.app.planning import PLAN_FILE, PlanFound, PlanView, order_of_time, plan_of
 from fabula.base.errors import UsageError
-from fabula.base.files import write_atomically
+from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
 from fabula.cli.options import Artefact, ProjectOptions, bundled, maybe_artefact
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.cli.verbs import opened
 from fabula.engine.journal import CallFilter
-from fabula.engine.making import notes_of
-from fabula.project.telling import imported_from
-from fabula.story import count_words
+from fabula.project.folder import MAX_FILE
 from fabula.story.plan_file import read_plan
-from fabula.story.timeline import timeline_data, timeline_svg, timeline_text
-from fabula.verbs.base import as_data
+from fabula.story.timeline import timeline_svg, timeline_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.app.past_calls import RemovedText
     from fabula.cli.terminal import Terminal
-    from fabula.engine.journal import Call, Version
-    from fabula.story.plan import Plan
+    from fabula.engine.journal import Call
+    from fabula.verbs.versions import VersionList
 
 _WIDEST: Final = 160  # a longer line is hard to follow
 _UNKNOWN: Final = "order of time not known for all scenes"
@@ -67,7 +64,7 @@ def show(
     if len(chosen := [option for option, given in wanted.items() if given]) > 1:
         raise UsageError(f"{' and '.join(chosen)} each print something of their own. Give one of them.")
     if timeline:
-        _timeline(terminal, *_plan(common, terminal, artefact or ()), out)
+        _timeline(terminal, _plan(common, terminal, artefact or ()), out)
         return
     if out:
         raise UsageError("--out goes with --timeline. To write the story into a file use `fabula export`.")
@@ -86,11 +83,11 @@ def show(
     if name:
         text = door.text(name)
         terminal.say(text.text)
-        terminal.document(as_data(text))
+        terminal.document(text)
         return
     story = door.story()
     terminal.say((f"{story.title}\n\n" if story.title else "") + story.text)
-    terminal.document(as_data(story))
+    terminal.document(story)
 
 
 def _removed(terminal: Terminal, path: str, removals: Sequence[RemovedText]) -> None:
@@ -122,9 +119,12 @@ def _call(call: Call) -> str:
 # the timeline -------------------------------------------------------------------------------------------------------
 
 
-def _timeline(terminal: Terminal, plan: Plan, said: Sequence[str], out: str) -> None:
-    """Print a plan's timeline; draw it where `out` says. `said` is the order of time of a project, maybe empty."""
-    order, source, wrong = order_of_time(plan, said)
+def _timeline(terminal: Terminal, found: PlanFound, out: str) -> None:
+    """Print a plan's timeline; draw it where `out` says."""
+    if out and Path(out).suffix.lower() != ".svg":
+        raise UsageError(f"The timeline is drawn as SVG. Give {Path(out).name!r} the ending .svg.")
+    plan = found.plan
+    order, source, wrong = order_of_time(plan, found.said)
     if wrong:
         terminal.message(f"Note: the project's order of time is not the plan's any more and is left aside. {wrong}")
     note = _UNKNOWN if source == "assumed" else ""
@@ -139,23 +139,23 @@ def _timeline(terminal: Terminal, plan: Plan, said: Sequence[str], out: str) -> 
         terminal.message(f"Drawn into {near(Path(out))}.")
     else:
         terminal.advise("`--out FILE.svg` draws it.")
-    terminal.document({**timeline_data(plan, order), "order_from": source, "file": out or None})
+    terminal.document(PlanView.of(found))
 
 
-def _plan(common: ProjectOptions, terminal: Terminal, names: Sequence[str]) -> tuple[Plan, Sequence[str]]:
-    """The plan in the file that is named, else the project's; with the project's order of time, maybe empty."""
+def _plan(common: ProjectOptions, terminal: Terminal, names: Sequence[str]) -> PlanFound:
+    """The plan in the file that is named, else the project's."""
     file = names[0] if len(names) == 1 else ""
     if file.endswith((".yaml", ".yml")) and (Path(file).is_file() or file != PLAN_FILE):
         if common.folder:
             raise UsageError(f"{file} and -C {common.folder} are both given. Give one.")
-        return read_plan(Path(file)), ()
+        return PlanFound(read_plan(Path(file)), read_text(Path(file), MAX_FILE))
     project, named = project_and_name(common, names)
     if named not in ("", "plan", PLAN_FILE):
         raise UsageError(f"--timeline shows a plan, and {named!r} is none. Name a file that ends in .yaml, or nothing.")
     found = plan_of(project)
     if found.changed:
         terminal.advise(f"{PLAN_FILE} was changed since: `fabula update {near(project.folder)}` takes it over.")
-    return found.plan, found.said
+    return found
 
 
 @bundled
@@ -168,27 +168,27 @@ def history(
     """List the versions of an artefact, or their differences."""
     terminal = terminal_of(common)
     project, name = project_and_artefact(common, artefact)
-    with project.journal as journal:
-        path = project.artefact(journal, name)
-        versions, notes, source = journal.artefacts.versions(path), notes_of(journal, path), imported_from(journal)
+    found = opened(terminal, project).versions(name, texts=True)
     if diff:
-        terminal.say(_diffs(versions) or f"{path} has one version.")
+        terminal.say(_diffs(found) or f"{found.artefact} has one version.")
     else:
         rows = [("version", "words", "source", "at")]
-        sources = {"imported": f"yours, from {source}"}
-        rows += [(str(v.number), f"{count_words(v.text):,}", sources.get(v.source, v.source), v.at) for v in versions]
+        for one in found.versions:
+            source = f"yours, from {one.note}" if one.source == "imported" else one.source
+            rows.append((str(one.number), f"{one.words:,}", source, one.at))
         terminal.say(table(rows, right=(0, 1)))
-        if notes:
+        if found.notes:
             terminal.say(
-                "\nYour notes, which hold until you undo or edit:\n" + "\n".join(f"- {note}" for note in notes)
+                "\nYour notes, which hold until you undo or edit:\n" + "\n".join(f"- {n}" for n in found.notes)
             )
-        terminal.advise(f"`fabula edit {path} --to N` goes back to one of them.")
-    terminal.document({"artefact": path, "notes": list(notes), "versions": [asdict(one) for one in versions]})
+        terminal.advise(f"`fabula edit {found.artefact} --to N` goes back to one of them.")
+    terminal.document(found)
 
 
-def _diffs(versions: list[Version]) -> str:
+def _diffs(found: VersionList) -> str:
     parts = []
-    for old, new in pairwise(versions):
+    for old, new in pairwise(found.versions):
         names = f"version {old.number} ({old.source})", f"version {new.number} ({new.source})"
-        parts.append("\n".join(unified_diff(old.text.splitlines(), new.text.splitlines(), *names, lineterm="")))
+        before, after = ((one.text or "").splitlines() for one in (old, new))
+        parts.append("\n".join(unified_diff(before, after, *names, lineterm="")))
     return "\n\n".join(parts)

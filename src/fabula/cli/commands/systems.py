@@ -25,7 +25,6 @@ from fabula.evaluators import find as find_evaluator
 from fabula.story import Brief
 from fabula.systems import CATALOGUE, find
 from fabula.systems import systems as all_systems
-from fabula.verbs.base import as_data
 from fabula.verbs.methods import MethodList
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def systems(
     for problem in CATALOGUE.problems().values():
         terminal.message(problem)
     terminal.advise("`fabula systems NAME` lists the roles, settings and deviations of one.")
-    terminal.document(as_data(MethodList.of(found, CATALOGUE.problems())))
+    terminal.document(MethodList.of(found, CATALOGUE.problems()))
 
 
 def _show(terminal: Terminal, system: System) -> None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from fabula.app.training import ended_sentence
+from fabula.app.training import ended_sentence, lower_rate
 from fabula.app.training_examples import ExamplesAsked, prepare, prepare_sweep, sweep, train_all
 from fabula.app.training_pairs import prepare_pairs, train_pairs
 from fabula.app.training_summaries import prepare_summaries, train_summariser
 from fabula.base.errors import UsageError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled, refuse
-from fabula.cli.progress import counted
+from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
 from fabula.cli.stopping import StoppedError
 from fabula.cli.stories import folder_of
@@ -25,6 +25,7 @@ from fabula.cli.training import TrainingProgress, cuts, given_values, interrupti
 from fabula.data.dialogsum import splits
 from fabula.engine.methods import settings_of, values_of
 from fabula.stats.estimate import Estimate, estimate_cells, figures
+from fabula.training.dpo import RIGHTLY
 from fabula.training.examples import CARD, read_card
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Training:
     )
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew where a training is in the folder.")] = False
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say every setting, steps and memory, and train nothing.")
+        bool, typer.Option("--dry-run", help="Show every setting, steps, time and memory, and train nothing.")
     ] = False
 
 
@@ -169,8 +170,12 @@ def _train_one(terminal: Terminal, asked: ExamplesAsked, kind: Kind, *, dry_run:
         terminal.say(table([(_HEADS[name], "", "95 % interval", "n"), *rows], right=(1, 2, 3)) + "\n")
     if kind == "pairs":
         terminal.say("A tie is a half. Intervals are over groups.")
+    if done.verdict is not None:
+        terminal.say("\n".join(("", *done.verdict.sentences(RIGHTLY))))
     _advise_one(terminal, done, [f"--adapter {agent}={near(asked.out)}" for agent in more.get("agents", ())])
     measured = {name: {what: scored.as_data() for what, scored in found.items()} for name, found in done.found.items()}
+    if done.verdict is not None:
+        measured["verdict"] = done.verdict.as_data()
     terminal.document(_outcome_data(asked.out, done.outcome) | measured)
     _fail_if_not_finite(terminal, {work.name: (work, done.outcome)}, work.config.ours.keep)
 
@@ -231,7 +236,8 @@ def _sweep(terminal: Terminal, asked: ExamplesAsked, said: str, *, dry_run: bool
     with interruptible(progress):
         found = sweep(name, prepared, progress.listener)
     _stop_agents_if_interrupted(found[-1].trained, asked)
-    rows = [one.difference for one in found]
+    tried = sum(one.tried for one in found)
+    rows = [one.difference(tried) for one in found]
     best = min(rows, key=lambda row: row.tuned)
     terminal.say(_losses_table(rows, name))
     terminal.say(f"\nThe lowest loss is that of {name} = {best.agent} ({best.verdict} than the base).")
@@ -265,7 +271,7 @@ def _losses_table(found: Sequence[LossDifference], head: str = "agent") -> str:
     return (
         "Loss of a token on stories that were not trained on:\n\n"
         + table(rows, right=(1, 2, 3, 4, 5))
-        + "\n\nn counts examples; intervals are over stories."
+        + "\n\nn counts stories, over which the intervals are."
     )
 
 
@@ -325,9 +331,12 @@ def _text(value: object) -> str:
 
 
 def _takes(work: PairWork | SummaryWork | AdapterTraining) -> str:
-    """How long a training is, and what memory it takes."""
+    """How long a training is, and what time and memory it takes."""
+    about = "" if work.seconds_needed is None else f"{duration(work.seconds_needed)} and "
     steps = f"{counted(work.schedule.steps, 'step')} of {work.schedule.batch} ({work.machine.micro_batch} at once)"
-    return f"{steps}, longest {work.counts()['longest in tokens']:,} tokens; about {work.bytes_needed / _GB:.1f} GB"
+    return (
+        f"{steps}, longest {work.counts()['longest in tokens']:,} tokens; about {about}{work.bytes_needed / _GB:.1f} GB"
+    )
 
 
 def _machine_line(work: Work) -> str:
@@ -345,6 +354,7 @@ def _work_data(work: PairWork | SummaryWork | AdapterTraining, folder: Path) -> 
         "folder": str(folder),
         "steps": work.schedule.steps,
         "bytes": work.bytes_needed,
+        "seconds": work.seconds_needed,
         "machine": asdict(work.machine),
         "counts": work.counts(),
     }
@@ -369,9 +379,8 @@ def _fail_if_not_finite(
     """
     broken = {name: (work, end) for name, (work, end) in ended.items() if end is not None and end.ended == "not finite"}
     for name, (work, outcome) in broken.items():
-        terminal.message(f"fabula: {name}: {ended_sentence(work, outcome, keep)}")
+        terminal.message(f"fabula: {name}: {ended_sentence(work, outcome, keep)}\n{lower_rate(work)}")
     if broken:
-        terminal.advise("A lower rate helps most often: --set learning_rate=1e-5 --fresh.")
         raise typer.Exit(1)
 
 

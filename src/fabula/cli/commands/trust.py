@@ -90,8 +90,13 @@ def _as_last_time(folder: Path) -> frozenset[Act]:
 
 
 def _tables(file: Path) -> dict[str, object]:
-    if not file.exists() and (file.parent / "brief.md").is_file():  # a project with no settings of its own
-        return {}
+    if not file.exists():
+        if (file.parent / "brief.md").is_file():  # a project with no settings of its own
+            return {}
+        raise UsageError(
+            f"There is nothing to trust: {near(file)} does not exist. "
+            "Name the folder of a project or study, or the file of an experiment."
+        )
     try:
         return parse(read_text(file, _LARGEST))
     except tomllib.TOMLDecodeError as error:

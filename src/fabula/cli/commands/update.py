@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -65,7 +64,7 @@ def update(
         _show_plan(session, expected, changes)
         said = _confirmed(terminal, near(project.folder), revise=False)
     if said == "n":
-        terminal.document(asdict(Estimate.of(expected, changes=changes)))
+        terminal.document(Estimate.of(expected, changes=changes))
         return
     again = f"`fabula update {near(project.folder)} --yes`"
     announced = None if yes else lambda: session.announced(expected, again, exact=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fabula.app.facts_shown import modality_shown, value_shown, witnesses_shown
-from fabula.app.world import WORLD_FILE, conflicts_at, moment_of, person_of, world_of
+from fabula.app.world import WORLD_FILE, moment_of, person_of, world_of
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import place_named, terminal_of
@@ -24,6 +24,7 @@ from fabula.story.world import Entity, WorldState
 from fabula.story.world.file import read_world, write_world
 from fabula.story.world.graph import graph_of, graphml, mermaid
 from fabula.verbs.base import as_data
+from fabula.verbs.world import WorldView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -153,9 +154,8 @@ def _export(terminal: Terminal, state: WorldState, views: Views, transfer: Trans
 
 
 def _show(terminal: Terminal, state: WorldState, views: Views) -> None:
-    at = moment_of(state, views.at)
-    facts = state.snapshot(at)
-    conflicts = conflicts_at(state, at)
+    found = WorldView.of_state(state, views.at)
+    facts, conflicts = found.facts, found.conflicts
     head = ("about", "what", "value", "scene", "known to")
     terminal.say(_rows(head, [(*_words(fact), _short(witnesses_shown(fact))) for fact in facts]) or "Nothing is known.")
     terminal.say(
@@ -167,25 +167,19 @@ def _show(terminal: Terminal, state: WorldState, views: Views) -> None:
         if len(conflicts) > _MOST_CONFLICTS:
             terminal.say(f"  and {len(conflicts) - _MOST_CONFLICTS} more; --json gives all")
     terminal.advise("`--at SCENE`, `--who NAME` and `--diff A B` look closer; `--export mermaid` draws.")
-    terminal.document(
-        {
-            "at": views.at or None,
-            "facts": [as_data(fact) for fact in facts],
-            "conflicts": [as_data(one) for one in conflicts],
-        }
-    )
+    terminal.document(found)
 
 
 def _show_known(terminal: Terminal, state: WorldState, views: Views) -> None:
-    who, at = person_of(state, views.who), moment_of(state, views.at)
-    known = state.known_to(who, at)
+    found = WorldView.of_state(state, views.at, views.who)
+    who, known = found.of, found.known
     head = ("about", "what", "value", "told in", "learned in", "")
     terminal.say(_rows(head, [_known_row(one) for one in known]) or f"{who} knows nothing yet.")
     outdated = sum(one.outdated for one in known)
     terminal.say(
         f"\n{who} takes {counted(len(known), 'fact')} for true; {outdated} of them changed without their knowing."
     )
-    terminal.document({"who": who, "at": views.at or None, "known": [as_data(one) for one in known]})
+    terminal.document(found)
 
 
 def _known_row(known: KnownFact) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -244,7 +244,7 @@ def _forecast(session: Session) -> None:
     check_prices(found, settings, session.limits.budget_usd)
     if said := session.too_little(found):
         raise BudgetError(said)
-    terminal.document(asdict(Estimate.of(found, changes=changes, seconds=seconds)))
+    terminal.document(Estimate.of(found, changes=changes, seconds=seconds))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from fabula.engine.journal.artefacts import Artefacts, MadeArtefact, Version
 from fabula.engine.journal.calls import Call, CallFilter, Calls, Payment, Removal, call_key, spent_by_role
 from fabula.engine.journal.decisions import Decision, DecisionKind, Decisions, Done
-from fabula.engine.journal.store import FORMAT, JournalStore
+from fabula.engine.journal.store import FORMAT, JournalStore, make_small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,7 @@ __all__ = [
     "Removal",
     "Version",
     "call_key",
+    "make_small",
     "spent_by_role",
 ]
 
@@ -50,6 +51,7 @@ class Journal:
         now: gives the time stamp of a record (ISO 8601, UTC).
         command: what is decided under one such name, which no other command has, is taken back as one; without it
             each decision is for itself.
+        small: it is one of very many; see `JournalStore`.
 
     Attributes:
         calls: what was asked, answered and paid.
@@ -57,8 +59,15 @@ class Journal:
         decisions: what a person decided about texts.
     """
 
-    def __init__(self, path: Path | None = None, *, now: Callable[[], str] = _utc_now, command: str = "") -> None:
-        self._store = JournalStore(path, now)
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        now: Callable[[], str] = _utc_now,
+        command: str = "",
+        small: bool = False,
+    ) -> None:
+        self._store = JournalStore(path, now, small=small)
         self.calls, self.artefacts = Calls(self._store), Artefacts(self._store)
         self.decisions = Decisions(self._store, command)
 

@@ -241,6 +241,12 @@ class Calls:
         texts = (storing(message.content) for message in request.messages)
         self._store.write(*texts, storing(reply.text), (insert, tuple(row.values())), *self._settled(key))
 
+    async def recorded(self, key: str, request: Request, ordinal: int, reply: Reply, *, expected: int = 0) -> None:
+        """As `record`; the disk is waited for without keeping other work waiting."""
+        with self._store.loosely():
+            self.record(key, request, ordinal, reply, expected=expected)
+        await self._store.synced()
+
     def settle(self, key: str, request: Request, performer: str, lost: Usage | None = None) -> None:
         """Take back what was booked for a call that came to nothing, or record what of it was paid and is `lost`.
 

@@ -112,6 +112,8 @@ class Decisions:
     def overrides(self, path: str = "") -> dict[str, tuple[str, str]]:
         """What `override` gives for every artefact for which it gives anything, or for one."""
         found: dict[str, tuple[str, str]] = {}
+        if not self._store.all("SELECT 1 FROM decision LIMIT 1"):  # as in most runs of an experiment
+            return found
         for sources in (_EDITS, _PINS):
             rows = self._store.all(
                 "SELECT d.path, d.kind, t.body FROM active_decision d "  # noqa: S608 - our own words

@@ -5,11 +5,13 @@ A commit is on the disk when it returns, as a text's file is.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import shutil
 import sqlite3
 from contextlib import contextmanager, suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.database import connected
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
-from fabula.base.files import PRIVATE
+from fabula.base.files import PRIVATE, sync_folder, write_error
 from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
@@ -57,6 +59,9 @@ CREATE INDEX decision_by_path ON decision (path, id);
 CREATE VIEW active_decision AS SELECT * FROM decision
     WHERE kind != 'undo' AND id NOT IN (SELECT target FROM decision WHERE kind = 'undo');
 """
+_SMALL_PAGE: Final = 512
+_MODES: Final = slice(18, 20)  # bytes of a database that say how it is written
+_WAL_MODE: Final = b"\2\2"
 _FROM_TEXTS: Final = (
     "Your texts are in plan/ and story/ and stay: `fabula import story.md --out NEW` continues from them, or use the "
     "fabula that wrote it."
@@ -82,13 +87,16 @@ class JournalStore:
     Args:
         path: the database file; `None` keeps it in memory.
         now: gives the time stamp of a record (ISO 8601, UTC).
+        small: the file is one of very many, made by `make_small` before it is opened. What is written there waits for
+            the disk only in `synced`, as replies do before they are used, and in `close`; all else follows from them.
 
     Attributes:
         run: number of the run that is recorded; 0 outside of one.
     """
 
-    def __init__(self, path: Path | None, now: Callable[[], str]) -> None:
+    def __init__(self, path: Path | None, now: Callable[[], str], *, small: bool = False) -> None:
         self.path, self.now, self.run = path, now, 0
+        self._small, self._named = small, False  # whether the names of the files are on the disk
         self._log = None if path is None else _log_of(path)
         self._db: sqlite3.Connection | None = None
         self._files: dict[Path, os.stat_result] = {}
@@ -105,12 +113,14 @@ class JournalStore:
             if self.path is not None:
                 with suppress(OSError):  # what cannot be made, SQLite reports
                     os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, PRIVATE))  # its other files get this mode too
-            db = self._db = connected(self.path, _SCHEMA)
+            db = self._db = connected(self.path, _SCHEMA, threads=self._small)
             if not self._check_format(db):  # first, so that another program's file is not touched
                 stamp = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
                 db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
             db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
+            if self._small:  # nothing is moved out of the log before `close`, which waits for the disk
+                db.execute("PRAGMA wal_autocheckpoint = 0")
+            db.execute(f"PRAGMA synchronous = {'OFF' if self._small else 'FULL'}")
             if self.path is not None:
                 self._files = {self.path: self.path.stat()}
 
@@ -141,6 +151,9 @@ class JournalStore:
     def close(self) -> None:
         """Close the file; safe to call twice."""
         if self._db is not None:
+            if self._small:
+                with suppress(sqlite3.Error):  # a damaged file is closed as it is
+                    self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.close()
             self._db = None
         if self._copy is not None:
@@ -199,15 +212,18 @@ class JournalStore:
 
     def _commit(self) -> None:
         """Commit, and make sure that this went into the files that have the journal's names, not into deleted ones."""
-        db = self.connection
         with self._guard():
-            db.execute("COMMIT")
+            self.connection.execute("COMMIT")
+        if not self._small:
+            self._check_names()
+
+    def _check_names(self) -> None:
         if self.path is None or self._log is None:
             return
         if self._log not in self._files and self._log.exists():
             self._files[self._log] = self._log.stat()
         if not all(map(_is_still, self._files, self._files.values())):
-            raise self._gone(db, self.path)
+            raise self._gone(self.connection, self.path)
 
     def _gone(self, db: sqlite3.Connection, path: Path) -> JournalError:
         """What to say when the journal's files were taken away under a run; all that it held is saved beside them."""
@@ -245,11 +261,78 @@ class JournalStore:
     @contextmanager
     def loosely(self) -> Iterator[None]:
         """What is written inside need not be on the disk at once; a process that is killed loses nothing of it."""
+        if self._small:
+            yield
+            return
         self.connection.execute("PRAGMA synchronous = NORMAL")
         try:
             yield
         finally:
             self.connection.execute("PRAGMA synchronous = FULL")
+
+    async def synced(self) -> None:
+        """Wait until all that is committed is on the disk; other work goes on meanwhile.
+
+        Raises:
+            JournalError: the disk takes nothing more.
+        """
+        if self._log is None:
+            return
+        try:
+            await asyncio.to_thread(_sync, self._log, first=not self._named)
+            self._named = True
+            if self._small:
+                self._check_names()
+        except OSError as error:
+            self.close()
+            raise JournalError(
+                f"The journal {self.path} cannot be written ({error.strerror}). Check free space and permissions; all "
+                "finished calls are kept, so the same command goes on from there."
+            ) from error
+
+
+def make_small(path: Path) -> None:
+    """Make an empty journal of few bytes, on the disk, where there is none, or one whose making was broken off.
+
+    Raises:
+        ProjectError: it cannot be written.
+    """
+    try:
+        if path.exists() and path.stat().st_size >= len(_empty()):
+            return
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), PRIVATE)
+        with os.fdopen(handle, "wb") as file:
+            file.write(_empty())
+            file.flush()
+            os.fsync(handle)
+    except OSError as error:
+        raise write_error(path, error) from error
+
+
+@cache
+def _empty() -> bytes:
+    """The file of an empty journal with small pages: with the usual ones its tables alone would take 90 kB."""
+    db = sqlite3.connect(":memory:")
+    try:
+        stamp = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
+        db.executescript(f"PRAGMA page_size = {_SMALL_PAGE};BEGIN;{_SCHEMA}{stamp}COMMIT;")
+        image = bytearray(db.serialize())
+    finally:
+        db.close()
+    image[_MODES] = _WAL_MODE
+    return bytes(image)
+
+
+def _sync(log: Path, *, first: bool) -> None:
+    # Not the database itself: closing another handle of that would take SQLite's locks from it.
+    with suppress(FileNotFoundError):  # all of it stands in the database
+        handle = os.open(log, os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    if first:
+        sync_folder(log.parent)
 
 
 def _log_of(path: Path) -> Path:

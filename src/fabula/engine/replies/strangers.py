@@ -38,6 +38,7 @@ _BULLET: Final = re.compile(r"\A\s*+(?:[-•★]|\d{1,2}[.)])?\s*+")
 _AFTER: Final = re.compile(r"[\s\"”’']*([^\W\d_]+(?:['’-][^\W\d_]+)*)?")
 _ENDS: Final = re.compile(r"\A\s*(?:[.,;:!?)\"”]|\Z)")
 _HEAD: Final = re.compile(r"\A\s*(?:\([^()\n]{0,60}\)\s*)?[:\-–—]\s*(?P<rest>.*)\Z")
+_ALONE: Final = re.compile(r"\A\s*(?:\([^()\n]{0,60}\)\s*)?(?:[:\-–—].*|,\s*\d.*)?\Z")
 _NAMED: Final = ("name:", "name is", "names:", "names are")
 _NEAR: Final = 60  # characters before a name that hold the word before it
 _IN_QUOTES: Final = "\"“‘'«("
@@ -124,7 +125,13 @@ _HEADINGS: Final = _words(
     "location atmosphere mood tone theme themes genre style overview summary introduction conclusion ending "
     "beginning middle note notes answer question creative writing task user-written response story narrative "
     "scene scenes chapter part section internal external physical emotional traits quirks mannerisms dialogue "
-    "obstacle obstacles stakes turning duration decade era narrator"
+    "obstacle obstacles stakes turning duration decade era narrator habit habits clothing clothes dress attire outfit "
+    "hair eyes face build height hands posture gait diction accent vocabulary catchphrase catchphrases temperament "
+    "strength strengths weakness weaknesses belief beliefs secret secrets arc want wants need needs skill skills likes "
+    "dislikes hobby hobbies tic tics job species gender pronouns quote quotes lines summary purpose function "
+    "significance impact history family dynamic dynamics notable typical verbal physical social supporting main minor "
+    "major primary secondary core speaks looks wears sounds details desire desires drive drives flaw "
+    "change changes hides lacks"
 )
 _NO_NAMES: Final = _KNOWN_CAPITALS | _HEADINGS | _FUNCTION_WORDS | _ABSTRACT
 _PERSON_NOUN: Final = re.compile(
@@ -147,15 +154,40 @@ class _Use:
     heads: bool
 
 
-def strangers(text: str, known: str) -> tuple[str, ...]:
-    """Names of people in `text` that `known` has nobody of, in the order in which they come."""
+def strangers(text: str, known: str, *, of_people: bool = False) -> tuple[str, ...]:
+    """Names of people in `text` that `known` has nobody of, in the order in which they come.
+
+    Args:
+        text: what was written.
+        known: the texts that it speaks of.
+        of_people: whether it describes people one by one, so that its headings are their names.
+    """
+    uses = _unknown_uses(text, known)
+    counts = Counter(use.name for use in uses)
+    heading = Counter(use.name for use in uses if use.heads and _ALONE.match(use.after)) if of_people else {}
+    # What heads several lines is a label that stands with each person.
+    return tuple(
+        dict.fromkeys(
+            use.name
+            for use in uses
+            if _is_person(use, counts[use.name])
+            or (use.heads and heading.get(use.name) == 1 and _ALONE.match(use.after) is not None)
+        )
+    )
+
+
+def unknown_capitals(text: str, known: str) -> tuple[str, ...]:
+    """What has a capital within a sentence of `text`, or heads a line of it, and is not in `known`: mostly names."""
+    return tuple(dict.fromkeys(use.name for use in _unknown_uses(text, known) if use.heads or not use.opens))
+
+
+def _unknown_uses(text: str, known: str) -> list[_Use]:
+    """What looks like a name and is not known; nothing where the texts are not in English."""
     text = text[:_LONGEST]
     heard = of_text("heard", known, _Heard.of)  # several notes speak of one story
     small = frozenset(word for match in _WORD.finditer(text) if (word := match[0]).islower())
     uses = list(_uses(text, lambda name: _is_known(name, heard, small)))
-    counts = Counter(use.name for use in uses)
-    found = dict.fromkeys(use.name for use in uses if _is_person(use, counts[use.name]))
-    return tuple(found) if found and of_text("language", known, language_of) == "en" else ()
+    return uses if uses and of_text("language", known, language_of) == "en" else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +217,13 @@ class _Heard:
 
 
 def _uses(text: str, known: Callable[[str], bool]) -> Iterator[_Use]:
-    """What looks like a name and is not known, in every line but headings."""
+    """What looks like a name and is not known, in every line but headings that are more than a name."""
     for line in text.splitlines():
         plain = _BULLET.sub("", _MARKS.sub("", line), count=1).strip()
-        if not plain or _is_heading(plain):
+        matches = list(_NAME.finditer(plain))
+        if not plain or (_is_heading(plain) and [match[0] for match in matches] != [plain]):
             continue
-        names = [(match, _OWNER.sub("", match[0])) for match in _NAME.finditer(plain)]
+        names = [(match, _OWNER.sub("", match[0])) for match in matches]
         unknown = [(match, name) for match, name in names if not known(name)]
         opening = {start for start, _ in spans(plain)} if unknown else ()  # few lines name strangers
         for match, name in unknown:

@@ -21,7 +21,7 @@ from fabula.stats.comparisons import (
     order_consistency,
     tie_share,
 )
-from fabula.stats.differences import MOST, as_said, many_tested
+from fabula.stats.differences import MOST, as_said
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import share_of
 from fabula.stats.ranking import rank_systems
@@ -66,9 +66,10 @@ def ranked(
     names = sorted({name for rating in asked for name in (rating.systems or rating.items)})
     words = {item: count_words(text) for item, text in texts.items()}
     tables = []
-    for question in dict.fromkeys(rating.question for rating in asked):
+    questions = list(dict.fromkeys(rating.question for rating in asked))
+    for question in questions:
         mine = [verdict for verdict in verdicts if verdict.question == question]
-        tables.append(_Table(question, names, mine, words, texts, config))
+        tables.append(_Table(question, names, mine, words, texts, config, len(questions)))
     return Report(
         "pairwise",
         how=_how(asked, verdicts, config) | dict(how or {}),
@@ -77,11 +78,10 @@ def ranked(
         notes=(
             *_notes(ratings, asked),
             *(note for table in tables for note in table.notes()),
-            *many_tested(sum(any(one.tested for one in table.ranking.differences) for table in tables), "questions"),
         ),
         details={
             "names": names,
-            "questions": [table.question for table in tables],
+            "questions": questions,
             "margin": config.margin,
             "wins": {table.question: table.wins for table in tables},
         },
@@ -99,6 +99,7 @@ class _Table:
         words: Mapping[str, int],
         texts: Mapping[str, str],
         config: Config,
+        questions: int,
     ) -> None:
         self.question, self.names, self.texts = question, names, texts
         self.seed = config.paper.seed
@@ -108,7 +109,7 @@ class _Table:
         # One system without a verdict leaves the others theirs.
         there = {name for one in self.counted for name in (one.first, one.second)}
         self.judged = [name for name in names if name in there] or list(names)
-        self.ranking = rank_systems(self.judged, self.counted, prior=config.paper.prior)
+        self.ranking = rank_systems(self.judged, self.counted, prior=config.paper.prior, questions=questions)
 
     def rows(self) -> list[Row]:
         """Strengths and wins from the strongest system on, then the judge, then the baselines."""

@@ -190,7 +190,7 @@ async def test_a_liking_for_the_first_place_cancels_out_and_is_reported() -> Non
     }
     assert value(report, "place 1", "effect/story") == pytest.approx(8)
     assert value(report, "place 3", "effect/story") == pytest.approx(-4)
-    assert any("place 1, story, by 8 (n 6) points" in note for note in report.notes)
+    assert any("place 1, story, by 8 (n 1) points" in note for note in report.notes)
     once, _ = await judged(items(), answering(partial), "faithful", levels="story")
     assert isinstance(once.row("place 1", "effect/story").scored, Unscored)
     assert any("shown in one order" in note for note in once.notes)
@@ -305,7 +305,7 @@ async def test_choices_that_the_scores_share_are_counted_beside_those_of_length(
     by_name = {(row.of, row.what): row for row in rows}
     scored = by_name["people", "prefer"].scored
     assert isinstance(scored, Estimate)
-    assert (scored.value, scored.n) == (0.5, 4)
+    assert (scored.value, scored.n) == (0.5, 3)
     length = by_name["length", "prefer"]
     assert length.baseline
     assert isinstance(length.scored, Estimate)

@@ -74,6 +74,7 @@ GUIDES: Final = {
     "Resolution": "The end of the story. It answers what is still open in the plot, and is the place to show the next "
     "step in the characters' lives.",
 }
+_OF_PEOPLE: Final = "character"  # the role whose note describes people one by one
 _TRIES: Final = 3
 _TASK_WORDS: Final = 120
 _FEW_PASSAGES: Final = 12  # paragraphs; a story with fewer is numbered by sentences
@@ -161,14 +162,14 @@ async def note_of(agent: Agent, s: Scratchpad, known: str, run: Run, config: Con
         labels=_LABELS,
         usual=agent.words,
         max_tokens=config.paper.max_tokens or run.room(agent.role).reply_tokens(SHORT_NOTE),
-        objection=lambda text: _unknown(text, known),
+        objection=lambda text: _unknown(text, known, of_people=agent.role == _OF_PEOPLE),
         fields={"scratchpad": s},
     )
 
 
-def _unknown(text: str, known: str) -> str:
+def _unknown(text: str, known: str, *, of_people: bool) -> str:
     """Whom a note names that `known` lacks, as a sentence for who wrote it; empty if nobody."""
-    names = strangers(text, known)
+    names = strangers(text, known, of_people=of_people)
     if not names:
         return ""
     verb = "stands" if len(names) == 1 else "stand"

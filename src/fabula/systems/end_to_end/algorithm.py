@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.length import read_range
-from fabula.craft.personas import given_personas, labelled
-from fabula.craft.planning import given_plan
+from fabula.craft.whole import material, task
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words
-from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.engine.run import Run
     from fabula.story import Brief
-    from fabula.story.plan import ScenePlan
     from fabula.systems.end_to_end.config import Config
 
 USUAL_WORDS: Final = 1207  # where none are asked for: the mean length of this baseline's stories in Table 2
@@ -42,38 +36,6 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         return y
 
     return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
-
-
-async def material(run: Run) -> list[tuple[str, str]]:
-    """The author's personas and plan, as labelled texts: what all systems that are compared are given.
-
-    So section 4.2 of MAGNET has it, whose baselines get the same personas, objective and length.
-    """
-    personas, plan = await given_personas(run), await given_plan(run)
-    given = list(labelled(personas)) if personas else []
-    if plan is None:
-        return given
-    parts = {
-        "Central Conflict": plan.conflict,
-        "Characters": "\n".join(f"- {character.introduction()}" for character in plan.characters),
-        "Setting": plan.setting,
-        "Person and Tense": plan.manner,
-        "Form": plan.form,
-        "Demands": "\n".join(f"- {demand}" for demand in plan.demands),
-        "Scenes": "\n".join(map(_plot_point, plan.scenes)),
-    }
-    return given + [(label, text) for label, text in parts.items() if text]
-
-
-def _plot_point(scene: ScenePlan) -> str:
-    where = "; ".join(filter(None, (scene.place, scene.when)))
-    return f"- {scene.name}{f' ({where})' if where else ''}: {' '.join(event.text for event in scene.outline)}"
-
-
-def task(brief: Brief, given: Sequence[tuple[str, str]]) -> Scratchpad:
-    """The writing task with all that is given for it, as one text."""
-    below = [f"[{label}] {text}" for label, text in given]
-    return Scratchpad.of(replace(brief, text="\n\n".join([brief.text, *below])))
 
 
 def words_of_one_reply(brief: Brief, run: Run, limit: int | None) -> int:

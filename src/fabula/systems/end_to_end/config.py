@@ -24,14 +24,11 @@ class Ours:
 
     Attributes:
         words: a word range that stands for the brief's; empty reads it from the brief.
-        revisions: how often the writer is given the brief and its story and gives the whole again, with what it can
-            better changed and the rest left standing; each is one call more.
         chapters: a story of more than 5,000 words has chapters, and a shorter one whose brief asks for them: one call
             for the plan, and two for each chapter. Without, the story is one text, whatever its length.
     """
 
     words: str = ""
-    revisions: int = 0
     chapters: bool = True
 
 

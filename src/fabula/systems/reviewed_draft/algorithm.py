@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import UsageError
-from fabula.craft.chapters import LONG
 from fabula.craft.drafts import keep_draft
 from fabula.craft.final_reading import final_reading
-from fabula.craft.length import asked_range
-from fabula.craft.prose import Prose, write_notes, write_prose
+from fabula.craft.prose import write_notes
+from fabula.craft.whole import whole, words_in_one_reply
 from fabula.engine.making import DRAFTS
 from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
@@ -33,22 +31,17 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         UsageError: the story is too long to be one reply, or the setting `words` is no range.
         ReplyError: a role gives nothing of use.
     """
-    want = asked_range(brief, config.words)
-    if want is not None and want.target > LONG:
-        raise UsageError(
-            f"A reviewed draft is one reply, of {LONG:,} words at most; {want} are asked for. --system agents-room "
-            "writes longer stories, in chapters."
-        )
+    want = words_in_one_reply(brief, config.words, "A reviewed draft")
     s = Scratchpad.of(brief)
-    text = await run.keep("draft", whole("draft", s, want), folder=DRAFTS)
+    text = await run.keep("draft", version("draft", s, want), folder=DRAFTS)
     s = s.add("Draft", text, "planning")
     for reader in READERS:
         s = s.add(reader.label, await run.keep(reader.name, notes_on(text, reader, s, want), folder="plan"), "planning")
-    make = whole("rewrite", s, want, has=count_words(text))
+    make = version("rewrite", s, want, has=count_words(text))
     for n in range(1, config.revisions + 1):
         text = await run.keep(f"version-{n}", make, folder=DRAFTS)
         about = {"draft": text, "has": count_words(text), "n": n, "rounds": config.revisions}
-        make = whole("revise", Scratchpad.of(brief), want, **about)
+        make = version("revise", Scratchpad.of(brief), want, **about)
     if not config.final_reading:
         return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
     draft = await keep_draft(run, "story", make)
@@ -123,16 +116,9 @@ _OF_A_CHANGE: Final = 180  # words of a reader's notes for each thing that they 
 _SHORT_NOTE: Final = 160  # tokens of a small model's notes
 
 
-def whole(prompt: str, s: Scratchpad, want: WordRange | None, **more: object) -> Callable[[Run], Awaitable[str]]:
+def version(prompt: str, s: Scratchpad, want: WordRange | None, **more: object) -> Callable[[Run], Awaitable[str]]:
     """What asks the writer for a whole version of the story."""
-    fields = {"scratchpad": s, "brief": s.entries[0].text, **more}
-
-    async def make(run: Run) -> str:
-        prose = Prose(last=True, want=want, labels=_LABELS, usual=_USUAL)
-        before = [entry.text for entry in s.entries]
-        return await write_prose(run, WRITER, prompt, prose, before=before, fields=fields)
-
-    return make
+    return whole(WRITER, prompt, s, want, labels=_LABELS, usual=_USUAL, more=more)
 
 
 def notes_on(draft: str, reader: DraftReader, s: Scratchpad, want: WordRange | None) -> Callable[[Run], Awaitable[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypedDict
 from urllib.parse import urlencode
@@ -41,32 +40,28 @@ WantedDep: TypeAlias = Annotated[Wanted, Depends(wanted)]
 
 
 @router.get(PAGE, response_model=None)
-async def listed(request: Request, workspace: WorkspaceDep, wanted: WantedDep, before: Before = None) -> Response:
+def listed(request: Request, workspace: WorkspaceDep, wanted: WantedDep, before: Before = None) -> Response:
     """The list; a piece of it for a search that is typed."""
-    calls = await workspace.calls_async(**wanted, before=before)
+    calls = workspace.calls(**wanted, before=before)
     template = "calls_list.html" if request.headers.get("hx-request") else "calls.html"
     return page(request, template, calls=calls, wanted=wanted, query=_query(wanted), before=before)
 
 
 @router.get("/projects/{project}/prompt-of", response_model=None)
-async def prompt_of(project: ProjectName, workspace: WorkspaceDep, name: Under, version: int | None = None) -> Response:
+def prompt_of(project: ProjectName, workspace: WorkspaceDep, name: Under, version: int | None = None) -> Response:
     """The page of the call that a version of a text came from; where that is not known, all calls for the text."""
-
-    def found() -> str:
-        opened = workspace.texts()
-        with opened.journal as journal:
-            path = opened.artefact(journal, name)
-            number = call_for(journal, path, version)
-        return f"/{number}" if number else f"?{urlencode({'artefact': path})}"
-
-    address = f"/projects/{project}/calls{await asyncio.to_thread(found)}"
-    return RedirectResponse(address, 303)
+    opened = workspace.texts()
+    with opened.journal as journal:
+        path = opened.artefact(journal, name)
+        number = call_for(journal, path, version)
+    found = f"/{number}" if number else f"?{urlencode({'artefact': path})}"
+    return RedirectResponse(f"/projects/{project}/calls{found}", 303)
 
 
 @router.get(PAGE + "/{number}", response_model=None)
-async def one(request: Request, workspace: WorkspaceDep, number: Number, wanted: WantedDep) -> Response:
+def one(request: Request, workspace: WorkspaceDep, number: Number, wanted: WantedDep) -> Response:
     """One call."""
-    call = await workspace.call_async(number, **wanted)
+    call = workspace.call(number, **wanted)
     form = json.dumps(call.form, indent=2, ensure_ascii=False) if call.form else ""
     return page(request, "call.html", call=call, wanted=wanted, query=_query(wanted), form=form, folded=_FOLDED)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +17,7 @@ from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.numbers import LARGEST
 from fabula.project.folder import MAX_FILE, STORY
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
-from fabula.server.studio.pages.plan import cards_of
+from fabula.server.studio.pages.plan import cards_of, foreseen
 from fabula.server.studio.pages.write import doing_of
 from fabula.server.studio.rendering import page
 from fabula.story import plain
@@ -62,25 +61,21 @@ class Both(BaseModel):
 
 
 @router.get(PAGE, response_model=None)
-async def first(request: Request, workspace: WorkspaceDep) -> Response:
+def first(request: Request, workspace: WorkspaceDep) -> Response:
     """The page with the first text of the story; with the brief where there is none."""
-    tree = await asyncio.to_thread(workspace.shown, marks=False)
+    tree = workspace.shown(marks=False)
     names = [one.name for branch in tree for one in branch.artefacts if branch.name == "story"]
-    return await edit(request, workspace, names[0] if names else BRIEF)
+    return edit(request, workspace, names[0] if names else BRIEF)
 
 
 @router.get(PAGE + "/{name:path}", response_model=None)
-async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response:
+def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response:
     """The page with a text."""
-
-    def found() -> dict[str, object]:
-        text = workspace.text(name)
-        tree = workspace.shown(marks=False)
-        one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
-        about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
-        return about | {"name": text.name, "swap": False, "was_written": _was_written(workspace, one)}
-
-    return page(request, "edit.html", **await asyncio.to_thread(found))
+    text, tree = workspace.text(name), workspace.shown(marks=False)
+    one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
+    about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
+    about |= {"name": text.name, "swap": False, "was_written": _was_written(workspace, one)}
+    return page(request, "edit.html", **about)
 
 
 def _was_written(workspace: Project, one: Artefact | None) -> bool:
@@ -93,36 +88,24 @@ def _was_written(workspace: Project, one: Artefact | None) -> bool:
 
 
 @router.get(PARTS + "/expected", response_model=None)
-async def expected(request: Request, workspace: WorkspaceDep, *, name: str, fit: bool = False) -> Response:
+def expected(request: Request, workspace: WorkspaceDep, *, name: str, fit: bool = False) -> Response:
     """What a run would write again, or revise to `fit`, and take, and the texts with their marks."""
-
-    def found() -> dict[str, object]:
-        try:
-            expected, problem = workspace.expected(fit=fit), ""
-        except FabulaError as error:
-            expected, problem = None, str(error)
-        tree = workspace.shown()
-        titles = workspace.titles()
-        again = written_again(expected.dry, titles.files) if expected else []
-        one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
-        about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True, "fit": fit}
-        about |= {"was_written": _was_written(workspace, one), "behind": workspace.is_behind()}
-        doing = doing_of(titles, expected) if expected else ""
-        return about | {"expected": expected, "again": again, "problem": problem, "titles": titles, "doing": doing}
-
-    return page(request, "edit_expected.html", **await asyncio.to_thread(found))
+    about, titles = foreseen(lambda: workspace.expected(fit=fit)), workspace.titles()
+    if (expected := about["expected"]) is not None:
+        about |= {"again": written_again(expected, titles.files), "doing": doing_of(titles, expected)}
+    tree = workspace.shown()
+    one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
+    about |= {"tree": tree, "one": one, "overview": workspace.overview(), "swap": True, "fit": fit, "titles": titles}
+    about |= {"name": name, "was_written": _was_written(workspace, one), "behind": workspace.is_behind()}
+    return page(request, "edit_expected.html", **about)
 
 
 @router.get(PARTS + "/beside", response_model=None)
-async def beside_text(request: Request, workspace: WorkspaceDep, *, name: str) -> Response:
+def beside_text(request: Request, workspace: WorkspaceDep, *, name: str) -> Response:
     """What belongs to a part of the story: its card of the plan, what is true there, and what contradicts it."""
-
-    def found() -> dict[str, object]:
-        cards = cards_of(workspace)[0].of(name)
-        about: dict[str, object] = {"name": name, "cards": cards, "of": name, "said": ""}
-        return about | _facts_beside(workspace, name, cards) | _findings_beside(workspace, name)
-
-    return page(request, "edit_beside.html", **await asyncio.to_thread(found))
+    cards = cards_of(workspace)[0].of(name)
+    about = _facts_beside(workspace, name, cards) | _findings_beside(workspace, name)
+    return page(request, "edit_beside.html", name=name, cards=cards, of=name, said="", **about)
 
 
 def _facts_beside(workspace: Project, name: str, cards: Sequence[PlanCard]) -> dict[str, object]:
@@ -150,15 +133,15 @@ def _findings_beside(workspace: Project, name: str) -> dict[str, object]:
 
 
 @router.get(PARTS + "/history", response_model=None)
-async def history(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = False) -> Response:
+def history(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = False) -> Response:
     """The versions of a text: who wrote them, and when; those that were saved while somebody typed only if asked."""
-    versions = (await workspace.versions_async(name)).versions
+    versions = (workspace.versions(name)).versions
     found = [VersionStage(made) for made in versions] if all_ else stages(versions)
     return page(request, "edit_history.html", name=name, stages=found[::-1], hidden=len(versions) - len(found))
 
 
 @router.get(PARTS + "/compare", response_model=None)
-async def compared(
+def compared(
     request: Request,
     workspace: WorkspaceDep,
     name: str,
@@ -170,34 +153,29 @@ async def compared(
 
     Without numbers they are the newest one and the one before it.
     """
-
-    def found() -> dict[str, object]:
-        stands = workspace.text(name)
-        after = workspace.text(name, new or stands.version)
-        before = workspace.text(name, old or max(1, after.version - 1))
-        numbers = {"old": before.version, "new": after.version}
-        about = {"name": name, "file": stands.file, "base": stands.base, "view": view} | numbers
-        lines = not stands.file.endswith(".md")
-        if view == "beside":
-            return about | {"rows": beside(before.text, after.text, lines=lines)}
-        return about | {"changes": _shown(compare(before.text, after.text, lines=lines))}
-
-    return page(request, "edit_compare.html", **await asyncio.to_thread(found))
+    stands = workspace.text(name)
+    after = workspace.text(name, new or stands.version)
+    before = workspace.text(name, old or max(1, after.version - 1))
+    lines = not stands.file.endswith(".md")
+    about: dict[str, object] = {"name": name, "file": stands.file, "base": stands.base, "view": view}
+    about |= {"old": before.version, "new": after.version}
+    if view == "beside":
+        about["rows"] = beside(before.text, after.text, lines=lines)
+    else:
+        about["changes"] = _shown(compare(before.text, after.text, lines=lines))
+    return page(request, "edit_compare.html", **about)
 
 
 @router.get(PARTS + "/review", response_model=None)
-async def review(request: Request, workspace: WorkspaceDep) -> Response:
+def review(request: Request, workspace: WorkspaceDep) -> Response:
     """The texts that the last run changed."""
-
-    def found() -> dict[str, object]:
-        with workspace.texts().journal as journal:
-            return {"rewritten": last_rewritten(journal), "titles": Titles.in_(journal)}
-
-    return page(request, "edit_review.html", **await asyncio.to_thread(found))
+    with workspace.texts().journal as journal:
+        found, titles = last_rewritten(journal), Titles.in_(journal)
+    return page(request, "edit_review.html", rewritten=found, titles=titles)
 
 
 @router.post(PARTS + "/take", response_model=None)
-async def take(
+def take(
     request: Request,
     workspace: WorkspaceDep,
     name: Name,
@@ -207,30 +185,21 @@ async def take(
     accepted: Annotated[list[int] | None, Form(alias="take")] = None,
 ) -> Response:
     """Save a text with some of the changes between two versions."""
-
-    def save() -> str:
-        before, after = workspace.text(name, old), workspace.text(name, new)
-        changes = compare(before.text, after.text, lines=not after.file.endswith(".md"))
-        count = max((one.number for one in changes), default=0)
-        kept = {number for number in accepted or () if 1 <= number <= count}
-        saved = workspace.edit(name, taken(changes, kept), base)
-        return f"“{workspace.titles()(name)}”: {len(kept)} of {count} changes taken." + (
-            "" if saved.changed else " It stood so already."
-        )
-
-    return _done(request, await asyncio.to_thread(save))
+    before, after = workspace.text(name, old), workspace.text(name, new)
+    changes = compare(before.text, after.text, lines=not after.file.endswith(".md"))
+    count = max((one.number for one in changes), default=0)
+    kept = {number for number in accepted or () if 1 <= number <= count}
+    saved = workspace.edit(name, taken(changes, kept), base)
+    said = f"“{workspace.titles()(name)}”: {len(kept)} of {count} changes taken."
+    return _done(request, said if saved.changed else f"{said} It stood so already.")
 
 
 @router.get(PARTS + "/takes", response_model=None)
-async def takes(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = False) -> Response:
+def takes(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = False) -> Response:
     """What was written for the author of one text, beside each other."""
-
-    def found() -> dict[str, object]:
-        versions = _different(workspace, name)
-        shown = versions if all_ else versions[:_TAKES]
-        return {"name": name, "takes": shown, "more": len(versions) - len(shown)}
-
-    return page(request, "edit_takes.html", **await asyncio.to_thread(found))
+    versions = _different(workspace, name)
+    shown = versions if all_ else versions[:_TAKES]
+    return page(request, "edit_takes.html", name=name, takes=shown, more=len(versions) - len(shown))
 
 
 def _different(workspace: Project, name: str) -> list[tuple[ArtefactVersion, str]]:
@@ -242,9 +211,9 @@ def _different(workspace: Project, name: str) -> list[tuple[ArtefactVersion, str
 
 
 @router.post(PARTS + "/pick", response_model=None)
-async def pick(request: Request, workspace: WorkspaceDep, name: Name, version: Annotated[int, Form()]) -> Response:
+def pick(request: Request, workspace: WorkspaceDep, name: Name, version: Annotated[int, Form()]) -> Response:
     """Have an earlier version stand again."""
-    saved = await workspace.choose_async(name, version)
+    saved = workspace.choose(name, version)
     said = (
         f"Version {version} stands again in “{workspace.titles()(name)}”."
         if saved.changed
@@ -257,43 +226,43 @@ async def pick(request: Request, workspace: WorkspaceDep, name: Name, version: A
 
 
 @router.post(PARTS + "/decide", response_model=None)
-async def decide(
+def decide(
     request: Request,
     workspace: WorkspaceDep,
     what: Annotated[Literal["pin", "unpin", "approve", "revert", "undo", "redo"], Form()],
     name: Name = "",
 ) -> Response:
     """Pin, approve or take back."""
+    return _done(request, _decided(workspace, what, name))
 
-    def done() -> str:
-        if what in ("undo", "redo"):
-            decided = workspace.undo() if what == "undo" else workspace.redo()
-            return f"{'Taken back' if what == 'undo' else 'Decided again'}: {decided.wording}."
-        if what == "approve":
-            approved = workspace.approve(name).artefacts
-            return f"Approved: {', '.join(approved)}." if approved else "It was approved already."
-        if what == "revert":
-            return f"“{workspace.titles()(workspace.choose(name).file)}” is again as it was written for you."
-        done = workspace.pin(name) if what == "pin" else workspace.unpin(name)
-        title = workspace.titles()(done.artefacts[0])
-        return f"“{title}” is pinned: it stays as it is." if what == "pin" else f"“{title}” can change again."
 
-    return _done(request, await asyncio.to_thread(done))
+def _decided(workspace: Project, what: str, name: str) -> str:
+    if what in ("undo", "redo"):
+        decided = workspace.undo() if what == "undo" else workspace.redo()
+        return f"{'Taken back' if what == 'undo' else 'Decided again'}: {decided.wording}."
+    if what == "approve":
+        approved = workspace.approve(name).artefacts
+        return f"Approved: {', '.join(approved)}." if approved else "It was approved already."
+    if what == "revert":
+        return f"“{workspace.titles()(workspace.choose(name).file)}” is again as it was written for you."
+    done = workspace.pin(name) if what == "pin" else workspace.unpin(name)
+    title = workspace.titles()(done.artefacts[0])
+    return f"“{title}” is pinned: it stays as it is." if what == "pin" else f"“{title}” can change again."
 
 
 @router.post(PARTS + "/retake", response_model=None)
-async def retake(
+def retake(
     request: Request, workspace: WorkspaceDep, name: Name, note: Text = "", anew: Annotated[str, Form()] = ""
 ) -> Response:
     """Have a text written anew by the next run, or revised as a note asks."""
     wish = plain(note).strip() or None
-    done = await workspace.retake_async(name, wish, anew=bool(anew) and wish is not None)
+    done = workspace.retake(name, wish, anew=bool(anew) and wish is not None)
     how = "revised as you wish" if done.revised else "written anew"
     return _done(request, f"{done.artefact} will be {how} by the next run; its old text stays in its history.")
 
 
 @router.post(PARTS + "/continue", response_model=None)
-async def write_on(
+def write_on(
     request: Request, workspace: WorkspaceDep, name: Name, words: Annotated[str, Form(max_length=10)] = ""
 ) -> Response:
     """Have more written after a text.
@@ -303,20 +272,20 @@ async def write_on(
     """
     if words and not (words.isdecimal() and 1 <= int(words) <= LARGEST):
         raise UsageError(f"{words!r} is no number of words. Give one from 1 to {LARGEST:,}, or leave it out.")
-    done = await workspace.continue_text_async(name, words=int(words) if words else None)
+    done = workspace.continue_text(name, words=int(words) if words else None)
     more = f"About {int(words):,} words more" if words else "More"
     where = f"after the text of {done.artefact} by the next run, in {done.calls} calls"
     return _done(request, f"{more} will be written {where}.")
 
 
 @router.get(PARTS + "/final", response_model=None)
-async def final(request: Request, workspace: WorkspaceDep) -> Response:
+def final(request: Request, workspace: WorkspaceDep) -> Response:
     """What the final reading of the story changed."""
-    return page(request, "edit_final.html", edits=(await workspace.final_edits_async()).edits)
+    return page(request, "edit_final.html", edits=(workspace.final_edits()).edits)
 
 
 @router.post(PARTS + "/final", response_model=None)
-async def refuse(
+def refuse(
     request: Request,
     workspace: WorkspaceDep,
     edit: Name,
@@ -324,7 +293,7 @@ async def refuse(
 ) -> Response:
     """Refuse a change of the final reading, or take it after all."""
     refused, accepted = ([edit], []) if what == "refuse" else ([], [edit])
-    await workspace.refuse_edits_async(refused, accepted)
+    workspace.refuse_edits(refused, accepted)
     said = "Taken back" if what == "refuse" else "Made after all"
     return _done(request, f"{said}. The next run puts it into the story and asks nobody for it.", final=True)
 
@@ -333,27 +302,19 @@ async def refuse(
 
 
 @router.post(PARTS + "/merge", response_model=None)
-async def both(request: Request, workspace: WorkspaceDep, both: Both) -> Response:
+def both(request: Request, workspace: WorkspaceDep, both: Both) -> Response:
     """A text that could not be saved, the one that stands, and one with the changes of both."""
-
-    def found() -> dict[str, object]:
-        stands = workspace.text(both.name)
-        lines = not stands.file.endswith(".md")
-        merged = merge(plain(both.base), plain(both.mine), stands.text, lines=lines)
-        changes = compare(stands.text, merged.text, lines=lines)
-        about = {"name": stands.name, "title": stands.title, "base": stands.base, "mine": both.mine}
-        return about | {
-            "theirs": stands.text,
-            "merged": merged.text,
-            "changes": _shown(changes),
-            "conflicts": merged.conflicts,
-        }
-
-    return page(request, "edit_merge.html", **await asyncio.to_thread(found))
+    stands = workspace.text(both.name)
+    lines = not stands.file.endswith(".md")
+    merged = merge(plain(both.base), plain(both.mine), stands.text, lines=lines)
+    changes = _shown(compare(stands.text, merged.text, lines=lines))
+    about = {"name": stands.name, "title": stands.title, "base": stands.base, "mine": both.mine}
+    about |= {"theirs": stands.text, "merged": merged.text}
+    return page(request, "edit_merge.html", changes=changes, conflicts=merged.conflicts, **about)
 
 
 @router.post(PARTS + "/merged", response_model=None)
-async def settle(
+def settle(
     request: Request,
     workspace: WorkspaceDep,
     name: Name,
@@ -364,19 +325,17 @@ async def settle(
     accepted: Annotated[list[int] | None, Form(alias="take")] = None,
 ) -> Response:
     """Save what two who edited one text settled on."""
-
-    def save() -> str:
-        stands = workspace.text(name)
-        if what == "theirs":
-            return f"“{stands.title}” stays as the others left it. Yours is not saved."
-        text = mine
-        if what == "both":
-            changes = compare(stands.text, plain(merged), lines=not stands.file.endswith(".md"))
-            text = taken(changes, set(accepted or ()))
-        workspace.edit(name, text, base)
-        return f"“{stands.title}” is saved with {'your text' if what == 'mine' else 'the changes of both'}."
-
-    return _done(request, await asyncio.to_thread(save), settled=True)
+    stands = workspace.text(name)
+    if what == "theirs":
+        said = f"“{stands.title}” stays as the others left it. Yours is not saved."
+        return _done(request, said, settled=True)
+    text = mine
+    if what == "both":
+        changes = compare(stands.text, plain(merged), lines=not stands.file.endswith(".md"))
+        text = taken(changes, set(accepted or ()))
+    workspace.edit(name, text, base)
+    said = f"“{stands.title}” is saved with {'your text' if what == 'mine' else 'the changes of both'}."
+    return _done(request, said, settled=True)
 
 
 def _shown(stretches: Sequence[TextStretch]) -> list[dict[str, object]]:

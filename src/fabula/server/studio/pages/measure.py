@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from dataclasses import dataclass
@@ -72,11 +71,13 @@ class Placed:
         found: the report.
         home: the page of what it belongs to: "/projects/NAME" or "/experiments/NAME".
         whose: what that is called.
+        experiment: that it belongs to, if it does.
     """
 
     found: FoundReport
     home: str
     whose: str
+    experiment: ExperimentFolder | None = None
 
     @property
     def key(self) -> str:
@@ -117,18 +118,30 @@ def when(found: FoundReport) -> str:
     return time.strftime("%d %B %Y, %H:%M:%S", time.localtime(found.changed)).lstrip("0")
 
 
+def placed_of(request: Request, shelf: ShelfDep) -> Placed:
+    """The report that an address names, of a project or of an experiment.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    return _placed(shelf, f"{_whose(request)}/{request.path_params['report']}")
+
+
+def _whose(request: Request) -> str:
+    """What an address has reports of, as keys name it."""
+    of = request.path_params
+    return f"{_EXPERIMENT}{of['experiment']}" if "experiment" in of else str(of["project"])
+
+
+PlacedDep: TypeAlias = Annotated[Placed, Depends(placed_of)]
+
+
 @router.get("/projects/{project}/measure")  # noqa: FAST003 - `workspace` is of it
-async def measure(request: Request, workspace: WorkspaceDep, form: FormDep, sought: SoughtDep) -> Response:
+def measure(request: Request, workspace: WorkspaceDep, form: FormDep, sought: SoughtDep) -> Response:
     """The reports of a project, the newest of them open."""
-    found = await asyncio.to_thread(reports_in, workspace.folder)
+    found = reports_in(workspace.folder)
     newest = next((one for one in found if not one.is_earlier), None)
-    return await _measured(request, workspace, (found, newest), form, sought)
-
-
-@router.get("/projects/{project}/measure/compare")
-async def compare(request: Request, project: str, shelf: ShelfDep, one: ReportName, other: ReportName = "") -> Response:
-    """Two reports beside each other; with one of them, those that the other can be."""
-    return await _beside(request, shelf, f"{project}/{one}", other)
+    return _measured(request, workspace, (found, newest), form, sought)
 
 
 async def report_name(folder: Annotated[str, Path(max_length=200)], name: Annotated[str, Path(max_length=1000)]) -> str:
@@ -136,8 +149,22 @@ async def report_name(folder: Annotated[str, Path(max_length=200)], name: Annota
     return f"{folder}/{name}"
 
 
+@router.get("/projects/{project}/measure/compare")  # noqa: FAST003 - `_whose` reads it
+@router.get("/experiments/{experiment}/compare")
+def compare(request: Request, shelf: ShelfDep, one: ReportName, other: ReportName = "") -> Response:
+    """Two reports beside each other; with one of them, those that the other can be."""
+    first = _placed(shelf, f"{_whose(request)}/{one}")
+    if not other:
+        return page(request, "compare.html", one=first, other=None, choices=[*_others(shelf, first)])
+    second = _placed(shelf, other)
+    found = compared(first.found.report, second.found.report)
+    rows = [(row, *_twice_cells(row)) for row in found.rows]
+    shown = {"comparison": found, "rows": rows[:_MOST_AT_ONCE], "left_out": max(len(rows) - _MOST_AT_ONCE, 0)}
+    return page(request, "compare.html", one=first, other=second, pictures=_apart_pictures(found.rows), **shown)
+
+
 @router.get("/projects/{project}/measure/{folder}/{name:path}")
-async def one_report(
+def one_report(
     request: Request,
     workspace: WorkspaceDep,
     form: FormDep,
@@ -145,135 +172,79 @@ async def one_report(
     sought: SoughtDep,
 ) -> Response:
     """One report of a project."""
-    found = await asyncio.to_thread(reports_in, workspace.folder)
+    found = reports_in(workspace.folder)
     chosen = next((one for one in found if one.name == name), None) or report_named(workspace.folder, name)
-    return await _measured(request, workspace, (found, chosen), form, sought)
+    return _measured(request, workspace, (found, chosen), form, sought)
 
 
-@router.get("/projects/{project}/verdicts/{name:path}")
-async def verdicts(request: Request, project: str, name: str, workspace: WorkspaceDep, sought: SoughtDep) -> Response:
-    """The verdicts of a report that are looked for, as a piece of its page."""
+@router.get("/projects/{project}/verdicts/{report:path}")  # noqa: FAST003 - `chosen` is of it
+@router.get("/experiments/{experiment}/verdicts/{report:path}")
+def verdicts(request: Request, shelf: ShelfDep, chosen: PlacedDep, sought: SoughtDep) -> Response:
+    """The verdicts of a report that are looked for, as a piece of its page; the browser's address is then that page."""
+    answer = page(request, "verdicts_found.html", **_verdicts(request, shelf, chosen, sought))
+    asked = request.url.query
+    answer.headers["hx-replace-url"] = f"{chosen.page}{'?' if asked else ''}{asked}"
+    return answer
 
-    def looked() -> dict[str, Any]:
-        chosen = Placed(report_named(workspace.folder, name), f"/projects/{project}", project)
-        return _verdicts(chosen, sought, _claims(workspace, chosen.found), every="all" in request.query_params)
 
-    return _found(request, await asyncio.to_thread(looked))
-
-
-@router.get("/projects/{project}/verdict-of/{name:path}")
-async def asked_for(
-    request: Request, project: str, name: str, workspace: WorkspaceDep, call: CallPath = ""
-) -> Response:
+@router.get("/projects/{project}/verdict-of/{report:path}")  # noqa: FAST003 - `chosen` is of it
+@router.get("/experiments/{experiment}/verdict-of/{report:path}")
+def asked_for(request: Request, chosen: PlacedDep, call: CallPath = "") -> Response:
     """What was asked for a verdict, and what came back."""
-    found = await asyncio.to_thread(report_named, workspace.folder, name)
-    calls = await asyncio.to_thread(found.calls_behind, call)
-    return page(request, "verdict_calls.html", calls=calls, back=f"/projects/{project}/measure/{name}")
+    return page(request, "verdict_calls.html", calls=chosen.found.calls_behind(call), back=chosen.page)
 
 
-@router.post("/projects/{project}/beside-people/{name:path}")  # noqa: FAST003 - `workspace` is of it
-async def judge_beside_people(request: Request, name: str, workspace: WorkspaceDep, ratings: UploadFile) -> Response:
-    """How far a report's verdicts agree with people's ratings of the same stories."""
-    found = await asyncio.to_thread(report_named, workspace.folder, name)
-    return await _beside_people(request, found, ratings)
-
-
-@router.post("/experiments/{name}/beside-people/{report:path}")
-async def experiment_beside_people(
-    request: Request, name: str, report: str, shelf: ShelfDep, ratings: UploadFile
-) -> Response:
-    """How far a judge of an experiment agrees with people."""
-    found = await asyncio.to_thread(lambda: shelf.experiment(name).report(report))
-    return await _beside_people(request, found, ratings)
-
-
-@router.get("/experiments/{name}")
-async def experiment(request: Request, name: str, shelf: ShelfDep) -> Response:
-    """An experiment: who wrote what, from which brief, and what was measured."""
-    found = await asyncio.to_thread(shelf.experiment, name)
-    reports = await asyncio.to_thread(lambda: found.reports)
-    return page(request, "experiment.html", name=name, experiment=found, reports=reports, costs=_costs(found))
-
-
-@router.get("/experiments/{name}/compare")
-async def compare_in_experiment(
-    request: Request, name: str, shelf: ShelfDep, one: ReportName, other: ReportName = ""
-) -> Response:
-    """Two reports beside each other, the first of them an experiment's."""
-    return await _beside(request, shelf, f"{_EXPERIMENT}{name}/{one}", other)
-
-
-@router.get("/experiments/{name}/reports/{report:path}")
-async def experiment_report(request: Request, name: str, report: str, shelf: ShelfDep, sought: SoughtDep) -> Response:
-    """What one evaluator found in an experiment."""
-
-    def looked() -> dict[str, Any]:
-        found = shelf.experiment(name)
-        chosen = Placed(found.report(report), f"/experiments/{name}", found.title)
-        about = _shown(chosen.found.report) | _verdicts(chosen, sought, {}, every="all" in request.query_params)
-        return about | {"experiment": found, "chosen": chosen, "runs": _runs_of(found)}
-
-    return page(request, "experiment_report.html", name=name, **await asyncio.to_thread(looked))
-
-
-@router.get("/experiments/{name}/verdicts/{report:path}")
-async def experiment_verdicts(request: Request, name: str, report: str, shelf: ShelfDep, sought: SoughtDep) -> Response:
-    """The verdicts of an experiment's report that are looked for, as a piece of its page."""
-
-    def looked() -> dict[str, Any]:
-        found = shelf.experiment(name)
-        chosen = Placed(found.report(report), f"/experiments/{name}", found.title)
-        about = _verdicts(chosen, sought, {}, every="all" in request.query_params)
-        return about | {"runs": _runs_of(found)}
-
-    return _found(request, await asyncio.to_thread(looked))
-
-
-@router.get("/experiments/{name}/verdict-of/{report:path}")
-async def asked_in_experiment(
-    request: Request, name: str, report: str, shelf: ShelfDep, call: CallPath = ""
-) -> Response:
-    """What was asked for a verdict in an experiment, and what came back."""
-    found = await asyncio.to_thread(shelf.experiment, name)
-    calls = await asyncio.to_thread(lambda: found.report(report).calls_behind(call))
-    return page(request, "verdict_calls.html", calls=calls, back=f"/experiments/{name}/reports/{report}")
-
-
-@router.get("/experiments/{name}/runs/{run:path}")
-async def experiment_run(request: Request, name: str, run: str, shelf: ShelfDep) -> Response:
-    """A story of an experiment, and the verdicts on it."""
-    found = await asyncio.to_thread(shelf.experiment, name)
-    about, text = found.run(run), await asyncio.to_thread(found.story, run)
-    story = Story.parse(text) if text else None
-    verdicts = await asyncio.to_thread(found.verdicts_on, run)
-    runs = _runs_of(found)
-    shown = {"about": about, "story": story, "verdicts": verdicts, "run": run, "runs": runs}
-    return page(request, "experiment_run.html", name=name, experiment=found, **shown)
-
-
-async def _beside_people(request: Request, found: FoundReport, ratings: UploadFile) -> Response:
-    """The comparison, from a file that was sent.
+@router.post("/projects/{project}/beside-people/{report:path}")  # noqa: FAST003 - `chosen` is of it
+@router.post("/experiments/{experiment}/beside-people/{report:path}")
+def judge_beside_people(request: Request, chosen: PlacedDep, ratings: UploadFile) -> Response:
+    """How far a report's verdicts agree with people's ratings of the same stories.
 
     Raises:
         UsageError: it is no file of ratings, holds none, or has no story in common with the report.
     """
     from fabula.app.verdict_files import beside_people  # noqa: PLC0415 - with it comes numpy, and no page needs that
 
-    def compared() -> dict[str, Any]:
-        content = ratings.file.read(_LARGEST + 1)
-        if len(content) > _LARGEST:
-            raise UsageError(f"This file has more than {_LARGEST:,} bytes. Leave ratings of other stories out.")
-        name = (ratings.filename or "ratings")[:100]
-        people = parse_ratings(readable(content.decode("utf-8", "replace")), name)
-        if not people:
-            raise UsageError(f"{name} holds no rating. Give the ratings.jsonl of a study of the same stories.")
-        report = beside_people(found.verdicts, people)
-        return {"report": report, "sentences": report.details["sentences"], **_shown(report)}
-
-    return page(request, "beside_people.html", **await asyncio.to_thread(compared))
+    content = ratings.file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise UsageError(f"This file has more than {_LARGEST:,} bytes. Leave ratings of other stories out.")
+    name = (ratings.filename or "ratings")[:100]
+    people = parse_ratings(readable(content.decode("utf-8", "replace")), name)
+    if not people:
+        raise UsageError(f"{name} holds no rating. Give the ratings.jsonl of a study of the same stories.")
+    report = beside_people(chosen.found.verdicts, people)
+    sentences = report.details["sentences"]
+    return page(request, "beside_people.html", report=report, sentences=sentences, **_shown(report))
 
 
-async def _measured(
+@router.get("/experiments/{experiment}")
+def experiment(request: Request, experiment: str, shelf: ShelfDep) -> Response:
+    """An experiment: who wrote what, from which brief, and what was measured."""
+    found = shelf.experiment(experiment)
+    shown = {"experiment": found, "reports": found.reports, "costs": _costs(found)}
+    return page(request, "experiment.html", name=experiment, **shown)
+
+
+@router.get("/experiments/{experiment}/reports/{report:path}")  # noqa: FAST003 - `chosen` is of it
+def experiment_report(
+    request: Request, experiment: str, shelf: ShelfDep, chosen: PlacedDep, sought: SoughtDep
+) -> Response:
+    """What one evaluator found in an experiment."""
+    about = _shown(chosen.found.report) | _verdicts(request, shelf, chosen, sought)
+    found = shelf.experiment(experiment)
+    return page(request, "experiment_report.html", name=experiment, experiment=found, **about)
+
+
+@router.get("/experiments/{experiment}/runs/{run:path}")
+def experiment_run(request: Request, experiment: str, run: str, shelf: ShelfDep) -> Response:
+    """A story of an experiment, and the verdicts on it."""
+    found = shelf.experiment(experiment)
+    about, text = found.run(run), found.story(run)
+    story = Story.parse(text) if text else None
+    shown = {"about": about, "story": story, "verdicts": found.verdicts_on(run), "run": run, "runs": found.run_names}
+    return page(request, "experiment_run.html", name=experiment, experiment=found, **shown)
+
+
+def _measured(
     request: Request,
     workspace: Workspace,
     reports: tuple[list[FoundReport], FoundReport | None],
@@ -282,54 +253,33 @@ async def _measured(
 ) -> Response:
     """The page of a project: its reports, one of them open, and what can be measured."""
     found, chosen = reports
-    project = str(request.path_params["project"])
-
-    def looked() -> dict[str, Any]:
-        if chosen is None:
-            return {"chosen": None}
-        placed, claims = Placed(chosen, f"/projects/{project}", project), _claims(workspace, chosen)
-        about = _verdicts(placed, sought, claims, every="all" in request.query_params)
-        return {"chosen": placed, **_shown(chosen.report), **about}
-
-    current = [one for one in found if not one.is_earlier]
-    too_large = await asyncio.to_thread(too_large_in, workspace.folder)
+    shelf, about = request.app.state.studio.shelf, dict[str, Any](chosen=None)
+    if chosen is not None:
+        placed = _placed(shelf, f"{_whose(request)}/{chosen.name}", chosen)
+        about = _shown(chosen.report) | _verdicts(request, shelf, placed, sought)
     listed = {
-        "too_large": too_large,
-        "current": current,
+        "too_large": too_large_in(workspace.folder),
+        "current": [one for one in found if not one.is_earlier],
         "earlier": [(one, when(one)) for one in found if one.is_earlier],
     }
-    about = await asyncio.to_thread(looked)
-    experiments = await asyncio.to_thread(lambda: list(request.app.state.studio.shelf.experiments))
-    return page(request, "measure.html", **listed, experiments=experiments, **form, **about)
+    return page(request, "measure.html", **listed, experiments=list(shelf.experiments), **form, **about)
 
 
 # two reports beside each other --------------------------------------------------------------------------------------
 
 
-async def _beside(request: Request, shelf: Home, one: str, other: str) -> Response:
-    first = await asyncio.to_thread(_placed, shelf, one)
-    if not other:
-        choices = await asyncio.to_thread(lambda: [*_others(shelf, first)])
-        return page(request, "compare.html", one=first, other=None, choices=choices)
-    second = await asyncio.to_thread(_placed, shelf, other)
-    found = await asyncio.to_thread(compared, first.found.report, second.found.report)
-    rows = [(row, *_twice_cells(row)) for row in found.rows]
-    shown = {"comparison": found, "rows": rows[:_MOST_AT_ONCE], "left_out": max(len(rows) - _MOST_AT_ONCE, 0)}
-    return page(request, "compare.html", one=first, other=second, pictures=_apart_pictures(found.rows), **shown)
-
-
-def _placed(shelf: Home, key: str) -> Placed:
-    """The report that a key names.
+def _placed(shelf: Home, key: str, found: FoundReport | None = None) -> Placed:
+    """The report that a key names, which may be `found` already.
 
     Raises:
         UnknownNameError: there is no such project, experiment or report.
     """
     whose, _, name = key.partition("/")
     if whose.startswith(_EXPERIMENT):
-        whose = whose.removeprefix(_EXPERIMENT)
-        experiment = shelf.experiment(whose)
-        return Placed(experiment.report(name), f"/experiments/{whose}", experiment.title)
-    return Placed(report_named(shelf.folder(whose), name), f"/projects/{whose}", shelf.title(whose))
+        experiment = shelf.experiment(whose.removeprefix(_EXPERIMENT))
+        return Placed(experiment.report(name), f"/experiments/{experiment.folder.name}", experiment.title, experiment)
+    found = found or report_named(shelf.folder(whose), name)
+    return Placed(found, f"/projects/{whose}", shelf.title(whose))
 
 
 def _others(shelf: Home, one: Placed) -> Iterator[Placed]:
@@ -383,8 +333,9 @@ def _apart_pictures(rows: Sequence[Twice]) -> list[Markup]:
 # single verdicts ----------------------------------------------------------------------------------------------------
 
 
-def _verdicts(chosen: Placed, sought: Sought, claims: dict[str, str], *, every: bool) -> dict[str, Any]:
+def _verdicts(request: Request, shelf: Home, chosen: Placed, sought: Sought) -> dict[str, Any]:
     """The verdicts of a report that are looked for, as templates show them, and what can be looked for."""
+    every, project = "all" in request.query_params, request.path_params.get("project")
     try:
         ratings, unread = chosen.found.verdicts, ""
     except UsageError as error:
@@ -408,9 +359,9 @@ def _verdicts(chosen: Placed, sought: Sought, claims: dict[str, str], *, every: 
         "winners": winners[:_MOST_NAMES],
         "questions": list(dict.fromkeys(rating.question for rating in ratings))[:_MOST_NAMES],
         "names": sorted(names)[:_MOST_NAMES],
-        "claims": claims,
+        "claims": _claims(shelf[project], chosen.found) if project else {},
         "marked": _marker(sought.words),
-        "runs": set(),
+        "runs": chosen.experiment.run_names if chosen.experiment else set(),
     }
 
 
@@ -435,18 +386,6 @@ def _marker(words: str) -> Any:  # noqa: ANN401 - a function that templates call
         )
 
     return marked
-
-
-def _found(request: Request, about: dict[str, Any]) -> Response:
-    """The piece of a page that has the verdicts; the browser's address is then that of the page with them."""
-    answer = page(request, "verdicts_found.html", **about)
-    asked = request.url.query
-    answer.headers["hx-replace-url"] = f"{about['chosen'].page}{'?' if asked else ''}{asked}"
-    return answer
-
-
-def _runs_of(found: ExperimentFolder) -> set[str]:
-    return {run["run"] for run in found.runs}
 
 
 def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:

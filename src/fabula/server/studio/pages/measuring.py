@@ -88,12 +88,12 @@ LearningDep: TypeAlias = Annotated[Wanted, Depends(learning_wanted)]
 
 
 @router.post("/measure-estimate")
-async def estimate(request: Request, workspace: WorkspaceDep, shelf: ShelfDep, asked: WantedDep) -> Response:
+def estimate(request: Request, workspace: WorkspaceDep, shelf: ShelfDep, asked: WantedDep) -> Response:
     """What it would ask and cost."""
     verb = long_verb(asked.verb)
     arguments = verb.from_outside(verb.checked(asked.arguments), shelf.folder)
-    found = await asyncio.to_thread(workspace.estimated, verb, arguments)
-    who = list(dict.fromkeys(call.by.partition("@")[0] for call in found.calls))
+    found = workspace.estimated(verb, arguments)
+    who = list(dict.fromkeys(call.performer.partition("@")[0] for call in found.calls))
     return page(request, "measure_estimate.html", found=found, who=who)
 
 
@@ -104,11 +104,11 @@ async def start(request: Request, project: str, state: StateDep, asked: WantedDe
 
 
 @router.get("/measure-run")
-async def measuring(
+def measuring(
     request: Request, project: str, runs: RunsDep, run: Annotated[str, Query(max_length=100)] = ""
 ) -> Response:
     """How a measurement stands: the one that is named, else the last one."""
-    return page(request, "measure_run.html", **await asyncio.to_thread(standing_of, runs, project, _MEASURES, run))
+    return page(request, "measure_run.html", **standing_of(runs, project, _MEASURES, run))
 
 
 @router.post("/measure-run/stop")
@@ -199,16 +199,14 @@ async def _said(command: Sequence[str], environ: Mapping[str, str]) -> dict[str,
 
 
 @router.get("/measure/learning")
-async def learning(
-    request: Request, project: str, workspace: WorkspaceDep, shelf: ShelfDep, state: StateDep
-) -> Response:
+def learning(request: Request, project: str, workspace: WorkspaceDep, shelf: ShelfDep, state: StateDep) -> Response:
     """What was learned from the author of the project, and what would be."""
 
     def looked() -> dict[str, Any]:
         about = standing_of(state.runs, project, _LEARNS, "")
         return about | {"others": _others(shelf, project), "stands": workspace.learned()}
 
-    return page(request, "learning.html", **await asyncio.to_thread(looked))
+    return page(request, "learning.html", **looked())
 
 
 @router.post("/measure/learning/estimate")
@@ -231,23 +229,23 @@ async def begin_learning(request: Request, project: str, state: StateDep, asked:
 
 
 @router.get("/measure-run/learning")
-async def learning_run(
+def learning_run(
     request: Request, project: str, runs: RunsDep, run: Annotated[str, Query(max_length=100)] = ""
 ) -> Response:
     """How learning stands."""
-    return page(request, "measure_run.html", **await asyncio.to_thread(standing_of, runs, project, _LEARNS, run))
+    return page(request, "measure_run.html", **standing_of(runs, project, _LEARNS, run))
 
 
 @router.post("/measure/learning/use")
-async def use(request: Request, workspace: WorkspaceDep, on: Annotated[Literal["yes", ""], Form()] = "") -> Response:
+def use(request: Request, workspace: WorkspaceDep, on: Annotated[Literal["yes", ""], Form()] = "") -> Response:
     """Have new projects write with what was learned, or without it."""
-    stands = await asyncio.to_thread(workspace.use_learned, use=bool(on))
+    stands = workspace.use_learned(use=bool(on))
     return page(request, "learning_stands.html", said="", stands=stands)
 
 
 @router.post("/measure/learning/forget")
-async def forget(request: Request, workspace: WorkspaceDep) -> Response:
+def forget(request: Request, workspace: WorkspaceDep) -> Response:
     """Remove all that was learned from the author."""
-    stands = await asyncio.to_thread(workspace.forget_learned)
+    stands = workspace.forget_learned()
     said = "All of it is removed. Projects that were written with it keep their texts and their record."
     return page(request, "learning_stands.html", said=said, stands=stands)

@@ -6,7 +6,6 @@ project (`fabula.Project`) that gives Markdown. It is shown as texts of models a
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
@@ -35,7 +34,7 @@ def title_of(name: str) -> str:
 
 
 @router.get("/{name}", response_model=None)
-async def panel(request: Request, workspace: WorkspaceDep, name: str) -> Response:
+def panel(request: Request, workspace: WorkspaceDep, name: str) -> Response:
     """What a panel shows of the project.
 
     Raises:
@@ -44,6 +43,6 @@ async def panel(request: Request, workspace: WorkspaceDep, name: str) -> Respons
     known = brought()
     if name not in known:
         raise UnknownNameError("panel", name, known)
-    shown = str(await asyncio.to_thread(known[name], workspace))
+    shown = str(known[name](workspace))
     about = {"here": f"panels/{name}", "called": title_of(name), "source": known[name].source}
     return page(request, "panel.html", shown=shown, **about)

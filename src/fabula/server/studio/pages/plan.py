@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from markupsafe import Markup
 
 from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, PlanCards, PlanPart, plan_cards
@@ -22,10 +21,11 @@ from fabula.story.timeline.lines import KINDS
 from fabula.story.world.knowing import Knowing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fastapi.responses import Response
 
+    from fabula.app.bills import Estimate
     from fabula.app.workspace import Artefact
     from fabula.story.plan import Plan
     from fabula.verbs.home import Project
@@ -39,64 +39,68 @@ _FIELDS: Final = ("title", "place", "time", "date", "element", "importance", "pe
 _ECHOED: Final = ("do", "base", "order", "number", "after", "summary", *_FIELDS)
 
 
+async def fields_of(request: Request) -> dict[str, str]:
+    """The fields of a form that are text."""
+    return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+
+
+FieldsDep: TypeAlias = Annotated[dict[str, str], Depends(fields_of)]
+
+
 @router.get("", response_model=None)
-async def plan(request: Request, workspace: WorkspaceDep) -> Response:
+def plan(request: Request, workspace: WorkspaceDep) -> Response:
     """The page."""
-    return page(request, "plan.html", **await asyncio.to_thread(_shown, workspace))
+    return page(request, "plan.html", **_shown(workspace))
 
 
 @router.get("/cards", response_model=None)
-async def rest(
-    request: Request, workspace: WorkspaceDep, first: Annotated[int, Query(ge=1, le=1_000_000)] = 1
-) -> Response:
+def rest(request: Request, workspace: WorkspaceDep, first: Annotated[int, Query(ge=1, le=1_000_000)] = 1) -> Response:
     """The cards from one on: those that the page does not begin with."""
-    cards, _ = await asyncio.to_thread(cards_of, workspace)
+    cards, _ = cards_of(workspace)
     return page(request, "plan_cards.html", cards=cards, shown=cards.cards[first - 1 :], rest=0)
 
 
 @router.get("/states", response_model=None)
-async def states(workspace: WorkspaceDep) -> dict[str, tuple[str, ...]]:
+def states(workspace: WorkspaceDep) -> dict[str, tuple[str, ...]]:
     """What holds for each part of the story, by its name; which are stale is known when a run was walked through."""
-    found = await asyncio.to_thread(workspace.rows)
+    found = workspace.rows()
     return {one.name: one.states for one in found if _is_part(one)}
 
 
 @router.get("/rails", response_model=None)
-async def rails(request: Request, workspace: WorkspaceDep) -> Response:
+def rails(request: Request, workspace: WorkspaceDep) -> Response:
     """Both orders of time."""
-    return page(request, "plan_rails.html", rails=await asyncio.to_thread(_drawn, workspace))
+    return page(request, "plan_rails.html", rails=_drawn(workspace))
 
 
 @router.get("/cards/{number}", response_model=None)
-async def card(request: Request, workspace: WorkspaceDep, number: int) -> Response:
+def card(request: Request, workspace: WorkspaceDep, number: int) -> Response:
     """The form that changes a card.
 
     Raises:
         UsageError: there is none of that number that can be changed here.
     """
-    cards, base = await asyncio.to_thread(cards_of, workspace)
+    cards, base = cards_of(workspace)
     if not (cards.movable and 1 <= number <= len(cards.cards)):
         raise UsageError(f"The plan has no card {number} that can be changed here. Load the page anew.")
     return page(request, "plan_form.html", card=cards.cards[number - 1], form=cards.form, base=base, arc=ARC)
 
 
 @router.post("/preview", response_model=None)
-async def preview(request: Request, workspace: WorkspaceDep) -> Response:
+def preview(request: Request, workspace: WorkspaceDep, fields: FieldsDep) -> Response:
     """What a change of the plan would change, before it is made."""
-    fields = await fields_of(request)
-    return page(request, "plan_change.html", **await asyncio.to_thread(_previewed, workspace, fields))
+    return page(request, "plan_change.html", **_previewed(workspace, fields))
 
 
 @router.post("/save", response_model=None)
-async def save(request: Request, workspace: WorkspaceDep) -> Response:
+def save(request: Request, workspace: WorkspaceDep, fields: FieldsDep) -> Response:
     """Make a change of the plan, as an edit of its file; gives the plan as it stands then."""
-    fields = await fields_of(request)
-    said = await asyncio.to_thread(_saved, workspace, fields)
-    return page(request, "plan_body.html", said=said, **await asyncio.to_thread(_shown, workspace))
+    said = _saved(workspace, fields)
+    return page(request, "plan_body.html", said=said, **_shown(workspace))
 
 
 @router.get("/knowing", response_model=None)
-async def knowing(
+def knowing(
     request: Request,
     workspace: WorkspaceDep,
     search: Annotated[str, Query(max_length=200)] = "",
@@ -105,13 +109,8 @@ async def knowing(
     number: Annotated[int, Query(ge=1, le=100_000)] = 1,
 ) -> Response:
     """Who knows what since when, as a table: a page of it."""
-    shown = await asyncio.to_thread(_knowing, workspace, search, who, number, apart=apart)
+    shown = _knowing(workspace, search, who, number, apart=apart)
     return page(request, "plan_knowing.html", **shown)
-
-
-async def fields_of(request: Request) -> dict[str, str]:
-    """The fields of a form that are text."""
-    return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
 
 
 # what is shown ------------------------------------------------------------------------------------------------------
@@ -246,12 +245,12 @@ def _previewed(workspace: Project, fields: Mapping[str, str]) -> dict[str, Any]:
     cards, text, _, said = _changed(workspace, fields)
     new = plan_cards({cards.name: text}, ())
     problems = [*new.problems, *(f"{card.title}: {problem}" for card in new.cards for problem in card.problems)]
-    return {
+    about = {} if problems else expectation(workspace, {cards.name: text})
+    return about | {
         "said": said,
         "fields": {name: fields[name] for name in _ECHOED if name in fields},
         "same": base_of(text) == base_of(cards.text),
         "problems": problems,
-        "expected": Expectation() if problems else expectation(workspace, {cards.name: text}),
     }
 
 
@@ -261,32 +260,19 @@ def _saved(workspace: Project, fields: Mapping[str, str]) -> str:
     return f"Saved. {said}" if saved.changed else "The plan is as it was."
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """What a run would ask after a change, for a page.
-
-    Attributes:
-        problem: why that is not known; empty where it is.
-        stale: names of the texts that would be written again.
-        cost: US dollars; `None` where the price is not known.
-    """
-
-    calls: int = 0
-    tokens: int = 0
-    cost: float | None = 0.0
-    stale: tuple[str, ...] = ()
-    problem: str = ""
-
-
-def expectation(workspace: Project, pending: Mapping[str, str]) -> Expectation:
-    """What a run would ask and cost if these texts stood; why nobody can say, where that is so."""
+def foreseen(look: Callable[[], Estimate]) -> dict[str, Any]:
+    """What something would ask, as `expected`; where nobody can say, why, as `problem`."""
     try:
-        found = workspace.expected(pending=pending)
+        return {"expected": look(), "problem": ""}
     except FabulaError as error:
-        return Expectation(problem=str(error))
-    titles = workspace.titles()
-    stale = tuple(titles(name) for name in found.dry.stale if not name.startswith(("steps/", "world/")))
-    return Expectation(len(found.calls), found.tokens, found.dry.cost, stale)
+        return {"expected": None, "problem": str(error)}
+
+
+def expectation(workspace: Project, pending: Mapping[str, str]) -> dict[str, Any]:
+    """What a run would ask and cost if these texts stood, and which it would write again."""
+    about, titles = foreseen(lambda: workspace.expected(pending=pending)), workspace.titles()
+    stale = about["expected"].stale if about["expected"] else ()
+    return about | {"stale": [titles(name) for name in stale if not name.startswith(("steps/", "world/"))]}
 
 
 def _whole(said: str) -> int:

@@ -96,9 +96,9 @@ async def card(request: Request, project: ProjectName, shelf: ShelfDep, runs: Ru
 
 
 @router.post("/sample")
-async def sample(request: Request, shelf: ShelfDep) -> Response:
+def sample(request: Request, shelf: ShelfDep) -> Response:
     """Copy the sample project, and open it."""
-    return _go_to(request, await asyncio.to_thread(shelf.add_sample))
+    return _go_to(request, shelf.add_sample())
 
 
 @router.get("/new")
@@ -169,15 +169,15 @@ BeginningDep = Annotated[Beginning, Depends(beginning_of)]
 
 
 @router.post("/new/estimate")
-async def estimate(request: Request, state: StateDep, wanted: BeginningDep) -> Response:
+def estimate(request: Request, state: StateDep, wanted: BeginningDep) -> Response:
     """What the first run would ask and cost."""
     environ = state.options.environ
-    tables = await asyncio.to_thread(wanted.tables, environ)
+    tables = wanted.tables(environ)
     if wanted.kind == "manuscript":
-        made = await asyncio.to_thread(planned, wanted, tables)
+        made = planned(wanted, tables)
         rows = [(Path(one.file).name, one_line(one.text[:_BEGINS]), count_words(one.text)) for one in made.texts]
         return page(request, "new_manuscript.html", made=made, rows=rows)
-    dry = await asyncio.to_thread(lambda: asyncio.run(expected(wanted, environ, tables)))
+    dry = asyncio.run(expected(wanted, environ, tables))
     settings = Settings.of(tables, "the form")
     shown = {"settings": settings, "rows": _by_role(dry), "dry": dry}
     return page(request, "new_estimate.html", wanted=wanted, **shown)

@@ -41,9 +41,9 @@ Name = Annotated[str, Form(max_length=_NAME)]
 
 
 @router.get(PAGE, response_model=None)
-async def begin(request: Request, workspace: WorkspaceDep) -> Response:
+def begin(request: Request, workspace: WorkspaceDep) -> Response:
     """All conversations, and how to begin one."""
-    listed = await workspace.conversations_async()
+    listed = workspace.conversations()
     return page(request, "talk.html", listed=listed, view=None, free=_FREE, chat="", stranger=STRANGER)
 
 
@@ -78,9 +78,9 @@ async def _beginning(workspace: Project, named: Sequence[str], player: str, free
 
 
 @router.get(PEOPLE, response_model=None)
-async def people(request: Request, workspace: WorkspaceDep) -> Response:
+def people(request: Request, workspace: WorkspaceDep) -> Response:
     """What having the story read for its people would ask and cost, and the button that does it."""
-    return page(request, "talk_people.html", found=await workspace.people_async(), problem="")
+    return page(request, "talk_people.html", found=workspace.people(), problem="")
 
 
 @router.post(PEOPLE, response_model=None)
@@ -99,7 +99,7 @@ def _named(others: Sequence[str] | None) -> list[str]:
 
 
 @router.post(PAGE, response_model=None)
-async def new(
+def new(
     request: Request,
     workspace: WorkspaceDep,
     others: Names = None,
@@ -107,37 +107,37 @@ async def new(
     freedom: Freedom | None = None,
 ) -> Response:
     """A conversation that begins."""
-    begun = await workspace.converse_async(_named(others), player, freedom=freedom)
+    begun = workspace.converse(_named(others), player, freedom=freedom)
     return _go_to(f"/projects/{request.path_params['project']}/talk/{begun.name}#begin")
 
 
 @router.get(PAGE + "/{chat}", response_model=None)
-async def talk(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
+def talk(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
     """A conversation."""
-    lines = await asyncio.to_thread(lines_in, workspace.project())
-    return page(request, "talk.html", listed=ChatList(lines), free=_FREE, **await _about(workspace, chat))
+    lines = lines_in(workspace.project())
+    return page(request, "talk.html", listed=ChatList(lines), free=_FREE, **_about(workspace, chat))
 
 
 @router.get(PARTS, response_model=None)
-async def part(request: Request, workspace: WorkspaceDep, chat: ChatName, every: bool = False) -> Response:  # noqa: FBT001, FBT002 - a query
+def part(request: Request, workspace: WorkspaceDep, chat: ChatName, every: bool = False) -> Response:  # noqa: FBT001, FBT002 - a query
     """What changes of the page with each turn."""
-    return page(request, "talk_part.html", free=_FREE, **await _about(workspace, chat, every=every))
+    return page(request, "talk_part.html", free=_FREE, **_about(workspace, chat, every=every))
 
 
 @router.get(PARTS + "/plan", response_model=None)
-async def plan(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
+def plan(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
     """The plan of the present cell, what is to come included."""
-    return page(request, "talk_plan.html", view=await workspace.conversation_async(chat, plan=True))
+    return page(request, "talk_plan.html", view=workspace.conversation(chat, plan=True))
 
 
 @router.get(PARTS + "/why/{number}", response_model=None)
-async def why(request: Request, workspace: WorkspaceDep, chat: ChatName, number: int) -> Response:
+def why(request: Request, workspace: WorkspaceDep, chat: ChatName, number: int) -> Response:
     """Why somebody said this."""
-    return page(request, "talk_why.html", why=await workspace.why_async(chat, number))
+    return page(request, "talk_why.html", why=workspace.why(chat, number))
 
 
 @router.post(PARTS + "/scene", response_model=None)
-async def scene(
+def scene(
     request: Request,
     workspace: WorkspaceDep,
     chat: ChatName,
@@ -145,40 +145,38 @@ async def scene(
     freedom: Freedom | None = None,
 ) -> Response:
     """Who is there from now on, and how far one may lead away."""
-    view = await workspace.conversation_async(chat)
+    view = workspace.conversation(chat)
     wanted = present if len(view.others) > 1 else None
     changed = wanted if wanted is None or sorted(wanted) != sorted(view.place.present) else None
-    await workspace.set_scene_async(chat, changed, freedom if freedom != view.place.freedom else None)
-    return page(request, "talk_part.html", free=_FREE, **await _about(workspace, chat))
+    workspace.set_scene(chat, changed, freedom if freedom != view.place.freedom else None)
+    return page(request, "talk_part.html", free=_FREE, **_about(workspace, chat))
 
 
 @router.post(PARTS + "/branch", response_model=None)
-async def branch(
-    request: Request, workspace: WorkspaceDep, chat: ChatName, after: Annotated[int, Form(ge=0)]
-) -> Response:
+def branch(request: Request, workspace: WorkspaceDep, chat: ChatName, after: Annotated[int, Form(ge=0)]) -> Response:
     """Another conversation that goes on from an earlier turn."""
-    branched = await workspace.branch_async(chat, after)
+    branched = workspace.branch(chat, after)
     return _go_to(f"/projects/{request.path_params['project']}/talk/{branched.name}")
 
 
 @router.post(PARTS + "/delete", response_model=None)
-async def delete(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
+def delete(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
     """A conversation is there no more; then all that are left."""
-    await workspace.delete_conversation_async(chat)
+    workspace.delete_conversation(chat)
     return _go_to(f"/projects/{request.path_params['project']}/talk")
 
 
 @router.get(PARTS + "/transcript", response_model=None)
-async def transcript(workspace: WorkspaceDep, chat: ChatName) -> Response:
+def transcript(workspace: WorkspaceDep, chat: ChatName) -> Response:
     """The conversation as a file."""
-    text = (await workspace.transcript_async(chat)).text
+    text = (workspace.transcript(chat)).text
     headers = {"content-disposition": f'attachment; filename="{chat}.md"'}
     return Response(text, media_type="text/markdown", headers=headers)
 
 
-async def _about(workspace: Project, chat: str, *, every: bool = False) -> dict[str, Any]:
+def _about(workspace: Project, chat: str, *, every: bool = False) -> dict[str, Any]:
     """What the templates need of a conversation."""
-    view = await workspace.conversation_async(chat)
+    view = workspace.conversation(chat)
     shown = view.turns if every else view.turns[-_SHOWN:]
     goes_on = view.moving is not None and not view.moving.problem
     return {"view": view, "shown": shown, "left_out": len(view.turns) - len(shown), "goes_on": goes_on, "chat": chat}

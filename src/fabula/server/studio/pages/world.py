@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
@@ -12,9 +11,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from fabula.app.findings import mended
 from fabula.app.saving import base_of
 from fabula.app.world import READ_FILE
-from fabula.base.errors import FabulaError, UnknownNameError, UsageError
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.studio.pages.plan import expectation, fields_of
+from fabula.server.studio.pages.plan import FieldsDep, expectation, foreseen
 from fabula.server.studio.rendering import page
 from fabula.story import one_line
 
@@ -78,99 +77,87 @@ AskedDep: TypeAlias = Annotated[FactQuery, Depends(asked_of)]
 
 
 @router.get("", response_model=None)
-async def world(
+def world(
     request: Request,
     workspace: WorkspaceDep,
     asked: AskedDep,
     fact: Annotated[int, Query(ge=0, le=10**9)] = 0,
 ) -> Response:
     """The page; with `fact` its sentence is shown at once."""
-    shown = await asyncio.to_thread(_facts, workspace, asked, 1)
+    shown = _facts(workspace, asked, 1)
     was_read = (workspace.folder / READ_FILE).is_file()
     return page(request, "world.html", fact=fact, was_read=was_read, **shown)
 
 
 @router.get("/facts", response_model=None)
-async def facts(
+def facts(
     request: Request, workspace: WorkspaceDep, asked: AskedDep, number: Annotated[int, Query(ge=1, le=100_000)] = 1
 ) -> Response:
     """A page of the table."""
-    return page(request, "world_facts.html", **await asyncio.to_thread(_facts, workspace, asked, number))
+    return page(request, "world_facts.html", **_facts(workspace, asked, number))
 
 
 @router.get("/facts/{number}", response_model=None)
-async def fact(request: Request, workspace: WorkspaceDep, number: int) -> Response:
+def fact(request: Request, workspace: WorkspaceDep, number: int) -> Response:
     """A fact, and its sentence in its scene."""
-    return page(request, "world_fact.html", **await asyncio.to_thread(_fact, workspace, number))
+    return page(request, "world_fact.html", **_fact(workspace, number))
 
 
 @router.get("/graph", response_model=None)
-async def graph(workspace: WorkspaceDep, asked: AskedDep) -> dict[str, Any]:
+def graph(workspace: WorkspaceDep, asked: AskedDep) -> dict[str, Any]:
     """The facts as nodes and edges, the first of many."""
-    return await asyncio.to_thread(_graph, workspace, asked)
+    return _graph(workspace, asked)
 
 
 @router.get("/findings", response_model=None)
-async def findings(request: Request, workspace: WorkspaceDep) -> Response:
+def findings(request: Request, workspace: WorkspaceDep) -> Response:
     """What the last check found."""
-    return page(request, "findings.html", said="", of="", found=await asyncio.to_thread(workspace.last_check))
+    return page(request, "findings.html", said="", of="", found=workspace.last_check())
 
 
 @router.get("/findings/{key}/mend/{side}", response_model=None)
-async def mend_form(request: Request, workspace: WorkspaceDep, key: str, side: str, of: OfText = "") -> Response:
+def mend_form(request: Request, workspace: WorkspaceDep, key: str, side: str, of: OfText = "") -> Response:
     """The form that words one of the two sentences anew."""
-    found = await asyncio.to_thread(workspace.last_check)
+    found = workspace.last_check()
     finding = found.find(key)
     return page(request, "findings_mend.html", one=finding, place=finding.place(side), of=of)
 
 
 @router.post("/findings/{key}/mend/{side}/preview", response_model=None)
-async def mend_preview(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
+def mend_preview(request: Request, workspace: WorkspaceDep, key: str, side: str, fields: FieldsDep) -> Response:
     """What a new wording would change."""
-    fields = await fields_of(request)
-
-    def looked() -> Any:  # noqa: ANN401 - what the template is given
-        new = mended(workspace.last_check(), key, side, fields.get("wording", ""))
-        return expectation(workspace, {new.name: new.new})
-
-    return page(request, "expected_line.html", expected=await asyncio.to_thread(looked))
+    new = mended(workspace.last_check(), key, side, fields.get("wording", ""))
+    return page(request, "expected_line.html", **expectation(workspace, {new.name: new.new}))
 
 
 @router.post("/findings/{key}/mend/{side}", response_model=None)
-async def mend(request: Request, workspace: WorkspaceDep, key: str, side: str, of: OfText = "") -> Response:
+def mend(
+    request: Request, workspace: WorkspaceDep, key: str, side: str, fields: FieldsDep, of: OfText = ""
+) -> Response:
     """Word one of the two sentences anew, as an edit of its text."""
-    fields = await fields_of(request)
-
-    def saved() -> str:
-        new = mended(workspace.last_check(), key, side, fields.get("wording", ""))
-        done = workspace.edit(new.name, new.new, base_of(new.old))
-        return f"Saved: {done.file}. Undo on the Edit page takes it back; a new check says whether the two agree now."
-
-    return await _after(request, workspace, saved, of)
+    new = mended(workspace.last_check(), key, side, fields.get("wording", ""))
+    file = workspace.edit(new.name, new.new, base_of(new.old)).file
+    said = f"Saved: {file}. Undo on the Edit page takes it back; a new check says whether the two agree now."
+    return _after(request, workspace, said, of)
 
 
 @router.post("/findings/{key}/propose/{side}/expected", response_model=None)
-async def propose_expected(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
+def propose_expected(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
     """What it costs to have a wording proposed by the model that wrote the text."""
-    name, span, note = await asyncio.to_thread(_passage, workspace, key, side)
-    try:
-        dry = await asyncio.to_thread(workspace.rewrite_expected, name, span, note)
-        shown = {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dry.cost}
-    except FabulaError as error:
-        shown = {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0}
-    return page(request, "findings_propose.html", key=key, side=side, **shown)
+    asked = _passage(workspace, key, side)
+    found = foreseen(lambda: workspace.dry_run("rewrite", **asked))
+    return page(request, "findings_propose.html", key=key, side=side, **found)
 
 
 @router.post("/findings/{key}/propose/{side}", response_model=None)
-async def propose(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
+def propose(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
     """A wording of the model that wrote the text; nothing is saved."""
-    name, span, note = await asyncio.to_thread(_passage, workspace, key, side)
-    wording = await asyncio.to_thread(workspace.rewritten, name, span, note)
+    wording = workspace.rewrite(**_passage(workspace, key, side), propose=True).wording
     return page(request, "findings_wording.html", key=key, side=side, wording=wording)
 
 
-def _passage(workspace: Project, key: str, side: str) -> tuple[str, tuple[int, int], str]:
-    """The text that holds one place of a finding, where its sentence stands there, and what is wished of it.
+def _passage(workspace: Project, key: str, side: str) -> dict[str, Any]:
+    """What the verb `rewrite` is asked: the text that holds one place of a finding, its sentence there, and a wish.
 
     Raises:
         UsageError: the sentence was changed since the check.
@@ -184,41 +171,27 @@ def _passage(workspace: Project, key: str, side: str) -> tuple[str, tuple[int, i
         f"This passage says: {here.says}. Elsewhere the story says: {there.says} ({there.sentence!r}). Both cannot be "
         "true. Word this passage so that it agrees with the other, and change nothing else of what it tells."
     )
-    return here.quoted.part.name, (here.quoted.start, here.quoted.end), note
+    passage = f"{here.quoted.start + 1}-{here.quoted.end}"
+    return {"artefact": here.quoted.part.name, "passage": passage, "note": note}
 
 
 @router.post("/findings/{key}/dismiss", response_model=None)
-async def dismiss(request: Request, workspace: WorkspaceDep, key: str, of: OfText = "") -> Response:
+def dismiss(request: Request, workspace: WorkspaceDep, key: str, fields: FieldsDep, of: OfText = "") -> Response:
     """Say why a finding is none."""
-    fields = await fields_of(request)
-
-    def done() -> str:
-        workspace.dismiss(key, fields.get("reason", ""))
-        return "Dismissed, with your reason; the next check keeps to it."
-
-    return await _after(request, workspace, done, of)
+    workspace.dismiss(key, fields.get("reason", ""))
+    return _after(request, workspace, "Dismissed, with your reason; the next check keeps to it.", of)
 
 
 @router.post("/findings/{key}/count", response_model=None)
-async def count(request: Request, workspace: WorkspaceDep, key: str, of: OfText = "") -> Response:
+def count(request: Request, workspace: WorkspaceDep, key: str, of: OfText = "") -> Response:
     """Count a finding again that was dismissed."""
-
-    def done() -> str:
-        workspace.count_again(key)
-        return "It counts again."
-
-    return await _after(request, workspace, done, of)
+    workspace.count_again(key)
+    return _after(request, workspace, "It counts again.", of)
 
 
-async def _after(
-    request: Request,
-    workspace: Project,
-    act: Any,  # noqa: ANN401 - a function of no arguments
-    of: str,
-) -> Response:
+def _after(request: Request, workspace: Project, said: str, of: str) -> Response:
     """The findings after something was done about one of them; those `of` a text alone, where they stand beside it."""
-    said = await asyncio.to_thread(act)
-    found = await asyncio.to_thread(workspace.last_check)
+    found = workspace.last_check()
     if not of:
         return page(request, "findings_list.html", said=said, of="", found=found)
     response = page(request, "findings_list.html", said=said, of=of, found=found.of(of))
@@ -227,21 +200,20 @@ async def _after(
 
 
 @router.get("/expected/{kind}", response_model=None)
-async def expected(
-    request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind
-) -> Response:
+def expected(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
     """What reading the story would ask and cost, why the last reading failed, and the button that begins it."""
-    before = await asyncio.to_thread(_last, runs, project, kind)
-    shown = await asyncio.to_thread(_expected, workspace, kind)
-    return page(request, "world_run.html", kind=kind, before=before, **shown)
+    before = _last(runs, project, kind)
+    verb, asked = _reading(kind)
+    found = foreseen(lambda: workspace.dry_run(verb, **asked))
+    return page(request, "world_run.html", kind=kind, before=before, **found)
 
 
 @router.post("/run/{kind}", response_model=None)
-async def run(request: Request, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
+def run(request: Request, project: ProjectName, runs: RunsDep, kind: Kind, fields: FieldsDep) -> Response:
     """Begin to read the story, by another model where one is named; it goes on beside the server."""
-    model = (await fields_of(request)).get("model", "").strip()
-    verb, asked = ("check", {}) if kind == "check" else ("evaluate", {"evaluator": kind})
-    begun = await asyncio.to_thread(runs.start, project, verb, {**asked, "model": model})
+    model = fields.get("model", "").strip()
+    verb, asked = _reading(kind)
+    begun = runs.start(project, verb, {**asked, "model": model})
     return page(request, "world_begun.html", run=begun)
 
 
@@ -337,15 +309,11 @@ def _short(text: str) -> str:
 
 def _last(runs: Runs, project: str, kind: Kind) -> RunRecord | None:
     """The last run that read the story so."""
-    wanted = ("check", None) if kind == "check" else ("evaluate", kind)
+    verb, asked = _reading(kind)
+    wanted = verb, asked.get("evaluator")
     return next((run for run in runs.of(project) if (run.verb, run.arguments.get("evaluator")) == wanted), None)
 
 
-def _expected(workspace: Project, kind: Kind) -> dict[str, Any]:
-    try:
-        found = workspace.dry_run("check") if kind == "check" else workspace.dry_run("evaluate", evaluator=kind)
-    except FabulaError as error:
-        return {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0, "replayed": 0, "readers": []}
-    readers = list(dict.fromkeys(call.by for call in found.calls))
-    return {"problem": "", "readers": readers, "calls": found.total_calls, "tokens": found.tokens, "cost": found.cost,
-            "replayed": found.replayed}  # fmt: skip
+def _reading(kind: Kind) -> tuple[str, dict[str, str]]:
+    """The verb that reads the story so, and its arguments."""
+    return ("check", {}) if kind == "check" else ("evaluate", {"evaluator": kind})

@@ -15,6 +15,7 @@ from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import ProjectName, RunsDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.runs import awaited, put_answer
 from fabula.server.api.wire import Answer, Prompt
+from fabula.server.studio.pages.plan import foreseen
 from fabula.server.studio.rendering import page
 from fabula.server.studio.typed import number, whole_number
 from fabula.story import plain
@@ -23,9 +24,9 @@ from fabula.story.export import formats
 if TYPE_CHECKING:
     from fastapi.responses import Response
 
+    from fabula.app.bills import Estimate
     from fabula.app.titles import Titles
     from fabula.app.workspace import FolderBranch
-    from fabula.app.writing import Expected
     from fabula.server.runs.children import Runs
     from fabula.server.runs.record import RunRecord
     from fabula.verbs.home import Project
@@ -85,7 +86,7 @@ def standing(workspace: Project, runs: Runs, project: str) -> NewestRun:
 
 
 @router.get(PAGE, response_model=None)
-async def write(
+def write(
     request: Request,
     project: ProjectName,
     workspace: WorkspaceDep,
@@ -93,18 +94,16 @@ async def write(
     text: Annotated[str, Query(max_length=500)] = "",
 ) -> Response:
     """The page; `text` is the artefact that stands in the middle."""
-
-    def found() -> dict[str, Any]:
-        branches = workspace.shown(marks=False)
-        return {
-            "tree": branches,
-            "formats": formats(),
-            "overview": workspace.overview(),
-            "standing": standing(workspace, runs, project),
-            **_text(workspace, text or _first(branches)),
-        }
-
-    return page(request, "write.html", **await asyncio.to_thread(found))
+    branches = workspace.shown(marks=False)
+    return page(
+        request,
+        "write.html",
+        tree=branches,
+        formats=formats(),
+        overview=workspace.overview(),
+        standing=standing(workspace, runs, project),
+        **_text(workspace, text or _first(branches)),
+    )
 
 
 def _first(tree: list[FolderBranch]) -> str:
@@ -120,49 +119,37 @@ def _text(workspace: Project, name: str) -> dict[str, Any]:
 
 
 @router.get(PARTS + "/tree", response_model=None)
-async def tree(request: Request, workspace: WorkspaceDep, name: str = "") -> Response:
+def tree(request: Request, workspace: WorkspaceDep, name: str = "") -> Response:
     """The texts by folder, with their states."""
-    found = await asyncio.to_thread(workspace.shown, marks=False)
+    found = workspace.shown(marks=False)
     return page(request, "write_tree.html", tree=found, name=name, formats=formats())
 
 
 @router.get(PARTS + "/text", response_model=None)
-async def shown(
-    request: Request, workspace: WorkspaceDep, name: Annotated[str, Query(max_length=500)] = ""
-) -> Response:
+def shown(request: Request, workspace: WorkspaceDep, name: Annotated[str, Query(max_length=500)] = "") -> Response:
     """A text; where none is named, the one that stands in the middle then."""
-
-    def found() -> dict[str, Any]:
-        return _text(workspace, name or _first(workspace.shown(marks=False)))
-
-    return page(request, "write_text.html", **await asyncio.to_thread(found))
+    named = name or _first(workspace.shown(marks=False))
+    return page(request, "write_text.html", **_text(workspace, named))
 
 
 @router.get(PARTS + "/run", response_model=None)
-async def newest(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep) -> Response:
+def newest(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep) -> Response:
     """How the newest run stands."""
-    return await _shown(request, project, workspace, runs)
+    return page(request, "write_run.html", standing=standing(workspace, runs, project))
 
 
 @router.get(PARTS + "/expected", response_model=None)
-async def expected(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep) -> Response:
+def expected(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep) -> Response:
     """What a run would ask and cost now; while a command in a terminal writes, nothing is begun here."""
-
-    def found() -> dict[str, Any]:
-        elsewhere = next((run for run in runs.of(project) if run.state == "running" and run.terminal), None)
-        if elsewhere is not None:
-            return {"elsewhere": elsewhere}
-        try:
-            expected, problem = workspace.expected(), ""
-        except FabulaError as error:
-            expected, problem = None, str(error)
-        doing = "Write" if expected is None else doing_of(workspace.titles(), expected)
-        return {"expected": expected, "overview": workspace.overview(), "problem": problem, "doing": doing}
-
-    return page(request, "write_expected.html", **await asyncio.to_thread(found))
+    elsewhere = next((run for run in runs.of(project) if run.state == "running" and run.terminal), None)
+    if elsewhere is not None:
+        return page(request, "write_expected.html", elsewhere=elsewhere)
+    about = foreseen(workspace.expected)
+    doing = doing_of(workspace.titles(), about["expected"]) if about["expected"] else "Write"
+    return page(request, "write_expected.html", overview=workspace.overview(), doing=doing, **about)
 
 
-def doing_of(titles: Titles, expected: Expected) -> str:
+def doing_of(titles: Titles, expected: Estimate) -> str:
     """What a run would do, in words for a button: which text it writes, or writes again."""
     if not expected.calls:
         return "Put the story together"

@@ -1,0 +1,150 @@
+"""Turns at the servers of one model: which of them answers a call, and how many calls each answers at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+from weakref import WeakKeyDictionary
+
+from fabula.base.errors import ModelTimeoutError, OverloadedError, UnreachableError, UnreadableReplyError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from fabula.base.errors import ModelError
+    from fabula.models.base import Model
+
+STORY: ContextVar[object | None] = ContextVar("fabula_story", default=None)
+"""What the calls of one story have in common; they stay with one server, which has read their prompts' beginning."""
+_Waiting: TypeAlias = "tuple[int, asyncio.Future[Server]]"
+
+
+@dataclass(eq=False)
+class Server:
+    """One server of a model.
+
+    Attributes:
+        model: reaches it.
+        busy: calls that it answers now.
+        stories: that it was given.
+        failures: one after the other, since it last answered.
+        rests_until: when it may be asked again after those.
+        waiting: calls that would rather have this server than another, by number of arrival.
+    """
+
+    model: Model
+    busy: int = 0
+    stories: int = 0
+    failures: int = 0
+    rests_until: float = 0.0
+    waiting: deque[_Waiting] = field(default_factory=deque)
+
+
+class Servers:
+    """The servers of one model, for one event loop.
+
+    A story is given to the server with the fewest calls. Its later calls go there too, unless that server is full or
+    sick and another is not. A server that failed is left out for a while, which doubles each time, and is then tried
+    with a single call. Where all are sick, nobody is left out: the caller decides how long to wait.
+    """
+
+    def __init__(
+        self, models: Sequence[Model], most: int, rest: tuple[float, float], clock: Callable[[], float]
+    ) -> None:
+        """`most` calls at once go to each server; a sick one rests for the seconds from `rest[0]` to `rest[1]`."""
+        self._servers = tuple(map(Server, models))
+        self._most, self._rest, self._clock = most, rest, clock
+        self._homes: WeakKeyDictionary[object, Server] = WeakKeyDictionary()
+        self._arrived = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[Server]:
+        """A server, once it has room for the call of the story that is at work."""
+        server = self._at_once() or await self._in_order()
+        try:
+            yield server
+        finally:
+            server.busy -= 1
+            self._begin_more()
+
+    def answered(self, server: Server) -> None:
+        """A server has answered, so it is well."""
+        server.failures, server.rests_until = 0, 0.0
+
+    def failed(self, server: Server, failure: ModelError) -> bool:
+        """Take a failure in; whether it was the server's, and another one can be asked at once."""
+        ill = isinstance(failure, UnreachableError | OverloadedError | ModelTimeoutError)
+        worked = isinstance(failure, UnreadableReplyError) or any(failure.tokens)
+        if not ill or worked or len(self._servers) == 1:
+            return False
+        server.failures += 1
+        rest = min(self._rest[1], self._rest[0] * 2.0 ** min(server.failures - 1, 30))
+        server.rests_until = self._clock() + max(rest, failure.retry_after or 0.0)
+        well = [one for one in self._servers if self._is_well(one)]
+        while well and server.waiting:  # who waits for it would wait behind all that the others are given
+            min(well, key=_load).waiting.append(server.waiting.popleft())
+        return bool(well)
+
+    def _is_well(self, server: Server) -> bool:
+        return not server.failures or (self._clock() >= server.rests_until and not server.busy)
+
+    def _with_room(self) -> list[Server]:
+        """The servers that may be given a call now."""
+        well = [server for server in self._servers if self._is_well(server)] or self._servers
+        return [server for server in well if server.busy < self._most]
+
+    def _at_once(self) -> Server | None:
+        """A server with room, the story's own first; `None` where there is none, or others wait."""
+        if not (free := self._with_room()) or any(server.waiting for server in self._servers):
+            return None
+        home = self._home()
+        server = home if home in free else min(free, key=_load)
+        server.busy += 1
+        return server
+
+    def _home(self) -> Server:
+        """The server of the story at work; the one with the fewest calls where it has none, or a sick one."""
+        story = STORY.get()
+        home = None if story is None else self._homes.get(story)
+        if home is None or not self._is_well(home):
+            well = [server for server in self._servers if self._is_well(server)] or self._servers
+            home = min(well, key=_load)
+            home.stories += 1
+            if story is not None:
+                self._homes[story] = home
+        return home
+
+    async def _in_order(self) -> Server:
+        """A server, in order of arrival; but each takes first what waits for it."""
+        self._arrived += 1
+        turn: asyncio.Future[Server] = asyncio.get_running_loop().create_future()
+        queue, place = self._home().waiting, (self._arrived, turn)
+        queue.append(place)
+        self._begin_more()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if place in queue:
+                queue.remove(place)
+            elif turn.done() and not turn.cancelled():  # the turn has come in the meantime
+                turn.result().busy -= 1
+                self._begin_more()
+            raise
+
+    def _begin_more(self) -> None:
+        """Give servers with room to calls that wait."""
+        while (queues := [one.waiting for one in self._servers if one.waiting]) and (free := self._with_room()):
+            server = max(free, key=lambda one: (bool(one.waiting), -one.busy))
+            queue = server.waiting or min(queues, key=lambda queue: queue[0][0])
+            _, turn = queue.popleft()
+            if not turn.done():
+                server.busy += 1
+                turn.set_result(server)
+
+
+def _load(server: Server) -> tuple[int, int]:
+    return server.busy + len(server.waiting), server.stories

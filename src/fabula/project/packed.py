@@ -1,0 +1,114 @@
+"""A project in three files: its journal, its brief, and a record of what its other files would say.
+
+So the runs of an experiment lie on the disk, which are many. Whoever opens one as a project (`ProjectFolder.open`) has
+its files written, from what the journal and the record hold.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import UsageError
+from fabula.base.files import inside, make_folder, read_text, write_atomically
+from fabula.base.tomltext import toml_text
+from fabula.engine.journal import Journal
+from fabula.project.settings import Settings
+from fabula.story import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+RECORD: Final = "run.json"
+"""In the folder of a run of an experiment: how it ended, and what it was given."""
+JOURNAL: Final = ".fabula/journal.db"
+STORY: Final = "story.md"
+SETTINGS: Final = "fabula.toml"
+HEADING: Final = (
+    "# What this project has settled. `fabula write --help` and docs/reference/settings.md name all fields."
+)
+LARGEST: Final = 4_000_000
+"""Bytes of a record."""
+
+
+@dataclass(frozen=True)
+class PackedRecord:
+    """What a run was given: its settings as tables, and texts by their files; and how it ended."""
+
+    settings: Mapping[str, Any]
+    given: Mapping[str, str] = field(default_factory=dict)
+    ended: Mapping[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def is_in(folder: Path) -> bool:
+        """Whether a folder holds a packed project, or one of which nothing but the record is there."""
+        return (folder / RECORD).is_file() and not (folder / SETTINGS).exists()
+
+    @classmethod
+    def read(cls, folder: Path) -> PackedRecord | None:
+        """The record in a folder; `None` where there is none, or one that an older fabula wrote.
+
+        Raises:
+            UsageError: the record cannot be read.
+        """
+        file = folder / RECORD
+        if not file.is_file():
+            return None
+        text = read_text(file, LARGEST, links=False)
+        try:
+            data = json.loads(text)
+            settings, given = data.pop("settings", None), data.pop("given", {})
+        except (ValueError, AttributeError, RecursionError) as error:
+            raise UsageError(f"{file} is no valid JSON. The experiment writes it again when it goes on.") from error
+        if not isinstance(settings, dict):
+            return None
+        if not (isinstance(given, dict) and all(isinstance(one, str) for one in given.values())):
+            raise UsageError(f"{file} has no texts in `given`. The experiment writes it again when it goes on.")
+        return cls(settings, given, data)
+
+    def write(self, folder: Path) -> None:
+        """Write the record; where a power cut takes it, the journal still has all that was paid for.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        data = {**self.ended, "settings": self.settings} | ({"given": self.given} if self.given else {})
+        write_atomically(folder / RECORD, json.dumps(data, ensure_ascii=False) + "\n", sync=False)
+
+
+def packed_story(folder: Path) -> str | None:
+    """The story of a packed project, as `story.md` would have it; `None` where it has none."""
+    file = folder / JOURNAL
+    if not file.is_file():
+        return None
+    with Journal(file) as journal:
+        return journal.artefacts.newest(STORY)
+
+
+def unpack(folder: Path) -> bool:
+    """Write the files of a packed project; whether there were any to write.
+
+    Raises:
+        UsageError: the record cannot be read, or names files outside of the folder.
+        ProjectError: a file cannot be written.
+    """
+    record = PackedRecord.read(folder) if PackedRecord.is_in(folder) else None
+    if record is None:
+        return False
+    Settings.of(dict(record.settings), str(folder / RECORD))
+    texts = {file: plain(text) + "\n" for file, text in record.given.items()}
+    if (folder / JOURNAL).is_file():
+        with Journal(folder / JOURNAL) as journal:
+            newest, places = journal.artefacts.newest_versions(), journal.artefacts.places()
+        texts |= {file: plain(newest[path].text) + "\n" for path, file in places.items() if path in newest}
+        if STORY in newest:
+            texts[STORY] = newest[STORY].text
+    for file, text in texts.items():
+        place = inside(folder, file)
+        if not place.exists():
+            make_folder(place.parent)
+            write_atomically(place, text)
+    write_atomically(folder / SETTINGS, toml_text(dict(record.settings), HEADING))  # last: with it, it is no packed one
+    return True

@@ -1,0 +1,1 @@
+"""The best of several stories of one model, by pairwise choice; ours."""
