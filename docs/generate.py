@@ -9,7 +9,7 @@ import re
 import sys
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
 import pictures
 import yaml
@@ -25,6 +25,7 @@ from fabula.base import errors
 from fabula.cli.documents import DOCUMENTS, schema_of
 from fabula.cli.help import EXIT_CODES
 from fabula.cli.lazy import COMMANDS, load
+from fabula.craft.conversation.lines import Turn
 from fabula.engine.methods import of_presets
 from fabula.engine.papers import FIELDS
 from fabula.engine.roles import OwnModel
@@ -586,6 +587,7 @@ def python() -> str:
     parts.append("## What they give\n")
     given = ("Written", "Estimate", "Planned", "Checked", "Judged", "Ranked", "Measured", "Chat")
     parts += [_class(name, getattr(fabula, name)) for name in given]
+    parts += [_class("Turn", Turn)]
     parts.append("## What they take\n")
     parts += [_class(name, getattr(fabula, name)) for name in ("Brief", "Story", "Scene", "Project", "Home")]
     parts += [_class("OwnModel", OwnModel), _class("CallOptions", CallOptions)]
@@ -600,12 +602,34 @@ def python() -> str:
     ):
         parts.append(f"## Verbs of {title} alike; with `_async` at its end, to be awaited.\n")
         verbs_ = [one for one in every().values() if one.of_project is of]
-        rows = [(f"`.{one.name}({', '.join(one.signature.parameters)})`", f"{one.summary}.") for one in verbs_]
-        parts.append(_table(("verb", "what it does"), rows) + "\n")
+        rows = [
+            (f"`.{one.name}({', '.join(one.signature.parameters)})`", f"`{one.result.__name__}`", f"{one.summary}.")
+            for one in verbs_
+        ]
+        if of:
+            rows.append(("`.dry_run(verb, **arguments)`", "`Estimate`", _first_line(doors.Verbs.dry_run)))
+        parts.append(_table(("verb", "gives", "what it does"), sorted(rows)) + "\n")
+    parts.append("## What these verbs give\n")
+    results = sorted(_results_in(one.result for one in every().values()), key=lambda one: one.__name__)
+    rows = [(f"`{one.__name__}`", _first_line(one), _typed(one)) for one in results]
+    parts.append(_table(("class", "what it is", "fields"), rows) + "\n")
     parts.append("## Events\n\nWhat `on_event` is called with, from `fabula.events`.\n")
     events = [(f"`{kind.__name__}`", _first_line(kind), _fields(kind)) for kind in get_args(fabula.events.Event)]
     parts.append(_table(("event", "what it says", "fields"), events) + "\n")
     return "\n".join(parts)
+
+
+def _results_in(kinds: Iterable[Any]) -> dict[type, None]:
+    """The dataclasses among these types, and those of their fields, each once."""
+    found: dict[type, None] = {}
+    waiting = list(kinds)
+    while waiting:
+        kind = waiting.pop()
+        waiting += get_args(kind)
+        if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind not in found:
+            found[kind] = None
+            waiting += get_type_hints(kind).values()
+    return found
 
 
 def _explained(name: str, function: Callable[..., Any]) -> str:
@@ -665,6 +689,16 @@ def _first_line(thing: object) -> str:
 
 def _fields(kind: type) -> str:
     return ", ".join(f"`{field.name}`" for field in dataclasses.fields(kind))
+
+
+def _typed(kind: type) -> str:
+    """Its fields, and of those that hold such classes, the types."""
+    hints = get_type_hints(kind)
+    return ", ".join(
+        f"`{one.name}: {one.type}`" if _results_in([hints[one.name]]) else f"`{one.name}`"
+        for one in dataclasses.fields(kind)
+        if "exclude=True" not in str(one.type)
+    )
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {

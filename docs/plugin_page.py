@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import UnionType
 from typing import Final, get_args
 
 from fabula import plugin
@@ -21,7 +22,7 @@ test holds.
 
 An installed package names what it brings as entry points. It is trusted, since you have installed it; its code is
 imported when it is used, and an error in it is told as its own. Fabula's own names go first. `fabula doctor` lists
-what packages bring, and what is wrong with it.
+what packages bring, and what is wrong with it. The page of a panel is a tab of each project in the studio.
 
 ```toml
 # pyproject.toml
@@ -95,7 +96,7 @@ def scene_lengths(project: fabula.Project) -> str:
 Whoever plays a role may be an object with a method `reply`. Where it has a parameter `fields`, it is given what the
 prompt's fields are filled with: the judge of two stories has them as `first` and `second`, and the names of what it
 is asked as `labels`. So it need not read stories off a prompt. Its answer ends as the prompt asks for. It is one of
-`model=`, or of a package's `fabula.models`.
+`model=`, or of a package's `fabula.models`: `fabula evaluate pairwise one.md two.md --model PREFIX:NAME`.
 
 ```python
 from collections.abc import Mapping
@@ -134,4 +135,5 @@ def _about(name: str) -> str:
     thing = getattr(plugin, name)
     if isinstance(thing, type) or inspect.isroutine(thing):
         return (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
-    return " or ".join(f"`{one.__name__}`" for one in get_args(thing)) or f"`{thing}`"
+    one_of = get_args(thing) if isinstance(thing, UnionType) else ()
+    return " or ".join(f"`{one.__name__}`" for one in one_of) or f"`{thing}`".replace("collections.abc.", "")

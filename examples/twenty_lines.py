@@ -17,4 +17,4 @@ better = fabula.judge(once, twice, on_event=heard).better
 print(f"\n{once.words} and {twice.words} words, by {twice.model}. The better one: {better}")
 for finding in fabula.check(twice, on_event=heard).findings:
     print(f'"{finding["quote_x"]}" against "{finding["quote_y"]}"')
-print("Mara:", fabula.chat(twice, "Mara", system="vanilla").say("What does the letter say?"))
+print("\nMara:", fabula.chat(twice, "Mara", system="vanilla", on_event=heard).say("What does the letter say?"))

@@ -91,3 +91,35 @@ def test_a_model_that_is_not_fetched_yet_is_said_together_with_the_engine_it_nee
     )
     said = ran["check story.md --model embedded:none.gguf --out found"].stderr
     assert f"{engine} that it needs, and {weights}" in said
+
+
+_JUDGED: Final = """
+import sys
+sys.modules.update(dict.fromkeys(("scipy", "scipy.special", "scipy.stats")))
+import fabula
+
+class First:
+    calls = 0
+
+    def reply(self, prompt: str, *, fields: dict | None = None) -> str:
+        First.calls += 1
+        return "\\n".join(f"{label}: A" for label in fields["labels"])
+
+stories = ["Mara lit the lamp.", "Mara lit the lamp again.", "Nobody lit it, and the boat was lost."]
+print(fabula.judge(*stories[:2], model=First(), folder=None).better, First.calls)
+First.calls = 0
+try:
+    fabula.rank(*stories, model=First())
+except fabula.FabulaError as error:
+    print(error, First.calls)
+"""
+
+
+def test_a_pair_is_judged_without_scipy_and_of_more_it_is_said_before_anybody_is_asked(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _JUDGED], cwd=tmp_path, check=True, capture_output=True, text=True, timeout=600
+    )
+    judged, ranked = done.stdout.splitlines()
+    assert judged.startswith("same ")
+    assert ranked.startswith("An interval over several stories needs the package scipy")
+    assert ranked.endswith("`pip install 'fabula[measure]'`. 0")

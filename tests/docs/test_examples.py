@@ -44,10 +44,9 @@ def test_twenty_lines_write_judge_check_and_talk(
     assert (
         f"136 and 148 words, by scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}. {better}" in shown.splitlines()
     )
-    assert shown.splitlines()[-2:] == [
-        '"in her grey coat" against "buttoned her blue coat"',
-        "Mara: (folds the letter twice) That I am to sleep at nine, and the lamp too.",
-    ]
+    finding = '"in her grey coat" against "buttoned her blue coat"\n'
+    assert "\n[labeller: " in shown.partition(finding)[2], "also who is asked for the answer is seen"
+    assert shown.endswith("\nMara: (folds the letter twice) That I am to sleep at nine, and the lamp too.\n")
     assert (tmp_path / "reviewed-draft" / "chat" / "visitor-mara.jsonl").is_file(), (
         "nobody else is known to talk with her"
     )

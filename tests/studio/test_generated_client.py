@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.server.studio.application import document
+from fabula.verbs.base import every
 from studio import SAMPLE, studio_here
 from tree import ROOT
 
@@ -83,3 +84,20 @@ def test_its_events_are_told_apart_by_their_type(made: ModuleType) -> None:
     read = made.ServerEvent.model_validate(event).root
     assert type(read).__name__ == "TextArrivedEvent"
     assert read.text == "Mara"
+
+
+def test_a_result_is_taken_for_no_other_by_who_tries_one_class_after_the_other() -> None:
+    whole = document()
+    operation = whole["paths"]["/api/v1/projects/{project}/runs/{run}/result"]["get"]
+    union = operation["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]
+    tried = [whole["components"]["schemas"][one["$ref"].rpartition("/")[2]] for one in union]
+    for number, result in enumerate(tried):
+        for other in tried[:number]:
+            assert not set(other.get("required", ())) <= set(result["properties"]), (other["title"], result["title"])
+
+
+def test_a_file_is_of_a_type_that_generators_know_and_operations_are_called_as_the_verbs() -> None:
+    export = document()["paths"]["/api/v1/projects/{project}/exports/{format}"]["get"]
+    assert set(export["responses"]["200"]["content"]) == {"application/octet-stream"}
+    named = {one["operationId"] for methods in document()["paths"].values() for one in methods.values()}
+    assert set(every()) <= named

@@ -6,7 +6,10 @@ import ast
 import asyncio
 import inspect
 import json
+import subprocess
+import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,8 +37,7 @@ from studio import SAMPLE, TOKEN, studio_there
 from tree import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from fabula.engine.events import Event
     from studio import There
@@ -64,6 +66,20 @@ def test_both_doors_for_python_have_every_verb_blocking_and_async(name: str) -> 
         assert inspect.iscoroutinefunction(getattr(door, f"{name}_async"))
 
 
+def test_a_verb_is_imported_when_it_is_first_used() -> None:
+    check = """
+import sys, fabula
+fabula.read, fabula.Home
+print(sorted(name for name in sys.modules if name.startswith("fabula.verbs.")))
+print(fabula.Project.undo.__doc__.splitlines()[0], *(f"fabula.verbs.{name}" in sys.modules for name in ("undo", "pin")))
+"""
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "['fabula.verbs.base', 'fabula.verbs.doors', 'fabula.verbs.home']",
+        "Take back what was decided last, wherever that was done. True False",
+    ]
+
+
 def test_the_types_of_the_doors_are_those_of_the_verbs() -> None:
     stub = ast.parse((SOURCE / "verbs/doors.pyi").read_text(encoding="utf-8"))
     written = {
@@ -84,7 +100,7 @@ def test_every_verb_is_an_address_and_its_result_is_in_the_document() -> None:
         operation = paths[f"/api/v1{verb.address.replace(':path', '')}"][verb.method.lower()]
         given = operation["responses"]["202" if verb.long else "200"]["content"]
         if issubclass(verb.result, File):
-            assert given["*/*"]["schema"] == {"type": "string", "format": "binary"}
+            assert given["application/octet-stream"]["schema"] == {"type": "string", "format": "binary"}
         else:
             named = given["application/json"]["schema"]["$ref"].rpartition("/")[2]
             assert named == ("RunRecord" if verb.long else verb.result.__name__)
@@ -283,3 +299,25 @@ def test_stories_are_measured_and_compared_through_every_door(lamp: tuple[Projec
     assert home.findings().checked is False
     with pytest.raises(UsageError, match="Unknown project"):
         far.judge("../sample")
+
+
+def test_a_value_that_does_not_fit_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    copy_sample(tmp_path / "sample")
+    home = Home.open(tmp_path)
+    sample = home.project("sample")
+    refused: list[tuple[str, Callable[..., Any], dict[str, Any]]] = [
+        ("artefact", sample.text, {"artefact": 7}),
+        ("text", sample.edit, {"artefact": PART, "text": b"Mara", "base": None}),
+        ("artefact", sample.pin, {"artefact": "\ud800"}),
+        ("words", sample.write, {"words": {}}),
+        ("budget_tokens", sample.update, {"budget_tokens": "all"}),
+        ("budget_usd", sample.update, {"budget_usd": float("nan")}),
+        ("title", home.new, {"brief": "A lamp.", "title": "x" * 20_000}),
+    ]
+    for argument, method, given in refused:
+        with pytest.raises(UsageError, match=f"`{method.__name__}` cannot be done as asked; {argument}: "):
+            method(**given)
+    assert sample.status().undo == ""
+    assert [one.project for one in home.projects().projects] == ["sample"]
+    file: Any = Path(FILE)
+    assert sample.text(file).name == PART, "a path stands for its text"

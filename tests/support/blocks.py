@@ -133,7 +133,7 @@ class Reader:
             if block.language == "python":
                 heard = io.StringIO()
                 with contextlib.redirect_stdout(heard):
-                    exec(compile(block.text, f"line {block.line}", "exec"), self.names)  # noqa: S102 - our own pages
+                    exec(compile(block.text, f"line {block.line}", "exec", dont_inherit=True), self.names)  # noqa: S102 - our own pages
                 return heard.getvalue()
             return "".join(self._command(command) for command in commands(block))
 

@@ -28,6 +28,24 @@ def test_nothing_is_loaded_before_the_first_call(tmp_path: Path) -> None:
     assert EmbeddedModel(tmp_path / "none.gguf", name="x").capabilities.parallel == 1
 
 
+def test_a_model_that_is_still_open_is_closed_where_the_interpreter_ends() -> None:
+    check = """
+import asyncio, atexit
+from pathlib import Path
+from fabula.errors import ModelUnavailableError
+from fabula.models.base import Message, Request
+from fabula.models.embedded import EmbeddedModel
+model = EmbeddedModel(Path("none.gguf"), name="x")
+atexit.register(lambda: print("closed") if asyncio.run(model.close()) is None else None)
+try:
+    asyncio.run(model.ask(Request((Message("user", "Hi"),))))
+except ModelUnavailableError:
+    print("asked")
+"""
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("asked\nclosed\n", "")
+
+
 def test_every_sampling_value_is_sent_by_the_engines_name() -> None:
     every = Sampling(0.7, 0.9, 40, 0.05, 1.1, 64, 0.1, 0.2, 0.8, 1.75, 2, 300, 99, 2**32 - 1, ("END",))
     sent = sent_values(every)

@@ -295,6 +295,8 @@ def _extras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "fabula.exporters": {"tale": "extras:as_tale", "epub": "extras:as_tale"},
         "fabula.briefs": {"ask": "extras:brief_of"},
         "fabula.commands": {"shout": "extras:shout", "write": "extras:shout"},
+        "fabula.models": {"loud": "extras:shout"},
+        "fabula.systems": {"gone": "extras_of.gone"},
     }
     site = install(tmp_path, monkeypatch, groups)
     (site / "extras.py").write_text(EXTRAS, encoding="utf-8")
@@ -325,6 +327,8 @@ def test_a_package_brings_commands_whose_errors_are_its_own(capsys: pytest.Captu
     assert main(["doctor"]) in {0, 1}
     shown = " ".join(capsys.readouterr().out.split())
     assert "command shout from more-papers 1.2" in shown
+    assert "kind of model loud from more-papers 1.2" in shown
+    assert "The system 'gone' of more-papers 1.2 is left out" in shown
     assert "brings a format 'epub'" in shown
 
 

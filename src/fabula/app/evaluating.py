@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.item_files import notices
 from fabula.app.writing import PreparedMethod, recorded_run
 from fabula.base.errors import UsageError
+from fabula.base.extras import require
 from fabula.base.files import held, make_folder, read_text, remove_leftovers, write_atomically
 from fabula.engine.journal import Journal
 from fabula.engine.run import Run
@@ -45,6 +46,7 @@ RATINGS: Final = "ratings.jsonl"
 EARLIER: Final = "earlier"
 """The folder of reports that newer ones took the place of: NAME-TIME.json, with NAME-TIME.ratings.jsonl beside it."""
 _MOST_BYTES: Final = 50_000_000
+_A_PAIR: Final = 2
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ async def evaluate_in(task: EvaluationTask, settings: Settings, options: Options
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
     prepared = PreparedMethod(settings, options, task.evaluator)
+    if task.evaluator.roles and len(task.items) > _A_PAIR:  # of fewer there is no interval; after the calls is too late
+        require("scipy", "measure", "An interval over several stories")
     with journal_in(task.folder) as journal:
         async with prepared.opened(journal) as context:
             with recorded_run(prepared, context):

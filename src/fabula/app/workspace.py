@@ -321,11 +321,11 @@ class Workspace:
                 journal.decisions.last_undone(),
                 Titles.in_(journal).every,
             )
-            calls = len(journal.calls)
+            calls, begun = len(journal.calls), journal.last_settings() is not None
         return Overview(
             title=brief.title,
             system=settings.system,
-            model=settings.model if "model" in settings.model_fields_set else "",
+            model=settings.model if begun or "model" in settings.model_fields_set else "",
             words=words,
             words_asked=None if asked is None else (asked.low, asked.high),
             problem=problem or next(iter(project.refused.values()), ""),

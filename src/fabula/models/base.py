@@ -6,11 +6,12 @@ compared and replayed whatever library talked to the model.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 Json: TypeAlias = "dict[str, Any]"
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high"]
@@ -201,7 +202,7 @@ class Capabilities:
     price: Price | None = None
 
 
-OnText: TypeAlias = "Callable[[str], None]"
+OnText: TypeAlias = Callable[[str], None]
 
 
 class Model(Protocol):

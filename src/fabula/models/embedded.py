@@ -25,7 +25,7 @@ from fabula.base.errors import ModelError
 from fabula.models.base import Capabilities, Reply, Request, Sampling
 from fabula.models.known import digest, find_weights, is_small_file
 from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, no_file, raised, sent_values
-from fabula.models.threads import EngineSession
+from fabula.models.threads import EngineSession, beside
 from fabula.models.tuning import Tuner
 
 if TYPE_CHECKING:
@@ -129,9 +129,9 @@ class EmbeddedModel:
     async def close(self) -> None:
         """Stop what runs, and free the weights and threads; safe to call twice. A later call starts anew."""
         session, self._session = self._session, None
-        engine = await asyncio.to_thread(session.close) if session is not None else None
+        engine = await beside(session.close) if session is not None else None
         if engine is not None:
-            await asyncio.to_thread(engine.close)
+            await beside(engine.close)
 
     def _new_session(self) -> EngineSession[Engine]:
         settings = EngineSettings(self.path, self.slots, self.context, tuple(self.adapters.values()))

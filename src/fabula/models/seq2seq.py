@@ -8,7 +8,6 @@ transformers are imported there, when the network is opened.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from bisect import bisect_left
@@ -22,7 +21,7 @@ from fabula.base.errors import ModelUnavailableError, UnknownNameError
 from fabula.base.extras import extra, require
 from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.models.known import DIGITS, fingerprint
-from fabula.models.threads import EngineSession
+from fabula.models.threads import EngineSession, beside
 
 if TYPE_CHECKING:
     import threading
@@ -145,7 +144,7 @@ class Seq2SeqModel:
         """Stop what runs and free the weights; safe to call twice. A later call starts anew."""
         session, self._session = self._session, None
         if session is not None:
-            await asyncio.to_thread(session.close)
+            await beside(session.close)
 
 
 def seq2seq_model(folder: Path, name: str) -> Seq2SeqModel:

@@ -85,6 +85,11 @@ class EngineSession(Generic[E]):
         return ModelUnavailableError(f"{self._name} was closed while it was asked.", model=self._name)
 
 
+async def beside(close: Callable[[], R]) -> R:
+    """What a function gives that closes something, called in a thread, or here where the interpreter ends."""
+    return await asyncio.to_thread(close) if threading.main_thread().is_alive() else close()
+
+
 async def in_thread(function: Callable[[A], R], argument: A) -> R:
     """What a function that blocks gives, called in a thread of its own.
 

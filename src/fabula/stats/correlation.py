@@ -1,4 +1,4 @@
-"""How two lists of numbers go together: Pearson, Spearman, Kendall's tau-b (all three from scipy), pairwise accuracy.
+"""How two lists of numbers go together: Pearson, Spearman, Kendall's tau-b, pairwise accuracy; most of it from scipy.
 
 A coefficient that is undefined (fewer than two pairs, a constant list) is `None`: the caller says whether that counts
 as 0 (TTCW paper, Figures 1 and 2) or is left out (HANNA).
@@ -52,7 +52,10 @@ def pearson(x: Numbers, y: Numbers) -> float | None:
 def spearman(x: Numbers, y: Numbers) -> float | None:
     """Spearman's rho with average ranks for ties; `None` for fewer than two pairs or where a list is constant."""
     a, b = _pair(x, y)
-    return None if _flat(a) or _flat(b) else _defined(_scipy().spearmanr(a, b).statistic)
+    if _flat(a) or _flat(b):
+        return None
+    one, other = _codes(a, b)
+    return _weighted_spearman(one, other, np.ones(len(a), dtype=np.int64))
 
 
 def kendall_b(x: Numbers, y: Numbers) -> float | None:
@@ -187,7 +190,7 @@ def without_each(
     if coefficient != "spearman":
         return [COEFFICIENTS[coefficient](a[rows], b[rows]) for rows in leaving_out(members)]
     # Ranks are sorted only once: what is left out counts 0 times.
-    one, other = (np.unique(values, return_inverse=True)[1] for values in (a, b))
+    one, other = _codes(a, b)
     return [_weighted_spearman(one, other, np.bincount(rows, minlength=len(a))) for rows in leaving_out(members)]
 
 
@@ -224,6 +227,11 @@ def _weighted_spearman(one: NDArray[Any], other: NDArray[Any], weights: NDArray[
     x, y = (_weighted_midranks(codes, weights) - middle for codes in (one, other))
     spread = math.sqrt(float(weights @ (x * x)) * float(weights @ (y * y)))
     return min(1.0, max(-1.0, float(weights @ (x * y)) / spread)) if spread else None
+
+
+def _codes(*lists: Array) -> list[NDArray[Any]]:
+    """Each number's place in the order of the different numbers of its list."""
+    return [np.unique(values, return_inverse=True)[1] for values in lists]
 
 
 def _weighted_midranks(codes: NDArray[Any], weights: NDArray[np.int64]) -> Array:

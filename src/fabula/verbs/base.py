@@ -19,9 +19,10 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
-from pkgutil import iter_modules
+from os import PathLike, fspath
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -42,8 +43,7 @@ from fabula.engine.events import Event
 from fabula.engine.folders import is_path
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
-    from pathlib import Path
+    from collections.abc import Awaitable, Iterable, Mapping
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,9 +79,10 @@ OtherProjects: TypeAlias = Annotated[
     ),
     _OTHER,
 ]
+_NONE: Final = inspect.Parameter.empty
 _IN_PATH: Final = re.compile(r"\{(\w+)(?::path)?\}")
 _METHODS: Final = ("system", "evaluator")  # arguments that may name a folder of code, for who is at home
-_DOORS: Final = ("doors", "home")  # modules here that open on the verbs, and are none
+_VERB: Final = re.compile(r"^@verb\(.*?^async def (\w+)\(\s*(project|shelf)\b", re.MULTILINE | re.DOTALL)
 
 
 class Body(BaseModel):
@@ -199,25 +200,34 @@ class Verb:
     @cached_property
     def body(self) -> type[Body] | None:
         """What HTTP sends: the arguments that are not in the address; `None` where it sends none."""
-        sent = [one for one in self.signature.parameters.values() if one.name not in self.in_path]
+        sent = [one for one in self.signature.parameters if one not in self.in_path]
         if not sent or self.method in ("GET", "DELETE"):
             return None
-        fields = {one.name: (one.annotation, ... if one.default is one.empty else one.default) for one in sent}
-        name = "".join(part.capitalize() for part in self.name.split("_"))
-        made = create_model(f"{name}Body", __base__=Body, __doc__=f"{self.summary}.", **fields)  # type: ignore[call-overload] # names that only the verb knows
+        made = self._model("Body", sent)
         example = {name: info.examples[0] for name, info in made.model_fields.items() if info.examples}
         made.model_config["json_schema_extra"] = {"examples": [example]}
         made.model_rebuild(force=True)
-        return made  # type: ignore[no-any-return] # as above
+        return made
+
+    @cached_property
+    def _arguments(self) -> type[Body]:
+        return self._model("Arguments", self.signature.parameters)
+
+    def _model(self, kind: str, names: Iterable[str]) -> type[Body]:
+        """What checks these of its arguments."""
+        of = self.signature.parameters
+        fields = {name: (of[name].annotation, ... if of[name].default is _NONE else of[name].default) for name in names}
+        name = "".join(part.capitalize() for part in self.name.split("_"))
+        return create_model(f"{name}{kind}", __base__=Body, __doc__=f"{self.summary}.", **fields)  # type: ignore[call-overload,no-any-return] # names that only the verb knows
 
     def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments as HTTP takes them, those that were left out with their defaults.
+        """Arguments by their names, those that were left out with their defaults.
 
         Raises:
             UsageError: one is not known, or its value does not fit.
         """
         try:
-            found = (self.body or Body).model_validate(dict(arguments))
+            found = self._arguments.model_validate(dict(arguments))
         except ValidationError as error:
             first = error.errors()[0]
             where = " ".join(str(part) for part in first["loc"])
@@ -243,17 +253,19 @@ class Verb:
         return given
 
     def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by their names, those that were left out with their defaults.
+        """Arguments as Python gives them, by their names; a path may stand for its text.
 
         Raises:
-            TypeError: they do not fit.
+            TypeError: one is not known, or missing.
+            UsageError: the value of one does not fit.
         """
         try:
             given = self.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}") from None
-        given.apply_defaults()
-        return dict(given.arguments)
+        return self.checked(
+            {name: fspath(of) if isinstance(of, PathLike) else of for name, of in given.arguments.items()}
+        )
 
 
 def verb(
@@ -275,13 +287,30 @@ def verb(
     return known
 
 
+@cache
+def _homes() -> dict[str, tuple[str, bool]]:
+    """The module of each verb by its name, and whether it is of a project; read off the files, so none is imported."""
+    folder = Path(__file__).parent
+    return {
+        name: (f"{__package__}.{file.stem}", of == "project")
+        for file in sorted(folder.glob("*.py"))
+        for name, of in _VERB.findall(file.read_text(encoding="utf-8"))
+    }
+
+
+def names() -> dict[str, bool]:
+    """The verbs by name, and whether each is of a project; none is imported."""
+    return {name: of_project for name, (_, of_project) in sorted(_homes().items())}
+
+
+def named(name: str) -> Verb:
+    """The verb of that name, whose module is imported."""
+    return vars(getattr(import_module(_homes()[name][0]), name))["verb"]  # type: ignore[no-any-return] # as `verb` leaves it
+
+
 def every() -> dict[str, Verb]:
-    """All verbs by name: each module beside this one is looked into."""
-    package = import_module(__package__ or "")
-    names = [f"{package.__name__}.{one.name}" for one in iter_modules(package.__path__) if one.name not in _DOORS]
-    functions = [one for name in names for one in vars(import_module(name)).values() if inspect.isfunction(one)]
-    found = {one.__name__: vars(one)["verb"] for one in functions if "verb" in vars(one)}
-    return dict(sorted(found.items()))
+    """All verbs by name; the module of each is imported."""
+    return {name: named(name) for name in names()}
 
 
 def long_verb(name: str) -> Verb:
@@ -290,10 +319,9 @@ def long_verb(name: str) -> Verb:
     Raises:
         UnknownNameError: there is none.
     """
-    known = {verb.name: verb for verb in every().values() if verb.long}
-    if name not in known:
-        raise UnknownNameError("verb that takes long", name, known)
-    return known[name]
+    if name in names() and (found := named(name)).long:
+        return found
+    raise UnknownNameError("verb that takes long", name, [one.name for one in every().values() if one.long])
 
 
 def as_data(result: object) -> Any:  # noqa: ANN401 - JSON data

@@ -1,7 +1,7 @@
 """The doors for Python: projects here, and what every door for Python has, here or far away.
 
-The methods of `Verbs` and `ShelfVerbs` are made of the verbs; `doors.pyi` has their types, and is written by
-`docs/generate.py`.
+The methods of `Verbs` and `ShelfVerbs` are made of the verbs, each when it is first used; `doors.pyi` has their types,
+and is written by `docs/generate.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from fabula.verbs.base import HEARS, every, long_verb
+from fabula.verbs.base import HEARS, long_verb, named, names
 
 if TYPE_CHECKING:
     from fabula.app.bills import Estimate
@@ -54,8 +54,19 @@ class ShelfVerbs(Door):
     """What can be done where projects are: list them, make one, take one away, and see what they are written with."""
 
 
-def _methods(verb: Verb) -> None:
-    """Give every door a verb, and the same to be awaited."""
+class _Method:
+    """A verb as a method: made of the verb when it is first looked at, so that its module is imported then."""
+
+    def __init__(self, owner: type[Door], name: str, verb: str) -> None:
+        self._owner, self._name, self._verb = owner, name, verb
+
+    def __get__(self, door: Door | None, kind: type[Door]) -> Any:  # noqa: ANN401 - a function, or a method
+        _methods(self._owner, named(self._verb))
+        return vars(self._owner)[self._name].__get__(door, kind)
+
+
+def _methods(owner: type[Door], verb: Verb) -> None:
+    """Give doors a verb, and the same to be awaited."""
 
     def blocking(self: Door, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb has them
         on_event = kwargs.pop(HEARS, None) if verb.long else None
@@ -65,7 +76,7 @@ def _methods(verb: Verb) -> None:
         on_event = kwargs.pop(HEARS, None) if verb.long else None
         return await self.do_async(verb, verb.bound(args, kwargs), on_event)
 
-    owner, signature = (Verbs if verb.of_project else ShelfVerbs), verb.method_signature
+    signature = verb.method_signature
     for method, name in ((blocking, verb.name), (awaited, f"{verb.name}_async")):
         method.__name__, method.__qualname__ = name, f"{owner.__name__}.{name}"
         method.__doc__, method.__module__ = verb.function.__doc__, __name__
@@ -73,5 +84,7 @@ def _methods(verb: Verb) -> None:
         setattr(owner, name, method)
 
 
-for _verb in every().values():
-    _methods(_verb)
+for _verb, _of_project in names().items():
+    _of = Verbs if _of_project else ShelfVerbs
+    for _name in (_verb, f"{_verb}_async"):
+        setattr(_of, _name, _Method(_of, _name, _verb))

@@ -30,9 +30,12 @@ def do(
     if verb not in verbs:
         raise UnknownNameError("verb", verb, verbs)
     try:
-        given = verbs[verb].checked(json.loads(arguments))
+        said = json.loads(arguments)
     except ValueError as error:
         raise UsageError(f"The arguments are no JSON: {error}.") from error
+    if not isinstance(said, dict):
+        raise UsageError('The arguments are no JSON object. Give each by its name, as in \'{"artefact": "climax"}\'.')
+    given = verbs[verb].checked(said)
     project = opened(terminal, project_of(common, where))
     progress = ProgressDisplay(terminal, time.monotonic, ())
     terminal.aside, project.listeners = progress.aside, (progress,)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fabula import evaluators, systems
 from fabula.app.health import Check, Health
 from fabula.base.errors import FabulaError
 from fabula.base.extras import installing
@@ -25,6 +26,8 @@ from fabula.cli.terminal import table
 from fabula.models.finding import look
 from fabula.models.known import KNOWN, installed, models_home
 from fabula.models.providers import keys_set
+from fabula.project.brought import GROUP
+from fabula.project.casting import KINDS
 from fabula.project.folder import ProjectFolder
 from fabula.story.export import brought as formats
 from fabula.story.story import loaders
@@ -138,8 +141,14 @@ def _terminal(terminal: Terminal) -> Check:
 
 
 def _packages() -> Iterator[Check]:
-    """What installed packages bring beside systems, evaluators and models, which `systems` and the like list."""
-    kinds = {"format": formats(), "kind of brief": loaders()}
+    """What installed packages bring."""
+    for methods in (systems.CATALOGUE, evaluators.CATALOGUE):
+        for name, method in methods.all().items():
+            if method.source:
+                yield Check(f"{methods.noun} {name}", "good", f"from {method.source}")
+        for name, problem in methods.problems().items():
+            yield Check(f"{methods.noun} {name}", "missing", problem)
+    kinds = {"kind of model": plugins(GROUP, KINDS, "kind of model"), "format": formats(), "kind of brief": loaders()}
     kinds |= {kind: plugins(f"fabula.{kind}s") for kind in ("command", "panel")}
     for kind, brought in kinds.items():
         for name, plugin in brought.found.items():

@@ -114,12 +114,13 @@ class SpokenLine:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One exchange: what the player said ("" where the character speaks by itself), and the answer.
+    """One exchange: what the player said, and the answer. `str` of it is the answer's words.
 
     Attributes:
         number: in the conversation, from 1.
         cell: number of the cell, from 1.
         step: number of the sub-plan that it serves; 0 where there is no plan.
+        said: by the player; "" where the character speaks by itself.
         line: the answer; `None` where the character only ended the cell.
         ends_cell: the next turn begins the next cell.
         ends_story: there is no next turn.

@@ -128,7 +128,7 @@ for _verb in (one for one in every().values() if not one.at_once):  # `chats` an
     _said: dict[int | str, dict[str, Any]] = {
         200: {
             "description": "The file, as an attachment.",
-            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
         }
     }
     router.add_api_route(

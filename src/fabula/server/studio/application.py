@@ -24,6 +24,7 @@ from fabula.server.state import StudioState
 from fabula.server.studio import assets, pages, rendering
 from fabula.server.studio.pages import panels
 from fabula.server.studio.rendering import PAGES, page, templates
+from fabula.verbs.base import names
 from fabula.verbs.home import Home
 
 if TYPE_CHECKING:
@@ -115,8 +116,8 @@ def _new_app(title: str) -> FastAPI:
 
 
 def _operation(route: APIRoute) -> str:
-    """What clients that are made from the document call an operation: `runs_start`."""
-    return f"{route.endpoint.__module__.rpartition('.')[2]}_{route.name}"
+    """What clients that are made from the document call an operation: the verb's name, or `runs_stop`."""
+    return route.name if route.name in names() else f"{route.endpoint.__module__.rpartition('.')[2]}_{route.name}"
 
 
 def _with_shared_faults(data: dict[str, Any]) -> dict[str, Any]:
