@@ -163,7 +163,7 @@ class Limited(Wrapper):
             servers, most = 1 + len(self.replicas), self._each(self.model.capabilities)
             rest = (self.first_wait, self.longest_wait)
             if self.shared is None:
-                self._servers = Servers(servers, most, rest, self.clock)
+                self._servers = Servers([most] * servers, rest, self.clock)
             else:
                 self._servers = self.shared.turns(self.reached, servers, most, rest)
             self._loop = loop

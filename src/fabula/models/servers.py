@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
-from fabula.base.errors import ModelTimeoutError, OverloadedError, UnreachableError, UnreadableReplyError
+from fabula.base.errors import ModelTimeoutError, OverloadedError, UnreachableError, UnreadableReplyError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fabula.base.errors import ModelError
 
@@ -41,12 +42,35 @@ class SharedTurns(Protocol):
         """The turns at the servers of a model: `most` calls at once go to each."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """Deals an equal part of what each server takes: for the `number`-th of several shards, which do not talk."""
+
+    number: int = 1
+    of: int = 1
+
+    def turns(self, model: str, servers: int, most: int, rest: tuple[float, float]) -> Servers:
+        """As in `SharedTurns`; where a server's calls cannot be divided, the shards have one more by turns.
+
+        Raises:
+            UsageError: this shard would have no call at any server.
+        """
+        calls = [most // self.of + ((self.number - 1 + one) % self.of < most % self.of) for one in range(servers)]
+        if not any(calls):
+            raise UsageError(
+                f"{model} takes {most * servers:,} calls at once, too few for {self.of} shards. Use at most "
+                f'{most * servers:,} shards, or raise `parallel` under [settings.models."{model.partition(" ")[0]}"].'
+            )
+        return Servers(calls, rest, time.monotonic)
+
+
 @dataclass(eq=False)
 class Server:
     """One server of a model.
 
     Attributes:
         number: its place among them.
+        most: calls that it may be asked at once.
         busy: calls that it answers now.
         stories: that it was given.
         failures: one after the other, since it last answered.
@@ -55,6 +79,7 @@ class Server:
     """
 
     number: int
+    most: int
     busy: int = 0
     stories: int = 0
     failures: int = 0
@@ -70,10 +95,10 @@ class Servers:
     with a single call. Where all are sick, nobody is left out: the caller decides how long to wait.
     """
 
-    def __init__(self, servers: int, most: int, rest: tuple[float, float], clock: Callable[[], float]) -> None:
-        """`most` calls at once go to each server; a sick one rests for the seconds from `rest[0]` to `rest[1]`."""
-        self._servers = tuple(map(Server, range(servers)))
-        self._most, self._rest, self._clock = most, rest, clock
+    def __init__(self, most: Sequence[int], rest: tuple[float, float], clock: Callable[[], float]) -> None:
+        """`most` are the calls at once of each server; a sick one rests for the seconds from `rest[0]` to `rest[1]`."""
+        self._servers = tuple(Server(number, calls) for number, calls in enumerate(most))
+        self._rest, self._clock = rest, clock
         self._homes: WeakKeyDictionary[object, Server] = WeakKeyDictionary()
         self._arrived = 0
 
@@ -106,7 +131,7 @@ class Servers:
     def _with_room(self) -> list[Server]:
         """The servers that may be given a call now."""
         well = [server for server in self._servers if self._is_well(server)] or self._servers
-        return [server for server in well if server.busy < self._most]
+        return [server for server in well if server.busy < server.most]
 
     def _at_once(self) -> Server | None:
         """A server with room, the story's own first; `None` where there is none, or others wait."""

@@ -4,6 +4,8 @@
     grid      what follows from it: the contenders, and every run with its folder
     sharing   what runs side by side share: models, and the budget of the whole
     working   writes what is missing, then measures
+    spread    has workers write, on this machine or a cluster
+    shards    has parts written that are put together later
     dry       what that would ask and cost
     results   what is there: stories, calls, costs, estimates for each contender
     tables    the results as JSON and CSV
