@@ -17,7 +17,7 @@ An experiment's folder::
     runs/<brief>/<system>-<preset>-<model>-<seed>/     a project; `run.json` in it says how the run ended
     evaluation/<evaluator>/                            calls, ratings and report of an evaluator
 
-All runs live in one process and one event loop. What they wait for are servers, or an engine with threads of its own,
-so more processes would add no speed, and they would need one engine each. One process has one engine for a model, one
-budget without gaps, and one place that a signal stops.
+Runs are written in one process and one event loop, unless workers are asked for. What they wait for are servers, or an
+engine with threads of its own; more processes add speed only where the work beside the calls fills a processor, and
+each has an engine of its own for an embedded model. The driver alone writes the index, measures and reports.
 """

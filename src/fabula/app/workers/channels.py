@@ -131,6 +131,7 @@ class RayCluster:
             UsageError: Ray is not installed.
             WorkerError: nobody answers there.
         """
+        # Without this, Ray warns of what a future version will do with graphics cards.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         ray = extra("ray", "ray", "A cluster (--on ray)")
         if not ray.is_initialized():
