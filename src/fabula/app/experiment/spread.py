@@ -86,7 +86,9 @@ class CellWork:
     async def begin(self, desk: Desk) -> None:
         """Open what runs share; variables of a node go before those of the driver."""
         self._desk, environ = desk, self.environ if self.here else {**self.environ, **os.environ}
-        self._whole = SpreadBudget(self.tokens, self.usd, spend=desk.spend)
+        self._whole = SpreadBudget(self.tokens, self.usd)
+        if self._whole.capped:
+            self._whole.spend = desk.spend
         self._whole.spent_tokens, self._whole.spent_usd = self.spent
         desk.on_spent = self._whole.others
         self._models = SharedModels(environ, None, lambda event: desk.say(("", event)), desk)

@@ -51,6 +51,8 @@ class ProcessChannel:
     async def send(self, message: Message) -> None:
         """Put a message on its way."""
         assert self.process.stdin is not None  # noqa: S101 - it is a pipe
+        if self.process.stdin.is_closing() or self.process.returncode is not None:
+            return
         with suppress(ConnectionError):
             self.process.stdin.write(framed(message))
             await self.process.stdin.drain()

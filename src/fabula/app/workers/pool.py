@@ -124,6 +124,8 @@ class Pool:
                     group.create_task(self._employ(place, each + (place < more)))
         except* WorkerError as errors:
             raise errors.exceptions[0] from None
+        if self._left and not self.stops():
+            raise WorkerError(f"All workers were lost, with {len(self._left):,} jobs left. What is finished is kept.")
 
     async def _employ(self, place: int, room: int) -> None:
         """Have a worker at one place for as long as there are jobs; a new one where it is lost."""
@@ -135,11 +137,13 @@ class Pool:
                 await self._work_with(worker)
             except WorkerLostError as error:
                 in_vain = 0 if worker.ready else in_vain + 1
+                self._take_back(worker, str(error))
                 if in_vain == _MOST_LOSSES:
+                    if any(other.ready for other in self._here):  # the others go on
+                        return
                     raise WorkerError(
                         f"A worker ended {_MOST_LOSSES} times before it had begun: {error} What is finished is kept."
                     ) from error
-                self._take_back(worker, str(error))
             finally:
                 self._here.remove(worker)
                 for task in worker.waiting.values():
