@@ -39,21 +39,21 @@ def came(tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401 - wha
     return json.loads(ran.stdout.splitlines()[-1])
 
 
-def test_two_nodes_keep_to_the_limit_of_a_server(came: Any) -> None:  # noqa: ANN401
+def test_two_nodes_keep_to_the_limit_of_a_server(came: Any) -> None:  # noqa: ANN401 - what the process prints
     assert came["two nodes"] == {"done": CELLS, "stopped": "", "most": LIMIT, "asked": CELLS}
 
 
-def test_two_nodes_give_what_one_process_gives_byte_for_byte(came: Any) -> None:  # noqa: ANN401
+def test_two_nodes_give_what_one_process_gives_byte_for_byte(came: Any) -> None:  # noqa: ANN401 - what the process prints
     assert came["the same"]["same"]
     assert came["the same"]["length"] > 1000
 
 
-def test_a_node_that_goes_costs_the_calls_on_their_way_and_no_run(came: Any) -> None:  # noqa: ANN401
+def test_a_node_that_goes_costs_the_calls_on_their_way_and_no_run(came: Any) -> None:  # noqa: ANN401 - what the process prints
     assert (came["a node goes"]["done"], came["a node goes"]["stopped"]) == (CELLS, "")
     assert came["a node goes"]["asked"] <= CELLS + LIMIT
 
 
-def test_a_cluster_that_is_not_there_is_said(came: Any) -> None:  # noqa: ANN401
+def test_a_cluster_that_is_not_there_is_said(came: Any) -> None:  # noqa: ANN401 - what the process prints
     assert came["not there"].startswith("No Ray cluster answers at ray://127.0.0.1:9: ")
     assert "RAY_AUTH_MODE=token" in came["not there"]
 

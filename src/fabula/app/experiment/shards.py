@@ -58,9 +58,21 @@ def read_part(said: str) -> Part:
 
 
 def shard_of(experiment: Experiment, part: Part) -> Experiment:
-    """The experiment with the runs of one part, in its folder."""
+    """The experiment with the runs of one part, in its folder; a run is in the part of that which it is matched with.
+
+    Raises:
+        UsageError: plans have to be read off stories first, which parts cannot share.
+    """
+    if missing := experiment.plans_missing():
+        raise UsageError(
+            f"The plan for {next(iter(missing))} is still to be read off its story, and parts would differ in it. "
+            "Start the experiment without --shard first, and stop it when its first run begins."
+        )
+    first = [trial.id for trial in experiment.trials if not trial.after]
+    place = {name: number % part.of for number, name in enumerate(first)}
+    trials = tuple(one for one in experiment.trials if place.get(one.after or one.id) == part.number - 1)
     folder = experiment.folder.with_name(f"{experiment.folder.name}-{part.number}-of-{part.of}")
-    return replace(experiment, folder=folder, trials=experiment.trials[part.number - 1 :: part.of], measures=())
+    return replace(experiment, folder=folder, trials=trials, measures=(), plans={})
 
 
 def merge_parts(experiment: Experiment, folders: Sequence[Path]) -> Merged:

@@ -35,13 +35,13 @@ class SharedModels:
         environ: variables that hold keys and folders.
         person: answers for roles played by a person.
         hear: hears of retries.
-        turns: deals turns at servers that others ask too.
+        dealt: deals turns at servers that others ask too.
     """
 
     environ: Mapping[str, str]
     person: Answer | None = None
     hear: Callable[[Event], None] = lambda _: None
-    turns: SharedTurns | None = None
+    dealt: SharedTurns | None = None
     _models: dict[str, Model] = field(default_factory=dict, init=False)
     _left: Counter[str] = field(default_factory=Counter, init=False)
     _known: dict[int, _Shared] = field(default_factory=dict, init=False)
@@ -115,7 +115,7 @@ class SharedModels:
         def waits(folder: str, files: tuple[str, ...]) -> None:
             self.hear(AnswersAwaited(folder, files))
 
-        world = Environment(self.environ, time.monotonic, retried, self.person, waits, turns=self.turns)
+        world = Environment(self.environ, time.monotonic, retried, self.person, waits, turns=self.dealt)
         return open_cast(settings, method.roles, world, method.open_role)
 
 

@@ -66,17 +66,13 @@ class CellWork:
     Attributes:
         experiment: with its trials alone.
         environ: variables that hold keys and folders.
-        tokens: most of the whole experiment.
-        usd: the same in US dollars.
-        spent: what it has taken before.
+        caps: most tokens and US dollars of the whole experiment, and what of both it has taken before.
         here: whether the worker shares a disk with the driver.
     """
 
     experiment: Experiment
     environ: Mapping[str, str] = field(repr=False)
-    tokens: int | None
-    usd: float | None
-    spent: tuple[int, float]
+    caps: tuple[int | None, float | None, tuple[int, float]]
     here: bool
     _desk: Desk = field(init=False, repr=False)
     _whole: SpreadBudget = field(init=False, repr=False)
@@ -86,18 +82,20 @@ class CellWork:
     async def begin(self, desk: Desk) -> None:
         """Open what runs share; variables of a node go before those of the driver."""
         self._desk, environ = desk, self.environ if self.here else {**self.environ, **os.environ}
-        self._whole = SpreadBudget(self.tokens, self.usd)
+        tokens, usd, spent = self.caps
+        self._whole = SpreadBudget(tokens, usd)
         if self._whole.capped:
             self._whole.spend = desk.spend
-        self._whole.spent_tokens, self._whole.spent_usd = self.spent
+        self._whole.spent_tokens, self._whole.spent_usd = spent
         desk.on_spent = self._whole.others
         self._models = SharedModels(environ, None, lambda event: desk.say(("", event)), desk)
         self.environ = environ
 
-    async def do(self, job: tuple[int, Files]) -> tuple[CellRecord, Files]:
+    async def do(self, job: tuple[int, Mapping[str, Any], Files]) -> tuple[CellRecord, Files]:
         """Write a run; its record, and its files where they have to be handed back."""
-        number, files = job
-        trial, stated = self.experiment.trials[number], self.experiment.spec.budget
+        number, config, files = job
+        trial = replace(self.experiment.trials[number], config=config)
+        stated = self.experiment.spec.budget
         folder = self.experiment.project(trial) if self.here else self._local(trial, files)
         handing = None if self.here else _Handing(self._desk, folder)
 
@@ -249,9 +247,9 @@ async def write_spread(
         hire,
         spread.workers or (1 if cluster is None else min(cluster.processors, side_by_side)),
         side_by_side,
-        CellWork(replace(experiment, measures=()), sent, *caps, here),
+        CellWork(replace(experiment, measures=()), sent, caps, here),
         part,
-        given=lambda trial: (places[trial.id], {} if here else files_in(experiment.project(trial))),
+        given=lambda trial: (places[trial.id], trial.config, {} if here else files_in(experiment.project(trial))),
         over=ended,
         lost=lost,
         kept=lambda trial, files: put(experiment.project(trial), files),

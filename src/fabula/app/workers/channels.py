@@ -190,5 +190,5 @@ class RayChannel:
 
     async def close(self) -> None:
         """End the worker."""
-        with suppress(Exception):  # it may be gone, and the cluster with it
+        with suppress(self.ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError):  # it may be gone
             self.ray.kill(self.actor)

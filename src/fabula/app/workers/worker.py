@@ -6,7 +6,6 @@ import asyncio
 import os
 import pickle
 import socket
-import sys
 import threading
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -160,13 +159,12 @@ def _forget(jobs: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[No
     jobs.pop(number, None)
 
 
-async def _work(doing: Doing, number: int, job: Any, send: Callable[[Message], None]) -> None:  # noqa: ANN401
+async def _work(doing: Doing, number: int, job: Any, send: Callable[[Message], None]) -> None:  # noqa: ANN401 - whatever is done
     """Do a job. It never raises; where it does, that is a bug, and the driver says it."""
     _JOB.set(number)
-    try:
-        result = await doing.do(job)
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        send(("broken", f"{type(error).__name__}: {error}"))
+    result: Any = (await asyncio.gather(doing.do(job), return_exceptions=True))[0]
+    if isinstance(result, Exception):
+        send(("broken", f"{type(result).__name__}: {result}"))
     else:
         send(("over", number, result))
 
@@ -207,4 +205,4 @@ async def _main(reading: BinaryIO, writing: BinaryIO) -> None:
 if __name__ == "__main__":
     line = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a program prints is no message
-    asyncio.run(_main(sys.stdin.buffer, line))
+    asyncio.run(_main(os.fdopen(0, "rb"), line))
