@@ -13,6 +13,7 @@ from typing_extensions import TypedDict, is_typeddict
 
 from fabula.app.bills import Estimate, UsageData
 from fabula.app.conversations import ChatEnded
+from fabula.app.experiment.shards import Merged
 from fabula.app.health import Health
 from fabula.app.past_calls import AskedCall, RemovedText  # noqa: TC001 - pydantic reads them
 from fabula.app.planning import MadePlan, PlanView
@@ -546,6 +547,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "study serve": (StudyServed,),
     "study report": (StudyReported,),
     "lab experiment": (Experiment,),
+    "lab merge": (Merged,),
     "lab reproduce": (Reproduced, Fetched),
     "lab inject": (Injected, Estimate),
     "lab digress": (Digressed, DigressionsExpected),

@@ -77,6 +77,7 @@ COMMANDS: Final = {
     "text card": CommandEntry("card", "text", "Show a character card, or turn one into personas and back."),
     "lab meta": CommandEntry("meta", "lab", "Say how far a judge agrees with people, beside baselines."),
     "lab experiment": CommandEntry("experiment", "lab", "Run briefs x systems x models, then evaluators; go on later."),
+    "lab merge": CommandEntry("experiment", "lab", "Put the parts of an experiment together, which --shard wrote."),
     "lab reproduce": CommandEntry("reproduce", "lab", "Compute the papers' published tables again from their data."),
     "lab inject": CommandEntry("inject", "lab", "Put labelled continuity errors into a story."),
     "lab digress": CommandEntry("digress", "lab", "Have a simulated player leave the story; count who leads back."),

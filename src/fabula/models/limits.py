@@ -13,13 +13,14 @@ from math import ceil
 from typing import TYPE_CHECKING, TypeAlias
 
 from fabula.base.errors import ModelError, ModelTimeoutError, UnreachableError
-from fabula.models.base import Wrapper
-from fabula.models.servers import Servers
+from fabula.models.base import Reply, Wrapper
+from fabula.models.servers import Servers, is_sick
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
+    from fabula.models.base import Capabilities, Model, OnText, Request
+    from fabula.models.servers import SharedTurns, Turns
 
 _MINUTE = 60
 PAYS: ContextVar[Callable[[ModelError], Awaitable[None]] | None] = ContextVar("fabula_pays", default=None)
@@ -53,7 +54,8 @@ class Limited(Wrapper):
         tries: how often one call may be tried.
         total_wait: seconds that one call may wait between its tries, all together; a longer Retry-After fails at once.
         on_retry: called with (model, number of the failed try, seconds to wait, reason) before each wait.
-        rng, sleep, now: handed in, so that waits can be repeated and tests take no time.
+        rng, sleep, now, clock: handed in, so that waits can be repeated and tests take no time.
+        shared: deals the turns where other processes ask the same servers, which are named by `reached`.
     """
 
     model: Model
@@ -68,8 +70,10 @@ class Limited(Wrapper):
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False)
     now: Callable[[], datetime] = field(default=lambda: datetime.now().astimezone(), repr=False)
     replicas: Sequence[Model] = field(default=(), repr=False)
+    shared: SharedTurns | None = field(default=None, repr=False)
+    reached: str = ""
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
-    _servers: Servers | None = field(default=None, init=False, repr=False)
+    _servers: Turns | None = field(default=None, init=False, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False, repr=False)
     _answered: bool = field(default=False, init=False, repr=False)
 
@@ -94,18 +98,13 @@ class Limited(Wrapper):
         waited = 0.0
         attempt = 1
         alike: Counter[type[ModelError]] = Counter()
-        servers, turned_away = self._turns(), 0
+        turned_away = 0
         while True:
-            async with servers.turn() as server:
-                try:
-                    reply = await self._try(server.model, request, on_text)
-                except ModelError as error:
-                    failure = error
-                    elsewhere = servers.failed(server, failure) and turned_away < len(self.replicas)
-                else:
-                    servers.answered(server)
-                    self._answered = True
-                    return reply
+            outcome, well = await self._turn(request, on_text)
+            if isinstance(outcome, Reply):
+                self._answered = True
+                return outcome
+            failure, elsewhere = outcome, well and turned_away < len(self.replicas)
             turned_away += elsewhere
             alike[type(failure)] += not elsewhere
             tried = failure.most_tries is not None and alike[type(failure)] >= failure.most_tries
@@ -120,6 +119,20 @@ class Limited(Wrapper):
                 await self.sleep(wait)
                 waited += wait
                 attempt += 1
+
+    async def _turn(self, request: Request, on_text: OnText | None) -> tuple[Reply | ModelError, bool]:
+        """The reply of a server, or its failure and whether another server is well."""
+        turns, answered = self._turns(), False
+        server = await turns.take()
+        try:
+            reply = await self._try((self.model, *self.replicas)[server], request, on_text)
+        except ModelError as failure:
+            return failure, bool(self.replicas) and is_sick(failure) and await turns.failed(server, failure.retry_after)
+        else:
+            answered = True
+            return reply, False
+        finally:
+            turns.give(server, answered=answered)
 
     async def close(self) -> None:
         """Close the model at all its servers; a later call opens it again."""
@@ -143,12 +156,16 @@ class Limited(Wrapper):
             model=self.name,
         )
 
-    def _turns(self) -> Servers:
+    def _turns(self) -> Turns:
         """The turns at the servers; new ones for each event loop, because a notebook may start several in turn."""
         loop = asyncio.get_running_loop()
         if self._servers is None or self._loop is not loop:
-            models, rest = (self.model, *self.replicas), (self.first_wait, self.longest_wait)
-            self._servers = Servers(models, self._each(self.model.capabilities), rest, self.clock)
+            servers, most = 1 + len(self.replicas), self._each(self.model.capabilities)
+            rest = (self.first_wait, self.longest_wait)
+            if self.shared is None:
+                self._servers = Servers([most] * servers, rest, self.clock)
+            else:
+                self._servers = self.shared.turns(self.reached, servers, most, rest)
             self._loop = loop
         return self._servers
 

@@ -3,24 +3,65 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
-from fabula.base.errors import ModelTimeoutError, OverloadedError, UnreachableError, UnreadableReplyError
+from fabula.base.errors import ModelTimeoutError, OverloadedError, UnreachableError, UnreadableReplyError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.base.errors import ModelError
-    from fabula.models.base import Model
 
 STORY: ContextVar[object | None] = ContextVar("fabula_story", default=None)
 """What the calls of one story have in common; they stay with one server, which has read their prompts' beginning."""
 _Waiting: TypeAlias = "tuple[int, asyncio.Future[Server]]"
+
+
+class Turns(Protocol):
+    """Who says which server of a model, by its number, answers a call, and when."""
+
+    async def take(self) -> int:
+        """A server, once it has room for the call of the story that is at work; `give` ends the turn."""
+
+    def give(self, server: int, *, answered: bool) -> None:
+        """End a turn."""
+
+    async def failed(self, server: int, retry_after: float | None) -> bool:
+        """Leave a sick server out for a while; whether another is well. The turn goes on."""
+
+
+class SharedTurns(Protocol):
+    """Who deals turns where several processes ask the same servers."""
+
+    def turns(self, model: str, servers: int, most: int, rest: tuple[float, float]) -> Turns:
+        """The turns at the servers of a model: `most` calls at once go to each."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Deals an equal part of what each server takes: for the `number`-th of several shards, which do not talk."""
+
+    number: int = 1
+    of: int = 1
+
+    def turns(self, model: str, servers: int, most: int, rest: tuple[float, float]) -> Servers:
+        """As in `SharedTurns`; where a server's calls cannot be divided, the shards have one more by turns.
+
+        Raises:
+            UsageError: this shard would have no call at any server.
+        """
+        calls = [most // self.of + ((self.number - 1 + one) % self.of < most % self.of) for one in range(servers)]
+        if not any(calls):
+            raise UsageError(
+                f"{model} takes {most * servers:,} calls at once, too few for {self.of} shards. Use at most "
+                f'{most * servers:,} shards, or raise `parallel` under [settings.models."{model.partition(" ")[0]}"].'
+            )
+        return Servers(calls, rest, time.monotonic)
 
 
 @dataclass(eq=False)
@@ -28,7 +69,8 @@ class Server:
     """One server of a model.
 
     Attributes:
-        model: reaches it.
+        number: its place among them.
+        most: calls that it may be asked at once.
         busy: calls that it answers now.
         stories: that it was given.
         failures: one after the other, since it last answered.
@@ -36,7 +78,8 @@ class Server:
         waiting: calls that would rather have this server than another, by number of arrival.
     """
 
-    model: Model
+    number: int
+    most: int
     busy: int = 0
     stories: int = 0
     failures: int = 0
@@ -45,48 +88,41 @@ class Server:
 
 
 class Servers:
-    """The servers of one model, for one event loop.
+    """The turns at the servers of one model, for one event loop.
 
     A story is given to the server with the fewest calls. Its later calls go there too, unless that server is full or
     sick and another is not. A server that failed is left out for a while, which doubles each time, and is then tried
     with a single call. Where all are sick, nobody is left out: the caller decides how long to wait.
     """
 
-    def __init__(
-        self, models: Sequence[Model], most: int, rest: tuple[float, float], clock: Callable[[], float]
-    ) -> None:
-        """`most` calls at once go to each server; a sick one rests for the seconds from `rest[0]` to `rest[1]`."""
-        self._servers = tuple(map(Server, models))
-        self._most, self._rest, self._clock = most, rest, clock
+    def __init__(self, most: Sequence[int], rest: tuple[float, float], clock: Callable[[], float]) -> None:
+        """`most` are the calls at once of each server; a sick one rests for the seconds from `rest[0]` to `rest[1]`."""
+        self._servers = tuple(Server(number, calls) for number, calls in enumerate(most))
+        self._rest, self._clock = rest, clock
         self._homes: WeakKeyDictionary[object, Server] = WeakKeyDictionary()
         self._arrived = 0
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[Server]:
-        """A server, once it has room for the call of the story that is at work."""
-        server = self._at_once() or await self._in_order()
-        try:
-            yield server
-        finally:
-            server.busy -= 1
-            self._begin_more()
+    async def take(self) -> int:
+        """As in `Turns`."""
+        return (self._at_once() or await self._in_order()).number
 
-    def answered(self, server: Server) -> None:
-        """A server has answered, so it is well."""
-        server.failures, server.rests_until = 0, 0.0
+    def give(self, server: int, *, answered: bool) -> None:
+        """As in `Turns`."""
+        one = self._servers[server]
+        one.busy -= 1
+        if answered:
+            one.failures, one.rests_until = 0, 0.0
+        self._begin_more()
 
-    def failed(self, server: Server, failure: ModelError) -> bool:
-        """Take a failure in; whether it was the server's, and another one can be asked at once."""
-        ill = isinstance(failure, UnreachableError | OverloadedError | ModelTimeoutError)
-        worked = isinstance(failure, UnreadableReplyError) or any(failure.tokens)
-        if not ill or worked or len(self._servers) == 1:
-            return False
-        server.failures += 1
-        rest = min(self._rest[1], self._rest[0] * 2.0 ** min(server.failures - 1, 30))
-        server.rests_until = self._clock() + max(rest, failure.retry_after or 0.0)
-        well = [one for one in self._servers if self._is_well(one)]
-        while well and server.waiting:  # who waits for it would wait behind all that the others are given
-            min(well, key=_load).waiting.append(server.waiting.popleft())
+    async def failed(self, server: int, retry_after: float | None) -> bool:
+        """As in `Turns`."""
+        one = self._servers[server]
+        one.failures += 1
+        rest = min(self._rest[1], self._rest[0] * 2.0 ** min(one.failures - 1, 30))
+        one.rests_until = self._clock() + max(rest, retry_after or 0.0)
+        well = [other for other in self._servers if other is not one and self._is_well(other)]
+        while well and one.waiting:  # who waits for it would wait behind all that the others are given
+            min(well, key=_load).waiting.append(one.waiting.popleft())
         return bool(well)
 
     def _is_well(self, server: Server) -> bool:
@@ -95,7 +131,7 @@ class Servers:
     def _with_room(self) -> list[Server]:
         """The servers that may be given a call now."""
         well = [server for server in self._servers if self._is_well(server)] or self._servers
-        return [server for server in well if server.busy < self._most]
+        return [server for server in well if server.busy < server.most]
 
     def _at_once(self) -> Server | None:
         """A server with room, the story's own first; `None` where there is none, or others wait."""
@@ -148,3 +184,9 @@ class Servers:
 
 def _load(server: Server) -> tuple[int, int]:
     return server.busy + len(server.waiting), server.stories
+
+
+def is_sick(failure: ModelError) -> bool:
+    """Whether a failure is the server's and not the call's: it is away, overloaded, or silent."""
+    worked = isinstance(failure, UnreadableReplyError) or any(failure.tokens)
+    return isinstance(failure, UnreachableError | OverloadedError | ModelTimeoutError) and not worked

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fabula.engine.roles import Answer
     from fabula.models.answer_files import OnWait
     from fabula.models.base import Model, OnText, Reply, Request
+    from fabula.models.servers import SharedTurns
     from fabula.project.settings import RoleTable, Settings
 
 SERVERS: Final = tuple(PROVIDERS)
@@ -58,7 +59,7 @@ class Environment:
 
     `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked. `on_wait` hears for
     which files a model waits. `models` are handed in by a program, by the names that settings have for them; whoever
-    opened them closes them.
+    opened them closes them. `turns` deals turns at servers that other processes ask too.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class Environment:
     person: Answer | None = None
     on_wait: OnWait | None = None
     models: Mapping[str, Model] = field(default_factory=dict)
+    turns: SharedTurns | None = None
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,9 @@ def open_model(
     else:
         model = brought_model(kind, rest, table)
     limited = Limited(model, table.parallel, table.timeout, table.tries, on_retry=env.on_retry)
-    limited.replicas = replicas
+    if kind in SERVERS:
+        limited.replicas, limited.shared = replicas, env.turns
+        limited.reached = f"{name} {' '.join(table.addresses)}"
     return limited
 
 

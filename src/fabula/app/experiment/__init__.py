@@ -6,6 +6,8 @@
     cell      one run, written in a folder of three files, and the record of how it ended
     index     what is known of every run without a look at its journal
     working   writes what is missing, then measures
+    spread    has workers write, on this machine or a cluster
+    shards    has parts written that are put together later
     dry       what that would ask and cost
     results   what is there: stories, calls, costs, estimates for each contender
     tables    the results as JSON and CSV
@@ -18,7 +20,7 @@ An experiment's folder::
     runs/<brief>/<system>-<preset>-<model>-<seed>/     a project, packed; `run.json` in it says how the run ended
     evaluation/<evaluator>/                            calls, ratings and report of an evaluator
 
-All runs live in one process and one event loop. What they wait for are servers, or an engine with threads of its own,
-so more processes would add no speed, and they would need one engine each. One process has one engine for a model, one
-budget without gaps, and one place that a signal stops.
+Runs are written in one process and one event loop, unless workers are asked for. What they wait for are servers, or an
+engine with threads of its own; more processes add speed only where the work beside the calls fills a processor, and
+each has an engine of its own for an embedded model. The driver alone writes the index, measures and reports.
 """

@@ -236,14 +236,15 @@ def _project(trial: Trial, cell: CellFolder) -> tuple[ProjectFolder, list[Usage]
             return project, [paid.usage for paid in journal.calls.payments()]
     begun = (folder / JOURNAL).exists()
     make_folder((folder / JOURNAL).parent, mode=0o700)
-    _record(trial, UNFINISHED).write(folder)
+    record_of(trial, UNFINISHED).write(folder)
     make_small(folder / JOURNAL)
     write_atomically(cell.brief_file, trial.brief.write(), sync=False)  # last: with it, the folder is a project
     journal = cell.open_journal()
     return cell, [paid.usage for paid in journal.calls.payments()] if begun else []
 
 
-def _record(trial: Trial, outcome: CellOutcome) -> PackedRecord:
+def record_of(trial: Trial, outcome: CellOutcome) -> PackedRecord:
+    """The record of a run that ended so, to be written into its folder."""
     return PackedRecord(trial.stored(), trial.given, {"format": FORMAT, **asdict(outcome)})
 
 
@@ -258,7 +259,7 @@ def _ended(trial: Trial, cell: CellFolder, outcome: CellOutcome) -> CellRecord:
         cell.close()
     if outcome.state != "unfinished":
         make_folder(folder)
-        _record(trial, outcome).write(folder)
+        record_of(trial, outcome).write(folder)
     if cell.opened is not None and cell.settings_file.exists():  # somebody has opened the project meanwhile
         cell.settings_file.unlink()
         unpack(folder)

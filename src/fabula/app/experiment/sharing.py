@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Method
     from fabula.engine.prompts import SystemPrompts
     from fabula.engine.roles import Answer
-    from fabula.models.base import Model
+    from fabula.models.base import Model, Usage
+    from fabula.models.servers import SharedTurns
     from fabula.project.settings import Settings
 
 
@@ -34,11 +35,13 @@ class SharedModels:
         environ: variables that hold keys and folders.
         person: answers for roles played by a person.
         hear: hears of retries.
+        dealt: deals turns at servers that others ask too.
     """
 
     environ: Mapping[str, str]
     person: Answer | None = None
     hear: Callable[[Event], None] = lambda _: None
+    dealt: SharedTurns | None = None
     _models: dict[str, Model] = field(default_factory=dict, init=False)
     _left: Counter[str] = field(default_factory=Counter, init=False)
     _known: dict[int, _Shared] = field(default_factory=dict, init=False)
@@ -112,7 +115,7 @@ class SharedModels:
         def waits(folder: str, files: tuple[str, ...]) -> None:
             self.hear(AnswersAwaited(folder, files))
 
-        world = Environment(self.environ, time.monotonic, retried, self.person, waits)
+        world = Environment(self.environ, time.monotonic, retried, self.person, waits, turns=self.dealt)
         return open_cast(settings, method.roles, world, method.open_role)
 
 
@@ -168,6 +171,22 @@ class WholeBudget(Budget):
     def unpriced(self, role: str, model_name: str, cap: float) -> UsageError:  # noqa: ARG002 - any role, any cap
         """The error where a price would have to be known."""
         return _unpriced(model_name)
+
+
+@dataclass(eq=False)
+class SpreadBudget(WholeBudget):
+    """The budget of a whole experiment in one of its workers, which says what it spends and hears what others do."""
+
+    spend: Callable[[Usage], None] = lambda _: None
+
+    def charge(self, usage: Usage) -> None:
+        """Count what was used, and have the other workers count it."""
+        super().charge(usage)
+        self.spend(usage)
+
+    def others(self, usage: Usage) -> None:
+        """Count what another worker has used."""
+        super().charge(usage)
 
 
 @dataclass(eq=False)

@@ -108,8 +108,9 @@ def lines(results: Results) -> list[dict[str, Any]]:
     contenders = {contender.label: contender for contender in results.experiment.contenders}
     found = [_line(results, "", row) for contender in contenders.values() for row in results.rows(contender)]
     found += [_line(results, "", row) for row in cost_rows(results)]
+    compared = set(results.experiment.labels)
     for label, report in results.reports.items():
-        single = [row for row in report.rows if row.of not in contenders]
+        single = [row for row in report.rows if row.of not in compared]
         found += [_line(results, label, row) for row in (*results.measured(report), *single)]
     return found
 

@@ -22,11 +22,13 @@ from fabula.app.experiment.index import NOT_BEGUN, CellIndex
 from fabula.app.experiment.matching import held_up, ready
 from fabula.app.experiment.results import Results, charge, items_of, read_results, spent_in
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget
+from fabula.app.experiment.spread import write_spread
 from fabula.app.planning import plan_in, project_for_story
 from fabula.app.writing import Options
 from fabula.base.errors import BudgetError, FabulaError, ProjectError, UsageError
 from fabula.base.files import held, read_text, write_atomically
 from fabula.engine.lines import with_code
+from fabula.models.servers import Part
 from fabula.project.settings import changes_said
 from fabula.story import Story
 from fabula.systems import system_of
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from fabula.app.experiment.cell import CellOutcome
     from fabula.app.experiment.grid import Experiment, Trial
+    from fabula.app.experiment.spread import Spread
     from fabula.engine.events import Event
     from fabula.engine.roles import Answer
     from fabula.measure.report import Report
@@ -57,6 +60,8 @@ class How:
         budget_tokens: most tokens of the whole experiment, all earlier sessions included; `None`: as the file says.
         budget_usd: the same in US dollars.
         person: answers for roles played by a person.
+        spread: workers that write the runs; by default this process does.
+        part: which of several shards this is; each has its part of the runs, of what servers take, and of the budget.
         hear: gets every event with the id of its run, or the label of its evaluator.
         ended: gets every run that is over, in whatever way.
         now: gives the time stamp of a record.
@@ -69,6 +74,8 @@ class How:
     budget_usd: float | None = None
     person: Answer | None = None
     hear: Callable[[str, Event], None] = lambda _where, _event: None
+    spread: Spread | None = None
+    part: Part = field(default_factory=Part)
     ended: Callable[[Trial, CellOutcome], None] = lambda _trial, _outcome: None
     now: Callable[[], str] = utc_now
 
@@ -77,6 +84,8 @@ class How:
         stated = experiment.spec.budget
         tokens = stated.tokens if self.budget_tokens is None else self.budget_tokens
         usd = stated.usd if self.budget_usd is None else self.budget_usd
+        tokens = None if tokens is None else tokens // self.part.of
+        usd = None if usd is None else usd / self.part.of
         budget = WholeBudget(tokens, usd)
         if tokens is not None or usd is not None:
             charge(budget, spent_in(experiment.folder, index))
@@ -243,7 +252,12 @@ class _Session:
     async def write(self) -> None:
         """Write every story that is missing, some side by side."""
         trials = missing(self.experiment, self.index, retry=self.how.retry)
-        models = SharedModels(self.how.environ, self.how.person, lambda event: self.how.hear("", event))
+        if self.how.spread is not None and trials:
+            for wave in ([one for one in trials if not one.after], [one for one in trials if one.after]):
+                await self._write_spread(wave, self.how.spread)
+            return
+        turns = self.how.part if self.how.part.of > 1 else None
+        models = SharedModels(self.how.environ, self.how.person, lambda event: self.how.hear("", event), turns)
         models.expect((trial.contender.settings, system_of(trial.contender.settings)) for trial in trials)
         waiting, over = {trial.id: trial for trial in trials}, asyncio.Condition()
         left = set(waiting)
@@ -281,15 +295,48 @@ class _Session:
             environ=self.how.environ,
             person=self.how.person,
         )
-        folder, leader = self.experiment.project(trial), self.index.of(trial.after)
-        trial, held = ready(trial, self.index), held_up(trial, leader) if trial.after else UNFINISHED
-        if held.state == "failed":
-            record = await fail_cell(trial, folder, held, self.how.now)
-        elif held.error:
-            record = CellRecord(held)
-        else:
+        folder = self.experiment.project(trial)
+        record = await self._held_up(trial)
+        if record is None:
+            trial = ready(trial, self.index)
             record = await write_cell(trial, folder, models, budget, options, self.how.now)
         await models.done(settings, system_of(settings))
+        self._over(trial, record)
+
+    async def _held_up(self, trial: Trial) -> CellRecord | None:
+        """The record of a run that cannot be written, because that which it is matched with failed or is not over."""
+        held = held_up(trial, self.index.of(trial.after)) if trial.after else UNFINISHED
+        if held.state == "failed":
+            return await fail_cell(ready(trial, self.index), self.experiment.project(trial), held, self.how.now)
+        return CellRecord(held) if held.error else None
+
+    async def _write_spread(self, wanted: list[Trial], spread: Spread) -> None:
+        """Have workers write runs that wait for none of each other."""
+        trials: list[Trial] = []
+        for trial in wanted if not self.stopped else ():
+            if (record := await self._held_up(trial)) is not None:
+                self._over(trial, record)
+            else:
+                trials.append(ready(trial, self.index))
+        if not trials:
+            return
+        spent = (self.whole.spent_tokens, self.whole.spent_usd)
+        await write_spread(
+            self.experiment,
+            trials,
+            spread,
+            environ=self.how.environ,
+            side_by_side=self.how.workers or self.experiment.spec.workers,
+            part=self.how.part,
+            caps=(self.whole.tokens, self.whole.usd, spent),
+            over=self._over,
+            hear=self.how.hear,
+            spent=self.whole.charge,
+            stops=lambda: bool(self.stopped),
+        )
+
+    def _over(self, trial: Trial, record: CellRecord) -> None:
+        """A run is over, in whatever way."""
         self.stopped = self.stopped or record.stops
         if record.outcome.state != "unfinished":
             try:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
@@ -18,7 +18,9 @@ from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.index import CellIndex
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.reporting import Experimented, ReportFormat, write_report
-from fabula.app.experiment.tables import failures
+from fabula.app.experiment.shards import merge_parts, read_part, shard_of
+from fabula.app.experiment.spread import Spread
+from fabula.app.experiment.tables import complete, failures
 from fabula.app.experiment.working import How, changed_since, is_reported, mark_reported, run_experiment
 from fabula.base.errors import FabulaError
 from fabula.cli.opening import terminal_of
@@ -30,6 +32,7 @@ from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.engine.events import CallFinished, CallRetried, RunFinished, RunStarted
+from fabula.models.servers import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,6 +81,18 @@ class Running:
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="To try a file: most briefs of each entry under `briefs`.")
     ] = None
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Processes that write the runs; default: this one.")
+    ] = None
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="ray[://HEAD:PORT]", help="Write the runs on a Ray cluster, with --processes workers, or one a CPU."
+        ),
+    ] = ""
+    shard: Annotated[
+        str, typer.Option(metavar="I/N", help="Write only part I of N; `fabula lab merge` puts the parts together.")
+    ] = ""
 
     @property
     def also(self) -> list[ReportFormat]:
@@ -97,6 +112,10 @@ def experiment(
     environ = terminal.environ
     out = Path(running.out) if running.out else None
     found = read_experiment(Path(file), environ, out, running.model, running.limit)
+    part = Part()
+    if running.shard:
+        part = read_part(running.shard)
+        found = shard_of(found, part)
     for notice in found.data:
         terminal.message(f"Data: {notice}")
     if changed := changed_since(found, CellIndex(found.folder, keeps=False)):
@@ -116,6 +135,8 @@ def experiment(
         person=People(terminal, found.folder).answer,
         hear=watch.hear,
         ended=watch.ended,
+        spread=Spread(running.processes, running.on) if running.processes or running.on else None,
+        part=part,
     )
     if running.dry_run:
         _show_forecast(terminal, found, asyncio.run(forecast(found, how)), file)
@@ -123,11 +144,14 @@ def experiment(
     if not (terminal.quiet or terminal.json):
         watch.begin(asyncio.run(forecast(found, how)), found)
     terminal.aside = watch.aside
+    again = f"`fabula lab experiment {file}{f' --shard {running.shard}' if running.shard else ''}`"
     with watch.alive():
-        results = asyncio.run(stoppable(run_experiment(found, how), f"`fabula lab experiment {file}`"))
+        results = asyncio.run(stoppable(run_experiment(found, how), again))
     written = write_report(results, running.also)
     mark_reported(results)
     _show(terminal, results, watch, written)
+    if running.shard and complete(results):
+        terminal.advise(f"When all {part.of} parts are over: `fabula lab merge {file}`.")
     if results.stopped:
         raise FabulaError(results.stopped)
     if any(True for _ in failures(results)):
@@ -205,6 +229,30 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
     terminal.say(f"\n{near(written['html'])}")
     terminal.advise(f"Next: open {near(written['html'])}; the same numbers are in report.csv, .json, .md and .tex.")
     terminal.document(Experimented(results, written, watch.bill).to_dict())
+
+
+@bundled
+def merge(
+    common: Output,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)],
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[DIR]...", help="Folders of parts; default: those beside the experiment's folder."),
+    ] = None,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Folder of the experiment; default: as the file says.")
+    ] = "",
+) -> None:
+    """Put the parts of an experiment together, which --shard has written; a part that goes on can be merged again."""
+    terminal = terminal_of(common)
+    found = read_experiment(Path(file), terminal.environ, Path(out) if out else None)
+    merged = merge_parts(found, [Path(part) for part in parts or ()])
+    for part, count in merged.parts.items():
+        terminal.say(f"{part}: {counted(count, 'run')} taken over")
+    left = merged.total - merged.over
+    terminal.say(f"{merged.over:,} of {counted(merged.total, 'run')} over, in {near(found.folder)}")
+    terminal.advise(f"Next: `fabula lab experiment {file}` " + ("writes the others." if left else "measures them."))
+    terminal.document(asdict(merged))
 
 
 @dataclass

@@ -1,0 +1,141 @@
+"""An experiment in parts that know nothing of each other, as the tasks of a SLURM array: `--shard`, and `lab merge`.
+
+Each part has a folder of its own beside the experiment's, `<folder>-3-of-8`, so that no two tasks write to one file of
+a shared disk. It has every N-th run, as many of the calls that servers take at once, and an N-th of the budget.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from shutil import copytree, rmtree
+from typing import TYPE_CHECKING, Final
+
+from fabula.app.experiment.index import CellIndex
+from fabula.app.experiment.working import check_folders
+from fabula.base.errors import UsageError
+from fabula.base.files import held, make_folder, write_error
+from fabula.models.servers import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fabula.app.experiment.grid import Experiment
+
+_PART: Final = re.compile(r"([0-9]{1,5})/([0-9]{1,5})")
+_COMING: Final = ".merging"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What was put together.
+
+    Attributes:
+        folder: of the experiment.
+        parts: how many runs came from each folder.
+        over: runs that are over now.
+        total: runs of the experiment.
+    """
+
+    folder: str
+    parts: dict[str, int] = field(default_factory=dict)
+    over: int = 0
+    total: int = 0
+
+
+def read_part(said: str) -> Part:
+    """A part as it is typed: "3/8".
+
+    Raises:
+        UsageError: it is none.
+    """
+    found = _PART.fullmatch(said)
+    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= of:
+        raise UsageError(f"--shard {said[:20]}: give the part and how many there are, as in 3/8 (from 1/8 to 8/8).")
+    return Part(number, of)
+
+
+def shard_of(experiment: Experiment, part: Part) -> Experiment:
+    """The experiment with the runs of one part, in its folder; a run is in the part of that which it is matched with.
+
+    Raises:
+        UsageError: plans have to be read off stories first, which parts cannot share.
+    """
+    if missing := experiment.plans_missing():
+        raise UsageError(
+            f"The plan for {next(iter(missing))} is still to be read off its story, and parts would differ in it. "
+            "Start the experiment without --shard first, and stop it when its first run begins."
+        )
+    first = [trial.id for trial in experiment.trials if not trial.after]
+    place = {name: number % part.of for number, name in enumerate(first)}
+    trials = tuple(one for one in experiment.trials if place.get(one.after or one.id) == part.number - 1)
+    folder = experiment.folder.with_name(f"{experiment.folder.name}-{part.number}-of-{part.of}")
+    return replace(experiment, folder=folder, trials=trials, measures=(), plans={})
+
+
+def merge_parts(experiment: Experiment, folders: Sequence[Path]) -> Merged:
+    """Copy the runs of parts into the experiment's folder: those that are over, and begun ones that are not there yet.
+
+    What is over there is kept as it is. A kill leaves each run whole, or not there.
+
+    Raises:
+        UsageError: there is no part; or a run was begun with another brief or other settings than the file says now.
+        ProjectError: a process is at work on one of the folders, or something cannot be written.
+    """
+    parts = folders or _beside(experiment.folder)
+    for part in parts:
+        if not (part / "runs").is_dir():
+            raise UsageError(f"{part} holds no runs. Name folders that `fabula lab experiment --shard` has written.")
+    taken = {str(part): _take(experiment, part) for part in parts}
+    with held(experiment.folder / ".fabula", f"The experiment in {experiment.folder}"):
+        index = CellIndex(experiment.folder)
+        over = sum(index.of(trial.id).outcome.state != "unfinished" for trial in experiment.trials)
+    return Merged(str(experiment.folder), taken, over, len(experiment.trials))
+
+
+def _beside(folder: Path) -> list[Path]:
+    """The folders of parts beside an experiment's, in order."""
+    named = re.compile(re.escape(folder.name) + r"-([0-9]+)-of-[0-9]+")
+    found = [(int(name[1]), path) for path in folder.parent.glob("*-of-*") if (name := named.fullmatch(path.name))]
+    if not found:
+        raise UsageError(f"No part of {folder} is beside it ({folder.name}-1-of-8, ...). Name the folders of parts.")
+    return [path for _, path in sorted(found)]
+
+
+def _take(experiment: Experiment, part: Path) -> int:
+    """Copy the runs of one part; how many."""
+    with (
+        held(experiment.folder / ".fabula", f"The experiment in {experiment.folder}"),
+        held(part / ".fabula", f"The part in {part}"),
+    ):
+        theirs, ours = CellIndex(part, keeps=False), CellIndex(experiment.folder)
+        check_folders(replace(experiment, folder=part), theirs)
+        count = 0
+        for trial in experiment.trials:
+            here, there = ours.of(trial.id), theirs.of(trial.id)
+            better = there.outcome.state != "unfinished" or there.calls > here.calls
+            if here.outcome.state != "unfinished" or not there.asked or not better:
+                continue
+            _copy(part / "runs" / trial.id, experiment.project(trial), experiment.folder / _COMING)
+            ours.add(trial.id, there)
+            count += 1
+        rmtree(experiment.folder / _COMING, ignore_errors=True)
+        return count
+
+
+def _copy(source: Path, target: Path, coming: Path) -> None:
+    """Copy a run's folder in one step.
+
+    Raises:
+        ProjectError: it cannot be written.
+    """
+    rmtree(coming, ignore_errors=True)
+    try:
+        copytree(source, coming, symlinks=True)
+        make_folder(target.parent)
+        rmtree(target, ignore_errors=True)
+        coming.rename(target)
+    except OSError as error:
+        raise write_error(target, error) from error

@@ -1,0 +1,234 @@
+"""The driver of a pool of workers: deals jobs, and turns at servers; takes back what a lost worker had."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from fabula.base.errors import FabulaError
+from fabula.base.version import __version__
+from fabula.models.servers import STORY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fabula.app.workers.worker import Doing, Message
+    from fabula.models.base import Usage
+    from fabula.models.servers import SharedTurns, Turns
+
+_MOST_LOSSES: Final = 3
+_PATIENCE: Final = 30.0  # seconds that a worker has to tidy up
+
+
+class WorkerError(FabulaError):
+    """Workers cannot be had, or cannot do what they are for."""
+
+
+class WorkerLostError(Exception):
+    """A worker has ended, or its machine has."""
+
+
+class Channel(Protocol):
+    """What is between the driver and one worker."""
+
+    async def send(self, message: Message) -> None:
+        """Put a message on its way; nothing happens where the worker is lost."""
+
+    async def receive(self) -> list[Message]:
+        """The next messages.
+
+        Raises:
+            WorkerLostError: the worker has ended; says how, as far as that is known.
+        """
+
+    async def close(self) -> None:
+        """End the worker, whatever it does."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A job at work.
+
+    Attributes:
+        what: names it to the caller.
+        losses: workers that were lost with it.
+    """
+
+    what: Any
+    losses: int = 0
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker, its jobs and its turns."""
+
+    channel: Channel
+    room: int
+    ready: bool = False
+    jobs: dict[int, Job] = field(default_factory=dict)
+    waiting: dict[int, asyncio.Task[None]] = field(default_factory=dict)
+    turns: dict[int, tuple[Turns, int]] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Pool:
+    """Workers, and what they share.
+
+    Attributes:
+        hire: gives the channel to a new worker, by its place in the pool.
+        workers: how many there are.
+        side_by_side: jobs at once, of all together.
+        doing: what they do.
+        turns: deals turns at servers, to all of them together.
+        given: gives what a worker needs to know of a job, with what was kept of it.
+        over: gets each job with its result.
+        kept: gets what is done so far of a job.
+        lost: gives the result of a job that was lost with its worker too often, and why.
+        said: hears what workers say.
+        spent: hears what a worker's call has taken.
+        stops: whether no more jobs are to be begun.
+    """
+
+    hire: Callable[[int], Any]
+    workers: int
+    side_by_side: int
+    doing: Doing
+    turns: SharedTurns
+    given: Callable[[Any], Any]
+    over: Callable[[Any, Any], None]
+    lost: Callable[[Any, str], Any]
+    kept: Callable[[Any, Any], None] = lambda _what, _data: None
+    said: Callable[[Any], None] = lambda _: None
+    spent: Callable[[Usage], None] = lambda _: None
+    stops: Callable[[], bool] = lambda: False
+    _left: deque[Job] = field(default_factory=deque, init=False)
+    _numbers: count[int] = field(default_factory=lambda: count(1), init=False)
+    _here: list[_Worker] = field(default_factory=list, init=False)
+    _servers: dict[str, Turns] = field(default_factory=dict, init=False)
+
+    async def do(self, jobs: Iterable[Any]) -> None:
+        """Have all jobs done; those of a lost worker by another.
+
+        Raises:
+            WorkerError: no worker can be had, or one says that it can do nothing.
+        """
+        self._left.extend(map(Job, jobs))
+        each, more = divmod(max(self.side_by_side, self.workers), self.workers)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for place in range(min(self.workers, len(self._left))):
+                    group.create_task(self._employ(place, each + (place < more)))
+        except* WorkerError as errors:
+            raise errors.exceptions[0] from None
+        if self._left and not self.stops():
+            raise WorkerError(f"All workers were lost, with {len(self._left):,} jobs left. What is finished is kept.")
+
+    async def _employ(self, place: int, room: int) -> None:
+        """Have a worker at one place for as long as there are jobs; a new one where it is lost."""
+        in_vain = 0
+        while self._left and not self.stops():
+            worker = _Worker(await self.hire(place), room)
+            self._here.append(worker)
+            try:
+                await self._work_with(worker)
+            except WorkerLostError as error:
+                in_vain = 0 if worker.ready else in_vain + 1
+                self._take_back(worker, str(error))
+                if in_vain == _MOST_LOSSES:
+                    if any(other.ready for other in self._here):  # the others go on
+                        return
+                    raise WorkerError(
+                        f"A worker ended {_MOST_LOSSES} times before it had begun: {error} What is finished is kept."
+                    ) from error
+            finally:
+                self._here.remove(worker)
+                for task in worker.waiting.values():
+                    task.cancel()
+                for turns, server in worker.turns.values():
+                    turns.give(server, answered=False)
+                await worker.channel.close()
+
+    async def _work_with(self, worker: _Worker) -> None:
+        """Have a worker do jobs until none is left."""
+        await worker.channel.send(("begin", self.doing))
+        while True:
+            for message in await worker.channel.receive():
+                await self._hear(worker, message)
+            while worker.ready and len(worker.jobs) < worker.room and self._left and not self.stops():
+                job, number = self._left.popleft(), next(self._numbers)
+                worker.jobs[number] = job
+                await worker.channel.send(("do", number, self.given(job.what)))
+            if worker.ready and not worker.jobs:
+                await self._let_go(worker)
+                return
+
+    @staticmethod
+    async def _let_go(worker: _Worker) -> None:
+        """Have a worker that has no more to do tidy up."""
+        await worker.channel.send(("stop",))
+        with suppress(WorkerLostError, TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                while ("ended",) not in await worker.channel.receive():
+                    pass
+
+    async def _hear(self, worker: _Worker, message: Message) -> None:
+        match message:
+            case ("ready", version, host):
+                if version != __version__:
+                    raise WorkerError(
+                        f"The worker on {host} has fabula {version}, and this is {__version__}. Install the same there."
+                    )
+                worker.ready = True
+            case ("broken", why):
+                raise WorkerError(f"A worker can do nothing: {why}")
+            case ("over", number, result):
+                self.over(worker.jobs.pop(number).what, result)
+            case ("kept", number, data):
+                self.kept(worker.jobs[number].what, data)
+            case ("said", what):
+                self.said(what)
+            case ("spent", usage):
+                self.spent(usage)
+                for other in self._here:
+                    if other is not worker and other.ready:
+                        await other.channel.send(message)
+            case _:
+                await self._hear_of_turns(worker, message)
+
+    async def _hear_of_turns(self, worker: _Worker, message: Message) -> None:
+        match message:
+            case ("take", request, model, servers, most, rest, number):
+                turns = self._servers.setdefault(model, self.turns.turns(model, servers, most, rest))
+                worker.waiting[request] = asyncio.create_task(self._deal(worker, request, turns, number))
+            case ("give", request, answered):
+                self._end_turn(worker, request, answered=answered)
+            case ("failed", request, retry_after):
+                turns, server = worker.turns[request]
+                await worker.channel.send(("well", request, await turns.failed(server, retry_after)))
+
+    async def _deal(self, worker: _Worker, request: int, turns: Turns, number: int) -> None:
+        STORY.set(worker.jobs.get(number))
+        server = await turns.take()
+        worker.waiting.pop(request, None)
+        worker.turns[request] = turns, server
+        await worker.channel.send(("turn", request, server))
+
+    @staticmethod
+    def _end_turn(worker: _Worker, request: int, *, answered: bool) -> None:
+        if (task := worker.waiting.pop(request, None)) is not None:
+            task.cancel()  # it was not waited for any longer
+        elif (turn := worker.turns.pop(request, None)) is not None:
+            turn[0].give(turn[1], answered=answered)
+
+    def _take_back(self, worker: _Worker, why: str) -> None:
+        """Put the jobs of a lost worker first in line; those that were lost too often are over."""
+        for job in reversed(worker.jobs.values()):
+            job.losses += 1
+            if job.losses < _MOST_LOSSES:
+                self._left.appendleft(job)
+            else:
+                self.over(job.what, self.lost(job.what, why))

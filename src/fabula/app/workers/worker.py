@@ -1,0 +1,208 @@
+"""A worker: does jobs side by side, and asks its driver for turns at servers. `python -m fabula.app.workers.worker`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import socket
+import threading
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeAlias
+
+from fabula.base.errors import FabulaError
+from fabula.base.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from fabula.models.base import Usage
+
+Message: TypeAlias = "tuple[Any, ...]"
+_HEAD: Final = 8  # bytes that say how long a message is
+_JOB: Final[ContextVar[int]] = ContextVar("fabula_job", default=0)
+
+
+class Doing(Protocol):
+    """What workers do. It is sent to them, so it holds plain data only until it begins."""
+
+    async def begin(self, desk: Desk) -> None:
+        """Open what jobs share.
+
+        Raises:
+            FabulaError: this worker can do nothing.
+        """
+
+    async def do(self, job: Any) -> Any:  # noqa: ANN401 - whatever is done
+        """The result of a job; what goes wrong in it is a part of that."""
+
+    async def end(self, *, over: bool) -> None:
+        """Close what jobs share; `over` where the driver has all results."""
+
+
+@dataclass(eq=False)
+class Desk:
+    """A worker's line to its driver.
+
+    Attributes:
+        send: puts a message on its way.
+    """
+
+    send: Callable[[Message], None]
+    on_spent: Callable[[Usage], None] = lambda _: None
+    _numbers: count[int] = field(default_factory=lambda: count(1), init=False)
+    _asked: dict[int, asyncio.Future[Any]] = field(default_factory=dict, init=False)
+
+    def turns(self, model: str, servers: int, most: int, rest: tuple[float, float]) -> DealtTurns:
+        """The turns at the servers of a model, which the driver deals."""
+        return DealtTurns(self, (model, servers, most, rest))
+
+    def say(self, what: Any) -> None:  # noqa: ANN401 - whatever the driver hears
+        """Have the driver hear something."""
+        self.send(("said", what))
+
+    def keep(self, data: Any) -> None:  # noqa: ANN401 - whatever is kept
+        """Have the driver keep what is done so far of the job at work, for whoever goes on if this worker is lost."""
+        self.send(("kept", _JOB.get(), data))
+
+    def spend(self, usage: Usage) -> None:
+        """Say what a call has taken."""
+        self.send(("spent", usage))
+
+    async def ask(self, what: str, request: int, *values: Any) -> Any:  # noqa: ANN401 - whatever the answer is
+        """The driver's answer."""
+        answer = asyncio.get_running_loop().create_future()
+        self._asked[request] = answer
+        try:
+            self.send((what, request, *values))
+            return await answer
+        finally:
+            self._asked.pop(request, None)
+
+    def hear(self, message: Message) -> None:
+        """Take in an answer, or what another worker has spent."""
+        match message:
+            case ("turn" | "well", request, answer):
+                waiting = self._asked.get(request)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(answer)
+            case ("spent", usage):
+                self.on_spent(usage)
+
+    def number(self) -> int:
+        """A number for a request."""
+        return next(self._numbers)
+
+
+@dataclass(eq=False)
+class DealtTurns:
+    """Turns that the driver deals (`fabula.models.servers.Turns`)."""
+
+    desk: Desk
+    model: tuple[str, int, int, tuple[float, float]]
+    _running: dict[int, list[int]] = field(default_factory=dict, init=False)
+
+    async def take(self) -> int:
+        """A server, once the driver has a turn for it."""
+        request = self.desk.number()
+        try:
+            server: int = await self.desk.ask("take", request, *self.model, _JOB.get())
+        except asyncio.CancelledError:
+            self.desk.send(("give", request, False))
+            raise
+        self._running.setdefault(server, []).append(request)
+        return server
+
+    def give(self, server: int, *, answered: bool) -> None:
+        """End a turn; which of several at one server makes no difference."""
+        self.desk.send(("give", self._running[server].pop(), answered))
+
+    async def failed(self, server: int, retry_after: float | None) -> bool:
+        """Have a sick server left out; whether another is well."""
+        well: bool = await self.desk.ask("failed", self._running[server][-1], retry_after)
+        return well
+
+
+async def serve(receive: Callable[[], Awaitable[Message | None]], send: Callable[[Message], None]) -> None:
+    """Do what the driver says until it says stop, or is gone (`None`)."""
+    desk, jobs = Desk(send), dict[int, asyncio.Task[None]]()
+    doing: Doing | None = None
+    message: Message | None = ()
+    try:
+        while (message := await receive()) is not None and message[0] != "stop":
+            if message[0] == "begin":
+                doing = message[1]
+                await doing.begin(desk)
+                send(("ready", __version__, socket.gethostname()))
+            elif message[0] == "do" and doing is not None:
+                _, number, job = message
+                jobs[number] = asyncio.create_task(_work(doing, number, job, send))
+                jobs[number].add_done_callback(partial(_forget, jobs, number))
+            else:
+                desk.hear(message)
+    except FabulaError as error:
+        send(("broken", str(error)))
+    finally:
+        left = list(jobs.values())
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        if doing is not None:
+            await doing.end(over=message is not None)
+        send(("ended",))
+
+
+def _forget(jobs: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[None]) -> None:
+    jobs.pop(number, None)
+
+
+async def _work(doing: Doing, number: int, job: Any, send: Callable[[Message], None]) -> None:  # noqa: ANN401 - whatever is done
+    """Do a job. It never raises; where it does, that is a bug, and the driver says it."""
+    _JOB.set(number)
+    result: Any = (await asyncio.gather(doing.do(job), return_exceptions=True))[0]
+    if isinstance(result, Exception):
+        send(("broken", f"{type(result).__name__}: {result}"))
+    else:
+        send(("over", number, result))
+
+
+def framed(message: Message) -> bytes:
+    """A message as it goes through a pipe."""
+    data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    return len(data).to_bytes(_HEAD, "big") + data
+
+
+def length_of(head: bytes) -> int:
+    """Bytes of the message behind a head."""
+    return int.from_bytes(head, "big")
+
+
+async def _main(reading: BinaryIO, writing: BinaryIO) -> None:
+    loop, came = asyncio.get_running_loop(), asyncio.Queue["Message | None"]()
+
+    def read() -> None:
+        message: Message | None = ()
+        while message is not None:
+            head = reading.read(_HEAD)
+            body = reading.read(length_of(head)) if len(head) == _HEAD else b""
+            message = pickle.loads(body) if body else None  # noqa: S301 - the driver's, which has begun this process
+            loop.call_soon_threadsafe(came.put_nowait, message)
+
+    def send(message: Message) -> None:
+        try:
+            writing.write(framed(message))
+            writing.flush()
+        except OSError:  # the driver is gone
+            came.put_nowait(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    await serve(came.get, send)
+
+
+if __name__ == "__main__":
+    line = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a program prints is no message
+    asyncio.run(_main(os.fdopen(0, "rb"), line))
