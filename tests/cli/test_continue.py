@@ -221,7 +221,7 @@ def test_a_pinned_or_unknown_text_and_one_that_waits_already_are_not_continued(c
 
 
 def test_the_help_names_the_command(cli: Cli) -> None:
-    assert "Have more written after an artefact's text." in cli("text", "-h").out
+    assert "Continue a text after its end." in cli("text", "-h").out
     assert "fabula text continue" in cli("text", "continue", "--help").out
 
 

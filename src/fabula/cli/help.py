@@ -150,7 +150,7 @@ def _eager() -> dict[str, Any]:
         json_schema: Annotated[
             bool,
             typer.Option(
-                "--json-schema", is_eager=True, callback=_show_schema, help="Print the JSON schema of --json, and end."
+                "--json-schema", is_eager=True, callback=_show_schema, help="Print the JSON schema of --json."
             ),
         ] = False,
     ) -> None:

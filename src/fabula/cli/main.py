@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fabula.engine.event_log import EventLog
 
 INTERRUPTED: Final = 130
-_HELP: Final = """Rooms of agents that write long stories.
+_HELP: Final = """A team of AI agents plans, writes and checks a long story; you direct it.
 
 Edit anything: only what depends on it is rewritten; nothing is paid twice.
 

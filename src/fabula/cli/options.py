@@ -41,7 +41,7 @@ Artefact: TypeAlias = Annotated[
     typer.Argument(
         autocompletion=completing.artefacts,
         metavar="[PROJECT] ARTEFACT",
-        help="An artefact, by its path (characters) or file name.",
+        help="A text, by its path (characters) or file name.",
     ),
 ]
 
@@ -51,7 +51,7 @@ def maybe_artefact(default: str = "") -> Any:  # noqa: ANN401 - typer's record o
     return typer.Argument(
         autocompletion=completing.artefacts,
         metavar="[PROJECT] [ARTEFACT]",
-        help="An artefact, by its path or file name.",
+        help="A text, by its path or file name.",
         show_default=default or False,
     )
 
@@ -147,10 +147,10 @@ class Performers:
             autocompletion=completing.sampling,
         ),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=MORE)] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of all random choices.", rich_help_panel=MORE)] = None
     prompts: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Folder whose prompt files replace the method's.", rich_help_panel=MORE),
+        typer.Option(metavar="DIR", help="Folder with prompt files that replace the method's.", rich_help_panel=MORE),
     ] = None
 
 
@@ -180,7 +180,7 @@ class RunMemory:
         bool,
         typer.Option(
             "--forget",
-            help="Take fabula.toml alone, without the options of the last run.",
+            help="Use fabula.toml alone, without the options of the last run.",
             rich_help_panel=MORE,
         ),
     ] = False
@@ -227,11 +227,11 @@ class SpendingLimits(Caps):
 
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Only say what would be asked, and its cost.", rich_help_panel=_LIMITS),
+        typer.Option("--dry-run", help="Show the calls and their cost; make none.", rich_help_panel=_LIMITS),
     ] = False
     frozen: Annotated[
         bool,
-        typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=MORE),
+        typer.Option("--frozen", help="Replay only: a call without a record is an error.", rich_help_panel=MORE),
     ] = False
 
     @property

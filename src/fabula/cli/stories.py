@@ -31,7 +31,7 @@ class Selecting:
     limit: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Draw so many of the stories; --seed draws others.", rich_help_panel=SETTINGS
+            min=1, metavar="N", help="Draw this many stories; another --seed draws others.", rich_help_panel=SETTINGS
         ),
     ] = None
 

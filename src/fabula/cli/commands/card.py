@@ -64,7 +64,7 @@ def card(
         list[str] | None, typer.Argument(metavar="[FILE]...", help="Character cards: PNG, JSON or .charx.")
     ] = None,
     say: Annotated[
-        str, typer.Option("--say", metavar="TEXT", help="Show what the lorebook says where this is said.")
+        str, typer.Option("--say", metavar="TEXT", help="Show the lorebook entries that this sentence triggers.")
     ] = "",
 ) -> None:
     """Show a character card, or turn it into personas or another card, and back."""

@@ -68,18 +68,16 @@ class Talking:
     new: Annotated[bool, typer.Option("--new", help="Begin a new conversation.")] = False
     freedom: Annotated[
         str,
-        typer.Option(
-            metavar="rails|guided|loose", help="How far you may lead away from the story.", rich_help_panel=MORE
-        ),
+        typer.Option(metavar="rails|guided|loose", help="How far you may stray from the story.", rich_help_panel=MORE),
     ] = ""
     auto: Annotated[bool, typer.Option("--auto", help="A model plays your character too.")] = False
     turns: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With --auto: turns at most.", rich_help_panel=MORE)
+        int, typer.Option(min=1, metavar="N", help="With --auto: the most turns.", rich_help_panel=MORE)
     ] = 1000
     greeting: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Of a card: the greeting to begin with; default: the first.", rich_help_panel=MORE
+            min=1, metavar="N", help="The card's greeting to begin with; default: the first.", rich_help_panel=MORE
         ),
     ] = None
     world: Annotated[

@@ -44,7 +44,7 @@ class Checks:
 
     no_model: Annotated[
         bool,
-        typer.Option("--no-model", hidden=True, help="Says that a model is needed: no rule was worth its findings."),
+        typer.Option("--no-model", hidden=True, help="Explains that a model is needed: no rule found errors reliably."),
     ] = False
     gold: Annotated[
         str,
@@ -57,14 +57,16 @@ class Checks:
     dismiss: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ID=REASON", help="A finding that is none, and why; kept. Repeatable.", rich_help_panel=_CHECKING
+            metavar="ID=REASON",
+            help="A finding that is not an error, and why. Repeatable.",
+            rich_help_panel=_CHECKING,
         ),
     ] = None
     format: Annotated[
         Format,
         typer.Option(
             metavar="text|sarif|github",
-            help="What is printed: text, SARIF, or annotations for GitHub's workflows.",
+            help="Format of the output: text, SARIF, or GitHub annotations.",
             rich_help_panel=_CHECKING,
         ),
     ] = "text"
@@ -72,7 +74,7 @@ class Checks:
         bool,
         typer.Option(
             "--strict",
-            help="Exit with 1 where findings are left, or none could be looked for.",
+            help="Exit with 1 if findings remain, or if the check could not run.",
             rich_help_panel=_CHECKING,
         ),
     ] = False

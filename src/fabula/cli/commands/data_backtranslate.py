@@ -55,7 +55,7 @@ class BackTranslationOptions:
         typer.Option(
             "--for",
             metavar="MODEL|DIR",
-            help="Who will be trained: small models are asked in other words.",
+            help="The model that will be trained: small models get simpler prompts.",
             show_default="the model that writes where none is named",
             rich_help_panel=MORE,
         ),
@@ -63,12 +63,16 @@ class BackTranslationOptions:
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief that all the stories answer.")] = ""
     ask_tasks: Annotated[
         bool,
-        typer.Option("--ask-tasks", help="Ask for the task of stories that come without one.", rich_help_panel=MORE),
+        typer.Option("--ask-tasks", help="Ask the teacher for the tasks of stories without one.", rich_help_panel=MORE),
     ] = False
     development: Annotated[
         float,
         typer.Option(
-            min=0, max=0.9, metavar="SHARE", help="Stories kept aside to choose a checkpoint by.", rich_help_panel=MORE
+            min=0,
+            max=0.9,
+            metavar="SHARE",
+            help="Share of stories kept aside to choose by.",
+            rich_help_panel=MORE,
         ),
     ] = 0.2
 
@@ -86,7 +90,7 @@ def backtranslate(
         typer.Argument(metavar="STORY...", help="Story files (.md, .txt, .jsonl, .csv), projects, folders, data sets."),
     ],
 ) -> None:
-    """Make training data for Agents' Room from finished stories: a teacher says what each agent would have written.
+    """Make training data for Agents' Room from finished stories: a teacher model reconstructs each agent's text.
 
     The prompts in the data are those that `fabula write` sends with the same --system, --preset, --set and --aids.
     """

@@ -33,7 +33,7 @@ class Choosing:
 
     n: Annotated[int, typer.Option("--n", min=1, metavar="N", help="Prompts to choose.")] = 28
     clusters: Annotated[
-        str, typer.Option(metavar="N|auto", help="Groups; auto tries 2 to 30 and takes what fits best.")
+        str, typer.Option(metavar="N|auto", help="Number of groups; auto tries 2 to 30 and takes the best.")
     ] = "auto"
     out: Annotated[
         str,
@@ -46,15 +46,15 @@ class Choosing:
     ] = ""
     embed: Annotated[
         Literal["minilm", "tf-idf"] | None,
-        typer.Option(help="What compares prompts.", show_default="minilm where it is installed"),
+        typer.Option(help="How prompts are compared.", show_default="minilm where it is installed"),
     ] = None
     reduce: Annotated[
         Literal["umap", "svd"] | None,
-        typer.Option(help="What reduces their vectors.", show_default="umap where it is installed"),
+        typer.Option(help="How their vectors are reduced.", show_default="umap where it is installed"),
     ] = None
-    seed: Annotated[int, typer.Option(help="Of all draws.")] = 0
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0
     data: Annotated[str, DATA_FOLDER] = ""
-    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Draw so many of the prompts first.")] = None
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Draw this many prompts first.")] = None
 
 
 @bundled
@@ -66,7 +66,7 @@ def choose_prompts(
         typer.Argument(metavar="PROMPTS...", help="Briefs (.md, .txt), .jsonl or .csv files, folders, data sets."),
     ],
 ) -> None:
-    """Choose prompts that cover a large set: of each group of like ones those nearest to its middle.
+    """Choose prompts that cover a large set: those nearest to the centre of each group.
 
     The way of Character Simulation, section 4.1: sentence embeddings, UMAP, k-means. Prompts that differ by a few words
     count as one.

@@ -26,7 +26,7 @@ _USES: Final[Mapping[Holds, tuple[str, ...]]] = {
 
 @bundled
 def list_sets(common: Output, data: Annotated[str, DATA_FOLDER] = "") -> None:
-    """List the data sets that fabula knows: what they hold, under which licence, and whether they are here."""
+    """List the known data sets, their licences, and whether they are here."""
     terminal = terminal_of(common)
     folder = Path(data) if data else None
     rows: list[tuple[str, ...]] = [("set", "what it holds", "licence", "here", "for")]

@@ -49,11 +49,11 @@ class Rated:
         typer.Option(metavar="PATH", help="The stories that were rated. Repeatable.", rich_help_panel=_RATED),
     ] = None
     question: Annotated[
-        str, typer.Option(metavar="NAME", help="The one question that counts; default: all.", rich_help_panel=_RATED)
+        str, typer.Option(metavar="NAME", help="Use only this question; default: all.", rich_help_panel=_RATED)
     ] = ""
     margin: Annotated[
         float,
-        typer.Option(min=0.0, max=1.0, help="Share of the votes by which a story has to lead.", rich_help_panel=_RATED),
+        typer.Option(min=0.0, max=1.0, help="Lead in the share of votes that makes a pair.", rich_help_panel=_RATED),
     ] = 0.0
     preset: Annotated[
         Literal["faithful", "improved"],
@@ -69,14 +69,14 @@ def preferences(
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the pairs.")],
     *,
     leave_out: Annotated[
-        str, typer.Option(metavar="length,position,near", help="Leave out pairs that teach only this.")
+        str, typer.Option(metavar="length,position,near", help="Leave out pairs that teach only this property.")
     ] = "",
     development: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of texts whose pairs stand aside to be measured with.")
+        float, typer.Option(min=0.0, max=0.9, help="Share of texts whose pairs are kept aside for measurement.")
     ] = 0.1,
     seed: Annotated[int, typer.Option(help="Seed of that choice.")] = 0,
 ) -> None:
-    """Make pairs, a preferred text and another, from what you did with your projects' texts, and from ratings."""
+    """Make preference pairs from your decisions in projects, and from ratings."""
     terminal, folder, lessons = terminal_of(common), Path(out), lessons_of(leave_out)
     check_folder(folder)
     wanted = PairOptions(rated.question, rated.margin, rated.preset)

@@ -55,20 +55,21 @@ class Straying:
         Literal["script", "model"],
         typer.Option(help="Who leaves the story: a script, or a model.", rich_help_panel=_PLAYER),
     ] = "script"
-    kinds: Annotated[str, typer.Option(metavar="KIND,KIND", help=f"Of {', '.join(KINDS)}.", rich_help_panel=MORE)] = (
-        ",".join(KINDS)
-    )
+    kinds: Annotated[
+        str, typer.Option(metavar="KIND,KIND", help=f"Kinds of digressions: {', '.join(KINDS)}.", rich_help_panel=MORE)
+    ] = ",".join(KINDS)
     sessions: Annotated[
         int, typer.Option(min=1, max=1000, metavar="N", help="Conversations on each story.", rich_help_panel=_PLAYER)
     ] = 2
     rounds: Annotated[
-        int, typer.Option(min=1, max=100, metavar="N", help="Of all kinds, in each.", rich_help_panel=MORE)
+        int,
+        typer.Option(min=1, max=100, metavar="N", help="Rounds of all kinds of digressions.", rich_help_panel=MORE),
     ] = 1
     within: Annotated[
-        int, typer.Option(min=1, max=20, metavar="N", help="Turns to be back in.", rich_help_panel=MORE)
+        int, typer.Option(min=1, max=20, metavar="N", help="Turns within which to be back.", rich_help_panel=MORE)
     ] = 3
     judge: Annotated[
-        str, typer.Option(metavar="SPEC", help="Model that says whether a turn is back; default: shared words alone.")
+        str, typer.Option(metavar="SPEC", help="Model that decides if a turn is back; default: shared words.")
     ] = ""
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder for everything.", show_default="digressions")

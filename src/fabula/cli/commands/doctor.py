@@ -43,7 +43,7 @@ _LOW_DISK = 500_000_000
 
 @bundled
 def doctor(common: ProjectOptions, where: Where = "") -> None:
-    """Say what this machine has and what is missing."""
+    """List what this machine has, and what is missing."""
     terminal = terminal_of(common)
     named = place_named(common, where)
     folder = Path(named or ".")

@@ -28,7 +28,7 @@ def edit(
     file: Annotated[str | None, typer.Option(metavar="FILE", help="A file with the new text; - reads stdin.")] = None,
     to: Annotated[int | None, typer.Option(metavar="N", help="Number of the version to go back to.")] = None,
     *,
-    revert: Annotated[bool, typer.Option("--revert", help="Back to what was written for you.")] = False,
+    revert: Annotated[bool, typer.Option("--revert", help="Restore the text that was written for you.")] = False,
 ) -> None:
     """Give an artefact a new text, an earlier one, or open it in $EDITOR."""
     if sum((text is not None, file is not None, to is not None, revert)) > 1:

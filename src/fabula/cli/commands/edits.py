@@ -27,10 +27,10 @@ def edits(
     where: Where = "",
     *,
     refuse_: Annotated[
-        list[str] | None, typer.Option("--refuse", metavar="ID", help="An edit that is not to be made; repeat it.")
+        list[str] | None, typer.Option("--refuse", metavar="ID", help="An edit to refuse. Repeatable.")
     ] = None,
     accept: Annotated[
-        list[str] | None, typer.Option("--accept", metavar="ID", help="A refused edit that is made after all.")
+        list[str] | None, typer.Option("--accept", metavar="ID", help="A refused edit to make after all.")
     ] = None,
 ) -> None:
     """List what the final reading changed; refuse a change, or take it after all. Nobody is asked again."""

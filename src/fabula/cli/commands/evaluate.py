@@ -70,12 +70,12 @@ class Beside:
     narrative: Annotated[
         str,
         typer.Option(
-            metavar="FILE", help="What dialogues play that bring no narrative; - reads stdin.", rich_help_panel=_BESIDE
+            metavar="FILE", help="Narrative of dialogues that have none; - reads stdin.", rich_help_panel=_BESIDE
         ),
     ] = ""
     people: Annotated[
         str,
-        typer.Option(metavar="FILE", help="People's ratings: say how far they agree.", rich_help_panel=_BESIDE),
+        typer.Option(metavar="FILE", help="People's ratings, to compare with.", rich_help_panel=_BESIDE),
     ] = ""
     sheet: Annotated[
         str,
@@ -85,11 +85,11 @@ class Beside:
     ] = ""
     ratings: Annotated[
         str,
-        typer.Option(metavar="FILE", help="pairwise: rank by these verdicts; nobody is asked.", rich_help_panel=MORE),
+        typer.Option(metavar="FILE", help="pairwise: rank by these verdicts, without a model.", rich_help_panel=MORE),
     ] = ""
     as_stories: Annotated[
         bool,
-        typer.Option("--as-stories", help="pairwise: rank the stories, not who wrote them.", rich_help_panel=MORE),
+        typer.Option("--as-stories", help="pairwise: rank stories instead of systems.", rich_help_panel=MORE),
     ] = False
     make: Annotated[
         Literal["plot", "candidate"] | None,

@@ -64,9 +64,9 @@ class Running:
     workers: Annotated[
         int | None, typer.Option(min=1, max=256, metavar="N", help="Runs side by side; default: as the file says.")
     ] = None
-    retry: Annotated[bool, typer.Option("--retry", help="Try runs again that failed.")] = False
+    retry: Annotated[bool, typer.Option("--retry", help="Retry failed runs.")] = False
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what is left to do and its cost; ask nobody, write nothing.")
+        bool, typer.Option("--dry-run", help="Show what is left to do and its cost; change nothing.")
     ] = False
     budget_tokens: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Most tokens of the experiment, earlier sessions included.")
@@ -76,10 +76,10 @@ class Running:
     logs: Annotated[bool, typer.Option("--eval", help="Write logs for `inspect view`, too.")] = False
     model: Annotated[
         str,
-        typer.Option(metavar="NAME", help="To try a file: this model writes and judges in the place of all others."),
+        typer.Option(metavar="NAME", help="To try a file: this model replaces all writers and judges."),
     ] = ""
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="To try a file: most briefs of each entry under `briefs`.")
+        int | None, typer.Option(min=1, metavar="N", help="To try a file: use at most N briefs of each entry.")
     ] = None
     processes: Annotated[
         int | None, typer.Option(min=1, max=256, metavar="N", help="Processes that write the runs; default: this one.")
@@ -91,7 +91,7 @@ class Running:
         ),
     ] = ""
     shard: Annotated[
-        str, typer.Option(metavar="I/N", help="Write only part I of N; `fabula lab merge` puts the parts together.")
+        str, typer.Option(metavar="I/N", help="Write only part I of N; `fabula lab merge` merges the parts.")
     ] = ""
 
     @property
@@ -107,7 +107,7 @@ def experiment(
     running: Running,
     file: Annotated[str, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)],
 ) -> None:
-    """Run briefs x systems x models x seeds, then evaluators; go on where it stopped."""
+    """Run systems on briefs, models and seeds, then evaluators; continue where it stopped."""
     terminal = terminal_of(common)
     environ = terminal.environ
     out = Path(running.out) if running.out else None
@@ -243,7 +243,7 @@ def merge(
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder of the experiment; default: as the file says.")
     ] = "",
 ) -> None:
-    """Put the parts of an experiment together, which --shard has written; a part that goes on can be merged again."""
+    """Merge the parts of an experiment that --shard wrote; repeat it after a part has continued."""
     terminal = terminal_of(common)
     found = read_experiment(Path(file), terminal.environ, Path(out) if out else None)
     merged = merge_parts(found, [Path(part) for part in parts or ()])

@@ -29,7 +29,7 @@ def export(
             "-f",
             autocompletion=completing.formats,
             metavar="md|epub|docx|fountain|txt|json",
-            help="Default: of -o, else md.",
+            help="Format; default: from the name of -o, else md.",
         ),
     ] = "",
     out: Annotated[

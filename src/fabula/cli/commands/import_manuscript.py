@@ -38,7 +38,7 @@ def import_(
         str, typer.Option("--out", "-o", metavar="DIR", help="Project folder; default: the file's name, here.")
     ] = "",
     title: Annotated[str, typer.Option(help="Title of the story; default: the manuscript's own.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say into which parts it would be divided.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the parts it would be divided into.")] = False,
 ) -> None:
     """Make a project of a manuscript, to go on with it here.
 

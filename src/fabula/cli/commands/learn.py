@@ -42,10 +42,10 @@ class LearnOptions:
     """How is learned."""
 
     author: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose choices they are; default: the author in their fabula.toml.")
+        str, typer.Option(metavar="NAME", help="The author to learn from; default: the one in fabula.toml.")
     ] = ""
     base: Annotated[
-        str, typer.Option(metavar="MODEL", help="The model that is tuned; default: the one the projects write with.")
+        str, typer.Option(metavar="MODEL", help="Model to tune; default: the one the projects write with.")
     ] = ""
     quick: Annotated[
         bool | None,
@@ -59,7 +59,7 @@ class LearnOptions:
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A setting of the training. Repeatable.")
     ] = None
     use_anyway: Annotated[
-        bool, typer.Option("--use-anyway", help="Write with what was learned although it is not shown to be better.")
+        bool, typer.Option("--use-anyway", help="Use what was learned even if it is not shown to be better.")
     ] = False
 
 
@@ -67,15 +67,13 @@ class LearnOptions:
 class Instead:
     """What is done instead of learning."""
 
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be learned from, its time and memory; train nothing.")
-    ] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the pairs, time and memory; train nothing.")] = False
     no_use: Annotated[
-        bool, typer.Option("--no-use", help="Have new projects write without what was learned; it is kept.")
+        bool, typer.Option("--no-use", help="Stop using what was learned in new projects; it is kept.")
     ] = False
-    status: Annotated[bool, typer.Option("--status", help="Say what was learned, and whether it is in use.")] = False
+    status: Annotated[bool, typer.Option("--status", help="Show what was learned, and if it is in use.")] = False
     forget: Annotated[bool, typer.Option("--forget", help="Remove what was learned: adapters, pairs, report.")] = False
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before forgetting.")] = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget without asking.")] = False
 
 
 @bundled

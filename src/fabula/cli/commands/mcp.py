@@ -22,7 +22,7 @@ def mcp(
     common: Output,
     folder: Annotated[str, typer.Argument(metavar="[DIR]", help="Folder that holds the projects.")] = ".",
     model: Annotated[
-        str, typer.Option("--model", "-m", help="Plays the roles of projects that name no model; `client`: yours.")
+        str, typer.Option("--model", "-m", help="Model of projects that name none; `client` is the client's own.")
     ] = CLIENT,
 ) -> None:
     """Offer the projects in a folder to a program that speaks the Model Context Protocol, over stdin and stdout."""

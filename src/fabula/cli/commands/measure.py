@@ -49,12 +49,14 @@ class Measures:
 
     reference: Annotated[
         str,
-        typer.Option(metavar="PATH", help="A reference for all stories; or a folder or .jsonl with one a prompt."),
+        typer.Option(
+            metavar="PATH", help="A reference for all stories; or a folder or .jsonl with one for each prompt."
+        ),
     ] = ""
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief that all the stories answer.")] = ""
     bertscore: Annotated[bool, typer.Option("--bertscore", help="BERTScore too; needs the extra `bertscore`.")] = False
     csv: Annotated[str, typer.Option("--csv", metavar="FILE|-", help="Every number as a line of CSV.")] = ""
-    seed: Annotated[int, typer.Option(help="Of the draw of --limit.")] = 0
+    seed: Annotated[int, typer.Option(help="Seed of the draw of --limit.")] = 0
     preset: Annotated[
         str,
         typer.Option(

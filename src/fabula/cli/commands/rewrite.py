@@ -31,11 +31,11 @@ def rewrite(
     passage: Annotated[
         str, typer.Option(metavar="WORDS", help='First and last words of it: "The lamp ... went out."')
     ] = "",
-    lines: Annotated[str, typer.Option(metavar="N-M", help="Its lines in the file, instead.")] = "",
+    lines: Annotated[str, typer.Option(metavar="N-M", help="Lines of the passage in the file.")] = "",
     characters: Annotated[
-        str, typer.Option(metavar="N-M", help="Its first and last character in the text, instead; for programs.")
+        str, typer.Option(metavar="N-M", help="First and last character of the passage; for programs.")
     ] = "",
-    note: Annotated[str, typer.Option(metavar="TEXT", help="What you wish of it.")] = "",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="What you want changed.")] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the new passage without asking.")] = False,
 ) -> None:
     """Have one passage of a text written anew by who wrote it; the rest stays, byte for byte."""

@@ -43,28 +43,28 @@ class Listening:
     """Where the server listens, and what it takes."""
 
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen at; another than loopback is open to others.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen at; any but loopback is open to others.")
     ] = "127.0.0.1"
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = PORT
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 takes a free one.")] = PORT
     token_env: TokenEnv = ""
     as_: Annotated[str, typer.Option("--as", metavar="NAME", help="The character that clients play.")] = ""
     rate: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="Requests a minute for each token; 0 sets no bound.", rich_help_panel=MORE
+            min=0, metavar="N", help="Most requests a minute for each token; 0: no limit.", rich_help_panel=MORE
         ),
     ] = _BOUNDS.rate
     parallel: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Answers that are made at once.", rich_help_panel=MORE)
+        int, typer.Option(min=1, metavar="N", help="Most answers made at once.", rich_help_panel=MORE)
     ] = _BOUNDS.turns
-    max_body: Annotated[
-        int, typer.Option(min=1000, metavar="BYTES", help="Of a request at most.", rich_help_panel=MORE)
-    ] = _BOUNDS.body
+    max_body: Annotated[int, typer.Option(min=1000, metavar="BYTES", help="Largest request.", rich_help_panel=MORE)] = (
+        _BOUNDS.body
+    )
     no_api: Annotated[
         bool,
         typer.Option(
             "--no-api",
-            help="Offer conversations alone, without /api/v1: for tokens that you give to others.",
+            help="Offer only conversations, without /api/v1: for tokens you give to others.",
             rich_help_panel=MORE,
         ),
     ] = False
@@ -73,7 +73,7 @@ class Listening:
         typer.Option("--allow-remote", help="Offer /api/v1 to other machines, too.", rich_help_panel=MORE),
     ] = False
     timeout: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="An answer may take.", rich_help_panel=MORE)
+        float, typer.Option(min=1, metavar="SECONDS", help="Longest time for an answer.", rich_help_panel=MORE)
     ] = _BOUNDS.answer
 
     @property

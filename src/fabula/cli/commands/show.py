@@ -43,19 +43,17 @@ def show(
     common: ProjectOptions,
     artefact: Annotated[list[str] | None, maybe_artefact("the story")] = None,
     *,
-    prompts: Annotated[bool, typer.Option("--prompts", help="What was asked, and what was answered.")] = False,
+    prompts: Annotated[bool, typer.Option("--prompts", help="Show the prompts and the replies.")] = False,
     versions: Annotated[
-        bool, typer.Option("--versions", help="The versions of an artefact, and who wrote each.")
+        bool, typer.Option("--versions", help="List the versions of a text, and who wrote each.")
     ] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="What changed from version to version.")] = False,
-    removed: Annotated[
-        bool, typer.Option("--removed", help="What rules took out of replies, each piece whole, and why.")
-    ] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show what changed between versions.")] = False,
+    removed: Annotated[bool, typer.Option("--removed", help="Show what rules removed from replies, and why.")] = False,
     timeline: Annotated[
         bool,
         typer.Option(
             "--timeline",
-            help="The plan's order of telling over its order of time, and who is where; also of FILE.yaml.",
+            help="Show the order of telling next to the order of time, and who is where; also for FILE.yaml.",
         ),
     ] = False,
     out: Annotated[

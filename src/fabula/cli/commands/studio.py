@@ -33,7 +33,7 @@ PORT: Final = 8731
 class StudioListening:
     """Where the studio listens, and for whom."""
 
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = PORT
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 takes a free one.")] = PORT
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser; the link is printed.")] = False
     host: Annotated[
         str,
@@ -45,11 +45,11 @@ class StudioListening:
     ] = "127.0.0.1"
     allow_remote: Annotated[
         bool,
-        typer.Option("--allow-remote", help="Let other machines in, with the link.", rich_help_panel=MORE),
+        typer.Option("--allow-remote", help="Accept other machines that have the link.", rich_help_panel=MORE),
     ] = False
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A name that a proxy before the studio goes by.", rich_help_panel=MORE),
+        typer.Option(metavar="NAME", help="Host name of a proxy in front of the studio.", rich_help_panel=MORE),
     ] = None
     token_env: TokenEnv = ""
 

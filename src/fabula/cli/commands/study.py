@@ -150,7 +150,7 @@ class _Assigning:
 
     raters: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="How many there are.", show_default="as many as it takes"),
+        typer.Option(min=1, metavar="N", help="Number of raters.", show_default="as many as it takes"),
     ] = None
     overlap: Annotated[int, typer.Option(min=1, metavar="K", help="Raters of a shared task, for agreement.")] = 1
     shared: Annotated[
@@ -159,11 +159,11 @@ class _Assigning:
     ] = None
     most: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Tasks of one rater at most.", show_default="all prompts"),
+        typer.Option(min=1, metavar="N", help="Most tasks of one rater.", show_default="all prompts"),
     ] = None
     seed: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Of all draws.", show_default="one that nobody can guess"),
+        typer.Option(min=0, metavar="N", help="Seed of all random choices.", show_default="one that nobody can guess"),
     ] = None
 
 
@@ -220,15 +220,15 @@ def _shares_data(assigned: Study, shares: Shares) -> dict[str, Any]:
 class _Listening:
     """Where raters find the study."""
 
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = PORT
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 takes a free one.")] = PORT
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen at; another than loopback needs --allow-remote.")
     ] = "127.0.0.1"
-    allow_remote: Annotated[bool, typer.Option("--allow-remote", help="Let other machines in, with a link.")] = False
+    allow_remote: Annotated[bool, typer.Option("--allow-remote", help="Accept other machines with a link.")] = False
     address: Annotated[
         str,
         typer.Option(
-            metavar="URL", help="Under which a proxy before this server is reached, for the links.", show_default=False
+            metavar="URL", help="Address of a proxy in front of this server, for the links.", show_default=False
         ),
     ] = ""
     until: Annotated[
@@ -236,7 +236,7 @@ class _Listening:
         typer.Option(
             formats=["%Y-%m-%d"],
             metavar="DAY",
-            help="Until when links hold, as 2026-12-31.",
+            help="Date on which links expire, as 2026-12-31.",
             show_default="as assigned",
             rich_help_panel=MORE,
         ),
@@ -365,7 +365,7 @@ def _report(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the study.")],
     judge: Annotated[
         str,
-        typer.Option(metavar="FILE", help="A judge's ratings.jsonl, to be put beside people's.", show_default=False),
+        typer.Option(metavar="FILE", help="A judge's ratings.jsonl, to compare with people's.", show_default=False),
     ] = "",
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder for page and numbers.", show_default="the study's")

@@ -72,7 +72,7 @@ class Training:
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A setting. Repeatable.")] = (
         None
     )
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew where a training is in the folder.")] = False
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start again if the folder holds a training.")] = False
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show every setting, steps, time and memory, and train nothing.")
     ] = False

@@ -40,10 +40,10 @@ def trust(
         ),
     ] = "",
     *,
-    list_: Annotated[bool, typer.Option("--list", help="List what is trusted, and do nothing.")] = False,
-    forget: Annotated[bool, typer.Option("--forget", help="Trust it no longer.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List what is trusted.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Withdraw the trust.")] = False,
 ) -> None:
-    """Allow a project or study of somebody else to run its programs and reach its servers."""
+    """Allow a project or study that you did not make to run its programs and reach its servers."""
     terminal, known = terminal_of(common), Trust()
     if list_ and forget:
         raise UsageError("--list and --forget are both given. Give one.")

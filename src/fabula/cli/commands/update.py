@@ -34,11 +34,11 @@ def update(
     where: Where = "",
     *,
     revise: Annotated[
-        bool, typer.Option("--revise", help="Revise old texts to fit your changes, instead of writing them anew.")
+        bool, typer.Option("--revise", help="Revise old texts to fit your changes instead of rewriting them.")
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARTEFACT", help="With --revise: this text alone; the rest is written anew. Repeat it."),
+        typer.Option(metavar="ARTEFACT", help="With --revise: only this text; the others are rewritten. Repeatable."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:

@@ -40,12 +40,12 @@ class Views:
     """What of the world is shown."""
 
     at: Annotated[
-        str, typer.Option("--at", metavar="SCENE", help="As it is at the end of a scene: its number or title.")
+        str, typer.Option("--at", metavar="SCENE", help="The world at the end of a scene, by number or title.")
     ] = ""
-    who: Annotated[str, typer.Option("--who", metavar="NAME", help="What somebody knows and takes for true.")] = ""
+    who: Annotated[str, typer.Option("--who", metavar="NAME", help="What a character knows and believes.")] = ""
     diff: Annotated[
         tuple[str, str] | None,
-        typer.Option("--diff", metavar="A B", help="What changed from the end of scene A to the end of scene B."),
+        typer.Option("--diff", metavar="A B", help="What changed between the ends of scenes A and B."),
     ] = None
 
 
@@ -55,11 +55,11 @@ class Transfer:
 
     export: Annotated[
         Literal["graphml", "json", "mermaid"] | None,
-        typer.Option("--export", help="Print what would be shown in another form."),
+        typer.Option("--export", help="Print the facts in another format."),
     ] = None
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="With --export: write it there.")] = ""
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="With --export: write to this file.")] = ""
     import_: Annotated[
-        str, typer.Option("--import", metavar="FILE", help="Take the facts of a YAML or JSON file; again after edits.")
+        str, typer.Option("--import", metavar="FILE", help="Import facts from a YAML or JSON file; repeat after edits.")
     ] = ""
 
 

@@ -60,17 +60,17 @@ class WriteSources:
             rich_help_panel=MORE,
         ),
     ] = ""
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask when more has to be asked than announced.")] = (
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask if more calls are needed than announced.")] = (
         False
     )
     anew: Annotated[
-        bool, typer.Option("--anew", help="With other settings than before: write again what stands, unasked.")
+        bool, typer.Option("--anew", help="With changed settings: rewrite existing texts without asking.")
     ] = False
     learned: Annotated[
         bool | None,
         typer.Option(
             "--learned/--no-learned",
-            help="Write with what `fabula learn` learned from you, or without.",
+            help="Use or ignore what `fabula learn` learned from you.",
             show_default="with, in a project that begins",
             rich_help_panel=MORE,
         ),
@@ -91,7 +91,7 @@ def write(
         str, typer.Argument(help="Project folder, or a brief file; - reads one.", show_default="this folder")
     ] = "",
 ) -> None:
-    """Write the story of a project or brief; go on where it stopped."""
+    """Write the story of a brief or project, or continue it."""
     terminal = terminal_of(common)
     given = read_plan(Path(sources.plan)) if sources.plan else None
     personas = read_personas(Path(sources.personas))[1] if sources.personas else ""
