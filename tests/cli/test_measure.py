@@ -193,7 +193,7 @@ def test_an_empty_story_does_not_stop_the_measuring_of_the_others(cli: Cli, stor
     assert data["stories"] == 999
     assert len(data["left_out"]) == 1
     last = (stories / "many.csv").read_text(encoding="utf-8").rstrip().splitlines()[-1]
-    assert last == ',,story,,,,,0,,,"The story in many.jsonl, line 501 is empty. Give one with text in it.",0'
+    assert last == ',,,story,,,,,0,,,"The story in many.jsonl, line 501 is empty. Give one with text in it.",0'
     assert cli("measure", "lamp.md", "--quiet").err == ""
 
 

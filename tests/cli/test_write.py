@@ -234,7 +234,7 @@ def test_a_model_that_is_too_weak_for_the_system_is_said_once(cli: Cli, monkeypa
     assert "agents-room wants a medium model" in cli("write", "brief.md", *SCRIPT, "--dry-run").err
     said = cli("write", "brief.md", *SCRIPT, "--out", "a").err
     assert said.count("agents-room wants a medium model or a stronger one, and embedded:smollm2 is a small one.") == 1
-    assert "one call was preferred to the room in 6 blind pairs of 6" in said
+    assert "one call got 6 of 6 pairs" in said
     assert "For this model: `--system end-to-end`." in said
     assert "wants a medium model" not in cli("write", "a").err
     assert "wants a" not in cli("write", "brief.md", *SCRIPT, "--system", "end-to-end", "--out", "b").err

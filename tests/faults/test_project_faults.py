@@ -177,7 +177,8 @@ async def test_a_disk_that_takes_no_file_ends_the_run_and_nothing_is_lost(
     full = False
 
     def synced(handle: int) -> None:
-        if full:
+        record = {file.stat().st_ino for file in (home.folder / ".fabula").glob("journal.db*")}
+        if full and os.fstat(handle).st_ino not in record:
             raise OSError(code, os.strerror(code))
         real(handle)
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 CASES = [
     replace(case, config=case.config | {"turns_per_step": 1}) if "turns_per_step" in case.config else case
     for case in cases()
-    if case.config.get("orchestrator") is None and (case.plan or case.system.name != "dramatron")
+    if case.config.get("orchestrator") is None
+    and (case.plan or case.system.name != "dramatron")
+    and case.system.name != "best-of-n"  # nor can a judge's choice be read
 ]
 WORDS = ("lamp", "boat", "storm", "letter", "stairs", "bread", "reef", "glass", "wind", "rope", "harbour", "night")
 texts = st.lists(st.sampled_from(WORDS), min_size=6, max_size=14).map(lambda w: f"{' '.join(w).capitalize()}.")

@@ -387,7 +387,7 @@ def test_without_the_packages_the_extra_to_install_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    message = rf"needs the package {package}, which is not installed\. Say `pip install 'fabula\[seq2seq\]'`"
+    message = rf"needs the package {package}, which is not installed\. Run `pip install .*\[seq2seq\]'`"
     with pytest.raises(UsageError, match=message):
         open_model(f"seq2seq:{folder}", ModelTable(), Environment())
 

@@ -33,7 +33,7 @@ def test_vendored_packages_have_a_permissive_licence_that_lies_beside_them() -> 
 def test_scripts_are_small() -> None:
     scripts = [file for kind in ("*.js", "*.mjs") for file in (ROOT / "src" / "fabula").rglob(kind)]
     own = [file for file in scripts if VENDOR not in file.parents]
-    assert {file.parent for file in own} == {FOLDER, STUDY}
+    assert {file.parent for file in own} == {FOLDER, STUDY, ROOT / "src" / "fabula" / "measure" / "report"}
     assert sum(file.stat().st_size for file in own) <= 150 * KB
     assert sum(file.stat().st_size for file in VENDOR.iterdir()) <= 800 * KB
 

@@ -52,7 +52,7 @@ def test_an_unknown_tokeniser_is_named_with_the_nearest() -> None:
 def test_without_spacy_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.craft.tokens._spacy", tokens_module()._spacy.__wrapped__)
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(UsageError, match=r"'spacy' needs the package spacy.*pip install 'fabula\[spacy\]'"):
+    with pytest.raises(UsageError, match=r"'spacy' needs the package spacy.*pip install .*\[spacy\]'"):
         tokeniser("spacy")("a b")
 
 

@@ -793,7 +793,11 @@ class Run:
             await context.announced.allow(announced_as(request.path), context.budget.spent_usd)
         expected, likely = self._expected(request, sketch)
         reply = await self._ask_model(request, key, likely)
-        await context.journal.calls.recorded(key, request, ordinal, reply, expected=expected)
+        try:
+            await context.journal.calls.recorded(key, request, ordinal, reply, expected=expected)
+        except asyncio.CancelledError:  # a call beside it failed while the disk was waited for: this one is recorded
+            context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
+            raise
         context.lengths_given.add(performer.identity, request.path, expected, reply.usage)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
         return reply

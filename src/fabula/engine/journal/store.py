@@ -261,14 +261,15 @@ class JournalStore:
     @contextmanager
     def loosely(self) -> Iterator[None]:
         """What is written inside need not be on the disk at once; a process that is killed loses nothing of it."""
-        if self._small:
+        if self._small or self.connection.in_transaction:  # then the end of the transaction waits for the disk
             yield
             return
         self.connection.execute("PRAGMA synchronous = NORMAL")
         try:
             yield
         finally:
-            self.connection.execute("PRAGMA synchronous = FULL")
+            if self._db is not None:  # a failed write has closed it
+                self._db.execute("PRAGMA synchronous = FULL")
 
     async def synced(self) -> None:
         """Wait until all that is committed is on the disk; other work goes on meanwhile.

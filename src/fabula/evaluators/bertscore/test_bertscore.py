@@ -135,7 +135,7 @@ async def test_junk_behind_the_limit_costs_in_windows_and_is_counted_as_cut_with
 
 async def test_without_the_packages_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    told = r"BERTScore needs the package torch, which is not installed\. Say `pip install 'fabula\[bertscore\]'`"
+    told = r"BERTScore needs the package torch, which is not installed\. Run `pip install .*\[bertscore\]'`"
     with pytest.raises(UsageError, match=told):
         await measured([pair("w1")], "improved")
 
