@@ -8,7 +8,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -132,14 +134,15 @@ async def test_what_a_killed_worker_had_is_done_by_another(
     def answer(_: Recorded) -> Answer:
         if len(server.requests) == when:
             os.kill(workers[0], signal.SIGKILL)
-        return Answer(latency=0.05)
+        return Answer(latency=0.3)
 
     async with FakeProvider(answer) as server:
-        results = await do(written(tmp_path, served(server.openai_url)), spread=Spread(2))
+        text = served(server.openai_url) + "timeout = 3\n"
+        results = await do(written(tmp_path, text), spread=Spread(2))
     assert (len(results.of_state("done")), results.stopped) == (CELLS, "")
     assert len(workers) >= 2
     assert len(server.requests) <= CELLS + LIMIT
-    assert server.most_in_flight <= 2 * LIMIT  # the killed worker's calls are let go before the server knows
+    assert server.most_in_flight <= LIMIT  # the server goes on with what the killed worker asked
 
 
 async def test_a_run_that_loses_three_workers_has_failed_and_the_others_go_on(
@@ -199,6 +202,24 @@ async def test_a_person_cannot_be_asked_by_a_worker(tmp_path: Path) -> None:
     found = written(tmp_path, 'models = ["scripted:script.toml"]\n[settings.roles.writer]\nplay = "me"\n', 2)
     with pytest.raises(UsageError, match=r"A person plays a role of .*workers ask nobody\. Leave out --processes"):
         await do(found, spread=Spread(1))
+
+
+async def test_a_lost_turn_ends_when_its_call_would_have() -> None:
+    async def over(timeout: float, longest: float | None, since: float) -> list[int]:
+        given: list[int] = []
+        turns = SimpleNamespace(give=lambda server, *, answered: given.append(server) if not answered else None)
+        turn = pool._Turn(pool._Dealt(turns, timeout, longest), 2, time.monotonic() - since)
+        ending = asyncio.create_task(turn.end_when_over())
+        await asyncio.sleep(0)
+        ending.cancel()
+        await asyncio.gather(ending, return_exceptions=True)
+        return given
+
+    assert await over(600.0, None, 599.0) == []
+    assert await over(600.0, None, 600.0) == [2]
+    assert await over(600.0, 30.0, 59.0) == []
+    assert await over(600.0, 30.0, 60.0) == [2]
+    assert await over(40.0, 30.0, 40.0) == [2]
 
 
 @pytest.mark.parametrize("on", ["slurm", "ray:", "http://head"])
