@@ -97,11 +97,12 @@ class _Turn:
             self.of.longest = max(self.of.longest or 0.0, time.monotonic() - self.since)
         self.of.turns.give(self.server, answered=answered)
 
-    async def end_when_over(self) -> None:
-        """Give it back once the server can no longer be at work on it."""
-        while (left := self.since + self.of.most() - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, _LOOKS))  # other calls may show meanwhile how long one lasts
-        self.end(answered=False)
+    def end_when_over(self) -> None:
+        """Give it back once the server can be expected to be no longer at work on it."""
+        if (left := self.since + self.of.most() - time.monotonic()) <= 0:
+            self.end(answered=False)
+        else:  # other calls may show meanwhile how long one lasts
+            asyncio.get_running_loop().call_later(min(left, _LOOKS), self.end_when_over)
 
 
 @dataclass(eq=False)
@@ -151,7 +152,6 @@ class Pool:
     _numbers: count[int] = field(default_factory=lambda: count(1), init=False)
     _here: list[_Worker] = field(default_factory=list, init=False)
     _servers: dict[str, _Dealt] = field(default_factory=dict, init=False)
-    _ending: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     async def do(self, jobs: Iterable[Any]) -> None:
         """Have all jobs done; those of a lost worker by another.
@@ -167,9 +167,6 @@ class Pool:
                     group.create_task(self._employ(place, each + (place < more)))
         except* WorkerError as errors:
             raise errors.exceptions[0] from None
-        finally:
-            for task in self._ending:
-                task.cancel()
         if self._left and not self.stops():
             raise WorkerError(f"All workers were lost, with {len(self._left):,} jobs left. What is finished is kept.")
 
@@ -195,8 +192,7 @@ class Pool:
                 for task in worker.waiting.values():
                     task.cancel()
                 for turn in worker.turns.values():
-                    self._ending.add(task := asyncio.create_task(turn.end_when_over()))
-                    task.add_done_callback(self._ending.discard)
+                    turn.end_when_over()
                 await worker.channel.close()
 
     async def _work_with(self, worker: _Worker) -> None:
