@@ -261,7 +261,7 @@ class JournalStore:
     @contextmanager
     def loosely(self) -> Iterator[None]:
         """What is written inside need not be on the disk at once; a process that is killed loses nothing of it."""
-        if self._small:
+        if self._small or self.connection.in_transaction:
             yield
             return
         self.connection.execute("PRAGMA synchronous = NORMAL")
