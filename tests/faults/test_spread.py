@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.app.experiment.grid import read_experiment
-from fabula.app.experiment.shards import merge_parts, read_part, shard_of
+from fabula.app.experiment.shards import merge_parts, shard_of
 from fabula.app.experiment.spread import Spread
 from fabula.app.experiment.tables import as_csv, as_data
 from fabula.app.experiment.working import How, run_experiment
+from fabula.app.parts import read_part
 from fabula.app.workers import pool
 from fabula.app.workers.channels import ProcessChannel
 from fabula.app.workers.pool import WorkerError
