@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import script_of
+from fabula.base.files import held
 from finished import BRIEF, NOTES, SECTIONS, SPLIT, STORY
 
 if TYPE_CHECKING:
@@ -225,3 +226,47 @@ def test_the_card_says_who_taught_and_no_folder_of_this_machine(lamp: Cli) -> No
     teachers = [one.partition("@")[0] for one in json.loads(card)["made"]["teachers"]]
     assert teachers == ["program:teach.py:answer", "scripted"]
     assert str(lamp.folder) not in card
+
+
+# parts ----------------------------------------------------------------------------------------------------------------
+
+
+def files_of(cli: Cli, folder: str) -> dict[str, str]:
+    """The data in a folder, by the names of its files."""
+    return {
+        file.name: file.read_text(encoding="utf-8")
+        for file in sorted((cli.folder / folder).iterdir())
+        if file.is_file()
+    }
+
+
+def test_parts_that_are_put_together_give_the_data_of_one(lamp: Cli) -> None:
+    put(lamp, *({"id": f"lamp {one}", "brief": f"{BRIEF} {one}", "text": f"{one}. {STORY}"} for one in range(5)))
+    whole = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS[:2], "--out", "whole", "--json").json
+    first = run(lamp, "--shard", "1/2")
+    assert (first["stories"], first["asked"]) == (3, whole["asked"] * 3 // 5)
+    assert not files_of(lamp, "data-1-of-2")
+    stopped = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, "--shard", "2/2", "--budget-tokens", "2000")
+    assert "budget of 1,000 tokens" in stopped.err
+    begun = lamp("data", "merge", "data", "--json").json["parts"]
+    assert begun["data-1-of-2"] == first["asked"]
+    second = run(lamp, "--shard", "2/2")
+    assert second["replayed"] == begun["data-2-of-2"]
+    merged = lamp("data", "merge", "data", "--json").json["parts"]
+    assert merged == {"data-1-of-2": 0, "data-2-of-2": second["asked"]}
+    assert set(lamp("data", "merge", "data", "--json").json["parts"].values()) == {0}
+    made = run(lamp)
+    assert (made["asked"], made["replayed"]) == (0, whole["asked"])
+    assert files_of(lamp, "data") == files_of(lamp, "whole")
+
+
+def test_what_is_no_part_and_one_at_work_are_said(lamp: Cli) -> None:
+    assert "No part of data is beside it (data-1-of-8, ...)." in lamp("data", "merge", "data").err
+    assert "data holds no calls. Name folders that a command with --shard" in lamp("data", "merge", "x", "data").err
+    assert (
+        "--shard 3/2: give the part and how many there are"
+        in lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, "--shard", "3/2").err
+    )
+    run(lamp, "--shard", "1/1")
+    with held(lamp.folder / "data-1-of-1/.fabula", "It"):
+        assert "The part in data-1-of-1" in lamp("data", "merge", "data").err

@@ -399,6 +399,17 @@ def test_ollamas_names_without_a_tag_get_their_context(cli: Cli, monkeypatch: py
     assert settings["models"]["ollama:mistral"]["context"] == 4096
 
 
+def test_several_addresses_on_the_command_line_are_one_model(cli: Cli, servers: dict[str, FakeProvider]) -> None:
+    one, other = servers["vllm"].openai_url, "http://127.0.0.1:9/v1"
+    assert cli(*WRITE, "--model", "vllm:", "--base-url", f"{one}, {other}").code == 0
+    settings = tomllib.loads((cli.folder / "lamp" / "fabula.toml").read_text(encoding="utf-8"))
+    assert settings["models"]["vllm:Qwen/Qwen3-8B"]["base_url"] == [one, other]
+    refused = cli(*WRITE[:3], "other", *WRITE[4:], "--model", "vllm:Qwen/Qwen3-8B", "--base-url", f"{one},")
+    assert "one of the addresses is empty" in refused.err
+    checked = cli("models", "check", "vllm:Qwen/Qwen3-8B", "--base-url", f"{one},{other}")
+    assert "asks one server. Give one address, and check each of them in turn." in checked.err
+
+
 def test_an_address_without_its_version_is_completed(cli: Cli, servers: dict[str, FakeProvider]) -> None:
     address = servers["ollama"].url
     assert cli(*WRITE, "--model", "ollama:llama3.1:8b", "--base-url", address).code == 0

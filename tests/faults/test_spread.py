@@ -8,16 +8,19 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.app.experiment.grid import read_experiment
-from fabula.app.experiment.shards import merge_parts, read_part, shard_of
+from fabula.app.experiment.shards import merge_parts, shard_of
 from fabula.app.experiment.spread import Spread
 from fabula.app.experiment.tables import as_csv, as_data
 from fabula.app.experiment.working import How, run_experiment
+from fabula.app.parts import read_part
 from fabula.app.workers import pool
 from fabula.app.workers.channels import ProcessChannel
 from fabula.app.workers.pool import WorkerError
@@ -132,14 +135,15 @@ async def test_what_a_killed_worker_had_is_done_by_another(
     def answer(_: Recorded) -> Answer:
         if len(server.requests) == when:
             os.kill(workers[0], signal.SIGKILL)
-        return Answer(latency=0.05)
+        return Answer(latency=0.3)
 
     async with FakeProvider(answer) as server:
-        results = await do(written(tmp_path, served(server.openai_url)), spread=Spread(2))
+        text = served(server.openai_url) + "timeout = 3\n"
+        results = await do(written(tmp_path, text), spread=Spread(2))
     assert (len(results.of_state("done")), results.stopped) == (CELLS, "")
     assert len(workers) >= 2
     assert len(server.requests) <= CELLS + LIMIT
-    assert server.most_in_flight <= 2 * LIMIT  # the killed worker's calls are let go before the server knows
+    assert server.most_in_flight <= LIMIT  # the server goes on with what the killed worker asked
 
 
 async def test_a_run_that_loses_three_workers_has_failed_and_the_others_go_on(
@@ -199,6 +203,20 @@ async def test_a_person_cannot_be_asked_by_a_worker(tmp_path: Path) -> None:
     found = written(tmp_path, 'models = ["scripted:script.toml"]\n[settings.roles.writer]\nplay = "me"\n', 2)
     with pytest.raises(UsageError, match=r"A person plays a role of .*workers ask nobody\. Leave out --processes"):
         await do(found, spread=Spread(1))
+
+
+async def test_a_lost_turn_ends_when_its_call_would_have() -> None:
+    def over(most: float, longest: float | None, since: float) -> list[int]:
+        given: list[int] = []
+        turns = SimpleNamespace(give=lambda server, *, answered: given.append(server) if not answered else None)
+        pool._Turn(pool._Dealt(turns, most, longest), 2, time.monotonic() - since).end_when_over()
+        return given
+
+    assert over(600.0, None, 300.0) == []
+    assert over(600.0, None, 600.0) == [2]
+    assert over(600.0, 30.0, 30.0) == []
+    assert over(600.0, 30.0, 60.0) == [2]
+    assert over(40.0, 30.0, 40.0) == [2]
 
 
 @pytest.mark.parametrize("on", ["slurm", "ray:", "http://head"])

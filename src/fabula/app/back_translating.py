@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +22,7 @@ from fabula.craft.length import asked_range
 from fabula.engine.methods import settings_of, values_of
 from fabula.engine.replies.strangers import unknown_capitals
 from fabula.engine.run import Run, side_by_side
+from fabula.models.servers import Part
 from fabula.story import count_words, plain
 from fabula.systems import find, system_of
 from fabula.systems.agents_room.back_translation import METHOD, LeftOutError, back_translate
@@ -71,6 +72,7 @@ class BackTranslationTask:
         development: the share of stories that is kept aside.
         ask_tasks: whether the task of a story that comes without one is asked for.
         empty: why stories that were named could not be read.
+        part: of several shards, each of which asks about its own stories.
     """
 
     items: Sequence[Item]
@@ -81,6 +83,7 @@ class BackTranslationTask:
     development: float = 0.2
     ask_tasks: bool = False
     empty: Sequence[str] = ()
+    part: Part = field(default_factory=Part)
 
     def __post_init__(self) -> None:
         if self.settings.system not in (ROOM, END_TO_END):
@@ -164,12 +167,29 @@ async def back_translate_in(task: BackTranslationTask, settings: Settings, optio
     return made
 
 
+async def back_translate_part(task: BackTranslationTask, settings: Settings, options: Options) -> int:
+    """Ask what one part of the stories needs, into the journal of its folder; how many stories these are.
+
+    No data are written: which stories stand aside is drawn from all of them, once their calls are merged.
+
+    Raises:
+        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+    """
+    prepared, items = PreparedMethod(settings, replace(options, turns=task.part), METHOD), _of_part(task)
+    make_folder(task.folder, "Choose another with --out.")
+    with journal_in(task.folder) as journal:
+        async with prepared.opened(journal) as context:
+            with recorded_run(prepared, context):
+                await _each(task, context, items)
+    return len(items)
+
+
 async def dry_run_back_translation(task: BackTranslationTask, settings: Settings, options: Options) -> DryRun:
     """What `back_translate_in` would ask and cost now. Asks nobody, writes nothing."""
     prepared = PreparedMethod(settings, options, METHOD)
     with journal_to_read(task.folder) as journal:
         async with prepared.opened(journal, dry=True) as context:
-            await _each(task, context, _usable(task)[0])
+            await _each(task, context, _of_part(task))
     return context.dry_run
 
 
@@ -191,6 +211,11 @@ def _usable(task: BackTranslationTask) -> tuple[list[Item], dict[str, str]]:
         else:
             usable.append(item)
     return usable, left_out
+
+
+def _of_part(task: BackTranslationTask) -> list[Item]:
+    """The usable stories of the part; whether one is usable is seen among all of them."""
+    return _usable(task)[0][task.part.number - 1 :: task.part.of]
 
 
 async def _each(task: BackTranslationTask, context: RunContext, items: Sequence[Item]) -> list[BackTranslated | str]:

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from fabula.engine.roles import Answer, Cast
     from fabula.engine.run import Mode
     from fabula.models.base import Model, Usage
+    from fabula.models.servers import SharedTurns
     from fabula.project.folder import FileChange
     from fabula.story import Brief, Scene, Story
 
@@ -85,6 +86,7 @@ class Options:
         environ: variables that hold keys and folders.
         models: handed in by a program, by the names that settings have for them.
         frozen: replay only; a call that is not recorded is an error.
+        turns: deals turns at servers that other processes ask too.
         fit: paths of artefacts whose old texts are revised to fit what has changed, instead of being written anew.
     """
 
@@ -98,6 +100,7 @@ class Options:
     environ: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, Model] = field(default_factory=dict)
     frozen: bool = False
+    turns: SharedTurns | None = None
     fit: Sequence[str] = ()
 
     def emit(self, event: Event) -> None:
@@ -209,7 +212,9 @@ class PreparedMethod:
             self.options.emit(AnswersAwaited(folder, files))
 
         options = self.options
-        environment = Environment(options.environ, time.monotonic, retried, options.person, waits, options.models)
+        environment = Environment(
+            options.environ, time.monotonic, retried, options.person, waits, options.models, options.turns
+        )
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
     def inputs(self, brief: Brief, context: RunContext) -> str | None:

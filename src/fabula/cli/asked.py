@@ -76,7 +76,7 @@ def named_model(value: str, base_url: str = "") -> str:
     kind = value.strip().rpartition("=")[2].removesuffix(":")
     if not value.strip().endswith(":") or kind not in OWN_KINDS:
         return value
-    return value.strip() + only_model(kind, base_url, os.environ)
+    return value.strip() + only_model(kind, base_url.partition(",")[0], os.environ)
 
 
 def _role(name: str) -> str:
@@ -227,7 +227,7 @@ def as_options(changes: Mapping[str, Any]) -> list[str]:
         elif name == "adapters":
             found += dict.fromkeys(_of_adapter(role, one) for role, one in value.items())
         elif name == "models":
-            found += [f"--base-url {table['base_url']}" for table in value.values() if table.get("base_url")]
+            found += [f"--base-url {_typed(table['base_url'])}" for table in value.values() if table.get("base_url")]
         else:
             found.append(f"--{name} {'(as by default)' if value is None else value}")
     return found
@@ -325,7 +325,11 @@ def _addresses(url: str, casting: Casting, model: str) -> dict[str, Any]:
     served = [spec for spec in given if _is_served(spec)]
     if not served:
         check_served(given[0])
-    return {spec: {"base_url": url} for spec in served}
+    return {spec: {"base_url": url.split(",")} for spec in served}
+
+
+def _typed(addresses: str | Sequence[str]) -> str:
+    return addresses if isinstance(addresses, str) else ",".join(addresses)
 
 
 def check_served(spec: str) -> None:
@@ -352,7 +356,7 @@ def _find_contexts(changes: dict[str, Any], base: Settings, casting: Casting) ->
     """
     for spec in {changes.get("model", ""), *casting.roles.values()}:
         tables = changes.get("models", {})
-        typed = tables.get(spec, {}).get("base_url", "")
+        typed = _typed(tables.get(spec, {}).get("base_url", "")).partition(",")[0]
         if found := context_of(spec, typed, base.models.get(spec, ModelTable()), os.environ):
             changes["models"] = tables | {spec: tables.get(spec, {}) | {"context": found}}
 

@@ -396,6 +396,21 @@ class BackTranslated(Billed):
     left_out: list[dict[str, Any]] | dict[str, Any]
 
 
+class PartAsked(Billed):
+    """What was asked about one part of the stories (`--shard`); the data are made when all are merged."""
+
+    part: str
+    stories: int
+    folder: str
+
+
+class PartsMerged(TypedDict):
+    """How many calls were taken over from each part."""
+
+    folder: str
+    parts: dict[str, int]
+
+
 class Preferences(TypedDict):
     """Pairs of a preferred text and another."""
 
@@ -554,7 +569,8 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "lab snap": (Fitted,),
     "data list": (SetList,),
     "data choose": (Chosen,),
-    "data backtranslate": (BackTranslated, Estimate),
+    "data backtranslate": (BackTranslated, PartAsked, Estimate),
+    "data merge": (PartsMerged,),
     "data preferences": (Preferences,),
     "train": (TrainedAgents, Trained, TrainingPlanned, Swept),
     "learn": (LearnedAll, Learned, Forgotten),

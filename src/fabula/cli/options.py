@@ -117,7 +117,11 @@ class Performers:
     ] = None
     base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Address of the server of the model given.", rich_help_panel=MORE),
+        typer.Option(
+            metavar="URL[,URL]...",
+            help="Address of the server of the model given, or addresses of several servers with the same model.",
+            rich_help_panel=MORE,
+        ),
     ] = None
     play: Annotated[
         list[str] | None,

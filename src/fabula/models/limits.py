@@ -165,7 +165,7 @@ class Limited(Wrapper):
             if self.shared is None:
                 self._servers = Servers([most] * servers, rest, self.clock)
             else:
-                self._servers = self.shared.turns(self.reached, servers, most, rest)
+                self._servers = self.shared.turns(self.reached, servers, most, rest, self.timeout)
             self._loop = loop
         return self._servers
 

@@ -38,8 +38,8 @@ class Turns(Protocol):
 class SharedTurns(Protocol):
     """Who deals turns where several processes ask the same servers."""
 
-    def turns(self, model: str, servers: int, most: int, rest: tuple[float, float]) -> Turns:
-        """The turns at the servers of a model: `most` calls at once go to each."""
+    def turns(self, model: str, servers: int, most: int, rest: tuple[float, float], timeout: float | None) -> Turns:
+        """The turns at the servers of a model: `most` calls at once go to each, none longer than `timeout` seconds."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,14 @@ class Part:
     number: int = 1
     of: int = 1
 
-    def turns(self, model: str, servers: int, most: int, rest: tuple[float, float]) -> Servers:
+    def turns(
+        self,
+        model: str,
+        servers: int,
+        most: int,
+        rest: tuple[float, float],
+        timeout: float | None = None,  # noqa: ARG002 - each turn is ended by who took it
+    ) -> Servers:
         """As in `SharedTurns`; where a server's calls cannot be divided, the shards have one more by turns.
 
         Raises:

@@ -6,24 +6,23 @@ a shared disk. It has every N-th run, as many of the calls that servers take at 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from shutil import copytree, rmtree
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.experiment.index import CellIndex
 from fabula.app.experiment.working import check_folders
+from fabula.app.parts import folder_of_part, parts_beside
 from fabula.base.errors import UsageError
 from fabula.base.files import held, make_folder, write_error
-from fabula.models.servers import Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from fabula.app.experiment.grid import Experiment
+    from fabula.models.servers import Part
 
-_PART: Final = re.compile(r"([0-9]{1,5})/([0-9]{1,5})")
 _COMING: Final = ".merging"
 
 
@@ -44,19 +43,6 @@ class Merged:
     total: int = 0
 
 
-def read_part(said: str) -> Part:
-    """A part as it is typed: "3/8".
-
-    Raises:
-        UsageError: it is none.
-    """
-    found = _PART.fullmatch(said)
-    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
-    if not 1 <= number <= of:
-        raise UsageError(f"--shard {said[:20]}: give the part and how many there are, as in 3/8 (from 1/8 to 8/8).")
-    return Part(number, of)
-
-
 def shard_of(experiment: Experiment, part: Part) -> Experiment:
     """The experiment with the runs of one part, in its folder; a run is in the part of that which it is matched with.
 
@@ -71,7 +57,7 @@ def shard_of(experiment: Experiment, part: Part) -> Experiment:
     first = [trial.id for trial in experiment.trials if not trial.after]
     place = {name: number % part.of for number, name in enumerate(first)}
     trials = tuple(one for one in experiment.trials if place.get(one.after or one.id) == part.number - 1)
-    folder = experiment.folder.with_name(f"{experiment.folder.name}-{part.number}-of-{part.of}")
+    folder = folder_of_part(experiment.folder, part)
     return replace(experiment, folder=folder, trials=trials, measures=(), plans={})
 
 
@@ -84,7 +70,7 @@ def merge_parts(experiment: Experiment, folders: Sequence[Path]) -> Merged:
         UsageError: there is no part; or a run was begun with another brief or other settings than the file says now.
         ProjectError: a process is at work on one of the folders, or something cannot be written.
     """
-    parts = folders or _beside(experiment.folder)
+    parts = folders or parts_beside(experiment.folder)
     for part in parts:
         if not (part / "runs").is_dir():
             raise UsageError(f"{part} holds no runs. Name folders that `fabula lab experiment --shard` has written.")
@@ -93,15 +79,6 @@ def merge_parts(experiment: Experiment, folders: Sequence[Path]) -> Merged:
         index = CellIndex(experiment.folder)
         over = sum(index.of(trial.id).outcome.state != "unfinished" for trial in experiment.trials)
     return Merged(str(experiment.folder), taken, over, len(experiment.trials))
-
-
-def _beside(folder: Path) -> list[Path]:
-    """The folders of parts beside an experiment's, in order."""
-    named = re.compile(re.escape(folder.name) + r"-([0-9]+)-of-[0-9]+")
-    found = [(int(name[1]), path) for path in folder.parent.glob("*-of-*") if (name := named.fullmatch(path.name))]
-    if not found:
-        raise UsageError(f"No part of {folder} is beside it ({folder.name}-1-of-8, ...). Name the folders of parts.")
-    return [path for _, path in sorted(found)]
 
 
 def _take(experiment: Experiment, part: Path) -> int:

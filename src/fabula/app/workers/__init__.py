@@ -12,6 +12,6 @@ message is a tuple whose first part says what it is::
     to the driver    ready (version, host)     broken (why)               over (number, result)    kept (number, data)
                      ended ()
                      said (what)               spent (usage)
-                     take (request, model, servers, most, rest, number)
+                     take (request, model, servers, most, rest, timeout, number)
                      give (request, answered)  failed (request, retry after)
 """

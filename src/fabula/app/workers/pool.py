@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 _MOST_LOSSES: Final = 3
 _PATIENCE: Final = 30.0  # seconds that a worker has to tidy up
+_LONGEST: Final = 600.0  # seconds that a call is taken to last where nothing else is known
+_CAUTION: Final = 2.0  # times as long as the longest call so far
+_LOOKS: Final = 0.5  # seconds between two looks at whether a lost worker's call can be over
 
 
 class WorkerError(FabulaError):
@@ -63,6 +67,45 @@ class Job:
 
 
 @dataclass(eq=False)
+class _Dealt:
+    """The turns at the servers of one model, and how long their calls last.
+
+    A server may go on with a call whose worker is lost. Its turn ends when the call would have: after twice the time
+    that the longest call has taken so far, or the model's timeout where that is shorter or none has been answered.
+    """
+
+    turns: Turns
+    timeout: float
+    longest: float | None = None
+
+    def most(self) -> float:
+        """Seconds that a call may still be at work in the server."""
+        return self.timeout if self.longest is None else min(self.timeout, _CAUTION * self.longest)
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A turn of a worker: at which server, and since when."""
+
+    of: _Dealt
+    server: int
+    since: float
+
+    def end(self, *, answered: bool) -> None:
+        """Give it back."""
+        if answered:
+            self.of.longest = max(self.of.longest or 0.0, time.monotonic() - self.since)
+        self.of.turns.give(self.server, answered=answered)
+
+    def end_when_over(self) -> None:
+        """Give it back once the server can be expected to be no longer at work on it."""
+        if (left := self.since + self.of.most() - time.monotonic()) <= 0:
+            self.end(answered=False)
+        else:  # other calls may show meanwhile how long one lasts
+            asyncio.get_running_loop().call_later(min(left, _LOOKS), self.end_when_over)
+
+
+@dataclass(eq=False)
 class _Worker:
     """A worker, its jobs and its turns."""
 
@@ -71,7 +114,7 @@ class _Worker:
     ready: bool = False
     jobs: dict[int, Job] = field(default_factory=dict)
     waiting: dict[int, asyncio.Task[None]] = field(default_factory=dict)
-    turns: dict[int, tuple[Turns, int]] = field(default_factory=dict)
+    turns: dict[int, _Turn] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -108,7 +151,7 @@ class Pool:
     _left: deque[Job] = field(default_factory=deque, init=False)
     _numbers: count[int] = field(default_factory=lambda: count(1), init=False)
     _here: list[_Worker] = field(default_factory=list, init=False)
-    _servers: dict[str, Turns] = field(default_factory=dict, init=False)
+    _servers: dict[str, _Dealt] = field(default_factory=dict, init=False)
 
     async def do(self, jobs: Iterable[Any]) -> None:
         """Have all jobs done; those of a lost worker by another.
@@ -148,8 +191,8 @@ class Pool:
                 self._here.remove(worker)
                 for task in worker.waiting.values():
                     task.cancel()
-                for turns, server in worker.turns.values():
-                    turns.give(server, answered=False)
+                for turn in worker.turns.values():
+                    turn.end_when_over()
                 await worker.channel.close()
 
     async def _work_with(self, worker: _Worker) -> None:
@@ -201,20 +244,24 @@ class Pool:
 
     async def _hear_of_turns(self, worker: _Worker, message: Message) -> None:
         match message:
-            case ("take", request, model, servers, most, rest, number):
-                turns = self._servers.setdefault(model, self.turns.turns(model, servers, most, rest))
-                worker.waiting[request] = asyncio.create_task(self._deal(worker, request, turns, number))
+            case ("take", request, model, servers, most, rest, timeout, number):
+                if model not in self._servers:
+                    turns = self.turns.turns(model, servers, most, rest, timeout)
+                    self._servers[model] = _Dealt(turns, _LONGEST if timeout is None else timeout)
+                dealt = self._servers[model]
+                worker.waiting[request] = asyncio.create_task(self._deal(worker, request, dealt, number))
             case ("give", request, answered):
                 self._end_turn(worker, request, answered=answered)
             case ("failed", request, retry_after):
-                turns, server = worker.turns[request]
-                await worker.channel.send(("well", request, await turns.failed(server, retry_after)))
+                turn = worker.turns[request]
+                well = await turn.of.turns.failed(turn.server, retry_after)
+                await worker.channel.send(("well", request, well))
 
-    async def _deal(self, worker: _Worker, request: int, turns: Turns, number: int) -> None:
+    async def _deal(self, worker: _Worker, request: int, dealt: _Dealt, number: int) -> None:
         STORY.set(worker.jobs.get(number))
-        server = await turns.take()
+        server = await dealt.turns.take()
         worker.waiting.pop(request, None)
-        worker.turns[request] = turns, server
+        worker.turns[request] = _Turn(dealt, server, time.monotonic())
         await worker.channel.send(("turn", request, server))
 
     @staticmethod
@@ -222,7 +269,7 @@ class Pool:
         if (task := worker.waiting.pop(request, None)) is not None:
             task.cancel()  # it was not waited for any longer
         elif (turn := worker.turns.pop(request, None)) is not None:
-            turn[0].give(turn[1], answered=answered)
+            turn.end(answered=answered)
 
     def _take_back(self, worker: _Worker, why: str) -> None:
         """Put the jobs of a lost worker first in line; those that were lost too often are over."""

@@ -56,9 +56,11 @@ class Desk:
     _numbers: count[int] = field(default_factory=lambda: count(1), init=False)
     _asked: dict[int, asyncio.Future[Any]] = field(default_factory=dict, init=False)
 
-    def turns(self, model: str, servers: int, most: int, rest: tuple[float, float]) -> DealtTurns:
+    def turns(
+        self, model: str, servers: int, most: int, rest: tuple[float, float], timeout: float | None
+    ) -> DealtTurns:
         """The turns at the servers of a model, which the driver deals."""
-        return DealtTurns(self, (model, servers, most, rest))
+        return DealtTurns(self, (model, servers, most, rest, timeout))
 
     def say(self, what: Any) -> None:  # noqa: ANN401 - whatever the driver hears
         """Have the driver hear something."""
@@ -99,11 +101,11 @@ class Desk:
 
 @dataclass(eq=False)
 class DealtTurns:
-    """Turns that the driver deals (`fabula.models.servers.Turns`)."""
+    """Turns that the driver deals (`fabula.models.servers.Turns`); a turn is ended by the task that took it."""
 
     desk: Desk
-    model: tuple[str, int, int, tuple[float, float]]
-    _running: dict[int, list[int]] = field(default_factory=dict, init=False)
+    model: tuple[str, int, int, tuple[float, float], float | None]
+    _running: dict[tuple[asyncio.Task[Any] | None, int], int] = field(default_factory=dict, init=False)
 
     async def take(self) -> int:
         """A server, once the driver has a turn for it."""
@@ -113,16 +115,16 @@ class DealtTurns:
         except asyncio.CancelledError:
             self.desk.send(("give", request, False))
             raise
-        self._running.setdefault(server, []).append(request)
+        self._running[asyncio.current_task(), server] = request
         return server
 
     def give(self, server: int, *, answered: bool) -> None:
-        """End a turn; which of several at one server makes no difference."""
-        self.desk.send(("give", self._running[server].pop(), answered))
+        """End a turn."""
+        self.desk.send(("give", self._running.pop((asyncio.current_task(), server)), answered))
 
     async def failed(self, server: int, retry_after: float | None) -> bool:
         """Have a sick server left out; whether another is well."""
-        well: bool = await self.desk.ask("failed", self._running[server][-1], retry_after)
+        well: bool = await self.desk.ask("failed", self._running[asyncio.current_task(), server], retry_after)
         return well
 
 

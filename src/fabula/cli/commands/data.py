@@ -6,7 +6,7 @@ from typing import Final
 
 import typer
 
-from fabula.cli.commands.data_backtranslate import backtranslate
+from fabula.cli.commands.data_backtranslate import backtranslate, merge_data
 from fabula.cli.commands.data_choose import choose_prompts
 from fabula.cli.commands.data_list import list_sets
 from fabula.cli.commands.data_preferences import preferences
@@ -17,4 +17,5 @@ data = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 data.command("list")(list_sets)
 data.command("choose")(choose_prompts)
 data.command("backtranslate")(backtranslate)
+data.command("merge")(merge_data)
 data.command("preferences")(preferences)

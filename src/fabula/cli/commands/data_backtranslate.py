@@ -13,9 +13,11 @@ from fabula.app.back_translating import (
     UNKNOWN,
     BackTranslationTask,
     back_translate_in,
+    back_translate_part,
     dry_run_back_translation,
 )
 from fabula.app.item_files import read_all
+from fabula.app.parts import folder_of_part, merge_calls, read_part
 from fabula.cli.asked import changes_of
 from fabula.cli.asking import Asking
 from fabula.cli.bill import say_bill
@@ -28,6 +30,7 @@ from fabula.cli.stories import Selecting, say_licences
 from fabula.cli.terminal import table
 from fabula.models.base import Capabilities
 from fabula.models.known import is_small
+from fabula.models.servers import Part
 from fabula.project.casting import Environment, open_model
 from fabula.project.settings import ModelTable, Settings
 from fabula.story import Brief
@@ -75,6 +78,14 @@ class BackTranslationOptions:
             rich_help_panel=MORE,
         ),
     ] = 0.2
+    shard: Annotated[
+        str,
+        typer.Option(
+            metavar="I/N",
+            help="Only ask about part I of N of the stories; `fabula data merge` puts the calls together.",
+            rich_help_panel=MORE,
+        ),
+    ] = ""
 
 
 @bundled
@@ -97,25 +108,64 @@ def backtranslate(
     terminal = terminal_of(common)
     teacher, learner = _settings(performers, wanted)
     learns = wanted.for_ or Settings().model
+    part = read_part(wanted.shard) if wanted.shard else Part()
     items, empty = _items(stories, wanted, selecting.selection(performers.seed))
     say_licences(terminal, items)
     task = BackTranslationTask(
         items=items,
-        folder=Path(out),
+        folder=folder_of_part(Path(out), part) if wanted.shard else Path(out),
         settings=learner,
         able=_able(learns, terminal),
         learner=learns,
         development=wanted.development,
         ask_tasks=wanted.ask_tasks,
         empty=empty,
+        part=part,
     )
+    if wanted.shard:
+        limits = replace(
+            limits,
+            budget_tokens=None if limits.budget_tokens is None else limits.budget_tokens // part.of,
+            budget_usd=None if limits.budget_usd is None else limits.budget_usd / part.of,
+        )
     asking = Asking(terminal, METHOD, performers, teacher, limits, task.folder)
+    if wanted.shard:
+        count = asking.run(
+            f"Part {wanted.shard} of {counted(len(items), 'story', 'stories')}",
+            lambda options: dry_run_back_translation(task, teacher, options),
+            lambda options: back_translate_part(task, teacher, options),
+        )
+        say_bill(terminal, asking.bill)
+        terminal.advise(
+            f"{counted(count, 'story', 'stories')} done. When all {part.of} parts are: "
+            f"`fabula data merge {near(Path(out))}`, then the same command without --shard makes the data."
+        )
+        terminal.document({"part": wanted.shard, "stories": count, "folder": str(task.folder), **asking.bill.as_data()})
+        return
     made = asking.run(
         counted(len(items), "story", "stories"),
         lambda options: dry_run_back_translation(task, teacher, options),
         lambda options: back_translate_in(task, teacher, options),
     )
     _say(terminal, task, made, asking.bill)
+
+
+@bundled
+def merge_data(
+    common: Output,
+    out: Annotated[str, typer.Argument(metavar="DIR", help="Folder for the training data.", show_default=False)],
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PART]...", help="Folders of parts; default: those beside it (DIR-1-of-8, ...)."),
+    ] = None,
+) -> None:
+    """Put the calls of parts together, which --shard has made; a part that goes on can be merged again."""
+    terminal = terminal_of(common)
+    taken = merge_calls(Path(out), [Path(part) for part in parts or ()])
+    for part, count in taken.items():
+        terminal.say(f"{part}: {counted(count, 'call')} taken over")
+    terminal.advise("Next: `fabula data backtranslate` as for the parts, without --shard.")
+    terminal.document({"folder": out, "parts": taken})
 
 
 def _settings(performers: Performers, wanted: BackTranslationOptions) -> tuple[Settings, Settings]:

@@ -18,10 +18,11 @@ from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.index import CellIndex
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.reporting import Experimented, ReportFormat, write_report
-from fabula.app.experiment.shards import merge_parts, read_part, shard_of
+from fabula.app.experiment.shards import merge_parts, shard_of
 from fabula.app.experiment.spread import Spread
 from fabula.app.experiment.tables import complete, failures
 from fabula.app.experiment.working import How, changed_since, is_reported, mark_reported, run_experiment
+from fabula.app.parts import read_part
 from fabula.base.errors import FabulaError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabula.app.bills import cost_of, usage_data
-from fabula.base.errors import ModelError
+from fabula.base.errors import ModelError, UsageError
 from fabula.base.extras import installing
 from fabula.cli.asked import check_served, named_model
 from fabula.cli.opening import terminal_of
@@ -114,6 +114,8 @@ def _check(
 ) -> None:
     """Send one tiny request and show the reply; with two more, what a model on a server can do."""
     terminal = terminal_of(common)
+    if "," in base_url:
+        raise UsageError("`fabula models check` asks one server. Give one address, and check each of them in turn.")
     name = full_name(named_model(spec, base_url))
     if base_url:
         check_served(name)

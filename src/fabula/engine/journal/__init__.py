@@ -96,6 +96,16 @@ class Journal:
         """All that is recorded inside is recorded together at the end, or, if that is not reached, not at all."""
         return self._store.transaction()
 
+    def take_calls(self, other: Path) -> int:
+        """Copy the calls of another journal that are not here, with what was lost or given up there; how many.
+
+        Raises:
+            JournalError: one of the journals cannot be used.
+        """
+        with Journal(other):  # says what is wrong with it
+            pass
+        return self._store.take_calls(other)
+
     def start_run(self, system: str, settings: dict[str, Any]) -> int:
         """Record that a run begins; later records carry its number, which is returned."""
         store, shown = self._store, json.dumps(settings, sort_keys=True, default=str)

@@ -59,6 +59,29 @@ CREATE INDEX decision_by_path ON decision (path, id);
 CREATE VIEW active_decision AS SELECT * FROM decision
     WHERE kind != 'undo' AND id NOT IN (SELECT target FROM decision WHERE kind = 'undo');
 """
+# A run is the one that began at the same time, so what is taken twice is there once.
+_TAKE: Final = """
+BEGIN IMMEDIATE;
+INSERT OR IGNORE INTO text SELECT hash, body FROM part.text;
+INSERT INTO run (at, system, settings, ended, error) SELECT at, system, settings, ended, error FROM part.run o
+    WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.at = o.at AND r.system = o.system) ORDER BY id;
+CREATE TEMP TABLE taken AS SELECT o.id AS theirs, max(r.id) AS ours FROM part.run o
+    JOIN run r ON r.at = o.at AND r.system = o.system GROUP BY o.id;
+INSERT OR IGNORE INTO removal (path, rule, text, run, at) SELECT path, rule, text, ours, at
+    FROM part.removal JOIN taken ON theirs = run ORDER BY id;
+INSERT INTO loss (path, role, performer, usage, run, at) SELECT path, role, performer, usage, ours, at
+    FROM part.loss o JOIN taken ON theirs = run WHERE NOT EXISTS
+    (SELECT 1 FROM loss l WHERE l.path = o.path AND l.at = o.at AND l.usage = o.usage) ORDER BY id;
+INSERT INTO failure (path, run, at) SELECT path, ours, at FROM part.failure o JOIN taken ON theirs = run
+    WHERE NOT EXISTS (SELECT 1 FROM failure f WHERE f.path = o.path AND f.at = o.at) ORDER BY id;
+INSERT OR IGNORE INTO call (key, path, ordinal, role, performer, request, reply, finish, detail, run, at)
+    SELECT key, path, ordinal, role, performer, request, reply, finish, detail, ours, at
+    FROM part.call JOIN taken ON theirs = run ORDER BY id;
+INSERT OR IGNORE INTO hold SELECT key, path, role, performer, usage, ours, at FROM part.hold JOIN taken ON theirs = run;
+DELETE FROM hold WHERE key IN (SELECT key FROM call);
+DROP TABLE taken;
+COMMIT;
+"""
 _SMALL_PAGE: Final = 512
 _MODES: Final = slice(18, 20)  # bytes of a database that say how it is written
 _WAL_MODE: Final = b"\2\2"
@@ -257,6 +280,21 @@ class JournalStore:
         with self.transaction(), self._guard():
             for sql, values in statements:
                 self.connection.execute(sql, values)
+
+    def take_calls(self, other: Path) -> int:
+        """Copy the calls of another journal, as `Journal.take_calls`."""
+        (before,) = self.all("SELECT count(*) FROM call")[0]
+        with self._guard():
+            self.connection.execute("ATTACH DATABASE ? AS part", (str(other),))
+        try:
+            with self._guard():
+                self.connection.executescript(_TAKE)
+        finally:
+            if self._db is not None:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                self._db.execute("DETACH DATABASE part")
+        return int(self.all("SELECT count(*) FROM call")[0][0]) - int(before)
 
     @contextmanager
     def loosely(self) -> Iterator[None]:
