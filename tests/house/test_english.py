@@ -20,7 +20,8 @@ HABITS: Final = {
     "anew": re.compile(r"\banew\b"),
     "go on": re.compile(r"\b(?:go|goes|went|gone|going) on\b"),
     "no noun": re.compile(
-        r"(?<![Tt]here )\b(?:is|are|was|were) no (?:\w+ )?(?:brief|fault|error|model|file|story|project|valid|system|part)\b"
+        r"(?<![Tt]here )\b(?:is|are|was|were) no (?:\w+ )?"
+        r"(?:brief|fault|error|model|file|story|project|valid|system|part)\b"
     ),
     "where for if": re.compile(
         r"(?:[,;:(] ?|^|[.] )[Ww]here (?:no|none|nobody|nothing|there is|there are|it is|one is|you|somebody)\b"
