@@ -1,7 +1,7 @@
 """An experiment in parts that know nothing of each other, as the tasks of a SLURM array: `--shard`, and `lab merge`.
 
 Each part has a folder of its own beside the experiment's, `<folder>-3-of-8`, so that no two tasks write to one file of
-a shared disk. It has an N-th of each contender's runs, as many of the calls that servers take at once, and an N-th of the budget.
+a shared disk. It has an N-th of each contender's runs, of the calls that servers take at once, and of the budget.
 """
 
 from __future__ import annotations
