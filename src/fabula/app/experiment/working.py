@@ -125,11 +125,11 @@ def changed_since(experiment: Experiment, index: CellIndex) -> str:
         return ""
     named = {trial.id for trial in experiment.trials}
     kept = sum(index.of(run) is not NOT_BEGUN for run in named)
-    gone = len(set(index.known()) - named)
+    new, gone = len(named) - kept, len(set(index.known()) - named)
     left = f"; {gone:,} that it does not name any more stay in runs/, and are in no report" if gone else ""
     return (
         f"{experiment.file.name} has changed since the last session: {kept:,} of its {len(named):,} runs are there and "
-        f"are kept, {len(named) - kept:,} new{left}."
+        f"are kept, {new:,} {'is' if new == 1 else 'are'} new{left}."
     )
 
 
