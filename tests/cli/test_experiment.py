@@ -53,6 +53,19 @@ def test_the_estimate_asks_nobody_and_says_what_comes(cli: Cli, exp: Path) -> No
     assert data["cost"] == 0
 
 
+def test_reports_beside_the_briefs_are_no_briefs(cli: Cli, exp: Path) -> None:
+    (exp.parent / "lamps").mkdir()
+    text = EXPERIMENT.replace('["brief.md", "second.md"]', '["lamps"]')
+    (exp.parent / "lamps.toml").write_text(text, encoding="utf-8")
+    (exp.parent / "second.md").rename(exp.parent / "lamps" / "lamp.md")
+    assert cli("lab", "experiment", "lamps.toml").code == 0
+    assert (exp.parent / "lamps" / "report.md").is_file()
+    again = cli("lab", "experiment", "lamps.toml")
+    assert again.code == 0
+    assert "nothing to ask" in again.err
+    assert [path.name for path in (exp.parent / "lamps" / "runs").iterdir()] == ["lamp"]
+
+
 def test_runs_are_told_one_by_one_and_the_reports_lie_in_the_folder(cli: Cli, exp: Path) -> None:
     ran = cli("lab", "experiment", "exp.toml")
     assert ran.code == 0

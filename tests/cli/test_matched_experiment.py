@@ -83,7 +83,38 @@ def test_the_report_says_how_near_and_what_each_took_beside_the_others(cli: Cli,
     assert ("took of agents-room-faithful-script") in (exp.parent / "exp/report.csv").read_text(encoding="utf-8")
     page = (exp.parent / "exp/report.html").read_text(encoding="utf-8")
     assert "tokens per story" in page
-    assert "took of agents-room-faithful-script" in page
+    assert "took of agents-room" in page
+
+
+def test_the_answer_is_told_at_the_terminal_and_in_tables_by_short_names(cli: Cli, exp: Path) -> None:
+    text = (
+        exp.read_text(encoding="utf-8") + 'evaluators = [{ evaluator = "pairwise", model = "scripted:judge.toml" }]\n'
+    )
+    exp.write_text(text, encoding="utf-8")
+    for number in (3, 4):
+        (exp.parent / f"{number}.md").write_text(BRIEF.replace("A girl", f"One of {number} girls"), encoding="utf-8")
+    exp.write_text(text.replace('"second.md"', '"second.md", "3.md", "4.md"'), encoding="utf-8")
+    verdict = "Plot: A\nCreativity: A\nDevelopment: A\nLanguage Use: A\nOverall: A\n"
+    (exp.parent / "judge.toml").write_text(f"[replies]\njudge = {json.dumps(verdict)}\n", encoding="utf-8")
+    ran = cli("lab", "experiment", "exp.toml")
+    assert ran.code == 0, ran.err
+    told = [line.split() for line in ran.out.splitlines()]
+    (near,) = [line for line in told if line[:4] == ["self-revision", "took", "of", "agents-room"]]
+    apart = [line for line in told if line[1:2] == ["-"]]
+    assert {line[0] for line in apart} <= {"agents-room", "self-revision", "best-of-n", "long-reply"}
+    assert apart[0][3] == "overall"
+    paper = (exp.parent / "exp/report.md").read_text(encoding="utf-8")
+    assert f"| self-revision | took of agents-room | {near[4]} |" in paper
+    assert "How near matched systems came" in (exp.parent / "exp/report.tex").read_text(encoding="utf-8")
+
+
+def test_parts_have_their_share_of_each_contender_and_matched_runs_stay_together(cli: Cli, exp: Path) -> None:
+    exp.write_text(exp.read_text(encoding="utf-8").replace("baseline = false", "replicates = 2"), encoding="utf-8")
+    parts = [cli("lab", "experiment", "exp.toml", "--shard", f"{number}/2", "--json").json for number in (1, 2)]
+    for part in parts:
+        assert [one["runs"] for one in part["contenders"]] == [2] * 5
+        assert [one["done"] for one in part["contenders"]] == [2] * 5
+    assert cli("lab", "merge", "exp.toml").out.splitlines()[-1] == "20 of 20 runs over, in exp"
 
 
 def test_calls_can_be_what_is_matched(cli: Cli, exp: Path) -> None:

@@ -205,6 +205,7 @@ async def test_one_dead_server_costs_no_cell(tmp_path: Path, servers: list[FakeP
     ("addresses", "said"),
     [
         (["http://n1:8000/v1", "http://n1:8000/v1/"], "an address stands there twice"),
+        ([], "the list has no address; leave base_url out for the usual address"),
         (["http://n1:8000/v1", ""], "one of the addresses is empty"),
         (["http://n1:8000/v1", "http://u:key@n2:8000/v1"], "which may hold a key"),
     ],

@@ -253,6 +253,10 @@ async def test_what_a_changed_file_keeps_and_asks_is_said(home: Path) -> None:
         "exp.toml has changed since the last session: 2 of its 4 runs are there and are kept, 2 are new; 2 that it "
         "does not name any more stay in runs/, and are in no report."
     )
+    one = await do(home, BASE.replace('"briefs"', '"briefs/clock.md"') + 'out = "one"\n')
+    assert changed_since(read(home, BASE + 'out = "one"\n'), CellIndex(one.experiment.folder)).endswith(
+        ": 1 of its 2 runs are there and are kept, 1 is new."
+    )
 
 
 async def test_a_report_is_current_until_something_that_it_rests_on_changes(home: Path) -> None:

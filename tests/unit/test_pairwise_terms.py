@@ -78,6 +78,15 @@ def test_the_report_says_what_its_prompts_can_show_and_where_the_variance_is() -
     assert not [row for row in found.rows if row.of == "judges"]
 
 
+def test_the_hardest_two_are_named_also_where_the_prompts_are_too_few_for_any_difference() -> None:
+    found = report(prompts=4, seeds=1, love=0.0)
+    assert not [row for row in found.rows if row.what.startswith("least difference")]
+    (said,) = [note for note in found.notes if "too few" in note]
+    assert said.startswith("overall: 4 prompts are too few to show any difference in wins (a - b) with 80%")
+    few = int(said.partition("For 5 points about ")[2].partition(" prompts")[0].replace(",", ""))
+    assert few > 100
+
+
 def test_of_several_judges_their_agreement_is_shown() -> None:
     agreed = value(report(judges=3, love=8.0), "judges", "agreement, alpha/overall")
     apart = value(report(judges=3, love=0.0), "judges", "agreement, alpha/overall")

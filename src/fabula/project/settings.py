@@ -104,6 +104,8 @@ class ModelTable(_Table):
                 "an address goes without a user (@), a query (?) and a fragment (#), which may hold a key; set the key "
                 "in the environment, and name its variable in key_env"
             )
+        if not addresses:
+            raise ValueError("the list has no address; leave base_url out for the usual address")
         if len(addresses) > 1 and not all(addresses):
             raise ValueError("one of the addresses is empty")
         if len(set(addresses)) < len(addresses):
@@ -113,7 +115,7 @@ class ModelTable(_Table):
     @property
     def addresses(self) -> tuple[str, ...]:
         """The addresses of its servers, which are replicas of one model; one empty text for the usual address."""
-        return (self.base_url,) if isinstance(self.base_url, str) else self.base_url or ("",)
+        return (self.base_url,) if isinstance(self.base_url, str) else self.base_url
 
 
 class PriceTable(_Table):

@@ -48,7 +48,9 @@ PEOPLE: Final = "people"
 """The contender that people's stories are."""
 ID: Final = "{id}"
 ALWAYS: Final = "surface"
+COPY: Final = "experiment.toml"  # in an experiment's folder: its file, as it was last
 _BRIEFS: Final = (*STORY_SUFFIXES, *TABLES)
+_RESULTS: Final = ("report.md", "report.csv", "runs.jsonl")
 _OWN: Final = frozenset({"system", "preset", "seed", "model", "config", "author"})
 _FILE_MODELS: Final = ("scripted", "replay", "embedded")
 
@@ -429,13 +431,18 @@ def _brief_files(base: Path, pattern: str) -> list[Path]:
     if path.is_file():
         return [path]
     glob = sorted(path.glob("*")) if path.is_dir() else sorted(base.glob(pattern)) if pattern.strip() else []
-    files = [found for found in glob if found.name.endswith(_BRIEFS) and found.is_file()]
+    files = [found for found in glob if found.name.endswith(_BRIEFS) and found.is_file() and not _is_result(found)]
     if not files:
         raise ConfigError(
             f"no brief is found at {path}. Give text files, .jsonl files, folders of them, patterns like *.md, or a "
             "data set."
         )
     return files
+
+
+def _is_result(file: Path) -> bool:
+    """Whether an experiment wrote the file: its folder may be that of its briefs."""
+    return file.name in _RESULTS and (file.parent / COPY).is_file()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fabula.app.experiment.grid import ALWAYS
 from fabula.app.experiment.pieces import FOLDER, STATES, Pieces
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
-from fabula.app.experiment.tables import complete
+from fabula.app.experiment.tables import NEARNESS, complete
 from fabula.app.experiment.terms import cost_rows, quality_against_cost
 from fabula.base.html import Html, bullets, details, figure, html_table, joined, link, paragraph, text
 from fabula.base.version import __version__
@@ -59,7 +59,7 @@ def _lead(results: Results) -> str:
 def _differences(results: Results) -> Iterator[Section]:
     """What reports say of every two systems, paired by brief."""
     ordered = sorted(results.reports.items(), key=lambda one: one[0] == ALWAYS)  # what judges say stands first
-    shown = [table for label, report in ordered if (table := differences_table(report.rows, label))]
+    shown = [table for label, report in ordered if (table := differences_table(results.named(report.rows), label))]
     if shown:
         note = "Each is taken brief by brief, and its interval allows for how many differences there are."
         yield Section("Differences between systems", joined(paragraph(note, faint=True), *shown))
@@ -126,11 +126,11 @@ def _first(results: Results, report: Report) -> list[Row]:
 
 def _terms(results: Results) -> Html:
     """What the contenders took beside each other, how near matched ones came, and quality against that."""
-    rows = cost_rows(results)
+    rows = results.named(cost_rows(results))
     near = [(row.of, row.what, *estimate_cells(row.scored)) for row in rows if not row.is_difference]
     found = joined(differences_table(rows))
     if near:
-        found = joined(found, html_table(("contender", "share", "value", "95 % interval", "n"), near, right=(2, 4)))
+        found = joined(found, html_table(NEARNESS, near, right=(2, 4)))
     for label, report in results.reports.items():
         against = [
             (of, f"{label}: {what}", *estimate_cells(quality)[:2], *estimate_cells(tokens))

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
 
 
+TOOK: Final = "took of "  # and the contender that another one is matched with
+
+
 @dataclass(frozen=True)
 class RunResult:
     """One run, its folder, and what is recorded of it."""
@@ -87,6 +90,19 @@ class Results:
     judging: Mapping[str, tuple[CallFinished, ...]] = field(default_factory=dict)
     stopped: str = ""
 
+    def named(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows by names without preset and model, where all contenders share them; the whole story stands first."""
+        contenders, rows = self.experiment.contenders, sorted(rows, key=lambda row: not row.what.endswith("/overall"))
+        if len({contender.label.removeprefix(contender.called) for contender in contenders}) > 1:
+            return rows
+        short = {contender.label: contender.called for contender in contenders}
+        return [
+            replace(
+                row, of=" - ".join(short.get(name, name) for name in row.of.split(" - ")), what=_what(row.what, short)
+            )
+            for row in rows
+        ]
+
     def of_state(self, state: State) -> list[RunResult]:
         """The runs that ended so."""
         return [run for run in self.runs if run.outcome.state == state]
@@ -141,6 +157,11 @@ def _mean(runs: Sequence[RunResult], what: str, number: Callable[[RunResult], fl
     return mean_of(
         known, [run.trial.brief_id for run in runs], method="mean over stories, by brief", limits=(0.0, math.inf)
     )
+
+
+def _what(what: str, short: Mapping[str, str]) -> str:
+    """A measure's name, in which the contender may stand that a run was matched with."""
+    return TOOK + short.get(what.removeprefix(TOOK), "") if what.startswith(TOOK) else what
 
 
 def _mean_of(rows: Sequence[Row], briefs: Sequence[str]) -> Scored:

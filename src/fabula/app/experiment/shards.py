@@ -1,7 +1,7 @@
 """An experiment in parts that know nothing of each other, as the tasks of a SLURM array: `--shard`, and `lab merge`.
 
 Each part has a folder of its own beside the experiment's, `<folder>-3-of-8`, so that no two tasks write to one file of
-a shared disk. It has every N-th run, as many of the calls that servers take at once, and an N-th of the budget.
+a shared disk. It has an N-th of each contender's runs, of the calls that servers take at once, and of the budget.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class Merged:
 
 
 def shard_of(experiment: Experiment, part: Part) -> Experiment:
-    """The experiment with the runs of one part, in its folder; a run is in the part of that which it is matched with.
+    """The experiment with the runs of one part, in its folder; each has its share of each contender.
+
+    A run is in the part of the run that it is matched with.
 
     Raises:
         UsageError: plans have to be read off stories first, which parts cannot share.
@@ -54,8 +56,12 @@ def shard_of(experiment: Experiment, part: Part) -> Experiment:
             f"The plan for {next(iter(missing))} is still to be read off its story, and parts would differ in it. "
             "Start the experiment without --shard first, and stop it when its first run begins."
         )
-    first = [trial.id for trial in experiment.trials if not trial.after]
-    place = {name: number % part.of for number, name in enumerate(first)}
+    first = [trial for trial in experiment.trials if not trial.after]
+    # Dealt contender by contender: else, where their number and that of the parts go into each other, a part would have
+    # all runs of one of them, and with these all runs that are matched with them.
+    order = {contender.label: number for number, contender in enumerate(experiment.contenders)}
+    dealt = sorted(first, key=lambda trial: order[trial.contender.label])
+    place = {trial.id: number % part.of for number, trial in enumerate(dealt)}
     trials = tuple(one for one in experiment.trials if place.get(one.after or one.id) == part.number - 1)
     folder = folder_of_part(experiment.folder, part)
     return replace(experiment, folder=folder, trials=trials, measures=(), plans={})

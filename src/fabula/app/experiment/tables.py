@@ -14,6 +14,7 @@ from fabula.measure.report import csv_lines
 from fabula.measure.report.formats import PaperTable, parquet_of
 from fabula.measure.report.page import difference_cells
 from fabula.models.base import NOTHING_USED
+from fabula.stats.estimate import estimate_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fabula.measure.report import Row
 
 FORMAT: Final = 1
+NEARNESS: Final = ("contender", "share", "value", "95 % interval", "n")
 COLUMNS: Final = (
     "evaluator", "contender", "against", "system", "preset", "model", "brief", "seed", "of", "what", "value", "low",
     "high", "level", "n", "p", "method", "unscored", "baseline",
@@ -146,8 +148,12 @@ def as_parquet(results: Results) -> bytes:
 def paper_tables(results: Results) -> Iterator[PaperTable]:
     """What a paper prints: differences first, then length and costs, then what each evaluator says of contenders."""
     for label, report in sorted(results.reports.items(), key=lambda one: one[0] == ALWAYS):
-        yield from _differences(f"{label}: differences between systems, paired by brief", report.rows)
-    yield from _differences("What systems took: differences, paired by brief", cost_rows(results))
+        rows = results.named(report.rows)
+        yield from _differences(f"{label}: differences between systems, paired by brief", rows)
+    took = results.named(cost_rows(results))
+    yield from _differences("What systems took: differences, paired by brief", took)
+    if near := [(row.of, row.what, *estimate_cells(row.scored)) for row in took if not row.is_difference]:
+        yield PaperTable("How near matched systems came", NEARNESS, near, names=2)
     labels = results.experiment.labels
     rows = [row for contender in results.experiment.contenders for row in results.rows(contender)]
     yield _by_contender("Means over finished stories, with 95 % intervals by brief", labels, rows)

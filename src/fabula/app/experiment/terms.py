@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.experiment.matching import amount
+from fabula.app.experiment.results import TOOK
 from fabula.measure.report import DIFFERENCE, Row
 from fabula.stats.differences import differences
 from fabula.stats.estimate import Estimate
@@ -57,7 +58,7 @@ def _nearness(results: Results) -> list[Row]:
         if shares:
             method = f"mean share of the {contender.by} of {contender.after}; {_span([share for share, _ in shares])}"
             found = mean_of([share for share, _ in shares], [brief for _, brief in shares], method=method)
-            rows.append(Row(contender.label, f"took of {contender.after}", found))
+            rows.append(Row(contender.label, TOOK + contender.after, found))
     return rows
 
 

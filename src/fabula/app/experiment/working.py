@@ -17,7 +17,7 @@ from fabula.app.experiment.cell import (
     utc_now,
     write_cell,
 )
-from fabula.app.experiment.grid import digests
+from fabula.app.experiment.grid import COPY, digests
 from fabula.app.experiment.index import NOT_BEGUN, CellIndex
 from fabula.app.experiment.matching import held_up, ready
 from fabula.app.experiment.results import Results, charge, items_of, read_results, spent_in
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from fabula.engine.roles import Answer
     from fabula.measure.report import Report
 
-COPY: Final = "experiment.toml"
 REPORTED: Final = ".fabula/reported"
 """Tells what the report of a whole experiment rests on."""
 
@@ -126,11 +125,11 @@ def changed_since(experiment: Experiment, index: CellIndex) -> str:
         return ""
     named = {trial.id for trial in experiment.trials}
     kept = sum(index.of(run) is not NOT_BEGUN for run in named)
-    gone = len(set(index.known()) - named)
+    new, gone = len(named) - kept, len(set(index.known()) - named)
     left = f"; {gone:,} that it does not name any more stay in runs/, and are in no report" if gone else ""
     return (
         f"{experiment.file.name} has changed since the last session: {kept:,} of its {len(named):,} runs are there and "
-        f"are kept, {len(named) - kept:,} are new{left}."
+        f"are kept, {new:,} {'is' if new == 1 else 'are'} new{left}."
     )
 
 

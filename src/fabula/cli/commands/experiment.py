@@ -14,13 +14,14 @@ import typer
 
 from fabula.app.bills import Bill, dollars
 from fabula.app.experiment.dry import forecast
-from fabula.app.experiment.grid import read_experiment
+from fabula.app.experiment.grid import ALWAYS, read_experiment
 from fabula.app.experiment.index import CellIndex
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.reporting import Experimented, ReportFormat, write_report
 from fabula.app.experiment.shards import merge_parts, shard_of
 from fabula.app.experiment.spread import Spread
-from fabula.app.experiment.tables import complete, failures
+from fabula.app.experiment.tables import NEARNESS, complete, failures
+from fabula.app.experiment.terms import cost_rows
 from fabula.app.experiment.working import How, changed_since, is_reported, mark_reported, run_experiment
 from fabula.app.parts import read_part
 from fabula.base.errors import FabulaError
@@ -28,12 +29,13 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import LivePicture, counted, duration
-from fabula.cli.reports import rows_tables
+from fabula.cli.reports import differences_table, rows_tables
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.engine.events import CallFinished, CallRetried, RunFinished, RunStarted
 from fabula.models.servers import Part
+from fabula.stats.estimate import estimate_cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -216,6 +218,11 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
     terminal.say("Means over finished stories, with 95 % intervals by brief:\n\n" + table(rows))
     for label, report in results.reports.items():
         terminal.say(f"\n{label}\n{rows_tables(results.measured(report))}")
+        if label != ALWAYS and (apart := differences_table(results.named(report.rows))):
+            terminal.say(f"\n{apart}")
+    if near_by := [row for row in results.named(cost_rows(results)) if not row.is_difference]:
+        shares = [(row.of, row.what, *estimate_cells(row.scored)) for row in near_by]
+        terminal.say("\n" + table([NEARNESS, *shares], right=(2, 4)))
     if printed := beside_papers(results):
         lines = [line.cells for line in printed]
         terminal.say(f"\nBeside what was published\n{table([HEAD, *lines], right=RIGHT)}\n\n{terminal.wrapped(NOTE)}")

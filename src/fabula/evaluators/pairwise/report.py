@@ -191,7 +191,10 @@ class _Table:
         """What the prompts can show, and where the variance is."""
         if not self.counted:
             return []
-        return [*power_note(self.power, self.counted, self.tests), *variance_note(self.counted, self.pairs)]
+        return [
+            *power_note(self.power, self.judged, self.counted, self.tests),
+            *variance_note(self.counted, self.pairs),
+        ]
 
     def _doubts(self) -> list[str]:
         consistency = order_consistency(self.shown)

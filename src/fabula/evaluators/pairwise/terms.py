@@ -38,7 +38,7 @@ def equal_length_rows(question: str, names: Sequence[str], counted: Sequence[Com
 def power_rows(question: str, names: Sequence[str], counted: Sequence[Comparison], tests: int) -> list[Row]:
     """The least difference in the share of wins that as many prompts show with 80 %, of every two systems."""
     rows = []
-    for one, other in combinations(names, 2) if len(names) <= MOST else ():
+    for one, other in _pairs(names):
         pilot = _by_prompt(one, other, counted)
         least = least_shown(pilot, len(pilot), tests)
         if least is not None and least < TIE:
@@ -49,20 +49,25 @@ def power_rows(question: str, names: Sequence[str], counted: Sequence[Comparison
     return rows
 
 
-def power_note(rows: Sequence[Row], counted: Sequence[Comparison], tests: int) -> list[str]:
+def power_note(rows: Sequence[Row], names: Sequence[str], counted: Sequence[Comparison], tests: int) -> list[str]:
     """What the prompts can show of the two systems that are hardest to tell apart, and how many 5 points need."""
-    found = [(row.scored.value, row) for row in rows if isinstance(row.scored, Estimate)]
-    if not found:
+    known = {row.of: row.scored.value for row in rows if isinstance(row.scored, Estimate)}
+    pilots = {f"{one} - {other}": _by_prompt(one, other, counted) for one, other in _pairs(names)}
+    spread = {of: np.std(pilot) for of, pilot in pilots.items() if len(set(pilot)) > 1}
+    if not spread:  # verdicts that are alike on every prompt say nothing of others
         return []
-    least, row = max(found, key=lambda entry: entry[0])
-    one, _, other = row.of.partition(" - ")
-    needed = prompts_needed(_by_prompt(one, other, counted), _ASKED, tests)
+    of = max(spread, key=lambda of: (known.get(of, TIE), spread[of]))
+    needed = prompts_needed(pilots[of], _ASKED, tests)
     more = "" if needed is None else f" For {100 * _ASKED:.0f} points about {needed:,} prompts are needed."
-    said = (
-        f"{row.scored.n} prompts show a difference of {100 * least:.0f} points in wins ({row.of}) with {WANTED:.0%}, "
-        f"by the variance found here.{more}"
+    shown = (
+        f"show a difference of {100 * known[of]:.0f} points" if of in known else "are too few to show any difference"
     )
-    return [said]
+    return [f"{len(pilots[of])} prompts {shown} in wins ({of}) with {WANTED:.0%}, by the variance found here.{more}"]
+
+
+def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Every two systems, unless they are too many."""
+    return list(combinations(names, 2)) if len(names) <= MOST else []
 
 
 def _by_prompt(one: str, other: str, counted: Sequence[Comparison]) -> list[float]:
