@@ -30,9 +30,9 @@ HABITS: Final = {
         r"(?:^|[.!] )(?:What|Who) (?:is|was|were|are|has|cannot|stands|goes|comes)\b[^.?!:]{3,80}"
         r"\b(?:is|are|stays|has|goes|may|says|stands|can)\b[^?!]{0,300}?[.]"
     ),
-    "taken over": re.compile(r"\b(?:take|takes|taken) over\b"),
+    "taken over": re.compile(r"\b(?:is|are|was|were) taken over\b"),
     "to be had": re.compile(r"\b(?:to be|can be) had\b"),
-    "says": re.compile(r"\b(?:page|table|report|file|command|option|`fabula [a-z -]+`) says\b"),
+    "says": re.compile(r"\b(?:page|table|report|file|command|option|`fabula [a-z -]+`) says\b(?! (?:so|which|-))"),
     "stands": re.compile(r"\b(?:stands?|stood|lies) (?:in|on|there|below|above|beside|behind)\b"),
     "nobody is asked": re.compile(r"\b[Nn]obody is asked\b|\basks nobody\b"),
 }
