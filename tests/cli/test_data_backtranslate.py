@@ -241,7 +241,7 @@ def files_of(cli: Cli, folder: str) -> dict[str, str]:
 
 
 def test_parts_that_are_put_together_give_the_data_of_one(lamp: Cli) -> None:
-    put(lamp, *({"id": f"lamp {one}", "brief": f"{BRIEF} {one}", "text": f"{one}. {STORY}"} for one in range(5)))
+    put(lamp, *({"id": f"lamp {one}", "brief": f"{BRIEF} {one}", "text": f"{STORY} {one}."} for one in range(5)))
     whole = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS[:2], "--out", "whole", "--json").json
     first = run(lamp, "--shard", "1/2")
     assert (first["stories"], first["asked"]) == (3, whole["asked"] * 3 // 5)
@@ -258,6 +258,7 @@ def test_parts_that_are_put_together_give_the_data_of_one(lamp: Cli) -> None:
     made = run(lamp)
     assert (made["asked"], made["replayed"]) == (0, whole["asked"])
     assert files_of(lamp, "data") == files_of(lamp, "whole")
+    assert made["card"]["counts"]["train"]["stories"] == 4
 
 
 def test_what_is_no_part_and_one_at_work_are_said(lamp: Cli) -> None:

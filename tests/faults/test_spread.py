@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -209,7 +208,7 @@ async def test_a_lost_turn_ends_when_its_call_would_have() -> None:
     def over(most: float, longest: float | None, since: float) -> list[int]:
         given: list[int] = []
         turns = SimpleNamespace(give=lambda server, *, answered: given.append(server) if not answered else None)
-        pool._Turn(pool._Dealt(turns, most, longest), 2, time.monotonic() - since).end_when_over()
+        pool._Turn(pool._Dealt(turns, most, longest, lambda: 1000.0), 2, 1000.0 - since).end_when_over()
         return given
 
     assert over(600.0, None, 300.0) == []

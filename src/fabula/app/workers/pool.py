@@ -77,6 +77,7 @@ class _Dealt:
     turns: Turns
     timeout: float
     longest: float | None = None
+    clock: Callable[[], float] = time.monotonic
 
     def most(self) -> float:
         """Seconds that a call may still be at work in the server."""
@@ -94,12 +95,12 @@ class _Turn:
     def end(self, *, answered: bool) -> None:
         """Give it back."""
         if answered:
-            self.of.longest = max(self.of.longest or 0.0, time.monotonic() - self.since)
+            self.of.longest = max(self.of.longest or 0.0, self.of.clock() - self.since)
         self.of.turns.give(self.server, answered=answered)
 
     def end_when_over(self) -> None:
         """Give it back once the server can be expected to be no longer at work on it."""
-        if (left := self.since + self.of.most() - time.monotonic()) <= 0:
+        if (left := self.since + self.of.most() - self.of.clock()) <= 0:
             self.end(answered=False)
         else:  # other calls may show meanwhile how long one lasts
             asyncio.get_running_loop().call_later(min(left, _LOOKS), self.end_when_over)
@@ -261,7 +262,7 @@ class Pool:
         STORY.set(worker.jobs.get(number))
         server = await dealt.turns.take()
         worker.waiting.pop(request, None)
-        worker.turns[request] = _Turn(dealt, server, time.monotonic())
+        worker.turns[request] = _Turn(dealt, server, dealt.clock())
         await worker.channel.send(("turn", request, server))
 
     @staticmethod
