@@ -145,6 +145,7 @@ class LazyGroup(CommandGroup):
 
         Raises:
             UnknownNameError: there is no such command; the nearest is named.
+            UsageError: it is another word for a command, which is named.
         """
         known = self._within if self.inside else {**self._within, **{name: name for name in _UNLISTED}}
         if name := known.get(args[0], ""):
