@@ -223,3 +223,10 @@ def test_a_plan_of_the_author_and_a_project_that_is_there_keep_their_system(cli:
     assert "end-to-end, which" not in ran.err
     assert cli("new", "two", "--brief", "brief.md", "--model", LARGE, "--base-url", "http://127.0.0.1:9/v1").code == 0
     assert "end-to-end, which" not in cli("write", "two", "--model", SMALL, "--dry-run").err
+
+
+def test_nothing_is_announced_before_a_model_is_found_missing(cli: Cli) -> None:
+    ran = cli("write", "brief.md", "--model", "smollm2", "--system", "agents-room", "--out", "x")
+    assert ran.code == 1
+    assert ran.err.startswith("fabula: No model file at ")
+    assert ran.err.count("\n") == 1

@@ -23,6 +23,8 @@ KEY = "sk-test-0123456789abcdef"
     ("arguments", "message"),
     [
         (("wriet", "brief.md"), "Unknown command 'wriet'. Did you mean 'write'?"),
+        (("judge", "a", "b"), "There is no command 'judge'. `fabula evaluate pairwise` does that."),
+        (("ttcw", "a"), "There is no command 'ttcw'. `fabula evaluate ttcw` does that."),
         (("write", "brief.md", "--modle", "x"), "Unknown option of `fabula write` '--modle'. Did you mean '--model'?"),
         (("models", "chekc"), "No such command 'chekc'"),
         (("write", "brief.md", "--budget-tokens", "many"), "Invalid value for '--budget-tokens'"),

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 from fabula.app.findings import Finding, FindingPlace, ProjectFindings
 from fabula.app.planning import PlanView
+from fabula.craft.conversation.lines import Turn
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate
 from fabula.story import Story
@@ -67,3 +68,9 @@ def test_a_plan_is_shown_as_its_timeline() -> None:
     seen = Seen(PlanView(plan, ("Two", "One"), "plan", "", changed=False, timeline={})._repr_html_())
     assert seen.tags[:2] == ["figure", "svg"]
     assert "script" not in seen.tags
+
+
+def test_a_turn_shows_who_said_what() -> None:
+    seen = Seen(Turn(1, 1, 0, EVIL, None)._repr_html_())
+    assert seen.tags == ["p", "b"]
+    assert seen.said == f"You: {EVIL}"

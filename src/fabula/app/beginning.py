@@ -17,8 +17,11 @@ from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.continuity.parts import manuscript
 from fabula.craft.length import ONE_REPLY, asked_length
 from fabula.engine.methods import values_of
+from fabula.models.base import Wrapper
+from fabula.models.embedded import EmbeddedModel
 from fabula.models.finding import context_at
 from fabula.models.known import is_small, is_small_file
+from fabula.models.llamacpp import check_gguf
 from fabula.models.providers import OWN_KINDS, served_at, usual_address
 from fabula.project.casting import Environment, full_name, open_cast
 from fabula.project.default_model import default_model
@@ -231,6 +234,21 @@ def check(settings: Settings, environ: Mapping[str, str]) -> None:
     if settings.prompts and not Path(settings.prompts).is_dir():
         raise ConfigError(f"--prompts {settings.prompts} is not a folder. Give a folder of .jinja files.")
     open_cast(settings, system.roles, Environment(environ, person=_nobody), system.open_role)
+
+
+def check_weights(settings: Settings, environ: Mapping[str, str], expected: DryRun) -> None:
+    """Find before a run begins whether a model on this machine that it would ask has its file.
+
+    Raises:
+        ModelUnavailableError: it has none; says how to get one.
+    """
+    asked = {call.performer for call in expected.planned}
+    system = system_of(settings)
+    cast = open_cast(settings, system.roles, Environment(environ, person=_nobody), system.open_role)
+    for one in (cast.default, *cast.roles.values()):
+        model = one.performer.model if isinstance(one.performer, Wrapper) else one.performer
+        if isinstance(model, EmbeddedModel) and model.identity in asked:
+            check_gguf(model.path, model.name)
 
 
 async def _nobody(request: Request) -> str:

@@ -238,5 +238,8 @@ class Estimate:
 
     def _repr_html_(self) -> Html:
         rows = [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}") for c in self.calls]
-        said = f"{len(rows):,} calls, about {self.tokens:,} tokens, {dollars(self.cost)}; {self.replayed:,} recorded."
+        calls = f"{self.total_calls:,} call{'s' * (self.total_calls != 1)}"
+        said = f"{calls}, about {self.tokens:,} tokens, {dollars(self.cost)}; {self.replayed:,} recorded."
+        if not rows:
+            return paragraph(said)
         return joined(html_table(("call", "role", "by", "prompt", "reply"), rows, right=(3, 4)), paragraph(said))

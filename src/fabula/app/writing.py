@@ -26,7 +26,7 @@ from fabula.base.errors import (
     UsageError,
     WrittenBeforeError,
 )
-from fabula.base.html import joined, paragraph
+from fabula.base.html import Html, bullets, html_table, joined, paragraph
 from fabula.craft import CHAPTERS, PROMPTS
 from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
@@ -790,6 +790,11 @@ class WrittenStory(Billed):
                 budget=BudgetSpent.of(paid_in(journal, settings), settings.budget),
                 project_bill={role: usage_data(usage) for role, usage in spent.items()},
             )
+
+    def _repr_html_(self) -> Html:
+        scenes = html_table(("scene", "words"), [(one.label, f"{one.words:,}") for one in self.scenes], right=(1,))
+        said = paragraph(f"{self.words:,} words in {self.story}", faint=True)
+        return joined(paragraph(self.title), scenes, said, bullets(self.not_as_asked))
 
 
 @dataclass(frozen=True)

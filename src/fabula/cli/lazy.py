@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand
 
-from fabula.base.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.plugins import Plugin, Plugins, faults_of, plugins
 from fabula.cli.help import CONTEXT, Command, CommandGroup, listed
 
@@ -87,6 +87,16 @@ COMMANDS: Final = {
 _UNLISTED: Final = {"do": CommandEntry("do", "", "Do a verb, with its arguments and its result as JSON.")}
 """Commands for programs of ours alone."""
 
+_OTHER_WORDS: Final = {
+    "judge": "evaluate pairwise",
+    "compare": "evaluate pairwise",
+    "rank": "evaluate pairwise",
+    "review": "evaluate editorial",
+    "rate": "evaluate rubric",
+    "ttcw": "evaluate ttcw",
+}
+"""What people call a command that has another name."""
+
 _ENDS: Final = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[1])  # by which commands end, of typer's own
 
 
@@ -135,6 +145,7 @@ class LazyGroup(CommandGroup):
 
         Raises:
             UnknownNameError: there is no such command; the nearest is named.
+            UsageError: it is another word for a command, which is named.
         """
         known = self._within if self.inside else {**self._within, **{name: name for name in _UNLISTED}}
         if name := known.get(args[0], ""):
@@ -143,6 +154,8 @@ class LazyGroup(CommandGroup):
             return super().resolve_command(ctx, args)
         if not self.inside and (plugin := brought().found.get(args[0])) is not None:
             return plugin.name, _of_package(plugin), args[1:]
+        if not self.inside and (meant := _OTHER_WORDS.get(args[0])):
+            raise UsageError(f"There is no command {args[0]!r}. `fabula {meant}` does that.")
         raise UnknownNameError(f"command of `fabula {self.inside}`" if self.inside else "command", args[0], known)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private

@@ -10,6 +10,7 @@ from typing import Any
 from fabula.app.bills import Estimate, total
 from fabula.app.workspace import Artefact, Overview, Workspace
 from fabula.base.errors import FabulaError
+from fabula.base.html import Html, bullets, html_table, joined, paragraph
 from fabula.engine.journal import spent_by_role
 from fabula.models.base import Usage  # noqa: TC001 - doors read it
 from fabula.project.settings import difference
@@ -40,6 +41,19 @@ class Status(Overview):
     spent: Mapping[str, Usage]
     total: Usage
     estimate: Estimate | None
+
+    def _repr_html_(self) -> Html:
+        spent = f"{self.words:,} words, {self.system}, {self.model}; {self.calls:,} calls recorded."
+        head = ("role", "prompt", "reply")
+        rows = [(role, f"{usage.prompt:,}", f"{usage.reply:,}") for role, usage in self.spent.items()]
+        return joined(
+            paragraph(self.title),
+            paragraph(spent, faint=True),
+            html_table(head, rows, right=(1, 2)) if rows else "",
+            paragraph(self.problem) if self.problem else "",
+            bullets(self.not_as_asked),
+            "" if self.estimate is None or self.problem else self.estimate._repr_html_(),
+        )
 
 
 @verb("GET", "", "projects", command="status")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.beginning import check, with_usual_system
+from fabula.app.beginning import check, check_weights, with_usual_system
 from fabula.app.bills import Estimate, amount
 from fabula.app.learned import with_learned
 from fabula.app.standing import not_obeyed, too_weak
@@ -106,6 +106,8 @@ def write(
     expected = None if common.quiet or limits.frozen else session.dry_run()[0]
     if not (sources.anew or limits.frozen or _agreed(session, expected)):
         return
+    if expected is not None:
+        check_weights(settings, terminal.environ, expected)
     if sources.save:
         project.save_settings(difference(settings.as_tables, project.settings.as_tables))
     announced = None

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from fabula.base.errors import UsageError
+from fabula.base.html import Html, joined
+from fabula.base.html import text as as_markup
 from fabula.craft.packing import paragraphs
 from fabula.engine.replies.dialogue import read_said
 from fabula.models.budget import estimate_tokens
@@ -141,6 +143,10 @@ class Turn:
 
     def __str__(self) -> str:
         return self.line.text if self.line is not None else ""
+
+    def _repr_html_(self) -> Html:
+        said = self.lines("You")
+        return joined(*(Html(f"<p><b>{as_markup(name)}:</b> {as_markup(words)}</p>") for name, words in said))
 
 
 @dataclass(frozen=True, slots=True)
