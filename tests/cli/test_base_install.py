@@ -122,4 +122,4 @@ def test_a_pair_is_judged_without_scipy_and_of_more_it_is_said_before_anybody_is
     judged, ranked = done.stdout.splitlines()
     assert judged.startswith("same ")
     assert ranked.startswith("An interval over several stories needs the package scipy")
-    assert ranked.endswith("`pip install 'fabula[measure]'`. 0")
+    assert ranked.endswith(f"`{installing('measure')}`. 0")

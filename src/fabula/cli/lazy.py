@@ -36,7 +36,7 @@ COMMANDS: Final = {
     "import": CommandEntry("import_manuscript", STORY, "Make a project of a manuscript, word for word.", "import_"),
     "plan": CommandEntry("plan", STORY, "Make a plan from a brief or a story, or check one."),
     "write": CommandEntry("write", STORY, "Write the story of a brief or project, or continue it."),
-    "update": CommandEntry("update", STORY, "Apply your edits: show the cost, then rewrite what depends on them."),
+    "update": CommandEntry("update", STORY, "Show what your edits make stale, with the cost; then rewrite it."),
     "show": CommandEntry("show", STORY, "Print the story, a text, its versions, or its prompts."),
     "status": CommandEntry("status", STORY, "Show the state of a project, and the next step."),
     "world": CommandEntry("world", STORY, "Show what is true in the story, and who knows it."),

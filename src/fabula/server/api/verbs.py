@@ -9,7 +9,7 @@ import inspect
 import json
 from hashlib import sha256
 from mimetypes import guess_type
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -26,6 +26,16 @@ if TYPE_CHECKING:
     from fabula.verbs.base import Verb
     from fabula.verbs.doors import Door
     from fabula.verbs.home import Home, Project
+
+_FILES: Final = (
+    "application/octet-stream",
+    "application/epub+zip",
+    "application/json",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "text/markdown",
+    "text/plain",
+)
+"""The kinds of files that are given: those of the formats that come with fabula, and any other."""
 
 router = APIRouter()
 
@@ -128,7 +138,7 @@ for _verb in (one for one in every().values() if not one.at_once):  # `chats` an
     _said: dict[int | str, dict[str, Any]] = {
         200: {
             "description": "The file, as an attachment.",
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in _FILES},
         }
     }
     router.add_api_route(
