@@ -17,12 +17,12 @@ import pytest
 
 from fabula.app.findings import findings_of
 from fabula.base import files
-from fabula.base.errors import JournalError
+from fabula.base.errors import JournalError, LockedError
 from fabula.base.files import held
 from fabula.engine.journal import Journal
 from fabula.project.folder import ProjectFolder
 from fabula.server.faults import problem_for_author
-from studio import SAMPLE, studio_here
+from studio import SAMPLE, state_of, studio_here
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -144,6 +144,15 @@ async def test_a_project_is_taken_away_whole_and_not_while_something_is_at_work_
         assert {one.relative_to(gone["folder"]) for one in (tmp_path / ".removed" / SAMPLE).rglob("*")} >= files
         assert (await api.client.post("/api/v1/samples")).json()["project"] == SAMPLE
         assert (await api("DELETE", ""))["folder"] == str(tmp_path / ".removed" / f"{SAMPLE}-2")
+
+
+def test_a_project_stays_while_a_run_has_begun_that_does_not_hold_it_yet(tmp_path: Path) -> None:
+    state = state_of(tmp_path)
+    assert state.runs.at_work_in in state.shelf.at_work
+    state.shelf.at_work.append(lambda folder: "20261124-1" if folder.name == SAMPLE else "")
+    with pytest.raises(LockedError, match=f"The run 20261124-1 is at work in {SAMPLE}. Stop it, or wait"):
+        state.shelf.take_away(SAMPLE)
+    assert (tmp_path / SAMPLE).is_dir()
 
 
 async def test_a_text_is_read_saved_compared_and_taken_back(tmp_path: Path) -> None:

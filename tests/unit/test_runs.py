@@ -135,6 +135,7 @@ async def test_one_run_at_a_time_in_a_project_and_several_projects_at_once(tmp_p
         first, second = runs.start("tale", "write"), runs.start("tale", "check")
         third = runs.start("other", "write")
         assert [first.state, second.state, third.state] == ["running", "queued", "running"]
+        assert runs.at_work_in(runs._folder("tale")) == first.id, "before it holds the project's lock, too"
         await at_work(runs, first)
         runs.stop("tale", first.id)
         assert (await until(runs, first, "stopped", "killed")).message == "Stopped."
@@ -144,6 +145,7 @@ async def test_one_run_at_a_time_in_a_project_and_several_projects_at_once(tmp_p
             await at_work(runs, run, project)
             runs.stop(project, run.id)
             await until(runs, run, "stopped", project=project)
+            assert runs.at_work_in(runs._folder(project)) == ""
 
 
 async def test_a_queued_run_that_is_stopped_never_begins(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from fabula.app.reports import experiment_in, is_experiment
 from fabula.app.workspace import Workspace
-from fabula.base.errors import FabulaError, GoneError, ProjectError, UnknownNameError, UsageError
+from fabula.base.errors import FabulaError, GoneError, LockedError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import make_folder
 from fabula.measure.studies.study import Study, is_study
 from fabula.project.folder import ProjectFolder
@@ -37,6 +37,7 @@ class Shelf:
     Attributes:
         places: folders; each is a project, or holds projects.
         environ: variables that hold keys and folders; those of this process by default.
+        at_work: each names a run that is queued or at work in a folder, or nothing; a server that begins runs adds one.
     """
 
     kind: ClassVar[type[Workspace]] = Workspace
@@ -44,6 +45,7 @@ class Shelf:
 
     places: Sequence[Path]
     environ: Mapping[str, str] | None = None
+    at_work: list[Callable[[Path], str]] = field(default_factory=list, repr=False)
     _folders: dict[str, Path] = field(default_factory=dict)
     _open: dict[str, Workspace] = field(default_factory=dict)
     _one: threading.RLock = field(default_factory=threading.RLock)
@@ -201,6 +203,8 @@ class Shelf:
         """
         with self._one:
             folder = self.folder(name)
+            for run in filter(None, (named(folder) for named in self.at_work)):  # it may not hold the folder's lock yet
+                raise LockedError(f"The run {run} is at work in {name}. Stop it, or wait until it is over.")
             make_folder(folder.parent / _REMOVED)
             there = next(
                 one for one in map((folder.parent / _REMOVED).joinpath, _numbered(folder.name)) if not one.exists()

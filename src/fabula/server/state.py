@@ -47,6 +47,7 @@ class StudioState:
         places = sha256("\n".join(sorted(map(str, self.shelf.places))).encode("utf-8", "replace")).hexdigest()[:16]
         feed = Feed(state_home() / "studio", places, time)
         self.runs = Runs(self.shelf, feed, time, {**os.environ, **self.options.environ})
+        self.shelf.at_work.append(self.runs.at_work_in)
 
     def conversations(self, project: str) -> Conversations:
         """The conversations of a project."""

@@ -239,6 +239,11 @@ class Runs:
         """The last of what a run has said beside its events."""
         return self._messages((str(self._folder(project)), name))
 
+    def at_work_in(self, folder: Path) -> str:
+        """The name of a run that is queued or at work in a folder; empty if there is none."""
+        found = (child.run for child in self._open.values() if child.source[0] == str(folder))
+        return next((run.id for run in found if run.state in ("queued", "running")), "")
+
     @property
     def running(self) -> list[RunRecord]:
         """Those that are at work."""
