@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         'evaluators = [{ evaluator = "pairwise", model = "scripted:judge.toml", preset = "faithful" }]\n',
         "utf-8",
     )
-    results = asyncio.run(run_experiment(read_experiment(home / "exp.toml", {}), How()))
+    experiment = read_experiment(home / "exp.toml", {})
+    with ThreadPoolExecutor(1) as thread:  # the browser of tests before this one has its event loop here
+        results = thread.submit(lambda: asyncio.run(run_experiment(experiment, How()))).result()
     return write_report(results)["html"]
 
 
