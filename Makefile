@@ -49,7 +49,7 @@ help:
 demo: $(RUNTIME)
 	@$(if $(findstring :,$(MODEL)),,$(BIN)/fabula models pull --json $(MODEL) > .demo-model.json)
 	@$(BIN)/fabula write $(BRIEF) --out $(OUT) --model $(if $(findstring :,$(MODEL)),$(MODEL),"$$($(BIN)/python \
-	  -c 'import json; print(json.load(open(".demo-model.json"))["model"])')") < /dev/null
+	  -c 'import json; print(json.load(open(".demo-model.json"))["name"])')") < /dev/null
 	@rm -f .demo-model.json
 	@echo
 	@echo 'The story:    $(OUT)/story.md'

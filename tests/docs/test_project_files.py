@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from fabula.cli.main import main
 from fabula.evaluators import evaluators
 from fabula.systems import systems
 from tree import ROOT
+
+if TYPE_CHECKING:
+    import pytest
 
 CITED: Final[dict[str, Any]] = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
 # Of the Citation File Format 1.2.0; those that we have.
@@ -92,3 +97,9 @@ def test_readme_fits_one_screen_and_has_few_links() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60
     assert len(re.findall(r"\]\(", text)) <= 20
+
+
+def test_the_demo_reads_what_fetching_a_model_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    (key,) = re.findall(r'demo-model\.json"\)\)\["(\w+)"\]', (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert main(["models", "pull", "--json-schema"]) == 0
+    assert key in json.loads(capsys.readouterr().out)["$defs"]["ChosenModel"]["required"]
