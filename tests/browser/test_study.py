@@ -196,7 +196,7 @@ def test_a_line_has_75_characters_at_most(tmp_path: Path) -> None:
         tab.open("/")
         tab.page.click("text=I have read this and take part")
         tab.page.wait_for_selector("#answers")
-        tab.page.wait_for_load_state()  # its style sheet, too
+        tab.page.wait_for_function("getComputedStyle(document.querySelector('.text p')).maxWidth !== 'none'")
         for font in ("serif", "sans-serif", "monospace"):
             digits = tab.page.evaluate(
                 """font => {
