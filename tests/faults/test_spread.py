@@ -117,20 +117,23 @@ async def test_workers_give_what_one_process_gives_byte_for_byte(tmp_path: Path)
     assert without_times(many, tmp_path / "many") == without_times(one, tmp_path / "one")
 
 
-@pytest.mark.parametrize("when", [1, 5])
-async def test_what_a_killed_worker_had_is_done_by_another(
-    tmp_path: Path, when: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workers: list[int] = []
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the workers' processes, in the order in which they are opened."""
+    found: list[int] = []
     opened = ProcessChannel.open
 
     async def remembered(environ: dict[str, str]) -> ProcessChannel:
         channel = await opened(environ)
-        workers.append(channel.process.pid)
+        found.append(channel.process.pid)
         return channel
 
     monkeypatch.setattr(ProcessChannel, "open", remembered)
+    return found
 
+
+@pytest.mark.parametrize("when", [1, 5])
+async def test_what_a_killed_worker_had_is_done_by_another(tmp_path: Path, when: int, workers: list[int]) -> None:
     def answer(_: Recorded) -> Answer:
         if len(server.requests) == when:
             os.kill(workers[0], signal.SIGKILL)
@@ -146,18 +149,8 @@ async def test_what_a_killed_worker_had_is_done_by_another(
 
 
 async def test_a_run_that_loses_three_workers_has_failed_and_the_others_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, workers: list[int]
 ) -> None:
-    workers: list[int] = []
-    opened = ProcessChannel.open
-
-    async def remembered(environ: dict[str, str]) -> ProcessChannel:
-        channel = await opened(environ)
-        workers.append(channel.process.pid)
-        return channel
-
-    monkeypatch.setattr(ProcessChannel, "open", remembered)
-
     def answer(request: Recorded) -> Answer:
         if "number 1." in str(request.body):
             os.kill(workers[-1], signal.SIGKILL)

@@ -31,6 +31,7 @@ from fabula.project.settings import Settings
 from fabula.project.trust import Trust, acts_in
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.systems import find
+from small_experiment import BASE, STORY, SYSTEMS, small_experiment
 from small_sets import small_sets
 
 if TYPE_CHECKING:
@@ -41,19 +42,11 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event
     from fabula.models.base import OnText, Reply, Request
 
-STORY = "The lamp was dark. Mara lit it, and the boats came home one after the other."
-SYSTEMS = 'systems = ["end-to-end"]\n'
-BASE = f'briefs = ["briefs"]\n{SYSTEMS}models = [{{ model = "scripted:script.toml", label = "small" }}]\n'
-
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A folder with two briefs and a script."""
-    (tmp_path / "briefs").mkdir()
-    for name in ("lamp", "clock"):
-        (tmp_path / "briefs" / f"{name}.md").write_text(f"# {name.title()}\n\nWrite of a {name}.\n", encoding="utf-8")
-    (tmp_path / "script.toml").write_text(f'[replies]\nwriter = "{STORY}"\n', encoding="utf-8")
-    return tmp_path
+    return small_experiment(tmp_path)
 
 
 def read(home: Path, text: str) -> Experiment:

@@ -24,22 +24,16 @@ from fabula.app.experiment.tables import as_csv, as_data, as_parquet, lines, pap
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import UsageError
 from fabula.measure.report.formats import PaperTable, latex_of, markdown_of
+from small_experiment import BASE, STORY, small_experiment
 
 if TYPE_CHECKING:
     from fabula.app.experiment.results import Results
-
-STORY = "The lamp was dark. Mara lit it, and the boats came home one after the other."
-BASE = 'briefs = ["briefs"]\nsystems = ["end-to-end"]\nmodels = [{ model = "scripted:script.toml", label = "small" }]\n'
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A folder with two briefs and a script."""
-    (tmp_path / "briefs").mkdir()
-    for name in ("lamp", "clock"):
-        (tmp_path / "briefs" / f"{name}.md").write_text(f"# {name.title()}\n\nWrite of a {name}.\n", encoding="utf-8")
-    (tmp_path / "script.toml").write_text(f'[replies]\nwriter = "{STORY}"\n', encoding="utf-8")
-    return tmp_path
+    return small_experiment(tmp_path)
 
 
 async def do(home: Path, text: str = BASE) -> Results:

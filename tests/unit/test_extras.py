@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.base import extras
 from fabula.base.extras import installing
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def test_an_extra_is_installed_from_where_fabula_came(
     monkeypatch: pytest.MonkeyPatch, origin: str | None, command: str
 ) -> None:
     found: Callable[[str], Installed] = lambda _name: Installed(origin)  # noqa: E731 - typed
-    monkeypatch.setattr(extras, "distribution", found)
+    monkeypatch.setattr(metadata, "distribution", found)
     assert installing("serve") == command
 
 
@@ -50,5 +50,5 @@ def test_without_an_installation_the_name_is_said(monkeypatch: pytest.MonkeyPatc
     def none(name: str) -> Installed:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(extras, "distribution", none)
+    monkeypatch.setattr(metadata, "distribution", none)
     assert installing("serve") == "pip install 'fabula[serve]'"

@@ -18,10 +18,8 @@ from fabula.continuity.parts import manuscript
 from fabula.craft.length import ONE_REPLY, asked_length
 from fabula.engine.methods import values_of
 from fabula.models.base import Wrapper
-from fabula.models.embedded import EmbeddedModel
 from fabula.models.finding import context_at
 from fabula.models.known import is_small, is_small_file
-from fabula.models.llamacpp import check_gguf
 from fabula.models.providers import OWN_KINDS, served_at, usual_address
 from fabula.project.casting import Environment, full_name, open_cast
 from fabula.project.default_model import default_model
@@ -242,6 +240,9 @@ def check_weights(settings: Settings, environ: Mapping[str, str], expected: DryR
     Raises:
         ModelUnavailableError: it has none; says how to get one.
     """
+    from fabula.models.embedded import EmbeddedModel  # noqa: PLC0415 - the engine's side, which other beginnings spare
+    from fabula.models.llamacpp import check_gguf  # noqa: PLC0415 - the same
+
     asked = {call.performer for call in expected.planned}
     system = system_of(settings)
     cast = open_cast(settings, system.roles, Environment(environ, person=_nobody), system.open_role)

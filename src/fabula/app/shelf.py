@@ -203,7 +203,7 @@ class Shelf:
         """
         with self._one:
             folder = self.folder(name)
-            for run in filter(None, (named(folder) for named in self.at_work)):  # it may not hold the folder's lock yet
+            if run := next(filter(None, (named(folder) for named in self.at_work)), ""):  # it may not hold the lock yet
                 raise LockedError(f"The run {run} is at work in {name}. Stop it, or wait until it is over.")
             make_folder(folder.parent / _REMOVED)
             there = next(

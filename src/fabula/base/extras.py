@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -51,6 +50,8 @@ def require(module: str, name: str, what: str) -> None:
 
 def installing(name: str) -> str:
     """The command that installs an extra of fabula: from the clone that this fabula was installed from, if it was."""
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - 0.01 s, for a message alone
+
     try:
         origin = json.loads(distribution("fabula").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):  # run from a folder that was never installed

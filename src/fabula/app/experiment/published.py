@@ -57,7 +57,7 @@ class BesidePaper(NamedTuple):
 
 def beside_papers(results: Results) -> tuple[BesidePaper, ...]:
     """All printed numbers of the experiment's file, each once for every model that a system has here."""
-    return tuple(_lines(results))
+    return results.once(beside_papers, lambda: tuple(_lines(results)))
 
 
 def _lines(results: Results) -> Iterator[BesidePaper]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app.experiment.cell import story_of
 from fabula.engine.events import CallFinished
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fabula.models.budget import Budget
     from fabula.stats.estimate import Scored
 
-
+T = TypeVar("T")
 TOOK: Final = "took of "  # and the contender that another one is matched with
 
 
@@ -89,6 +89,14 @@ class Results:
     failures: Mapping[str, str] = field(default_factory=dict)
     judging: Mapping[str, tuple[CallFinished, ...]] = field(default_factory=dict)
     stopped: str = ""
+    _known: dict[int, tuple[object, Any]] = field(default_factory=dict, init=False, compare=False)
+
+    def once(self, about: object, found: Callable[[], T]) -> T:
+        """What `found` gives about something, worked out once for all tables and pages that have it."""
+        if id(about) not in self._known:
+            self._known[id(about)] = about, found()  # with what it is about, so that no other has its id
+        known: T = self._known[id(about)][1]
+        return known
 
     def named(self, rows: Iterable[Row]) -> list[Row]:
         """The rows by names without preset and model, where all contenders share them; the whole story stands first."""
@@ -121,6 +129,9 @@ class Results:
 
         Intervals of those means are by brief; what could not be scored is counted in `method`.
         """
+        return self.once(report, lambda: self._measured(report))
+
+    def _measured(self, report: Report) -> tuple[Row, ...]:
         given = self.experiment.given
         briefs = {run.trial.id: run.trial.brief_id for run in self.runs} | {item.id: item.prompt for item in given}
         homes = {run.trial.id: run.trial.contender.label for run in self.runs} | {

@@ -29,6 +29,10 @@ def cost_rows(results: Results) -> list[Row]:
     Differences are corrected for how many there are, in both units together. "took of X" is the mean over runs of what
     a run took, as a share of what the run of X took that it is matched with.
     """
+    return results.once(cost_rows, lambda: _cost_rows(results))
+
+
+def _cost_rows(results: Results) -> list[Row]:
     rows = []
     for unit, what in _UNITS.items():
         values: dict[str, Mapping[str, list[float]]] = {}

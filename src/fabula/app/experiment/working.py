@@ -133,12 +133,12 @@ def changed_since(experiment: Experiment, index: CellIndex) -> str:
     )
 
 
-def is_reported(experiment: Experiment) -> bool:
+def is_reported(experiment: Experiment, index: CellIndex | None = None) -> bool:
     """Whether nothing is left to do: every run is done and measured, and nothing has changed since that was reported.
 
     No journal and no story is looked at.
     """
-    index, file = CellIndex(experiment.folder, keeps=False), experiment.folder / REPORTED
+    index, file = index or CellIndex(experiment.folder, keeps=False), experiment.folder / REPORTED
     stamp = read_text(file, 1000).strip() if file.is_file() else ""
     return bool(stamp) and stamp == _stamp(experiment, index)
 

@@ -121,10 +121,11 @@ def experiment(
         found = shard_of(found, part)
     for notice in found.data:
         terminal.message(f"Data: {notice}")
-    if changed := changed_since(found, CellIndex(found.folder, keeps=False)):
+    index = CellIndex(found.folder, keeps=False)
+    if changed := changed_since(found, index):
         terminal.message(changed)
     asked_for_more = running.dry_run or running.also or terminal.json
-    if len(found.trials) > _MANY and not asked_for_more and is_reported(found):
+    if len(found.trials) > _MANY and not asked_for_more and is_reported(found, index):
         terminal.say(f"Nothing to do: all {len(found.trials):,} runs are over and measured. The report is as it was:")
         terminal.say(near(found.folder / "report.html"))
         return
