@@ -171,7 +171,7 @@ class _Rater:
             for number in range(1, self.sizes.tasks + 1):
                 found = _KEY.search(page)
                 if found is None:
-                    self.heard.errors += "nothing more is to be done" not in page
+                    self.heard.errors += "nothing more to do" not in page
                     return
                 key, answers = found[1], dict.fromkeys(_QUESTIONS, "A")
                 for drafted in (1, 2):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.beginning import FOR_SHORT_STORIES, FOR_SMALL_MODELS
 from fabula.app.writing import Options, dry_run
-from fabula.craft.length import ONE_REPLY
+from fabula.craft.chapters import LONG
 from fabula.project.settings import Settings
 from fabula.story import Brief
 from fabula.systems import systems
@@ -58,7 +58,7 @@ def choosing() -> str:
 
 `fabula write BRIEF --system NAME`. Where you name none, model and length choose: `{FOR_SMALL_MODELS}` for
 [a small model](../how-to/models.md#help-for-small-models); for a capable one `{FOR_SHORT_STORIES}` where the story has
-at most {ONE_REPLY:,} words, or no length is asked for, and `{Settings().system}` where it has more, where the brief
+at most {LONG:,} words, or no length is asked for, and `{Settings().system}` where it has more, where the brief
 asks for chapters, where you give a plan, with `--preset faithful`, and with a setting or a role that it alone has.
 
 | system | what it is good at | model | calls | cost | time |

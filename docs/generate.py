@@ -8,6 +8,7 @@ import json
 import re
 import sys
 import types
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
@@ -50,7 +51,7 @@ RESULTS: Final = REFERENCE.parent / "results" / "README.md"
 PAPERS: Final = REFERENCE.parent / "papers"  # each item of a paper, its command and its state; written by hand
 STUB: Final = Path(doors.__file__).with_suffix(".pyi")
 OPENAPI: Final = REFERENCE / "openapi.json"
-MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page anew. -->\n"
+MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page again. -->\n"
 TABLES: Final = {
     "Settings": "The top of the file",
     "RoleTable": "`[sampling]` and `[roles.NAME]`",
@@ -105,14 +106,14 @@ MEANINGS: Final = {
         "this machine says is written here when a project is made."
     ),
     "ModelTable.json_schema": "Whether the server is asked to keep to JSON schemas; `false` has it asked in words.",
-    "ModelTable.headers": "Sent with every request; `${NAME}` is a variable of the environment, as keys have to be.",
+    "ModelTable.headers": "Sent with every request; `${NAME}` is a variable of the environment, as keys must be.",
     "ModelTable.query": "Appended to the address of every request, likewise.",
     "ModelTable.extra_body": "Joined to the body of every request, over what fabula says there.",
     "PriceTable.input": "Price of prompt tokens.",
     "PriceTable.output": "Price of reply tokens.",
     "PriceTable.cached": "Price of prompt tokens from a prefix cache; without it, that of `input`.",
     "BudgetTable.tokens": "Most tokens of prompts and replies.",
-    "BudgetTable.usd": "Most US dollars; the price of every model has to be known.",
+    "BudgetTable.usd": "Most US dollars; the price of every model must be known.",
     "AuthorTable.name": "Name.",
     "AuthorTable.language": "tag of the language for exports, such as `de`; empty: read from the text",
     "AuthorTable.contact": "Address lines for the manuscript's first page.",
@@ -129,7 +130,7 @@ def main() -> int:
     for path in REFERENCE.glob("*.md"):
         if path.name not in made:
             path.unlink()
-    sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages written anew\n")
+    sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages rewritten\n")
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(results_page(), encoding="utf-8")
     made = schemas()
@@ -140,20 +141,20 @@ def main() -> int:
     for path in SCHEMAS.glob("*.json"):
         if path.name not in made:
             path.unlink()
-    sys.stdout.write(f"docs/reference/schemas: {len(stale)} of {len(made)} schemas written anew\n")
+    sys.stdout.write(f"docs/reference/schemas: {len(stale)} of {len(made)} schemas rewritten\n")
     differs = _read(OPENAPI) != (text := openapi())
     if differs:
         OPENAPI.write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{OPENAPI.name}: {int(differs)} of 1 documents written anew\n")
+    sys.stdout.write(f"{OPENAPI.name}: {int(differs)} of 1 documents rewritten\n")
     differs = _read(STUB) != (text := stub())
     if differs:
         STUB.write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{STUB.name}: {int(differs)} of 1 stubs written anew\n")
+    sys.stdout.write(f"{STUB.name}: {int(differs)} of 1 stubs rewritten\n")
     drawn = pictures.drawn()
     stale = [name for name, text in drawn.items() if _read(pictures.PICTURES / name) != text]
     for name in stale:
         (pictures.PICTURES / name).write_text(drawn[name], encoding="utf-8")
-    sys.stdout.write(f"docs/pictures: {len(stale)} of {len(drawn)} pictures drawn anew\n")
+    sys.stdout.write(f"docs/pictures: {len(stale)} of {len(drawn)} pictures drawn again\n")
     return 0
 
 
@@ -190,7 +191,7 @@ def stub() -> str:
         lines[verb.of_project] += [f"    def {verb.name}{text}: ...", f"    async def {verb.name}_async{text}: ..."]
     found = sorted(one.rpartition(".")[::2] for one in modules)
     imports = "".join(f"from {module} import {name}\n" for module, name in found)
-    head = "# Made by docs/generate.py of the verbs: `make docs` writes this file anew.\n"
+    head = "# Made by docs/generate.py of the verbs: `make docs` writes this file again.\n"
     door = "class Door:\n" + "".join(_stub_of(doors.Door, name) for name in ("do",))
     own = "".join(_stub_of(doors.Verbs, name) for name in ("estimated", "dry_run"))
     bodies = (("Verbs", own + "\n".join(lines[True])), ("ShelfVerbs", "\n".join(lines[False])))
@@ -206,7 +207,7 @@ def _stub_of(door: type, name: str) -> str:
 
 
 def _class_of(annotation: Any) -> type | None:  # noqa: ANN401 - a type
-    """The class that has to be imported to name a type; `None` where none has to."""
+    """The class that must be imported to name a type; `None` where none has to."""
     kind = get_origin(annotation) or annotation
     return kind if isinstance(kind, type) and kind.__module__ not in ("builtins", "types", "inspect") else None
 
@@ -264,6 +265,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
+_SEVERAL: Final = 5
+
 # commands ---------------------------------------------------------------------------------------------------------
 
 
@@ -280,28 +283,54 @@ def commands() -> str:
         parts.append(
             f"**{title}**: " + ", ".join(f"[{name}](#fabula-{name.replace(' ', '-')})" for name in names) + "\n"
         )
-    for name in COMMANDS:
-        parts += _command(f"fabula {name}", load(name))
+    loaded = {f"fabula {name}": load(name) for name in COMMANDS}
+    shared = _shared_options(loaded)
+    rows = [(*row, "") for row in shared]
+    parts.append(f"## Options of several commands\n\n{_table(('given', 'what', 'default'), rows)}\n")
+    for path, command in loaded.items():
+        parts += _command(path, command, shared)
     return "\n".join(parts)
 
 
-def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's command type is private
-    parameters = [
+def _shared_options(commands: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """The options that five commands or more have, alike in each: what is given and what it is, with a short name."""
+    found: Counter[tuple[str, str]] = Counter()
+    names: dict[tuple[str, str], str] = {}
+    todo = list(commands.values())
+    while todo:
+        command = todo.pop(0)
+        todo += getattr(command, "commands", {}).values()
+        for option in _given(command, "option"):
+            if not _default(option):
+                found[key := (_flags(option), option.help or "")] += 1
+                names[key] = max(option.opts, key=len)
+    return {key: names[key] for key, count in found.items() if count >= _SEVERAL}
+
+
+def _given(command: Any, kind: str) -> list[Any]:  # noqa: ANN401 - typer's types are private
+    return [
         p
         for p in command.params
-        if not getattr(p, "hidden", False) and p.name not in ("help", "help_all", "json_schema")
+        if p.param_type_name == kind
+        and not getattr(p, "hidden", False)
+        and p.name not in ("help", "help_all", "json_schema")
     ]
-    arguments = [p for p in parameters if p.param_type_name == "argument"]
-    options = [p for p in parameters if p.param_type_name == "option"]
+
+
+def _command(path: str, command: Any, shared: Mapping[tuple[str, str], str]) -> Iterator[str]:  # noqa: ANN401 - as above
+    arguments, options = _given(command, "argument"), _given(command, "option")
     subcommands = getattr(command, "commands", {})
     shape = [path, *(_shape(p) for p in arguments), *(["COMMAND"] if subcommands else ["[OPTIONS]"] if options else [])]
     yield f"## {path}\n\n    {' '.join(shape)}\n\n{inspect.cleandoc(command.help or '')}\n"
     rows = [(f"`{_shape(p)}`", p.help or "", _default(p)) for p in arguments]
-    rows += [(_flags(p), p.help or "", _default(p)) for p in options]
+    own = [(_flags(p), p.help or "", _default(p)) for p in options]
+    rows += [row for row in own if row[2] or row[:2] not in shared]
     if rows:
         yield _table(("given", "what", "default"), rows) + "\n"
+    if also := [f"`{shared[row[:2]]}`" for row in own if not row[2] and row[:2] in shared]:
+        yield f"And [of several commands](#options-of-several-commands): {', '.join(also)}.\n"
     for name, inner in subcommands.items():
-        yield from _command(f"{path} {name}", inner)
+        yield from _command(f"{path} {name}", inner, shared)
 
 
 def _shape(argument: Any) -> str:  # noqa: ANN401 - as above

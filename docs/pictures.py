@@ -89,7 +89,7 @@ def floors() -> list[list[str]]:
         if floor
     ]
     if odd := {room for floor in found for room in floor} ^ set(ROOMS):
-        raise SystemExit(f"docs/pictures.py: say in ROOMS what is in {', '.join(sorted(odd))}, or take it out")
+        raise SystemExit(f"docs/pictures.py: say in ROOMS what is in {', '.join(sorted(odd))}, or remove it")
     return found
 
 

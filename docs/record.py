@@ -1,6 +1,6 @@
 """Records a terminal session with the sample project as an animated picture: `make docs`.
 
-Each command runs in a terminal of its own (a pseudo-terminal of 96 columns), and its output is drawn as it was written.
+Each command runs in its own terminal (a pseudo-terminal of 96 columns), and its output is drawn as it was written.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _fitting(lines: Sequence[Text], most: int) -> list[Text]:
 
 
 def _settled(written: str) -> list[str]:
-    """The lines that stand there in the end: a terminal goes back in lines and up, and clears what it shows anew."""
+    """The lines that stand there in the end: a terminal goes back in lines and up, and clears what it shows again."""
     lines, row, anew = [""], 0, False
     for piece in _MOVES.split(written):
         if piece == "\n":

@@ -14,8 +14,8 @@ _HEAD: Final = """# Run
 
 All that a system or an evaluator may touch ([how to write one](../how-to/own-system.md)). A `Run` is a place in a run:
 it finds who plays a role, renders the prompt, looks into the journal, respects budget and concurrency, reads the reply,
-records it, and tells the listeners. The examples on this page go on from each other, and begin with these lines; in a
-system, `await` stands where they have `done`.
+records it, and tells the listeners. The examples on this page continue from each other, and begin with these lines; in
+a system, `await` stands where they have `done`.
 
 ```python
 import asyncio

@@ -39,7 +39,7 @@ _LEAD: Final = """# Results
 Which of two stories blind readers preferred. Each row says for the method named first how many verdicts it got (a tie
 is half a verdict), its share with an interval by brief, what a story took by either method, and how long it was. The
 intervals are each for their row alone. Everything is counted from the verdicts in
-[`benchmarks/results`](../../benchmarks/results/README.md); `make docs` writes this page anew.
+[`benchmarks/results`](../../benchmarks/results/README.md); `make docs` writes this page again.
 [Repeat a trial](../how-to/trial.md) says how to take one with another model.
 
 **No person read any of these stories.** Authors and readers are one strong model, which may like its own ways best.
@@ -88,7 +88,10 @@ class PairOfMethods:
 
 @dataclass(frozen=True)
 class BlindTrial:
-    """A trial: `trial.toml` with what was asked and who judged, `ratings.jsonl`, and `stories.csv` with their costs."""
+    """A trial: `trial.toml` with what was asked and who judged, `ratings.jsonl`, and `stories.csv` with their costs.
+
+    One that pools others has their verdicts and stories, and only `trial.toml` of its own.
+    """
 
     name: str
     about: Mapping[str, Any]
@@ -101,6 +104,10 @@ class BlindTrial:
         about = tomllib.loads((folder / "trial.toml").read_text(encoding="utf-8"))
         if "counted" in about:  # verdicts that were not kept
             return cls(folder.name, about)
+        if "pools" in about:
+            parts = [cls.read(folder.parent / name) for name in about["pools"]]
+            ratings = [one for part in parts for one in part.ratings]
+            return cls(folder.name, about, ratings, [one for part in parts for one in part.stories])
         with (folder / "stories.csv").open(encoding="utf-8") as file:
             return cls(folder.name, about, read_ratings(folder / "ratings.jsonl"), tuple(csv.DictReader(file)))
 

@@ -30,6 +30,17 @@ _FENCE: Final = re.compile(r"^\s*(```|~~~)")
 _LANGUAGES: Final = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".cff": "yaml", ".json": "json"}
 
 
+_FOUND: Final = (
+    ("faq", 4),
+    ("troubleshooting", 4),
+    ("how-to/", 3),
+    ("tutorial/", 2),
+    ("reference/", 0.3),
+    ("results/", 0.2),
+)
+"""How much a page counts in the search, by how its path begins."""
+
+
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Give the site the navigation of docs/index.md; decisions and reference pages follow from their folders."""
     nav: list[dict[str, Any]] = [{"Home": "index.md"}]
@@ -132,13 +143,15 @@ def shown(path: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Let links that leave docs/ lead to the pages that show the files, and keep decisions out of the search.
+    """Let links that leave docs/ lead to the pages that show the files, and let guides be found first.
 
-    A decision would be the first hit for questions that a guide answers.
+    A decision, a file or a long list would be the first hit for questions that a guide answers.
     """
     source = page.file.src_uri
-    if source.startswith(DECISIONS):
+    if source.startswith((DECISIONS, f"{ELSEWHERE}/")):
         page.meta["search"] = {"exclude": True}
+    else:
+        page.meta["search"] = {"boost": next((boost for start, boost in _FOUND if source.startswith(start)), 1)}
     return markdown if source.startswith(f"{ELSEWHERE}/") else "\n".join(relinked(f"docs/{source}", markdown))
 
 

@@ -3,7 +3,7 @@
     python examples/mixed_room.py
 
 The setting comes from a program, the climax from a person (here: one who answers at once), all other parts from a model
-(here: a script). Whoever has a method `reply` may play a role; to the other agents it makes no difference.
+(here: a script). Anything with a method `reply` may play a role; to the other agents it makes no difference.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ def heard(event: fabula.events.Event) -> None:
 
 
 brief = "Write a story of about 150 words about Mara, who keeps a lighthouse, and Tobias, who brings her a letter."
-once, twice = (fabula.write(brief, name, system=name, on_event=heard) for name in ("end-to-end", "reviewed-draft"))
+once, twice = (fabula.write(brief, name, system=name, on_event=heard) for name in ("end-to-end", "chosen-draft"))
 better = fabula.judge(once, twice, on_event=heard).better
 print(f"\n{once.words} and {twice.words} words, by {twice.model}. The better one: {better}")
 for finding in fabula.check(twice, on_event=heard).findings:

@@ -1,10 +1,9 @@
-"""fabula: rooms of agents that write long stories; edit anything, pay once, replay everything.
+"""fabula: agents that write long stories together; edit anything, pay for each call once, and replay everything.
 
     story = fabula.write("Write a story about a lighthouse keeper.", model="ollama:llama3.1")
 
-The verbs are write, plan, check, judge, rank, measure, chat and read; `VERB_async` is the same for who has an event
-loop. The names stand in `__init__.pyi`, and are loaded when first used, so that importing the package costs next to
-nothing.
+The verbs are write, plan, check, judge, rank, measure, chat and read; use `VERB_async` in an event loop. The names are
+listed in `__init__.pyi` and are imported on first use, so importing the package costs almost nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """The package, of which `measure` is the verb: importing the room of that name sets nothing here."""
+    """The package, in which `measure` is the verb: importing the module of that name sets nothing here."""
 
     @property
     def measure(self) -> object:
@@ -31,7 +30,7 @@ class _Package(ModuleType):
 
     @measure.setter
     def measure(self, room: ModuleType) -> None:
-        """The import system hands over the room, which `from fabula.measure import ...` finds without it."""
+        """Ignore the module that the import system assigns; `from fabula.measure import ...` still works."""
 
 
 sys.modules[__name__].__class__ = _Package

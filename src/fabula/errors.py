@@ -1,4 +1,4 @@
-"""Every error that fabula raises on purpose; `FabulaError` is above them all."""
+"""All errors that fabula raises deliberately; `FabulaError` is their base class."""
 
 from fabula.base.errors import (
     BriefError,

@@ -1,4 +1,4 @@
-"""What happens in a run: what `on_event` is called with."""
+"""The events of a run that `on_event` receives."""
 
 from fabula.engine.events import (
     AnswersAwaited,

@@ -1,7 +1,7 @@
-"""What systems, evaluators, models, formats and the like of others may import: the names in `plugin.pyi`, no others.
+"""The names in `plugin.pyi`, which are the only ones that third-party systems, models, formats, ... may import.
 
-They keep their meaning from one minor version to the next. What goes is first marked so for one minor version. Errors
-are in `fabula.errors`, the rules that systems and evaluators are held to in `fabula.testing`.
+Their meaning does not change between minor versions. A name is deprecated for at least one minor version before it is
+removed. Errors are in `fabula.errors`; the rules for systems and evaluators are in `fabula.testing`.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def _estimated(tab: Tab, _there: There) -> None:
     tab.open("/new")
     tab.page.fill("#text", "A keeper finds a letter in a bottle.")
     tab.page.fill("#model", "embedded:smollm2")
-    tab.page.get_by_role("button", name="What would it take?").click()
+    tab.page.get_by_role("button", name="Estimate the cost").click()
     tab.page.wait_for_selector("#takes")
     tab.page.click("text=By role")
 
@@ -136,7 +136,7 @@ def _estimated(tab: Tab, _there: There) -> None:
 @state("new, refused")
 def _refused(tab: Tab, _there: There) -> None:
     tab.open("/new")
-    tab.page.get_by_role("button", name="What would it take?").click()
+    tab.page.get_by_role("button", name="Estimate the cost").click()
     tab.page.wait_for_selector(".problem")
     tab.problems.clear()
 
@@ -189,7 +189,7 @@ def _edit(tab: Tab, _there: There) -> None:
 
 @state("edit, all texts beside each other")
 def _takes(tab: Tab, _there: There) -> None:
-    tab.page.get_by_role("button", name="All its texts beside each other").click()
+    tab.page.get_by_role("button", name="Compare all versions").click()
     tab.page.wait_for_selector("#review article")
 
 
@@ -210,7 +210,7 @@ def _compared(tab: Tab, _there: There) -> None:
 
 @state("edit, beside each other")
 def _beside(tab: Tab, _there: There) -> None:
-    tab.page.click("#review >> text=Beside each other")
+    tab.page.click("#review >> text=Side by side")
     tab.page.wait_for_selector("#review table")
 
 
@@ -273,7 +273,7 @@ def _fact(tab: Tab, _there: There) -> None:
 @state("world, as somebody knows it")
 def _known(tab: Tab, _there: There) -> None:
     tab.page.select_option("#of", index=1)
-    tab.page.wait_for_selector("#facts caption:has-text('takes for true')")
+    tab.page.wait_for_selector("#facts caption:has-text('believes')")
 
 
 @state("findings, being mended")
@@ -303,7 +303,7 @@ def _measure(tab: Tab, _there: There) -> None:
     tab.open(f"{AT}/measure")
     for closed in tab.page.query_selector_all("summary"):
         closed.click()
-    tab.page.get_by_role("button", name="What would it take?").click()
+    tab.page.get_by_role("button", name="Estimate the cost").click()
     tab.page.wait_for_selector("#begun .note, .problem")
     tab.problems.clear()
 
@@ -312,7 +312,7 @@ def _measure(tab: Tab, _there: There) -> None:
 def _problem(tab: Tab, _there: There) -> None:
     tab.open(f"{AT}/measure")
     tab.page.fill("#tokens", "many")
-    tab.page.get_by_role("button", name="What would it take?").click()
+    tab.page.get_by_role("button", name="Estimate the cost").click()
     tab.page.wait_for_selector("#problem .problem")
     tab.problems.clear()
 
@@ -389,24 +389,24 @@ def test_the_focus_stays_where_it_was_when_a_piece_of_the_page_is_loaded_anew(th
         tab.open(f"{AT}/plan")
         page.click("#scene-1 [hx-get]")
         page.wait_for_selector("#form-1 :focus")
-        page.get_by_role("button", name="Leave it").click()
+        page.get_by_role("button", name="Cancel").click()
         wait_until(lambda: focused(tab) == "Change Two questions")
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         page.wait_for_selector("#plan-change h3:focus")
-        page.get_by_role("button", name="Leave the plan as it was").click()
+        page.get_by_role("button", name="Leave the plan as it is").click()
         wait_until(lambda: focused(tab) == "Scenes as they are told")
         tab.open(f"{AT}/world")
         page.locator("[data-fact]").first.press("Enter")
         page.wait_for_selector("[data-shown]")
         wait_until(lambda: focused(tab).endswith("show the sentence"))
         tab.open(f"{AT}/world/findings")
-        page.locator("summary >> text=It is on purpose").press("Enter")
+        page.locator("summary >> text=This is intended").press("Enter")
         page.fill("input[name=reason]", "He had two.")
         page.keyboard.press("Enter")
         page.wait_for_selector("[data-said]:focus")
         page.get_by_role("button", name="Count it again").press("Enter")
-        page.wait_for_selector("#findings >> text=It is on purpose")
+        page.wait_for_selector("#findings >> text=This is intended")
         wait_until(lambda: focused(tab), "a focus")
         tab.check()
 
@@ -453,7 +453,7 @@ def in_study(study: Study, rater: str = "", conversations: RatersConversations |
 
 def begin(tab: Tab, found: dict[str, list[str]]) -> None:
     found["the first page"] = barriers(tab, "the first page")
-    tab.page.click("text=I have read this and take part")
+    tab.page.click("text=I have read this and agree to take part")
     tab.page.wait_for_selector(".bar")
 
 

@@ -66,14 +66,14 @@ def test_an_edit_is_saved_marked_and_written_again_and_three_of_five_sentences_a
     with studio_there(shelf) as there, browsing(there) as tab:
         page = tab.page
         tab.open("/projects/lamp/edit/setting")
-        expect(page.locator("#expected")).to_contain_text("Nothing: every text fits")
+        expect(page.locator("#expected")).to_contain_text("Nothing would change, because all texts are consistent with")
         type_into(tab, " It rains.")
         assert (shelf / "lamp/plan/setting.md").read_text(encoding="utf-8") == f"{SETTING} It rains.\n"
         expect(page.locator("#expected")).to_contain_text("calls, at most")
         expect(page.locator("#expected table")).to_contain_text("Climax")
         expect(page.locator("#tree li", has_text="Climax")).to_contain_text("stale")
         script(shelf.parent, NEW)
-        page.get_by_role("button", name="Write 5 texts again").click()
+        page.get_by_role("button", name="Rewrite 5 texts").click()
         expect(page.locator("#review h2")).to_have_text("What the last run changed")
         expect(page.locator("#review h2")).to_be_focused()
         page.get_by_role("button", name="Climax", exact=True).click()
@@ -84,10 +84,10 @@ def test_an_edit_is_saved_marked_and_written_again_and_three_of_five_sentences_a
         page.keyboard.press("r")  # the second; goes on to the third
         page.keyboard.press("j")
         page.keyboard.press("Space")  # leaves the fourth
-        expect(page.locator("#status")).to_have_text("3 of 5 changes are taken.")
+        expect(page.locator("#status")).to_have_text("3 of 5 changes are accepted.")
         assert tab.axe() == []
         page.get_by_role("button", name="Save with these changes").click()
-        expect(page.locator("#status")).to_contain_text("3 of 5 changes taken")
+        expect(page.locator("#status")).to_contain_text("3 of 5 changes accepted")
         taken = "The storm broke early. Mara held the flame. It was warm. Nobody came. The window broke."
         assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{taken}\n"
         tab.check()
@@ -98,15 +98,15 @@ def test_a_retake_is_one_of_two_texts_and_the_first_is_picked(shelf: Path) -> No
         page = tab.page
         tab.open("/projects/lamp/edit/climax")
         page.get_by_text("Write it another way").click()
-        page.get_by_label("Your wish").fill("warmer")
-        page.get_by_label("from nothing, not from this text").check()
+        page.get_by_label("Your note").fill("warmer")
+        page.get_by_label("Start from scratch, ignoring this text").check()
         script(shelf.parent, NEW)
         page.get_by_role("button", name="Ask for it").click()
-        expect(page.locator("#done")).to_contain_text("climax will be written anew by the next run")
-        page.get_by_role("button", name="Write 5 texts again").click()
+        expect(page.locator("#done")).to_contain_text("The next run will rewrite climax.")
+        page.get_by_role("button", name="Rewrite 5 texts").click()
         expect(page.locator("#review h2")).to_have_text("What the last run changed")
         expect(page.locator("#text")).to_have_value(NEW)
-        page.get_by_role("button", name="All its texts beside each other").click()
+        page.get_by_role("button", name="Compare all versions").click()
         expect(page.locator("#review article")).to_have_count(2)
         assert tab.axe() == []
         page.get_by_role("button", name="Pick version 1").click()
@@ -117,21 +117,52 @@ def test_a_retake_is_one_of_two_texts_and_the_first_is_picked(shelf: Path) -> No
         tab.check()
 
 
-def test_a_marked_passage_is_rewritten_and_its_changes_are_shown(shelf: Path) -> None:
+def at(page: Any, words: str, end: str = "") -> None:  # noqa: ANN401 - playwright's
+    """Put the cursor behind words of the text, or select from them to `end`."""
+    page.locator("#text").focus()
+    begin = "const at = box.value.indexOf(words) + (end ? 0 : words.length)"
+    select = "box.setSelectionRange(at, end ? box.value.indexOf(end) : at)"
+    page.locator("#text").evaluate(f"(box, [words, end]) => {{ {begin}; {select} }}", [words, end])
+
+
+def test_a_selected_passage_is_reworded_and_undone_in_the_browser(shelf: Path) -> None:
     script(shelf.parent, OLD, **{"climax:rewrite_passage": "Mara lost the flame."})
     with studio_there(shelf) as there, browsing(there) as tab:
-        page = tab.page
+        page, box = tab.page, tab.page.locator("#text")
         tab.open("/projects/lamp/edit/climax")
-        page.get_by_text("Write it another way").click()
-        box = page.locator("#text")
-        box.focus()
-        box.evaluate("box => box.setSelectionRange(box.value.indexOf('Mara'), box.value.indexOf(' It was'))")
-        expect(page.locator("#marked")).to_have_text("Marked: 4 words.")
-        page.get_by_label("What should become of it").fill("she fails")
-        page.get_by_role("button", name="Rewrite the passage").click()
-        expect(page.locator("#review h2")).to_contain_text("version 1 and version 2")
-        expect(page.locator("#review del")).to_contain_text("held")
+        page.get_by_text("Suggestions", exact=True).click()
+        at(page, "Mara", " It was")
+        expect(page.locator("#marked")).to_have_text("Selected: 4 words.")
+        expect(page.locator("#suggest-cost")).to_contain_text("costs about")
+        page.get_by_label("What you want").fill("shorter")
+        page.get_by_role("button", name="Three other wordings").click()
+        expect(page.locator("#suggestions")).to_contain_text("Mara lost the flame.")
+        expect(box).to_have_value(OLD)
+        assert tab.axe() == []
+        page.get_by_role("button", name="Use 1").click()
         expect(box).to_have_value(OLD.replace("held", "lost"))
+        expect(page.locator("#suggestions li")).to_have_count(0)
+        page.keyboard.press("Control+z")
+        expect(box).to_have_value(OLD)
+        tab.check()
+
+
+def test_what_follows_the_cursor_is_taken_sentence_by_sentence_with_the_keyboard(shelf: Path) -> None:
+    script(shelf.parent, OLD, **{"climax:suggest": "The glass broke. She did not move."})
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page, box = tab.page, tab.page.locator("#text")
+        tab.open("/projects/lamp/edit/climax")
+        at(page, "flame.")
+        page.keyboard.press("Control+Enter")
+        page.get_by_role("button", name="She did not move.").first.click()
+        expect(box).to_have_value(OLD.replace("flame.", "flame. She did not move."))
+        page.keyboard.press("Alt+1")
+        expect(box).to_have_value(OLD.replace("flame.", "flame. She did not move. The glass broke. She did not move."))
+        expect(page.locator("#saved")).to_have_text("Saved")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#suggestions")).to_contain_text("The glass broke.")
+        page.keyboard.press("Escape")
+        expect(page.locator("#suggestions li")).to_have_count(0)
         tab.check()
 
 
@@ -140,9 +171,9 @@ def test_a_text_is_written_on(shelf: Path) -> None:
         page = tab.page
         tab.open("/projects/lamp/edit/resolution")
         page.get_by_text("Write it another way").click()
-        page.get_by_label("About how many words more").fill("30")
-        page.get_by_role("button", name="Write on from its end").click()
-        expect(page.locator("#done")).to_contain_text("About 30 words more will be written")
+        page.get_by_label("Approximate number of words to add").fill("30")
+        page.get_by_role("button", name="Continue this text").click()
+        expect(page.locator("#done")).to_contain_text("The next run will add about 30 words")
         expect(page.locator("#state")).to_contain_text("to be continued")
         expect(page.locator("#expected")).to_contain_text("calls, at most")
         tab.check()
@@ -158,7 +189,7 @@ def test_the_second_of_two_browsers_sees_both_texts_and_merges(shelf: Path) -> N
         one.page.locator("#text").fill(f"{OLD} Then it was over.")
         one.page.keyboard.press("Control+s")
         expect(one.page.locator("#saved")).to_have_text("Saved")
-        expect(two.page.locator("#review h2")).to_have_text("“Climax” was changed elsewhere, too")
+        expect(two.page.locator("#review h2")).to_have_text("“Climax” was also changed elsewhere")
         expect(two.page.locator("#saved")).to_have_text("Changed elsewhere")
         assert f"{OLD} Then it was over.\n" == (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8")
         assert two.axe() == []
@@ -263,7 +294,7 @@ def test_who_types_is_not_taken_away_when_a_run_ends(shelf: Path) -> None:
         page = tab.page
         tab.open("/projects/lamp/edit/setting")
         type_into(tab, " It rains.")
-        page.get_by_role("button", name="Write 5 texts again").dblclick()
+        page.get_by_role("button", name="Rewrite 5 texts").dblclick()
         page.locator("#text").focus()
         expect(page.locator("#review h2")).to_have_text("What the last run changed")
         expect(page.locator("#text")).to_be_focused()
@@ -280,11 +311,11 @@ def test_two_texts_that_are_to_be_put_together_stay_on_the_page(shelf: Path) -> 
         tab.open("/projects/lamp/edit/climax")
         expect(page.locator("#expected")).to_contain_text("Nothing")
         tab.type_over(f"{OLD} Here.", "climax", shelf / "lamp/story/03-climax.md", f"{OLD} There.\n")
-        expect(page.locator("#review h2")).to_contain_text("was changed elsewhere, too")
+        expect(page.locator("#review h2")).to_contain_text("was also changed elsewhere")
         page.get_by_role("button", name="What the last run changed").click()
-        expect(page.locator("#status")).to_have_text("First choose what becomes of the two texts.")
-        expect(page.locator("#review h2")).to_contain_text("was changed elsewhere, too")
-        page.get_by_role("button", name="Save mine alone").click()
+        expect(page.locator("#status")).to_have_text("First choose which of the two texts to keep.")
+        expect(page.locator("#review h2")).to_contain_text("was also changed elsewhere")
+        page.get_by_role("button", name="Save only mine").click()
         expect(page.locator("#saved")).to_have_text("Saved")
         expect(page.locator("#text")).to_have_value(f"{OLD} Here.")
 
@@ -296,8 +327,8 @@ def test_what_is_typed_while_a_run_holds_the_project_is_saved_when_it_ends(shelf
         expect(page.locator("#expected")).to_contain_text("Nothing")
         with ProjectFolder.open(shelf / "lamp").lock():
             page.locator("#text").fill("Typed meanwhile.")
-            expect(page.locator("#saved")).to_have_text("Waits for the run")
-            expect(page.locator("#status")).to_contain_text("saved when the run has ended")
+            expect(page.locator("#saved")).to_have_text("Waiting for the run")
+            expect(page.locator("#status")).to_contain_text("saved when the run ends")
         expect(page.locator("#saved")).to_have_text("Saved")
         assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == "Typed meanwhile.\n"
 
@@ -329,12 +360,12 @@ def test_hostile_text_stays_text_wherever_it_is_shown(shelf: Path) -> None:
         page = tab.page
         tab.open("/projects/lamp/edit/climax")
         page.locator("#text").fill(f"{hostile}\n\nA \u202ehidden turn.")
-        expect(page.locator("#status")).to_contain_text("without characters that nobody can see")
+        expect(page.locator("#status")).to_contain_text("without invisible characters")
         expect(page.locator("#text")).to_have_value(f"{hostile}\n\nA hidden turn.")
         page.reload()
         expect(page.locator("#text")).to_have_value(f"{hostile}\n\nA hidden turn.")
         page.get_by_text("History").click()
-        for how in ("Changes", "Beside each other"):
+        for how in ("Changes", "Side by side"):
             page.get_by_role("button", name=how).first.click()
             expect(page.locator("#review")).to_contain_text("<script>document.title='gone'</script>")
         assert "gone" not in page.title()
@@ -373,21 +404,21 @@ def test_what_belongs_to_a_scene_stands_beside_it_and_a_finding_is_mended_there(
         beside.get_by_role("button", name="Fix there").click()
         wording = beside.get_by_role("textbox", name="The sentence in")
         expect(wording).to_be_focused()
-        beside.get_by_role("button", name="Leave it").click()
+        beside.get_by_role("button", name="Cancel").click()
         expect(beside.get_by_role("button", name="Fix there")).to_be_focused()
         beside.get_by_role("button", name="Fix there").click()
         wording.fill("After the New Year it was the gas ring.")
         beside.get_by_role("button", name="Save it").click()
-        expect(beside.locator(".finding")).to_contain_text("the text was changed since")
+        expect(beside.locator(".finding")).to_contain_text("the text has changed since")
         assert "it was the gas ring" in there.state.shelf["sample"].text("rising-action").text
         assert "from his flask" in there.state.shelf["sample"].text("climax").text
-        beside.get_by_text("It is on purpose").click()
-        beside.get_by_role("textbox", name="Why it is no error").fill("He has two.")
+        beside.get_by_text("This is intended").click()
+        beside.get_by_role("textbox", name="Why it is not an error").fill("He has two.")
         beside.get_by_role("button", name="Dismiss it").click()
         expect(beside.locator(".finding")).to_contain_text("On purpose: He has two.")
-        expect(page.locator("#status")).to_contain_text("Dismissed")
+        expect(page.locator("#status")).to_contain_text("The finding was dismissed")
         beside.get_by_role("button", name="Count it again").click()
-        expect(beside.get_by_text("It is on purpose")).to_be_visible()
+        expect(beside.get_by_text("This is intended")).to_be_visible()
         tab.check()
 
 
@@ -398,7 +429,7 @@ def test_what_belongs_to_a_scene_is_folded_on_a_phone(tmp_path: Path) -> None:
         page.get_by_role("button", name="Details", exact=True).click()
         summary = page.get_by_text("In the plan: By subtraction")
         expect(summary).to_be_visible()
-        card = page.get_by_role("link", name="Open its card")
+        card = page.get_by_role("link", name="Open the card")
         expect(card).to_be_hidden()
         summary.click()
         expect(card).to_be_visible()

@@ -44,7 +44,7 @@ PATHS: Final = (
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A shelf with the sample, in whose texts something hostile stands, and with a project of a hostile name."""
+    """A shelf with the sample, in whose texts something hostile stands, and with a project from a hostile name."""
     home = tmp_path_factory.mktemp("hostile")
     project = copy_sample(home / SAMPLE)
     ProjectFolder.create(home / "<img src=x onerror=alert(1)>", Brief(EVIL, EVIL), {"model": "hand"})
@@ -95,7 +95,7 @@ def problems_of(tab: Tab) -> list[str]:
     for _ in range(KEYS):
         tab.page.keyboard.press("Tab")
         reached.add(tab.page.evaluate(FOCUSED))
-    if "Skip to the page itself" not in reached and len(reached) <= 8:
+    if "Skip to the main content" not in reached and len(reached) <= 8:
         wrong.append(f"keys reach only {reached}")
     for width in (1280, 640, 360):
         tab.page.set_viewport_size({"width": width, "height": 450})

@@ -29,7 +29,7 @@ def test_the_first_key_leads_past_the_navigation(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
         tab.open("/")
         tab.page.keyboard.press("Tab")
-        expect(tab.page.get_by_text("Skip to the page itself")).to_be_focused()
+        expect(tab.page.get_by_text("Skip to the main content")).to_be_focused()
         tab.page.keyboard.press("Enter")
         expect(tab.page.locator("#main")).to_be_focused()
 
@@ -53,5 +53,5 @@ def test_a_page_of_another_site_gets_nothing_and_changes_nothing(tmp_path: Path)
         read = "address => fetch(address).then(() => 'read', () => 'refused')"
         assert page.evaluate(read, there.address) == "refused"
         page.click("button")
-        expect(page.locator("main")).to_contain_text("sent by a page of another site")
+        expect(page.locator("main")).to_contain_text("came from another website")
         assert there.state.shelf.names == [SAMPLE]

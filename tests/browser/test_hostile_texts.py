@@ -161,7 +161,7 @@ def test_what_is_rated_stays_text_on_raters_pages(kind: str, tmp_path: Path) -> 
         tab = sign_in(browser, there)
         tab.open("/")
         harmless(tab)
-        tab.page.click("text=I have read this and take part")
+        tab.page.click("text=I have read this and agree to take part")
         tab.page.wait_for_selector("#send")
         expect(tab.page.locator("main")).to_contain_text("<script>window.ran = true</script>")
         tab.page.fill("[name=comment]", EVIL)

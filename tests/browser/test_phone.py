@@ -107,7 +107,7 @@ def on_graph(phone: Tab) -> dict[str, float]:
 
 def test_a_finger_on_the_graph_scrolls_the_page(phone: Tab) -> None:
     box = on_graph(phone)
-    expect(phone.page.locator("#graph-note")).to_contain_text("Two fingers move the graph.")
+    expect(phone.page.locator("#graph-note")).to_contain_text("Move the graph with two fingers.")
     before, still = phone.page.evaluate("scrollY"), phone.page.evaluate(PAN)
     swipe(phone, box["x"] + 12, box["y"] + 200, -150)
     phone.page.wait_for_function(f"() => scrollY > {before} + 50")
@@ -140,7 +140,7 @@ def test_cards_are_moved_and_another_answer_is_taken_with_a_finger(phone: Tab) -
     phone.page.wait_for_selector("#plan-change h3")
     order = "[...document.querySelectorAll('[data-cards] > [data-number]')].map((card) => card.dataset.number).join('')"
     assert phone.page.evaluate(order).startswith("21")
-    phone.page.get_by_role("button", name="Leave the plan as it was").tap()
+    phone.page.get_by_role("button", name="Leave the plan as it is").tap()
     phone.page.wait_for_function(f"() => {order}.startsWith('12')")
     phone.open(f"{AT}/talk/joanne-starling-wendy-clabburn")
     box = phone.page.locator("[data-swipe]").last.bounding_box()

@@ -54,9 +54,9 @@ def test_a_card_is_moved_by_keyboard_and_put_back(tmp_path: Path) -> None:
         tab.page.keyboard.press("Home")
         assert titles(tab)[0] == before[1]
         tab.page.keyboard.press("ArrowLeft")
-        expect(tab.page.locator("#status")).to_contain_text("stands at the beginning already")
+        expect(tab.page.locator("#status")).to_contain_text("is already at the beginning")
         tab.page.wait_for_selector("#plan-change form")
-        tab.page.click("text=Leave the plan as it was")
+        tab.page.click("text=Leave the plan as it is")
         wait_until(lambda: titles(tab) == before, "the old order")
         tab.check()
 

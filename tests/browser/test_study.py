@@ -29,7 +29,7 @@ def test_a_whole_sitting_of_five_by_keyboard(tmp_path: Path) -> None:
         tab = sign_in(browser, there)
         tab.open("/")
         keys = tab.page.keyboard
-        tab.page.focus("text=I have read this and take part")
+        tab.page.focus("text=I have read this and agree to take part")
         keys.press("Enter")
         for number in range(5):
             tab.page.wait_for_selector(f"h1:has-text('{number + 1} of 5')")
@@ -49,7 +49,7 @@ def test_a_whole_sitting_of_five_by_keyboard(tmp_path: Path) -> None:
             keys.press("5")
             keys.press("b")
             expect(tab.page.locator("#send")).to_be_enabled()
-            tab.page.wait_for_selector("#status:has-text('Kept.')")
+            tab.page.wait_for_selector("#status:has-text('Saved.')")
             keys.press("Enter")
         tab.page.wait_for_selector("text=Enough for this sitting")
         assert tab.axe() == []
@@ -64,7 +64,7 @@ def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: 
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there)
         tab.open("/")
-        tab.page.click("text=I have read this and take part")
+        tab.page.click("text=I have read this and agree to take part")
         tab.page.click("input[name=plot][value=A]")
         tab.page.click("input[name=overall][value=S]")
         tab.page.fill("textarea[name=comment]", "A long thought.")
@@ -80,7 +80,7 @@ def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: 
         for name in ("creativity", "development", "language use"):
             tab.page.click(f"input[name='{name}'][value=B]")
         tab.page.click("#send")
-        tab.page.click("text=Back to the one before")
+        tab.page.click("text=Back to the previous task")
         tab.page.click("input[name=plot][value=B]")
         tab.page.dblclick("#send")
         tab.page.wait_for_selector("h1:has-text('2 of 5')")
@@ -98,7 +98,7 @@ def test_two_stories_stand_beside_each_other_and_on_a_phone_behind_tabs(tmp_path
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there)
         tab.open("/")
-        tab.page.click("text=I have read this and take part")
+        tab.page.click("text=I have read this and agree to take part")
         tab.page.wait_for_selector("#send:disabled")
         a, b = (tab.page.locator(f"[aria-label='Story {side}']").bounding_box() for side in "AB")
         assert abs(a["width"] - b["width"]) < 1
@@ -131,7 +131,7 @@ def test_the_other_kinds_are_for_everybody(
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there, width=360)
         tab.open("/")
-        tab.page.click("text=I have read this and take part")
+        tab.page.click("text=I have read this and agree to take part")
         for _ in entries:
             tab.page.wait_for_selector("#send:disabled")
             assert tab.axe() == []
@@ -149,7 +149,7 @@ def test_the_other_kinds_are_for_everybody(
         tab = sign_in(browser, there)
         tab.open("/organiser")
         assert tab.axe() == []
-        tab.page.click("text=Show the systems; the log says so")
+        tab.page.click("text=Show the systems (this is logged)")
         tab.page.wait_for_selector("text=not named")
     assert {one.answer for one in read_ratings(study.ratings_file)} == {third}
 
@@ -162,7 +162,7 @@ def test_talk_with_two_characters_and_rate_them(tmp_path: Path) -> None:
     ):
         tab = sign_in(browser, there)
         tab.open("/")
-        tab.page.click("text=I have read this and take part")
+        tab.page.click("text=I have read this and agree to take part")
         for side, item in zip("AB", study.tasks_of[study.raters[0]][0].items, strict=True):
             talk = tab.page.locator(f"[aria-label='Character {side}']")
             talk.locator("textarea").fill("Is it <b>true</b>?")
@@ -194,7 +194,7 @@ def test_a_line_has_75_characters_at_most(tmp_path: Path) -> None:
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there, width=2400)
         tab.open("/")
-        tab.page.click("text=I have read this and take part")
+        tab.page.click("text=I have read this and agree to take part")
         tab.page.wait_for_selector("#answers")
         tab.page.wait_for_function("getComputedStyle(document.querySelector('.text p')).maxWidth !== 'none'")
         for font in ("serif", "sans-serif", "monospace"):
@@ -220,7 +220,7 @@ def test_who_withdraws_in_the_browser_leaves_nothing(tmp_path: Path) -> None:
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there)
         tab.open("/")
-        tab.page.click("text=I have read this and take part")
+        tab.page.click("text=I have read this and agree to take part")
         for name in ("plot", "creativity", "development", "language use", "overall"):
             tab.page.click(f"input[name='{name}'][value=A]")
         tab.page.click("#send")

@@ -104,12 +104,12 @@ def test_a_chat_with_swipes_and_a_branch(tmp_path: Path) -> None:
         page.keyboard.press("ArrowRight")  # the field is empty
         page.wait_for_selector("text=2 of 2")
         assert answer(page) != first
-        page.click("[aria-label='The answer before']")
+        page.click("[aria-label='The previous answer']")
         page.wait_for_selector("text=1 of 2")
         assert answer(page) == first
         page.locator("article").first.locator("text=Branch from here").click()
         page.wait_for_url("**/talk/tobias-mara-2")
-        page.wait_for_selector("text=This one left tobias-mara after turn 1.")
+        page.wait_for_selector("text=This conversation branched from tobias-mara after turn 1.")
         say(page, "And the boat?")
         page.click(".inspector >> text=tobias-mara")
         page.wait_for_selector("text=Is there light?")
@@ -151,7 +151,7 @@ def test_what_came_stays_where_a_model_fails_and_it_can_be_tried_again(tmp_path:
         engine.fails = ModelError("The model's server was ended.", model="m")
         page.fill("#words", "Is there light?")
         page.click("#send")
-        page.wait_for_selector(".broken >> text=The model's server was ended. The conversation stands as before.")
+        page.wait_for_selector(".broken >> text=The model's server was ended. The conversation is unchanged.")
         expect(page.locator(".broken")).to_contain_text("(looks up)")
         expect(page.locator(".broken")).to_contain_text("Is there light?")
         page.reload()
@@ -199,7 +199,7 @@ def test_an_answer_can_be_stopped(tmp_path: Path) -> None:
         page.wait_for_selector("#status >> text=Your words stay here")
         expect(page.locator("#words")).to_have_value("And now?")
         page.click("text=Stop")
-        page.wait_for_selector(".broken >> text=The answer was stopped. The conversation stands as before.")
+        page.wait_for_selector(".broken >> text=The answer was stopped. The conversation is unchanged.")
         engine.waits = False
         page.click("text=Try again")
         page.wait_for_selector("#talk[aria-busy=false] #turn-2")
@@ -241,7 +241,7 @@ def test_words_that_cannot_be_said_stay_in_the_field(tmp_path: Path) -> None:
         page.fill("#words", "x" * 4100)
         expect(page.locator("#length")).to_have_text("100 characters too many.")
         page.click("#send")
-        page.wait_for_selector("text=Your message has 4,100 characters; 4,000 are the most.")
+        page.wait_for_selector("text=Your message has 4,100 characters; the limit is 4,000.")
         expect(page.locator("#words")).to_have_value("x" * 4100)
         page.reload()
         expect(page.locator("#words")).to_have_value("x" * 4100)
@@ -386,9 +386,9 @@ def test_where_nobody_is_known_a_reading_is_offered_with_its_price_and_a_name_ca
     with lamp(tmp_path, engine) as there, browsing(there) as tab:
         page = tab.page
         tab.open("/projects/lamp/talk")
-        page.wait_for_selector("text=Read who is in it")
+        page.wait_for_selector("text=Find the characters")
         offered = page.inner_text("main")
-        assert "It is not known who is in this story" in offered
+        assert "No characters are known" in offered
         assert "1 call, about" in offered
         assert "Wehr" not in offered
         assert "Schlüssel" not in offered
@@ -397,7 +397,7 @@ def test_where_nobody_is_known_a_reading_is_offered_with_its_price_and_a_name_ca
         page.wait_for_selector("text=Knut begins:")
         expect(page.locator("button:text-is('Begin')")).to_have_count(1)
         assert engine.asked == []
-        page.click("text=Read who is in it")
+        page.click("text=Find the characters")
         page.wait_for_selector("input[value=Grete]")
         assert [box.get_attribute("value") for box in page.locator("input[type=checkbox]").all()] == ["Grete", "Knut"]
         page.wait_for_selector("text=Grete begins:")

@@ -52,15 +52,15 @@ def test_facts_are_looked_at_by_scene_with_the_keyboard(tmp_path: Path) -> None:
 def test_a_finding_is_dismissed_and_counted_again(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
         tab.open(f"{WORLD}/findings")
-        tab.page.click("text=It is on purpose")
+        tab.page.click("text=This is intended")
         tab.page.fill("input[name=reason]", "He had a second kettle.")
         tab.page.keyboard.press("Enter")
         tab.page.wait_for_selector("text=On purpose:")
         folder = there.state.shelf["sample"].folder / "evaluation"
         assert [one.reason for one in read_dismissed(folder).values()] == ["He had a second kettle."]
-        expect(tab.page.locator("#status")).to_contain_text("Dismissed")
+        expect(tab.page.locator("#status")).to_contain_text("The finding was dismissed")
         tab.page.click("text=Count it again")
-        tab.page.wait_for_selector("text=It is on purpose")
+        tab.page.wait_for_selector("text=This is intended")
         assert read_dismissed(folder) == {}
         tab.check()
 
@@ -73,7 +73,7 @@ def test_a_sentence_is_mended_after_its_cost_is_shown(tmp_path: Path) -> None:
         tab.page.click("text=What would change?")
         tab.page.wait_for_selector("[id^=expected-] p")
         tab.page.click("text=Save it")
-        tab.page.wait_for_selector("text=the text was changed since")
+        tab.page.wait_for_selector("text=the text has changed since")
         assert "from his flask" in there.state.shelf["sample"].text("climax").text
         tab.check()
 
@@ -90,7 +90,7 @@ def test_labels_of_the_graph_can_be_read_and_the_keyboard_makes_them_larger(tmp_
         tab.page.wait_for_function("first => Number(document.getElementById('graph').dataset.zoom) > first", arg=first)
         tab.page.wait_for_selector("#status:has-text('The graph is shown at')")
         tab.page.keyboard.press("ArrowLeft")
-        tab.page.focus("text=All of it")
+        tab.page.focus("text=Show all")
         tab.page.keyboard.press("Enter")
         tab.page.wait_for_function("first => Number(document.getElementById('graph').dataset.zoom) <= first", arg=first)
         assert tab.axe() == []

@@ -186,7 +186,7 @@ def test_a_reader_stops_the_scrolling_and_sees_all_of_a_long_text(tmp_path: Path
         tab.page.wait_for_function("() => window.fabulaRoom.texts()['role-0'].length > 20000")
         turn(tab.page)
         assert log.evaluate("one => one.scrollTop") < 200
-        tab.page.click("text=Show all of it")
+        tab.page.click("text=Show everything")
         tab.page.wait_for_selector("#run[data-state=finished]")
         ends(tab.page, 1, 4000)
         wait_until(lambda: log.evaluate("one => one.textContent") == whole(1, 4000)["role-0"], "all of it")

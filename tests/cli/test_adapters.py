@@ -31,12 +31,10 @@ def room(here: Path, base: Path) -> Path:
 
 def test_an_adapter_has_its_role_asked_anew_and_nothing_before_it(cli: Cli, project: Path, room: Path) -> None:
     ran = cli("update", "lamp", "--adapter", "climax=room/climax", "--dry-run")
-    assert (
-        f"From now on, other than in fabula.toml: --adapter climax={room}/climax. --save writes it there.\n" in ran.err
-    )
+    assert f"Overriding fabula.toml: --adapter climax={room}/climax. --save stores them there.\n" in ran.err
     data = cli("write", "lamp", "--anew", "--adapter", "climax=room/climax", "--json").json
     assert (data["asked"], data["replayed"]) == (1, 8)  # the reply is the same, so nothing that follows changes
-    assert f"As last time: --adapter climax={room}/climax." in cli("write", "lamp").err
+    assert f"Same options as last time: --adapter climax={room}/climax." in cli("write", "lamp").err
     assert cli("write", "lamp", "--json").json["asked"] == 0
     assert cli("write", "lamp", "--adapter", "climax=", "--json").json["asked"] == 0, "without it, as at first"
 
@@ -76,12 +74,15 @@ def test_adapters_in_the_settings_are_looked_for_in_the_project(cli: Cli, projec
     [
         (
             ("empty",),
-            "--adapter 'empty' names neither a role nor a room: there is no room.toml in it. For the adapter ",
+            "--adapter 'empty' is neither a role nor a room: it has no room.toml. For the adapter ",
         ),
-        (("nowhere",), "say --adapter ROLE=nowhere."),
+        (("nowhere",), "use --adapter ROLE=nowhere."),
         (("clmax=room/climax",), "Unknown role 'clmax'. Did you mean 'climax'?"),
-        (("climax=nowhere", "--model", "embedded:base.gguf"), "There is no adapter at nowhere. Give the folder that "),
-        (("climax=room/climax", "--model", "embedded:other.gguf"), "Choose that model with --model, or an adapter"),
+        (
+            ("climax=nowhere", "--model", "embedded:base.gguf"),
+            "There is no adapter at nowhere. Specify the folder that ",
+        ),
+        (("climax=room/climax", "--model", "embedded:other.gguf"), "model with --model, or choose an adapter"),
         (
             ("climax=climax.gguf", "--model", "embedded:base.gguf"),
             "climax.gguf cannot be read as a GGUF file: the file",
@@ -103,12 +104,11 @@ def test_a_foreign_project_uses_its_own_adapters_and_no_others(cli: Cli, project
     ran = cli("write", "lamp")
     assert ran.code == 2
     assert (
-        f"would use {room}/climax, which lies outside its folder, as an adapter, and you have not allowed it."
-        in ran.err
-    )
+        f"would use {room}/climax, which is outside its folder, as an adapter, and you have not allowed this."
+    ) in ran.err
     assert (
         cli("trust", "lamp").out
-        == f"From now on lamp/fabula.toml may\n  use {room}/climax, which lies outside its folder, as an adapter\n"
+        == f"From now on lamp/fabula.toml may\n  use {room}/climax, which is outside its folder, as an adapter\n"
     )
     assert cli("write", "lamp", "--anew", "--json").json["asked"] == 1
     (project / "link").symlink_to(room)
@@ -131,7 +131,8 @@ def test_a_room_is_shown_with_how_a_server_serves_it(cli: Cli, room: Path, base:
     assert "unknown" in cli("models", "adapters", "room/climax").out
     (room / "climax/adapter_config.json").write_text("{}")
     ran = cli("models", "adapters", "room/climax")
-    assert (ran.code, "has no rank (`r`); it is not a LoRA adapter's" in ran.err) == (2, True)
+    assert (ran.code, "has no rank (`r`), so it does not belong to a LoRA adapter." in ran.err) == (2, True)
     assert (
-        "empty holds no adapter that a server can load: there is no adapter_c" in cli("models", "adapters", "empty").err
+        "empty contains no adapter that a server can load: there is no adapter_c"
+        in cli("models", "adapters", "empty").err
     )

@@ -38,8 +38,8 @@ def priced(cli: Cli, here: Path, terse: tuple[str, ...]) -> Path:
 def test_a_run_that_passes_its_estimate_stops_without_a_terminal(cli: Cli, priced: Path) -> None:
     ran = cli("write", "tale")
     assert ran.code == 1
-    assert "Stopped before more is asked than was announced: " in ran.err
-    assert "Everything finished is kept; go on with `fabula write tale --yes`." in ran.err
+    assert "Stopped before exceeding what was announced: " in ran.err
+    assert "All finished work is kept. To continue, use `fabula write tale --yes`." in ran.err
     assert cli("write", "tale", "--yes").code == 0
     assert (priced / "story.md").exists()
 
@@ -50,7 +50,7 @@ def test_at_a_terminal_the_person_is_asked_and_told_what_is_to_come(cli: Cli, pr
     assert ran.code == 1
     assert "announced" in ran.err
     assert "Still to come: about" in ran.err
-    assert "Go on? [y]es or [n]o:" in ran.err
+    assert "Continue? [y]es or [n]o:" in ran.err
     assert cli("write", "tale", stdin="y\n" * 30).code == 0
 
 
@@ -59,7 +59,8 @@ def test_where_nothing_costs_money_it_is_only_said(cli: Cli, terse: tuple[str, .
     assert ran.code == 0
     announced = re.search(r"about (?:[\d,]+ to )?([\d,]+) calls? to make", ran.err)
     assert announced is not None, ran.err
-    assert ran.err.count(f"This takes more calls than the {announced[1]} announced.") == 1, "the number that was said"
+    warned = ran.err.count(f"This run needs more calls than the {announced[1]} announced.")
+    assert warned == 1, "the number that was said"
 
 
 def test_a_quiet_run_announced_nothing_and_asks_nothing(cli: Cli, priced: Path) -> None:
@@ -93,8 +94,8 @@ def test_before_an_update_makes_more_calls_than_it_said_at_most_the_person_is_as
     assert ran.code == 1
     assert "1 call to make, at most 5 (" in ran.out
     assert "at most 5 calls were announced, 5 have been made, and more are to come." in ran.err
-    assert "The next would be story/extend/" in ran.err
-    assert "go on with `fabula update tale --yes`" in ran.err
+    assert "The next call would be story/extend/" in ran.err
+    assert "To continue, use `fabula update tale --yes`" in ran.err
     ran = cli("update", "tale", "--json", "--yes")
     assert ran.code == 0
     assert ran.json["replayed"] == 5  # what was made before it stopped is kept
@@ -104,14 +105,14 @@ def test_an_update_that_was_agreed_to_twice_goes_on_to_its_end(cli: Cli, edited:
     cli.at_terminal()
     ran = cli("update", "tale", stdin="y\n" * 20)
     assert ran.code == 0
-    assert ran.err.count("Go on?") >= 1
+    assert ran.err.count("Continue?") >= 1
 
 
 def test_an_estimate_says_what_it_is_worth(cli: Cli, terse: tuple[str, ...]) -> None:
     ran = cli("write", "--dry-run", "task.md", *terse)
     assert ran.code == 0
-    assert "In all about" in ran.err
-    assert "most were within a quarter of what it took" in ran.err
+    assert "In total, about" in ran.err
+    assert "most estimates were within a quarter of the actual cost." in ran.err
 
 
 @pytest.mark.parametrize("asked", ["3,000,000 words", "300 chapters of 10,000 words each", "9000 pages long"])
@@ -119,7 +120,7 @@ def test_more_words_than_a_story_can_have_are_refused_with_the_bound(cli: Cli, h
     (here / "vast.md").write_text(f"Write a novel of {asked} about Mara, who keeps a lighthouse.")
     ran = cli("write", "--dry-run", "vast.md", "--system", "end-to-end", "--model", "scripted:script.toml")
     assert ran.code == 2
-    assert "words, and a story has 1,000,000 at most. Ask for fewer" in ran.err
+    assert "words, but a story has 1,000,000 at most. Ask for fewer" in ran.err
     said = cli(
         "write", "--dry-run", "vast.md", "--words", "500", "--system", "end-to-end", "--model", "scripted:script.toml"
     )

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EXTRAS: Final = (
-    "botocore", "cryptography", "docx", "fastapi", "genai_prices", "httpx2", "nh3", "python_multipart", "scipy",
-    "uvicorn", "xllamacpp",
+    "botocore", "cryptography", "docx", "fastapi", "genai_prices", "httpx2", "nh3", "pygls", "python_multipart",
+    "scipy", "uvicorn", "xllamacpp",
 )  # fmt: skip
 # In a process in which those are missing. What fails to load is tried again by the next command.
 _WITHOUT: Final = f"""
@@ -45,11 +45,14 @@ WORKING: Final = (
 )
 LACKING: Final = {
     "export --format docx": "A Word file needs the package docx, which is not installed",
+    "lsp": "fabula lsp needs the package pygls, which is not installed",
     "serve": "The server needs fastapi, nh3, python-multipart and uvicorn",
     "check story.md --model openai:gpt-5 --out found": (
         "The model openai:gpt-5 needs the package httpx2, which is not installed"
     ),
-    "check story.md --model embedded:none.gguf --out found": "No model file at none.gguf (No such file or directory)",
+    "check story.md --model embedded:none.gguf --out found": (
+        "There is no model file at none.gguf (No such file or directory)"
+    ),
 }
 Ran = subprocess.CompletedProcess[str]
 
@@ -86,11 +89,11 @@ def test_what_is_missing_is_said_with_the_line_that_installs_it(
 
 def test_a_model_that_is_not_fetched_yet_is_said_together_with_the_engine_it_needs(ran: Mapping[str, Ran]) -> None:
     engine, weights = (
-        f"`{installing('engine')}` brings the engine",
-        "`fabula models pull smollm2` fetches a small one",
+        f"`{installing('engine')}` installs the required engine",
+        "`fabula models pull smollm2` downloads a small model, and",
     )
     said = ran["check story.md --model embedded:none.gguf --out found"].stderr
-    assert f"{engine} that it needs, and {weights}" in said
+    assert f"{engine}, and {weights}" in said
 
 
 _JUDGED: Final = """

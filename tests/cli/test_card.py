@@ -67,13 +67,13 @@ def test_cards_become_personas_that_can_be_written_from(cli: Cli, card: Path, he
     other.write_text(json.dumps({"name": "Jon", "description": "A smith."}), encoding="utf-8")
     ran = cli("text", "card", str(card), str(other), "--to", "personas", "--out", "cast.yaml")
     assert ran.code == 0, ran.err
-    assert "Left out: Mara: Orders to a model" in ran.err
+    assert "Left out: Mara: Instructions to a model" in ran.err
     start = parse_personas((here / "cast.yaml").read_text(encoding="utf-8"))
     assert start.names == ("Mara", "Jon")
     assert start.people[0].personality == ("patient", "stubborn")
     again = cli("text", "card", str(card), "--to", "personas", "--out", "cast.yaml")
     assert again.code == 2
-    assert "cast.yaml is there already" in again.err
+    assert "cast.yaml already exists" in again.err
     assert parse_personas((here / "cast.yaml").read_text(encoding="utf-8")) == start
 
 
@@ -101,7 +101,7 @@ def test_what_the_lorebook_tells_can_be_tried(cli: Cli, card: Path, here: Path) 
     ran = cli("text", "card", str(card), "--say", "Mind the reef!")
     assert "The reef has a bell." in ran.out
     assert cli("text", "card", str(card), "--say", "x", "--json").json == {"shown": [], "left_out": 0, "tokens": 0}
-    assert "No entry is called." in cli("text", "card", str(card), "--say", "x").out
+    assert "The message triggers no entry." in cli("text", "card", str(card), "--say", "x").out
     (here / "bare.json").write_text('{"name": "Jon", "description": ""}', encoding="utf-8")
     assert "has no lorebook" in cli("text", "card", "bare.json", "--say", "x").err
 
@@ -109,19 +109,19 @@ def test_what_the_lorebook_tells_can_be_tried(cli: Cli, card: Path, here: Path) 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((), "Give a character card"),
-        (("--from", "cast.yaml", "Tobias"), "--from goes with --to json or --to png"),
+        ((), "Specify a character card,"),
+        (("--from", "cast.yaml", "Tobias"), "--from requires --to json or --to png"),
         (("a.json", "b.json", "--from", "cast.yaml", "x", "--to", "json"), "--from makes one card"),
-        (("mara.json", "--out", "x"), "--out and --picture go with --to"),
-        (("mara.json", "--to", "json", "--picture", "x"), "--picture goes with --to png"),
+        (("mara.json", "--out", "x"), "--out and --picture require --to"),
+        (("mara.json", "--to", "json", "--picture", "x"), "--picture requires --to png"),
         (("mara.json", "mara.json", "--to", "json"), "one at a time"),
         (("mara.json", "mara.json", "--to", "personas"), "have the same name"),
         (("mara.json", "--to", "png"), "cannot be printed"),
-        (("mara.json", "--to", "png", "--picture", "none.png", "--out", "x.png"), "Cannot read none.png"),
-        (("mara.json", "--to", "png", "--picture", "mara.json", "--out", "x.png"), "is no PNG"),
-        (("mara.json", "mara.json", "--say", "x"), "--say goes with one card"),
-        (("none.png",), "Cannot read none.png"),
-        (("brief.md",), "is no JSON"),
+        (("mara.json", "--to", "png", "--picture", "none.png", "--out", "x.png"), "or give a PNG picture."),
+        (("mara.json", "--to", "png", "--picture", "mara.json", "--out", "x.png"), "is not a PNG"),
+        (("mara.json", "mara.json", "--say", "x"), "--say requires one card"),
+        (("none.png",), "There is no file none.png."),
+        (("brief.md",), "is not JSON"),
     ],
 )
 def test_what_does_not_go_together_is_said(

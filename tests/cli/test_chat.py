@@ -55,7 +55,9 @@ def test_the_project_of_a_story_file_is_named_with_the_option_too(cli: Cli) -> N
     assert talk(cli, "-C", "elsewhere", stdin="What now?\n").code == 0
     assert (cli.folder / "elsewhere" / "chat").is_dir()
     assert not (cli.folder / "lamp").exists()
-    assert "Two projects are named: --out there and -C elsewhere" in talk(cli, "-C", "elsewhere", "--out", "there").err
+    assert (
+        "You specified two projects, --out there and -C elsewhere" in talk(cli, "-C", "elsewhere", "--out", "there").err
+    )
 
 
 def test_a_conversation_is_led_shown_and_kept(cli: Cli) -> None:
@@ -64,12 +66,12 @@ def test_a_conversation_is_led_shown_and_kept(cli: Cli) -> None:
     lines = ran.out.splitlines()
     assert lines[:2] == TURNS[:2]
     assert lines[2] == "Cell 1 of 2, point 1 of 2: Tobias brings Mara a letter"
-    assert lines[3:5] == ["There: Tobias, Mara.", "2 turns; 0% of the story."]
+    assert lines[3:5] == ["Present: Tobias, Mara.", "2 turns; 0% of the story."]
     assert lines[5:] == ["> 1. Tobias brings Mara a letter", "     He has run.", "  2. Mara lights the lamp"]
     assert "Tobias talks with Mara; 2 cells. Conversation 'tobias-mara'." in ran.err
-    assert "There: Tobias, Mara." in ran.err
+    assert "Present: Tobias, Mara." in ran.err
     assert "... the next part of the story is being prepared" in ran.err
-    assert "Go on with `fabula chat lamp --session tobias-mara`." in ran.err
+    assert "To continue, run `fabula chat lamp --session tobias-mara`." in ran.err
     folder = cli.folder / "lamp"
     assert "**Tobias:** What now?" in (folder / "chat/tobias-mara.md").read_text()
     assert "stubborn" in (folder / "plan/cell-1-people.yaml").read_text()
@@ -81,7 +83,7 @@ def test_it_goes_on_where_it_stood(cli: Cli) -> None:
     talk(cli, stdin="What now?\n")
     ran = cli("chat", "lamp", stdin="And then?\n")
     assert ran.code == 0, ran.err
-    assert "Going on after 2 turns:" in ran.err
+    assert "Continuing after 2 turns:" in ran.err
     assert ran.out.splitlines() == [TURNS[0], "Tobias: What now?", TURNS[1], TURNS[2]]
     ran = talk(cli, "--json", stdin="")
     assert [turn["said"] for turn in ran.json["turns"]] == ["", "What now?", "And then?"]
@@ -96,7 +98,7 @@ def test_new_and_named_conversations(cli: Cli) -> None:
     assert (again["name"], again["player"], again["others"]) == ("tobias-mara-3", "Tobias", ["Mara"])
     assert cli("chat", "lamp", "--session", "evening", "--json").json["name"] == "evening"
     ran = talk(cli, "--session", "evening", "--new")
-    assert (ran.code, "There is a conversation 'evening' already." in ran.err) == (2, True)
+    assert (ran.code, "There is already a conversation named 'evening'." in ran.err) == (2, True)
     ran = cli("chat", "lamp", "--as", "Mara", "--with", "Tobias", "--session", "evening")
     assert ran.code == 2
     assert "Tobias talks with Mara." in ran.err
@@ -108,7 +110,7 @@ def test_undo_retry_next_and_save(cli: Cli) -> None:
     assert ran.code == 0, ran.err
     assert [turn["said"] for turn in ran.json["turns"]] == ["", ""]
     assert (ran.json["place"]["cell"], ran.json["place"]["step"]) == (1, 2)
-    assert "Taken back." in ran.err
+    assert "Undone." in ran.err
     assert "Freedom is now loose." in ran.err
     assert "Saved as talk.md." in ran.err
     assert "talk.md exists. Give /save another name." in ran.err
@@ -122,8 +124,8 @@ def test_the_story_is_told_to_its_end(cli: Cli) -> None:
     ran = talk(cli, stdin="/next\nHm.\nHm.\nHm.\nHm.\n.\n/next\nHm.\nHm.\nHm.\nHm.\nMore?\n")
     assert ran.code == 0, ran.err
     assert "-- Cell 1 of 2 ends. Say something, or /next. --" in ran.err
-    assert "-- The story has been told." in ran.err
-    assert "The story is over. Say /undo" in ran.err
+    assert "-- The story has ended." in ran.err
+    assert "The story is over. Type /undo" in ran.err
 
 
 def test_two_models_talk_by_themselves(cli: Cli) -> None:
@@ -141,16 +143,16 @@ def test_several_characters_come_and_go(cli: Cli) -> None:
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert [turn["who"] for turn in ran.json["turns"]] == ["Mara", "Jonas", "Mara"]
-    assert "There: Tobias, Jonas. Not there: Mara.\n" in ran.err
-    assert "There: Tobias, Mara, Jonas.\n" in ran.err
+    assert "Present: Tobias, Jonas. Absent: Mara.\n" in ran.err
+    assert "Present: Tobias, Mara, Jonas.\n" in ran.err
     assert "Unknown character who is there 'Tom'" in ran.err
-    assert "Somebody has to be there" in ran.err
+    assert "A conversation needs" in ran.err
 
 
 def test_too_long_a_message_is_refused_and_the_conversation_goes_on(cli: Cli) -> None:
     ran = talk(cli, "--json", stdin="x" * 100_000 + "\n\nHm.\n")
     assert ran.code == 0
-    assert "Your message has 100,000 characters; 4,000 are the most." in ran.err
+    assert "Your message has 100,000 characters; the limit is 4,000" in ran.err
     assert [turn["said"] for turn in ran.json["turns"]] == ["", "Hm."]
 
 
@@ -160,8 +162,8 @@ def test_the_vanilla_baseline_can_be_talked_to(cli: Cli) -> None:
         stdin="/plan\n/where\n",
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    assert "There is no plan here" in ran.out
-    assert "Cell 1 of 1\nThere: Tobias, Mara.\n1 turn;" in ran.out
+    assert "There is no plan:" in ran.out
+    assert "Cell 1 of 1\nPresent: Tobias, Mara.\n1 turn;" in ran.out
 
 
 def test_a_written_story_of_any_system_can_be_talked_to(cli: Cli, project: Path) -> None:
@@ -192,12 +194,15 @@ def test_to_name_who_answers_is_enough(cli: Cli) -> None:
             ("chat", "lamp.md", "--as", "Tobias", "--with", "Marla"),
             "Unknown character 'Marla'. Did you mean 'Mara'?",
         ),
-        (("chat", "lamp.md", "--as", "Tobias"), "You are Tobias. Say who answers you, too: `--with NAME`."),
-        (("chat", "lamp.md", "--system", "agents-room"), "One cannot talk to `agents-room`. Systems that can be"),
-        (("chat", "lamp.md", "--words", "100"), "--words is for writing"),
+        (("chat", "lamp.md", "--as", "Tobias"), "You play Tobias. Specify who answers with `--with NAME`."),
+        (
+            ("chat", "lamp.md", "--system", "agents-room"),
+            "The system `agents-room` does not support conversations. These systems do",
+        ),
+        (("chat", "lamp.md", "--words", "100"), "--words applies only to writing:"),
         (("chat", "lamp.md", "--freedom", "wild"), "There is no freedom 'wild'."),
         (("chat", "lamp.md", "--session", "A b"), "cannot name a conversation"),
-        (("chat", "empty", "--out", "x"), "--out goes with a story file"),
+        (("chat", "empty", "--out", "x"), "--out requires a story file. A"),
         (("chat", "blank.md"), "The story in blank.md is empty."),
     ],
 )
@@ -217,13 +222,13 @@ def test_an_engine_that_fails_ends_a_piped_conversation_and_not_a_persons(cli: C
     cli.at_terminal()
     ran = talk(cli, stdin="Hm.\n/quit\n")
     assert ran.code == 0
-    assert "The conversation stands as before. Say it again, or something else." in ran.err
+    assert "The conversation is unchanged. Say that again, or say something else." in ran.err
 
 
 def test_a_summary_model_that_is_not_there_is_told_before_anybody_talks(cli: Cli) -> None:
     ran = talk(cli, "--model", "summariser=seq2seq:models/bart", stdin="Hello.\n")
     assert ran.code == 1
-    assert "models/bart/config.json cannot be read (No such file or directory). Give the folder of an" in ran.err
+    assert "models/bart/config.json cannot be read (No such file or directory). Specify the folder in which" in ran.err
     assert ran.out == ""
     assert not (cli.folder / "lamp").exists()
 
@@ -237,7 +242,7 @@ def test_errors_side_by_side_end_no_conversation(cli: Cli, monkeypatch: pytest.M
     cli.at_terminal()
     ran = talk(cli, stdin="Hm.\n/quit\n")
     assert ran.code == 0
-    assert "The engine is busy.\nThe conversation stands as before. Say it again, or something else." in ran.err
+    assert "The engine is busy.\nThe conversation is unchanged. Say that again, or say something else." in ran.err
 
 
 CARD = {
@@ -274,18 +279,18 @@ def test_a_card_is_talked_to_and_its_greetings_are_chosen(cli: Cli) -> None:
     assert "There is no greeting 3: Mara has 2, from 1 on." in ran.err
     ran = cli("chat", "mara.json", *options, "--world", "chat.toml")
     assert ran.code != 0
-    assert "Give a lorebook" in ran.err
+    assert "Give a lorebook." in ran.err
 
 
 def test_a_conversation_goes_on_with_its_system(cli: Cli) -> None:
     talk(cli, "--system", "snap", stdin="What now?\n")
     ran = cli("chat", "lamp", "--system", "vanilla", "--model", "scripted:chat.toml", stdin="")
     assert ran.code != 0
-    assert "was begun with the system 'snap' and goes on with it: --system snap." in ran.err
+    assert "was started with the system 'snap' and continues with it: --system snap." in ran.err
 
 
 def test_a_model_too_small_for_plans_is_told_of(cli: Cli) -> None:
     ran = talk(cli, "--aids", "on", stdin="/quit\n")
-    assert "snap needs a larger one" in ran.err
+    assert "too small for snap" in ran.err
     assert "`--system vanilla` needs no plan" in ran.err
-    assert "needs a larger one" not in talk(cli, "--new", "--aids", "off", stdin="/quit\n").err
+    assert "too small for" not in talk(cli, "--new", "--aids", "off", stdin="/quit\n").err

@@ -68,7 +68,7 @@ def scene(play: Path) -> str:
 def test_a_text_is_continued_by_the_next_update(cli: Cli, play: Path) -> None:
     before = scene(play)
     ran = cli("text", "continue", "scene-1", "-C", "play")
-    assert (ran.code, ran.out) == (0, "More will be written after the text of scene-1: 1 call.\n")
+    assert (ran.code, ran.out) == (0, "More will be added at the end of scene-1: 1 call.\n")
     assert ran.err == "Next: `fabula update play`.\n"
     assert scene(play) == before
     assert cli("update", "play", "--yes", "--json").json["asked"] == 1
@@ -79,8 +79,8 @@ def test_a_text_is_continued_by_the_next_update(cli: Cli, play: Path) -> None:
 
 def test_a_dry_run_says_what_more_takes_and_decides_nothing(cli: Cli, play: Path) -> None:
     ran = cli("text", "continue", "scene-1", "play", "--dry-run")
-    assert (ran.code, ran.out) == (0, "More will be written after the text of scene-1: 1 call.\n")
-    assert ran.err == "Nothing is decided; without `--dry-run` it is.\n"
+    assert (ran.code, ran.out) == (0, "More will be added at the end of scene-1: 1 call.\n")
+    assert ran.err == "No decision was recorded. To record it, run the command without `--dry-run`.\n"
     assert cli("update", "play", "--json").json["asked"] == 0
     assert cli("text", "continue", "scene-1", "play").code == 0, "it does not wait to be continued already"
 
@@ -120,7 +120,7 @@ def test_undo_brings_the_text_before_back(cli: Cli, play: Path) -> None:
         cli("update", "play", "--yes")
         texts.append(scene(play))
     for before in reversed(texts[:2]):
-        assert "Taken back: continue of Scene 1" in cli("undo", "play").out
+        assert "Undone: continue of Scene 1" in cli("undo", "play").out
         assert scene(play) == before
         assert cli("update", "play", "--yes", "--json").json["asked"] == 0
         assert scene(play) == before
@@ -161,7 +161,8 @@ def test_what_cannot_be_continued_is_told_and_stays_as_it_was(cli: Cli, play: Pa
     ran = cli("text", "continue", "title", "-C", "play")
     assert ran.code == 2
     assert ran.err == (
-        "fabula: title is no part of the story, and dramatron cannot continue it. Write on in its file, or say `fabula "
+        "fabula: title is not a part of the story, and dramatron cannot continue it. Extend its file, or run "
+        "`fabula "
         "text retake title -C play`.\n"
     )
     assert cli("update", "play", "--json").json["asked"] == 0
@@ -175,7 +176,7 @@ def test_the_story_goes_on_after_its_last_part_where_none_is_named(
     script = {"resolution:continue": "In spring a letter came. Nobody had thought of it."}
     write_script(**script)
     ran = cli("text", "continue", "-C", "lamp", "--words", "10")
-    assert ran.out.startswith("About 10 words more will be written after the text of resolution: ")
+    assert ran.out.startswith("About 10 words more will be added at the end of resolution: ")
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 1
     assert script["resolution:continue"] in (project / "story.md").read_text(encoding="utf-8")
     assert (project / "story/05-resolution.md").read_text(encoding="utf-8").endswith("thought of it.\n")
@@ -203,25 +204,28 @@ def test_a_part_in_the_middle_goes_on_without_ending_the_story(
 
 def test_what_is_planned_cannot_be_continued_in_most_systems(cli: Cli, project: Path) -> None:
     ran = cli("text", "continue", "plot", "-C", "lamp")
-    said = "plot is no part of the story, and agents-room cannot continue it. Write on in its file, or say "
+    said = "plot is not a part of the story, and agents-room cannot continue it. Extend its file, or run "
     assert (ran.code, ran.err) == (2, f"fabula: {said}`fabula text retake plot -C lamp`.\n")
 
 
 def test_a_pinned_or_unknown_text_and_one_that_waits_already_are_not_continued(cli: Cli, play: Path) -> None:
     cli("text", "pin", "scene-1", "-C", "play")
     ran = cli("text", "continue", "scene-1", "-C", "play")
-    assert (ran.code, ran.err) == (2, "fabula: scene-1 is pinned. Say `fabula text unpin scene-1 -C play` first.\n")
+    assert (ran.code, ran.err) == (2, "fabula: scene-1 is pinned. Run `fabula text unpin scene-1 -C play` first.\n")
     cli("text", "unpin", "scene-1", "-C", "play")
     assert cli("text", "continue", "scene-1", "-C", "play").code == 0
     again = cli("text", "continue", "scene-1", "-C", "play")
     assert again.code == 2
-    said = "scene-1 waits to be continued already. `fabula update -C play` does it, `fabula undo -C play` forgets it."
+    said = (
+        "scene-1 is already waiting to be continued. `fabula update -C play` continues it, "
+        "`fabula undo -C play` cancels it."
+    )
     assert said in again.err
     assert "Unknown artefact 'scene1'" in cli("text", "continue", "scene1", "-C", "play").err
 
 
 def test_the_help_names_the_command(cli: Cli) -> None:
-    assert "Continue a text after its end." in cli("text", "-h").out
+    assert "Add a continuation to a text." in cli("text", "-h").out
     assert "fabula text continue" in cli("text", "continue", "--help").out
 
 

@@ -51,7 +51,7 @@ def test_a_set_goes_straight_in_and_its_licence_into_the_card(lamp: Cli) -> None
         ("tell-me-a-story", "CC BY 4.0", 1)
     ]
     left_out = [one["reason"] for one in ran.json["left_out"]]
-    assert left_out == ["It is the same story as tell-me-a-story/train/7."]
+    assert left_out == ["The story is the same as tell-me-a-story/train/7."]
 
 
 def run(cli: Cli, *more: str) -> Any:  # noqa: ANN401 - JSON
@@ -84,9 +84,9 @@ def test_what_cannot_be_data_is_left_out_with_its_reason(lamp: Cli) -> None:
     with (lamp.folder / "stories.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"id": "empty", "text": " ", "brief": BRIEF}) + "\n")
     reasons = [f"{one['group']}: {one['reason']}" for one in run(lamp)["left_out"]]
-    assert "again: It is the same story as lamp." in reasons
+    assert "again: The story is the same as lamp." in reasons
     assert any("The story in stories.jsonl, line 5 is empty." in reason for reason in reasons)
-    assert "asked by nobody: The task that it answers is not known. --ask-tasks has one asked for from the story." in (
+    assert "asked by nobody: The story's task is unknown. With --ask-tasks, a model writes a task from the story." in (
         reasons
     )
     lines = [json.loads(line) for line in (lamp.folder / "data/left-out.jsonl").read_text().splitlines()]
@@ -95,7 +95,7 @@ def test_what_cannot_be_data_is_left_out_with_its_reason(lamp: Cli) -> None:
 
 
 def test_stories_stand_aside_also_where_those_that_were_drawn_are_left_out(lamp: Cli) -> None:
-    circles = "She went on along the wall to the tower in the rain. " * 40
+    circles = "She continued along the wall to the tower in the rain. " * 40
     for broken in range(4):
         texts = [f"{number}. {circles if number == broken else STORY}" for number in range(4)]
         put(
@@ -111,11 +111,11 @@ def test_stories_stand_aside_also_where_those_that_were_drawn_are_left_out(lamp:
 def test_a_story_that_the_system_would_ask_for_again_is_left_out_with_the_rule_that_takes_something_out(
     lamp: Cli,
 ) -> None:
-    put(lamp, {"id": "circles", "text": "She went on along the wall to the tower in the rain. " * 40})
+    put(lamp, {"id": "circles", "text": "She continued along the wall to the tower in the rain. " * 40})
     ran = lamp("data", "backtranslate", "stories.jsonl", "--out", "data", "--system", "end-to-end", "--json")
     (left,) = ran.json["left_out"]
-    assert "Its rule 'loop' takes out \"She went on along the wall to the tower in the rain." in left["reason"]
-    assert "No story gave an example" in ran.err
+    assert "Its rule 'loop' takes out \"She continued along the wall to the tower in the rain." in left["reason"]
+    assert "No story produced an example." in ran.err
     assert "Next:" not in ran.err
     assert ran.json["card"]["made"]["teachers"] == []
 
@@ -148,7 +148,7 @@ def test_capitalised_words_that_neither_story_nor_task_has_are_counted_and_shown
     ran = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS[:-2], "--out", "other", "--json")
     counts = ran.json["card"]["counts"]
     assert counts["unknown_names"] == {"Tintagel": 7}, "the note itself, and those asked with it: plot and five parts"
-    assert "with the number of examples that hold them: Tintagel 7. If people were invented" in " ".join(
+    assert "with the number of examples that contain them: Tintagel 7. If the teacher invented people" in " ".join(
         ran.err.split()
     )
 
@@ -194,11 +194,17 @@ def test_a_hostile_story_is_data_like_any_other(lamp: Cli) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--set", "final_reading=true"), "final_reading cannot be trained from finished stories: they show no edits"),
-        (("--set", "orchestrator=llm"), "Training data follow the order of the paper: leave the setting orchestrator"),
-        (("--system", "snap"), "Stories are back-translated for agents-room and end-to-end, and not for snap."),
+        (("--set", "final_reading=true"), "final_reading cannot be trained on finished stories, which"),
+        (
+            ("--set", "orchestrator=llm"),
+            "Training data follows the order in the paper. Remove the setting `orchestrator`",
+        ),
+        (
+            ("--system", "snap"),
+            "Back-translation of stories is only available for agents-room and end-to-end, not for snap.",
+        ),
         (("--for", "no-such-model"), "Unknown model 'no-such-model'."),
-        (("--play", "splitter=nowhere.py:go"), "names no Python function"),
+        (("--play", "splitter=nowhere.py:go"), "does not name a Python function"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_is_made(lamp: Cli, more: tuple[str, ...], said: str) -> None:
@@ -262,10 +268,12 @@ def test_parts_that_are_put_together_give_the_data_of_one(lamp: Cli) -> None:
 
 
 def test_what_is_no_part_and_one_at_work_are_said(lamp: Cli) -> None:
-    assert "No part of data is beside it (data-1-of-8, ...)." in lamp("data", "merge", "data").err
-    assert "data holds no calls. Name folders that a command with --shard" in lamp("data", "merge", "x", "data").err
+    assert "No part of data is next to it (data-1-of-8, ...)." in lamp("data", "merge", "data").err
     assert (
-        "--shard 3/2: give the part and how many there are"
+        "data contains no calls. Specify folders that a command with --shard" in lamp("data", "merge", "x", "data").err
+    )
+    assert (
+        "--shard 3/2: specify the part and the number of parts"
         in lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, "--shard", "3/2").err
     )
     run(lamp, "--shard", "1/1")

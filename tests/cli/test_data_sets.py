@@ -35,7 +35,7 @@ def test_sets_are_listed_with_licence_and_place(cli: Cli, here: Path, monkeypatc
     assert json.loads(nowhere.out)["folder"] is None
     shown = cli("data", "list")
     assert "not known" in shown.out
-    assert "Where the sets are, --data DIR or FABULA_DATA says." in shown.err
+    assert "yourself. To set the folder of the data sets, use --data DIR or FABULA_DATA" in shown.err
     listed = cli("data", "list", "--data", "data").out
     assert listed.count("no, can be fetched") == 1  # the questions of TTCW; all others that can be are here
     assert any(line.startswith("hanna") and " no  " in line for line in listed.splitlines())
@@ -72,19 +72,24 @@ def test_a_folder_of_briefs_is_chosen_from_and_written(cli: Cli, here: Path) -> 
     )
     again = cli("data", "choose", "briefs", "--n", "2", *BY_WORDS, "--out", "few")
     assert again.code == 2
-    assert "few is not empty, and its files would count as prompts, too. Give a new folder." in again.err
+    assert "few is not empty, and its files would also count as prompts. Choose a new folder." in again.err
     shown = cli("data", "choose", "briefs", "--n", "2", *BY_WORDS)
-    assert "4 prompts, 4 unlike each other." in shown.out
-    assert "Nothing is written; --out FILE.jsonl or --out DIR keeps the prompts" in shown.err
+    assert "4 prompts, 4 of which differ from each other." in shown.out
+    assert (
+        "No file was written. To save the prompts and a picture of them, use --out FILE.jsonl or --out DIR."
+    ) in shown.err
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("brief.md", "--clusters", "many"), "--clusters 'many' is neither a number from 1 on nor auto."),
+        (("brief.md", "--clusters", "many"), "--clusters 'many' is neither a positive number nor 'auto'."),
         (("brief.md", "--n", "1", "--out", "few.txt"), "--out few.txt is neither a .jsonl file nor a folder."),
-        (("brief.md",), "There is one prompt; 28 cannot be chosen. Give a smaller --n, or more prompts."),
-        (("data/wikiplots",), "wikiplots has texts without prompts. Give a set with prompts, as tell-me-a-story."),
+        (("brief.md",), "There is one prompt, so 28 cannot be chosen. Use a smaller --n, or provide more prompts."),
+        (
+            ("data/wikiplots",),
+            "wikiplots contains texts without prompts. Use a set with prompts, such as tell-me-a-story.",
+        ),
     ],
 )
 def test_what_cannot_be_chosen_is_said(cli: Cli, here: Path, options: tuple[str, ...], message: str) -> None:
@@ -97,7 +102,9 @@ def test_what_cannot_be_chosen_is_said(cli: Cli, here: Path, options: tuple[str,
 def test_a_summariser_is_trained_on_the_set_by_name(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FABULA_DATA", str(small_sets(here / "data")))
     split = cli("train", "dialogsum:train", "--base", "bart", "--out", "made")
-    assert "dialogsum:train is one split, and those to train on and for development are needed" in split.err
+    assert (
+        "dialogsum:train specifies only one split, but both the training and the development split are needed."
+    ) in split.err
     terminal = Terminal()
     assert folder_of(terminal, "dialogsum") == here / "data/dialogsum"
     assert folder_of(terminal, "own/talks") == Path("own/talks")

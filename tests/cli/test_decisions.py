@@ -46,7 +46,7 @@ def test_edit_goes_back_to_a_version_and_reverts(cli: Cli, project: Path) -> Non
     assert {"name": "characters", "file": "plan/characters.md", "changed": True, "words": 13}.items() <= data.items()
     assert characters(project) == OLD
     assert cli("update", "lamp", "--json").json["asked"] == 0
-    assert cli("edit", "characters", "--revert", "-C", "lamp").err == "fabula: characters has no edit to take back.\n"
+    assert cli("edit", "characters", "--revert", "-C", "lamp").err == "fabula: characters has no edit to undo.\n"
 
 
 def test_edit_opens_the_editor(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,23 +65,26 @@ def test_a_failing_editor_changes_nothing(cli: Cli, project: Path, monkeypatch: 
     monkeypatch.setenv("EDITOR", "false")
     cli.at_terminal()
     ran = cli("edit", "characters", "-C", "lamp")
-    assert (ran.code, ran.err) == (2, "fabula: The editor 'false' ended with code 1; the text is as it was.\n")
+    assert (ran.code, ran.err) == (2, "fabula: The editor 'false' exited with code 1. The text is unchanged.\n")
     monkeypatch.setenv("EDITOR", "/nowhere/to/be/found")
-    assert "cannot be started" in cli("edit", "characters", "-C", "lamp").err
+    assert "could not be started" in cli("edit", "characters", "-C", "lamp").err
     monkeypatch.delenv("EDITOR")
     monkeypatch.setenv("PATH", str(cli.folder / "empty"))
-    assert "There is no editor here. Set EDITOR" in cli("edit", "characters", "-C", "lamp").err
+    assert (
+        "no editor: set EDITOR, for example to nano. Give the text with --text WORDS or --file FILE"
+        in cli("edit", "characters", "-C", "lamp").err
+    )
     assert characters(project) == OLD
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--text", "a", "--revert"), "Give one of --text, --file, --to and --revert."),
+        (("--text", "a", "--revert"), "Use only one of --text, --file, --to and --revert."),
         (("--to", "9"), "Unknown version of characters '9'. Known: 1."),
         (("--text", "  "), "The new text of 'characters' is empty."),
-        (("--file", "nowhere.md"), "Cannot read nowhere.md"),
-        ((), "There is no new text. Give --text, --file, --to or --revert."),
+        (("--file", "nowhere.md"), "There is no file nowhere.md."),
+        ((), "no terminal to open an editor in. Give the text with --text WORDS or --file FILE"),
     ],
 )
 def test_edit_says_what_is_wrong(cli: Cli, project: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -123,7 +126,7 @@ def test_a_pinned_text_is_not_taken_again(cli: Cli, project: Path) -> None:
     ran = cli("text", "retake", "resolution", "-C", "lamp")
     assert (ran.code, ran.err) == (
         2,
-        "fabula: resolution is pinned. Say `fabula text unpin resolution -C lamp` first.\n",
+        "fabula: resolution is pinned. Run `fabula text unpin resolution -C lamp` first.\n",
     )
 
 
@@ -145,7 +148,7 @@ def test_undo_goes_back_edit_by_edit(cli: Cli, project: Path) -> None:
     assert characters(project) == OLD
     ran = cli("undo", "-C", "lamp")
     assert ran.code == 2
-    assert "There is no decision to take back." in ran.err
+    assert "There is no decision to undo." in ran.err
 
 
 def test_undo_of_an_edit_in_a_file_loses_nothing(cli: Cli, project: Path) -> None:
@@ -169,17 +172,23 @@ def test_undo_of_a_retake_brings_the_old_text_back_from_the_journal(
 
 def test_undo_of_a_pin(cli: Cli, project: Path) -> None:
     cli("text", "pin", "setting", "-C", "lamp")
-    assert "Taken back: pin of Setting" in cli("undo", "lamp").out
+    assert "Undone: pin of Setting" in cli("undo", "lamp").out
     states = {a["name"]: ", ".join(a["states"]) for a in cli("status", "lamp", "--json").json["artefacts"]}
     assert states["setting"] == ""
 
 
 def test_approve_one_or_all(cli: Cli, project: Path) -> None:
-    assert cli("text", "approve", "setting", "-C", "lamp").out == "Approved: setting.\n"
+    ran = cli("text", "approve", "setting", "-C", "lamp")
+    assert ran.out == "Approved: setting.\n"
+    assert "No run was waiting for this: it means that `fabula write --approve plans`" in ran.err
     approved = cli("text", "approve", "-C", "lamp", "--json").json["artefacts"]
     assert len(approved) == 8
     assert "setting" not in approved
-    assert cli("text", "approve", "-C", "lamp").out == "Nothing waits for approval.\n"
+    ran = cli("text", "approve", "setting", "-C", "lamp")
+    assert ran.out.startswith(
+        "There is nothing to approve: no run asks about texts that are approved, edited or pinned."
+    )
+    assert ran.err == ""
 
 
 def test_an_unknown_artefact_is_named_with_the_nearest(cli: Cli, project: Path) -> None:
@@ -203,19 +212,19 @@ def test_all_texts_can_be_pinned_at_once(cli: Cli, project: Path) -> None:
     pinned = cli("text", "pin", "--all", "-C", "lamp", "--json").json["artefacts"]
     assert {"characters", "resolution"} <= set(pinned)
     assert not cli("update", "lamp", "--dry-run", "--json").json["calls"]
-    assert cli("text", "pin", "--all", "-C", "lamp").out == "Everything is pinned already.\n"
+    assert cli("text", "pin", "--all", "-C", "lamp").out == "Everything is already pinned.\n"
 
 
 @pytest.mark.parametrize("said", [["--all", "characters"], []])
 def test_pin_wants_one_artefact_or_all(cli: Cli, project: Path, said: list[str]) -> None:
     ran = cli("text", "pin", *said, "-C", str(project))
     assert ran.code == 2
-    assert "Name an artefact, or say `fabula text pin --all -C lamp`" in ran.err
+    assert "Specify an artefact, or run `fabula text pin --all -C lamp`" in ran.err
 
 
 def test_an_edit_after_pinning_all_is_taken_back_alone(cli: Cli, project: Path) -> None:
     cli("text", "pin", "--all", "-C", "lamp")
     cli("text", "unpin", "climax", "-C", "lamp")
-    assert cli("undo", "lamp").out.startswith("Taken back: unpin of Climax (")
-    assert cli("undo", "lamp").out.startswith("Taken back: pin --all (")
+    assert cli("undo", "lamp").out.startswith("Undone: unpin of Climax (")
+    assert cli("undo", "lamp").out.startswith("Undone: pin --all (")
     assert not cli("update", "lamp", "--dry-run", "--json").json["calls"]

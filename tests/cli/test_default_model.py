@@ -43,7 +43,7 @@ def test_the_model_used_last_writes_the_next_story(cli: Cli, ollama: FakeProvide
     assert cli(*WRITE, "--out", "one", "--model", OLLAMA).code == 0
     ran = cli(*WRITE, "--out", "two")
     assert ran.code == 0
-    assert f"The model is {OLLAMA}, which you used last; --model names another." in ran.err
+    assert f"Using the model {OLLAMA}, which you used last. To choose another, use --model." in ran.err
     assert f'model = "{OLLAMA}"' in (cli.folder / "two" / "fabula.toml").read_text()
     assert len(calls(ollama)) == 2
 
@@ -58,11 +58,11 @@ def test_the_environment_goes_before_what_was_used_last(
 ) -> None:
     assert cli(*WRITE, "--out", "one", "--model", "ollama:qwen3:14b").code == 0
     monkeypatch.setenv("FABULA_MODEL", OLLAMA)
-    assert f"The model is {OLLAMA}, as FABULA_MODEL says" in cli("new", "two", "--brief", "brief.md").err
+    assert f"Using the model {OLLAMA}, set by FABULA_MODEL" in cli("new", "two", "--brief", "brief.md").err
     ran = cli("write", "one", "--json")
     assert ran.json["asked"] == 0  # what a project names goes before the environment
     monkeypatch.setenv("FABULA_MODEL", "olama:x")
-    assert "Unknown model 'olama:x'. Did you mean 'ollama:'" in cli("new", "three", "--brief", "brief.md").err
+    assert "Unknown model 'olama:x'. Did you mean 'ollama:x'" in cli("new", "three", "--brief", "brief.md").err
     assert calls(ollama)
 
 
@@ -74,7 +74,7 @@ def test_a_project_that_names_no_model_and_was_never_written_gets_the_default(
     monkeypatch.setenv("FABULA_MODEL", OLLAMA)
     ran = cli("write", "one")
     assert (ran.code, len(calls(ollama))) == (0, 1)
-    assert f"The model is {OLLAMA}, as FABULA_MODEL says" in ran.err
+    assert f"Using the model {OLLAMA}, set by FABULA_MODEL" in ran.err
     monkeypatch.setenv("FABULA_MODEL", "ollama:qwen3:14b")
     assert cli("write", "one", "--json").json["asked"] == 0  # what was begun goes on with its model
 
@@ -82,7 +82,7 @@ def test_a_project_that_names_no_model_and_was_never_written_gets_the_default(
 def test_the_best_embedded_model_that_is_here_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.project.default_model.installed", lambda name, _: name in KNOWN)
     assert default_model({}) == DefaultModel(
-        "embedded:qwen2.5-coder-1.5b", "the largest that is here and fits into memory"
+        "embedded:qwen2.5-coder-1.5b", "the largest on this machine that fits into memory"
     )
 
 
@@ -117,7 +117,7 @@ def test_a_note_that_says_nothing_of_use_is_passed_over(text: str) -> None:
 def test_without_any_model_two_commands_are_named(cli: Cli) -> None:
     ran = cli(*WRITE, "--out", "one")
     assert ran.code != 0
-    assert "`fabula models pull smollm2` fetches a small one; `fabula models` lists what else answers" in ran.err
+    assert "`fabula models pull smollm2` downloads a small model, and `fabula models` lists the other models" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,9 @@ def test_each_command_that_asks_a_model_says_in_one_line_which_was_chosen(
     (cli.folder / "story.txt").write_text("Mara climbed the stairs. Tobias held the lamp, and Mara said nothing.")
     (cli.folder / "story2.txt").write_text("Tobias climbed the stairs. Mara held the lamp, and he said nothing at all.")
     ran = cli(*command, stdin="Hello.\n")
-    assert ran.err.count(f"The model is {OLLAMA}, as FABULA_MODEL says; --model names another.") == 1, ran.err
+    assert ran.err.count(f"Using the model {OLLAMA}, set by FABULA_MODEL. To choose another, use --model.") == 1, (
+        ran.err
+    )
     assert ollama.requests
 
 
@@ -156,12 +158,14 @@ def test_what_a_server_here_serves_is_offered_before_what_is_embedded(
     monkeypatch.setattr("fabula.project.default_model.installed", lambda name, _: name == "smollm2")
     said = cli("new", "one", "--brief", "brief.md").err
     if kind == "large":
-        assert f"The model is {OLLAMA}, which Ollama 0.13 on this machine serves; --model names another." in said
+        assert (
+            f"Using the model {OLLAMA}, which Ollama 0.13 on this machine serves. To choose another, use --model."
+        ) in said
         assert f'model = "{OLLAMA}"' in (cli.folder / "one" / "fabula.toml").read_text()
     else:
-        assert "The model is embedded:smollm2, the largest that is here" in said
+        assert "Using the model embedded:smollm2, the largest on this machine" in said
     remember_model(Settings(model="ollama:qwen3:14b"))
-    assert "The model is ollama:qwen3:14b, which you used last" in cli("new", "two", "--brief", "brief.md").err
+    assert "Using the model ollama:qwen3:14b, which you used last" in cli("new", "two", "--brief", "brief.md").err
 
 
 SMALL, LARGE = "embedded:smollm2", "openai-chat:llama3.1:8b"
@@ -176,20 +180,21 @@ SERVED = ("--model", LARGE, "--base-url", "http://127.0.0.1:9/v1")
         (("--model", LARGE, "--base-url", "http://127.0.0.1:9/v1", "--aids", "on"), "end-to-end"),
         (("--model", SMALL, "--words", "300"), "end-to-end"),
         (("--model", SMALL, "--system", "agents-room"), "agents-room"),
-        (("--model", SMALL, "--aids", "off"), "reviewed-draft"),
+        (("--model", SMALL, "--aids", "off"), "chosen-draft"),
         (("--model", SMALL, "--preset", "faithful"), "agents-room"),
         (("--model", SMALL, "--model", f"climax={LARGE}", "--base-url", "http://127.0.0.1:9/v1"), "agents-room"),
         (("--model", SMALL, "--set", "variant=write"), "agents-room"),
-        ((*SERVED,), "reviewed-draft"),
-        ((*SERVED, "--words", "3000"), "reviewed-draft"),
-        ((*SERVED, "--words", "3100"), "agents-room"),
+        ((*SERVED,), "chosen-draft"),
+        ((*SERVED, "--words", "5000"), "chosen-draft"),
+        ((*SERVED, "--words", "5100"), "agents-room"),
         ((*SERVED, "--preset", "faithful"), "agents-room"),
-        ((*SERVED, "--set", "revisions=4"), "reviewed-draft"),
-        ((*SERVED, "--set", "final_reading=false"), "reviewed-draft"),
+        ((*SERVED, "--set", "revisions=4"), "chosen-draft"),
+        ((*SERVED, "--set", "final_reading=false"), "agents-room"),
         ((*SERVED, "--set", "orchestrator=llm"), "agents-room"),
         ((*SERVED, "--model", f"climax={LARGE}"), "agents-room"),
-        ((*SERVED, "--model", f"plot={LARGE}"), "reviewed-draft"),
-        ((*SERVED, "--model", f"writer={LARGE}"), "reviewed-draft"),
+        ((*SERVED, "--model", f"plot={LARGE}"), "agents-room"),
+        ((*SERVED, "--model", f"reader={LARGE}"), "chosen-draft"),
+        ((*SERVED, "--model", f"writer={LARGE}"), "chosen-draft"),
     ],
 )
 def test_a_new_project_has_the_system_that_reads_best_for_its_model_and_its_length(
@@ -198,18 +203,20 @@ def test_a_new_project_has_the_system_that_reads_best_for_its_model_and_its_leng
     ran = cli("new", "one", "--brief", "brief.md", *given)
     assert ran.code == 0, ran.err
     assert Settings.read(cli.folder / "one" / "fabula.toml").system == system
-    said = "The system is end-to-end, which reads best with a small model; --system names another." in ran.err
+    advice = "Using the system end-to-end, which is the best for small models. To choose another, use --system."
+    said = advice in ran.err
     assert said == (system == "end-to-end")
 
 
 @pytest.mark.parametrize(
     ("brief", "system"),
     [
-        ("Write a story of 4,000 words about a ferry.", "agents-room"),
+        ("Write a story of 4,000 words about a ferry.", "chosen-draft"),
+        ("Write a story of 6,000 words about a ferry.", "agents-room"),
         ("Write 10 chapters of 2,000 words each about a ferry.", "agents-room"),
         ("Write a story in six chapters about a ferry.", "agents-room"),
-        ("Write a story of 2,000 words in six chapters about a ferry.", "reviewed-draft"),
-        ("Write a story about a ferry.", "reviewed-draft"),
+        ("Write a story of 2,000 words in six chapters about a ferry.", "chosen-draft"),
+        ("Write a story about a ferry.", "chosen-draft"),
     ],
 )
 def test_the_brief_says_how_long_a_story_is_and_so_who_writes_it(cli: Cli, brief: str, system: str) -> None:
@@ -228,5 +235,5 @@ def test_a_plan_of_the_author_and_a_project_that_is_there_keep_their_system(cli:
 def test_nothing_is_announced_before_a_model_is_found_missing(cli: Cli) -> None:
     ran = cli("write", "brief.md", "--model", "smollm2", "--system", "agents-room", "--out", "x")
     assert ran.code == 1
-    assert ran.err.startswith("fabula: No model file at ")
+    assert ran.err.startswith("fabula: There is no model file at ")
     assert ran.err.count("\n") == 1

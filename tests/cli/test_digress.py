@@ -54,7 +54,7 @@ def test_systems_stand_beside_each_other_with_every_digression_to_be_read(cli: C
     assert "back within 2: silence, by words" in ran.out
     assert "a character that hears nothing" in ran.out
     assert "an echo of the player" in ran.out
-    assert "read the trivial characters beside the shares" in ran.out
+    assert "Compare the shares with those of the trivial characters" in ran.out
     folder = cli.folder / "digressions"
     page = (folder / "linearity.html").read_text()
     assert "Tobias: ..." in page
@@ -63,7 +63,7 @@ def test_systems_stand_beside_each_other_with_every_digression_to_be_read(cli: C
     items = [json.loads(line) for line in (folder / "dialogues.jsonl").read_text().splitlines()]
     assert [item["id"] for item in items] == ["snap/lamp-1", "vanilla/lamp-1"]
     assert "[off-story: reality]" in items[1]["text"]
-    assert "snap ended its story before all digressions in 1 of 1 conversation" in ran.err
+    assert "In 1 of 1 conversation, snap ended its story before all digressions" in ran.err
     assert items[0]["narrative"].startswith("One night Mara")
 
 
@@ -100,7 +100,7 @@ def test_an_estimate_asks_nobody_and_writes_nothing(cli: Cli) -> None:
     ran = digress(cli, "--dry-run", "--judge", "scripted:all.toml")
     assert ran.code == 0, ran.err
     assert "vanilla  lamp" in ran.out
-    assert "The judge: 48 calls of one word at most." in ran.out
+    assert "The judge: at most 48 calls with one-word replies." in ran.out
     assert not (cli.folder / "digressions").exists()
     data = digress(cli, "--dry-run", "--json").json
     assert data["digressions"] == 8
@@ -111,9 +111,9 @@ def test_an_estimate_asks_nobody_and_writes_nothing(cli: Cli) -> None:
     ("more", "message"),
     [
         (("--kinds", "realty"), "Unknown kind of digression 'realty'. Did you mean 'reality'?"),
-        (("--system", "dramatron"), "One cannot talk to `dramatron`"),
-        (("--set", "rooms=3"), "Unknown setting of snap and vanilla 'rooms'"),
-        (("--set", "sentences"), "is not of the form FIELD=VALUE"),
+        (("--system", "dramatron"), "The system `dramatron` does not support conversations"),
+        (("--set", "rooms=3"), "Unknown snap and vanilla setting 'rooms'"),
+        (("--set", "sentences"), "does not have the form FIELD=VALUE"),
         (("--model", "critic=smollm2"), "Unknown role 'critic'"),
         (("--with", "Batman"), "The story does not name 'Batman'"),
         (("--judge", "gpt"), "Unknown model 'gpt'"),
@@ -140,17 +140,17 @@ def test_stories_that_cannot_be_used_are_named(cli: Cli) -> None:
         assert ran.code == 2
         assert message in ran.err
     ran = cli("lab", "digress", "lamp.md", "--as", "Tobias", *MODEL)
-    assert "Say both who the player is (--as NAME) and who answers (--with NAME), or neither." in ran.err
+    assert "Specify both the player (--as NAME) and the character who answers (--with NAME), or neither." in ran.err
 
 
 def test_numbers_of_other_settings_are_not_mixed(cli: Cli) -> None:
     assert digress(cli, "--system", "vanilla").code == 0
     ran = digress(cli, "--system", "vanilla", "--within", "3", "--set", "max_turns=9")
     assert ran.code == 2
-    assert "digressions holds digressions with another schedule, settings." in ran.err
+    assert "digressions contains digressions with another schedule, settings." in ran.err
     assert digress(cli, "--system", "vanilla", "--out", "more", "--set", "max_turns=9").code == 0
     (cli.folder / "digressions" / "digress.json").write_text("{")
-    assert "digress.json is no JSON" in digress(cli, "--system", "vanilla").err
+    assert "digress.json is not valid JSON" in digress(cli, "--system", "vanilla").err
 
 
 def test_a_project_is_digressed_in_by_its_narrative(cli: Cli) -> None:
@@ -184,7 +184,7 @@ def test_an_address_is_for_the_models_that_are_served(cli: Cli) -> None:
         "--base-url", "http://127.0.0.1:9/v1", "--judge", "qwen2.5-coder-1.5b", "--dry-run",
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    assert "The judge: 24 calls" in ran.out
+    assert "The judge: at most 24 calls" in ran.out
 
 
 def test_a_seed_of_0_is_a_seed(cli: Cli) -> None:

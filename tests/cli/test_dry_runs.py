@@ -86,11 +86,13 @@ def test_estimate_is_the_old_name_of_a_dry_run(cli: Cli, stories: Path) -> None:
 
 
 def test_a_dry_run_takes_nothing_that_would_change_something(cli: Cli, stories: Path) -> None:
-    assert "--dry-run changes nothing" in cli("write", "lamp", "--save", "--dry-run").err
+    assert "--dry-run does not change anything." in cli("write", "lamp", "--save", "--dry-run").err
     ran = cli("write", "lamp", "--plan", "plan.yaml", "--system", "character-simulation", "--dry-run")
-    assert (ran.code, "--dry-run changes nothing" in ran.err) == (2, True)
+    assert (ran.code, "--dry-run does not change anything." in ran.err) == (2, True)
     (stories / "verdicts.jsonl").write_text(json.dumps({}), encoding="utf-8")
-    assert "--dry-run would do nothing" in cli("evaluate", "pairwise", "--ratings", "verdicts.jsonl", "--dry-run").err
+    assert (
+        "--dry-run would have no effect" in cli("evaluate", "pairwise", "--ratings", "verdicts.jsonl", "--dry-run").err
+    )
 
 
 def test_every_command_that_may_spend_has_a_dry_run() -> None:
@@ -105,4 +107,4 @@ def test_a_brief_on_standard_input_is_written(cli: Cli) -> None:
     ran = cli("write", "-", "--out", "mine", *SCRIPT, *BY_PARTS, stdin="# The Lamp\n\nA girl lights a lamp.")
     assert ran.code == 0, ran.err
     assert (cli.folder / "mine" / "brief.md").read_text(encoding="utf-8").startswith("# The Lamp")
-    assert "Say where the project goes with --out DIR." in cli("write", "-", *SCRIPT, stdin="A lamp.").err
+    assert "Specify the project's folder with --out DIR." in cli("write", "-", *SCRIPT, stdin="A lamp.").err

@@ -37,11 +37,11 @@ def test_an_edit_is_listed_refused_and_made_again(cli: Cli, read: Path) -> None:
     (edit,) = cli("text", "edits", "lamp", "--json").json["edits"]
     assert (edit["part"], edit["new"], edit["refused"]) == ("exposition", "The lantern", False)
     assert "The lantern" in story(read)
-    assert "`fabula text edits --refuse ID` takes one back." in cli("text", "edits", "lamp").err
+    assert "To undo an edit, run `fabula text edits --refuse ID`." in cli("text", "edits", "lamp").err
 
     ran = cli("text", "edits", "lamp", "--refuse", edit["id"])
     assert f"{edit['id']}  exposition  (refused)" in ran.out
-    assert "it asks nobody for this" in ran.err
+    assert "`. It calls no model for this." in ran.err
     assert cli("update", "lamp", "--json").json["asked"] == 0
     assert "The lantern" not in story(read)
 
@@ -56,7 +56,7 @@ def test_no_file_gets_another_number_for_an_edit(cli: Cli, read: Path) -> None:
     with (read / "story/05-resolution.md").open("a", encoding="utf-8") as file:
         file.write("\nThe gulls came back.\n")
     names = sorted(file.name for file in (read / "story").iterdir())
-    again = cli("update", "lamp", "--yes").err.partition("To be written again: ")[2].partition("\n")[0]
+    again = cli("update", "lamp", "--yes").err.partition("To be rewritten: ")[2].partition("\n")[0]
     assert "resolution" not in again
     assert sorted(file.name for file in (read / "story").iterdir()) == names
     whole = story(read)
@@ -66,7 +66,7 @@ def test_no_file_gets_another_number_for_an_edit(cli: Cli, read: Path) -> None:
 def test_a_refusal_is_undone(cli: Cli, read: Path) -> None:
     (edit,) = cli("text", "edits", "lamp", "--json").json["edits"]
     cli("text", "edits", "lamp", "--refuse", edit["id"])
-    assert "Taken back: what you refused of the final reading" in cli("undo", "lamp").out
+    assert "Undone: what you refused of the final reading" in cli("undo", "lamp").out
     assert not cli("text", "edits", "lamp", "--json").json["edits"][0]["refused"]
     assert cli("update", "lamp", "--json").json["asked"] == 0
     assert "The lantern" in story(read)
@@ -79,7 +79,7 @@ def test_an_unknown_edit_and_a_project_without_a_reading(cli: Cli, read: Path) -
     cli("write", "brief.md", "--out", "plain", "--model", "scripted:script.toml", *BY_PARTS)
     ran = cli("text", "edits", "plain")
     assert ran.code == 2
-    assert "There is no final reading in this project." in ran.err
+    assert "This project has no final reading." in ran.err
 
 
 def test_a_pinned_part_stays_as_it_is_and_the_list_says_so(cli: Cli, read: Path) -> None:
@@ -105,7 +105,7 @@ def test_what_is_refused_is_nobodys_to_write_anew(cli: Cli, read: Path) -> None:
     cli("text", "edits", "lamp", "--refuse", edit["id"])
     ran = cli("text", "retake", "refused", "-C", "lamp")
     assert ran.code == 2
-    assert "drafts/refused.yaml is your own list of edits that are not made" in ran.err
+    assert "drafts/refused.yaml is your own list of refused edits" in ran.err
     assert cli("text", "edits", "lamp", "--json").json["edits"][0]["refused"]
 
 
@@ -113,7 +113,7 @@ def test_an_unknown_id_among_the_refused_is_named(cli: Cli, read: Path) -> None:
     (read / "drafts/refused.yaml").write_text("refused: [zzzzzz]\n", encoding="utf-8")
     cli("update", "lamp", "--yes")
     ran = cli("text", "edits", "lamp")
-    assert "drafts/refused.yaml names zzzzzz, and no edit here has that id" in ran.err
+    assert "drafts/refused.yaml lists zzzzzz, but no edit has that ID. Either the ID" in ran.err
     assert cli("text", "edits", "lamp", "--json").json["unknown"] == ["zzzzzz"]
     cli("text", "edits", "lamp", "--accept", "zzzzzz")
     assert cli("text", "edits", "lamp", "--json").json["unknown"] == []

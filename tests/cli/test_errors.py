@@ -22,53 +22,93 @@ KEY = "sk-test-0123456789abcdef"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("wriet", "brief.md"), "Unknown command 'wriet'. Did you mean 'write'?"),
-        (("judge", "a", "b"), "There is no command 'judge'. `fabula evaluate pairwise` does that."),
-        (("ttcw", "a"), "There is no command 'ttcw'. `fabula evaluate ttcw` does that."),
-        (("write", "brief.md", "--modle", "x"), "Unknown option of `fabula write` '--modle'. Did you mean '--model'?"),
-        (("models", "chekc"), "No such command 'chekc'"),
-        (("write", "brief.md", "--budget-tokens", "many"), "Invalid value for '--budget-tokens'"),
-        (("write", "brief.md", "--approve", "plan"), "Invalid value for '--approve'"),
-        (("edit",), "Missing argument"),
-        (("write", "nowhere.md"), "There is no file or folder nowhere.md. Give a brief (a text file) or a project"),
-        (("write", "A girl finds a key."), "of that name. To write from words, hand them over: `echo WORDS | fabula"),
+        (("wriet", "brief.md"), "There is no command `fabula wriet`. Did you mean 'write'?"),
+        (("judge", "a", "b"), "There is no command `fabula judge`. Use `fabula evaluate pairwise`."),
+        (("ttcw", "a"), "There is no command `fabula ttcw`. Use `fabula evaluate ttcw`."),
+        (("write", "brief.md", "--modle", "x"), "`fabula write` has no option '--modle'. Did you mean '--model'?"),
+        (("models", "chekc"), "There is no command `fabula models chekc`. Did you mean 'check'?"),
+        (("write", "brief.md", "--budget-tokens", "many"), "`--budget-tokens` must be a whole number, not 'many'"),
+        (("write", "brief.md", "--approve", "plan"), "`--approve`: 'plan' is not one of 'plans', 'all'"),
+        (("edit",), "`fabula edit` requires [PROJECT] ARTEFACT. Write `fabula edit [PROJECT] ARTEFACT`."),
+        (
+            ("train", "x"),
+            "requires --out DIR. Write `fabula train x --out DIR`. --out DIR: Folder for what is trained.",
+        ),
+        (("data", "choose"), "`fabula data choose` requires PROMPTS. Write `fabula data choose PROMPTS...`."),
+        (("train", "x", "--model", "y"), "`fabula train` has no option '--model'. Did you mean '--base'?"),
+        (("write", "breif.md"), "There is no file or folder breif.md. Did you mean 'brief.md'?"),
+        (("status", "emtpy"), "There is no folder emtpy. Did you mean 'empty'?"),
+        (("models", "pull", "llama3"), "fetched by `fabula models pull hf:OWNER/REPO`. A model that Ollama serves"),
+        (("lab", "reproduce", "atlas-table-1x"), "Unknown table 'atlas-table-1x'. Did you mean 'atlas-table-1"),
+        (("lab", "reproduce", "--fetch", "wikiplot"), "Unknown data set 'wikiplot'. Did you mean 'wikiplots'?"),
+        (("write", "nowhere.md"), "There is no file or folder nowhere.md. Specify a brief (a text file) or a project"),
+        (
+            ("write", "A girl finds a key."),
+            "with that name. To write from words instead of a file, use `echo WORDS | fabula",
+        ),
         (("write", "empty"), "is not a fabula project: it has no brief.md"),
         (("write", "-C", "empty"), "is not a fabula project: it has no brief.md"),
-        (("write", "empty", "--out", "x"), "--out goes with a brief file"),
-        (("status", "empty"), "Create one with `fabula new empty --brief FILE`"),
-        (("status", "a", "-C", "b"), "Two projects are named: a and -C b. Give one."),
-        (("new", "x"), "There is no brief. Give --brief FILE, or --text TEXT."),
+        (("write", "empty", "--out", "x"), "--out requires a brief file"),
+        (("status", "empty"), "run `fabula new empty --brief FILE`"),
+        (("status", "a", "-C", "b"), "You specified two projects, a and -C b. Use only one."),
+        (("new", "x"), "There is no brief. Use --brief FILE or --text TEXT."),
         (("new", "x", "--text", " "), "The brief brief is empty."),
-        (("new", "x", "--text", "a", "--brief", "brief.md"), "Both --brief and --text are given."),
+        (("new", "x", "--text", "a", "--brief", "brief.md"), "--brief and --text cannot be used together. Use only"),
         (("write", "brief.md", "--system", "agent-room"), "Unknown system 'agent-room'. Did you mean 'agents-room'?"),
         (("write", "brief.md", "--preset", "improve"), "Unknown preset 'improve'. Did you mean 'improved'?"),
         (("write", "brief.md", "--model", "smollm"), "Unknown model 'smollm'. Did you mean 'smollm2'?"),
-        (("trust", "nosuch"), "There is nothing to trust: nosuch/fabula.toml does not exist. Name the folder"),
+        (("trust", "nosuch"), "There is nothing to trust: nosuch/fabula.toml does not exist. Specify the folder"),
         (("write", "brief.md", "--model", "opneai:gpt"), "Unknown model 'opneai:gpt'."),
         (("write", "brief.md", *SCRIPT, "--model", "climx=smollm2"), "Unknown role 'climx'. Did you mean 'climax'?"),
         (("write", "brief.md", *SCRIPT, "--play", "climx=me"), "Unknown role 'climx'. Did you mean 'climax'?"),
-        (("write", "brief.md", *SCRIPT, "--play", "climax"), "--play 'climax' is not of the form ROLE=me"),
-        (("write", "brief.md", *SCRIPT, "--play", "climax=no.py:f"), "names no Python function"),
+        (("write", "brief.md", *SCRIPT, "--play", "climax"), "--play 'climax' does not have the form ROLE=me"),
+        (("write", "brief.md", *SCRIPT, "--play", "climax=no.py:f"), "does not name a Python function"),
         (
             ("write", "brief.md", *SCRIPT, "--set", "final_readings=1"),
-            "setting of agents-room 'final_readings'. Did you mean",
+            "agents-room setting 'final_readings'. Did you mean",
         ),
         (
             ("write", "brief.md", *SCRIPT, "--set", "final_reading=perhaps"),
-            "agents-room.final_reading = 'perhaps' does not fit",
+            "`agents-room.final_reading` must be true or false",
         ),
         (
             ("write", "brief.md", *SCRIPT, "--set", "final_reading"),
-            "--set 'final_reading' is not of the form FIELD=VALUE.",
+            "--set 'final_reading' does not have the form FIELD=VALUE, such as --set words=900.",
         ),
         (("write", "brief.md", *SCRIPT, "--sampling", "temprature=1"), "Did you mean 'temperature'?"),
-        (("write", "brief.md", *SCRIPT, "--sampling", "temperature=hot"), "the command line: sampling.temperature"),
+        (
+            ("write", "brief.md", *SCRIPT, "--sampling", "temperature=hot"),
+            "the command line: `sampling.temperature` must be a number",
+        ),
         (("write", "brief.md", *SCRIPT, "--sampling", "climx.top_k=1"), "Unknown role 'climx'."),
         (("write", "brief.md", *SCRIPT, "--words", "lots"), "lots"),
         (("write", "brief.md", *SCRIPT, "--prompts", "nowhere"), "is not a folder"),
         (("write", "brief.md", *SCRIPT, "--base-url", "http://127.0.0.1:9/v1"), "--base-url is for models on a server"),
-        (("write", "brief.md", "--model", "scripted:none.toml"), "Cannot read the script none.toml"),
+        (
+            ("write", "brief.md", "--model", "scripted:none.toml"),
+            "There is no file none.toml. Correct the name, or give a script (a TOML file).",
+        ),
         (("systems", "agents"), "Unknown system 'agents'."),
+        (("undo", "empty", "5"), "takes no argument '5'. Its form is `fabula undo [PROJECT] [OPTIONS]`."),
+        (("study", "serve", "emtpy"), "There is no folder emtpy. Did you mean 'empty'?"),
+        (
+            ("study", "report", "empty"),
+            "empty is not a study: it has no study.toml. To make a study, run `fabula study new`.",
+        ),
+        (("systems", "show", "snap"), "Unknown system 'show'."),
+        (("brief.md",), "The first word is a command. If 'brief.md' is a brief, use `fabula write brief.md`."),
+        (("empty",), "The first word is a command. If 'empty' is a project, use `fabula status empty`."),
+        (("write", "brief.md", "--model"), "--model requires a value after it. `fabula write --help` shows its form."),
+        (("lab", "inject", "brief.md", "-o"), "-o requires a value after it. `fabula lab inject --help` shows its"),
+        (("write", "brief.md", "--folder", "x"), "`fabula write` has no option '--folder'. Did you mean '--project'?"),
+        (
+            ("write", "brief.md", "--model", "zephyr"),
+            "A model on a server needs its provider, as in ollama:NAME or openai:NAME",
+        ),
+        (("write", "brief.md", "--system", "./emtpy"), "There is no folder "),
+        (("write", "brief.md", "--system", "./empty"), "has no paper.toml. Give the folder of a system or an"),
+        (("trust", "brief.md"), "Specify the folder of a project or study, or the file of an experiment."),
+        (("mcp", "emtpy"), "There is no folder emtpy. Did you mean 'empty'?"),
     ],
 )
 def test_wrong_use_is_named_and_nothing_is_made(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
@@ -78,9 +118,17 @@ def test_wrong_use_is_named_and_nothing_is_made(cli: Cli, arguments: tuple[str, 
     assert ran.err.startswith("fabula: ")
     assert ran.err.count("\n") <= 2
     assert ran.code in {1, 2}
-    assert ran.code == 2 or "not a fabula project" in ran.err
+    assert ran.code == 2 or "is not a fabula project" in ran.err or "There is no folder" in ran.err
     assert ran.out == ""
     assert sorted(cli.folder.rglob("*")) == before
+
+
+def test_a_mistyped_project_is_suggested_where_the_folder_here_has_no_texts(cli: Cli) -> None:
+    assert cli("new", "lamp", "--text", "A lamp.", *SCRIPT).code == 0
+    said = cli("show", "lampp").err
+    assert "Unknown artefact 'lampp'. Known: none. The project in " in said
+    assert "has no texts yet. Did you mean the project 'lamp'?" in said
+    assert cli("show", "empty").err.endswith(" has no texts yet.\n")
 
 
 def test_errors_as_json(cli: Cli) -> None:
@@ -100,11 +148,11 @@ def test_errors_as_json_have_names_that_stand_in_the_tree(cli: Cli, here: Path) 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is empty. Write in it what the story should be about."),
+        (b"", "is empty. Describe what the story should be about."),
         (b" \n\n", "is empty."),
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "is not UTF-8 text"),
-        (b"words \x00\x01\x02\x03 and zeros", "holds binary data"),
-        (b"word " * 1_000_000, "is larger than 200 kB. Give a shorter one."),
+        (b"words \x00\x01\x02\x03 and zeros", "contains binary data"),
+        (b"word " * 1_000_000, "is larger than 200 kB. Use a shorter brief."),
     ],
 )
 def test_briefs_that_are_none(cli: Cli, content: bytes, message: str) -> None:
@@ -159,17 +207,17 @@ def test_a_wrong_settings_file(cli: Cli, project: Path) -> None:
     (project / "fabula.toml").write_text("modle = 'x'\n")
     ran = cli("status", "lamp")
     assert ran.code == 2
-    assert "lamp/fabula.toml: modle" in ran.err
+    assert "lamp/fabula.toml: There is no field 'modle'. Did you mean 'model'?" in ran.err
 
 
 def test_a_model_that_fails_keeps_what_is_finished(cli: Cli, write_script: Callable[..., None]) -> None:
     write_script(climax=None)
     ran = cli("write", "brief.md", *SCRIPT)
     assert ran.code == 1
-    assert "Until here: 6 calls" in ran.err
+    assert "So far: 6 calls" in ran.err
     assert ran.err.splitlines()[-1].startswith("fabula: The script has no reply for the role 'climax'")
     ran = cli("status", "brief")
-    assert "No whole story yet; the last run stopped: The script has no reply" in ran.out
+    assert "The story is not complete yet; the last run stopped: The script has no reply" in ran.out
 
 
 def test_a_surprise_is_an_apology_without_a_traceback(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +228,7 @@ def test_a_surprise_is_an_apology_without_a_traceback(cli: Cli, project: Path, m
     ran = cli("write", "lamp", "--quiet", "--json")
     assert ran.code == 1
     assert ran.err.count("\n") == 1
-    assert "fabula: Sorry, something went wrong that fabula did not expect (RuntimeError: a screw is loose)." in ran.err
+    assert "fabula: Sorry, an unexpected error occurred (RuntimeError: a screw is loose)." in ran.err
     assert ran.json["error"]["kind"] == "RuntimeError"
     monkeypatch.setenv("FABULA_DEBUG", "1")
     assert "Traceback (most recent call last)" in cli("write", "lamp", "--quiet").err
@@ -194,7 +242,7 @@ def test_ctrl_c_outside_a_run(cli: Cli, project: Path, monkeypatch: pytest.Monke
     ran = cli("update", "lamp")
     assert (ran.code, ran.err) == (
         130,
-        "fabula: Stopped. What was finished is kept, and the same command goes on from there.\n",
+        "fabula: Stopped. All finished work is kept. To continue from there, run the same command again.\n",
     )
 
 

@@ -58,7 +58,7 @@ def test_the_end_says_why_a_command_failed(tmp_path: Path) -> None:
     assert command(tmp_path, "write", "nowhere").returncode == 2
     end = events(tmp_path)[-1]
     assert (end["exit_code"], end["kind"]) == (2, "UsageError")
-    assert end["message"] == "There is no file or folder nowhere. Give a brief (a text file) or a project folder."
+    assert end["message"] == "There is no file or folder nowhere. Specify a brief (a text file) or a project folder."
 
 
 def test_the_end_says_what_waits_for_a_person(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_dry_run_logs_no_call(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_written_is_said_before_anything_is_asked(tmp_path: Path) -> None:
     ran = command(tmp_path, *WRITES, FABULA_EVENTS=str(tmp_path / "none" / "events.jsonl"))
     assert ran.returncode == 2
-    assert "Give FABULA_EVENTS another file, or none." in ran.stderr
+    assert "Set FABULA_EVENTS to another file, or unset it." in ran.stderr
     assert not (tmp_path / "tale").exists()
 
 

@@ -46,7 +46,7 @@ def test_the_estimate_asks_nobody_and_says_what_comes(cli: Cli, exp: Path) -> No
     assert rows["agents-room-faithful-script"][:2] == ["2", "18"]
     assert rows["end-to-end-faithful-script"][:2] == ["2", "2"]
     assert rows["surface"][:2] == ["4", "0"]
-    assert "Nothing was asked. Next: `fabula lab experiment exp.toml`." in ran.err
+    assert "No model was called. Next: `fabula lab experiment exp.toml`." in ran.err
     assert not (exp.parent / "exp").exists()
     data = cli("lab", "experiment", "exp.toml", "--dry-run", "--json").json
     assert [line["calls"] for line in data["contenders"]] == [18, 2]
@@ -62,7 +62,7 @@ def test_reports_beside_the_briefs_are_no_briefs(cli: Cli, exp: Path) -> None:
     assert (exp.parent / "lamps" / "report.md").is_file()
     again = cli("lab", "experiment", "lamps.toml")
     assert again.code == 0
-    assert "nothing to ask" in again.err
+    assert "no calls to make" in again.err
     assert [path.name for path in (exp.parent / "lamps" / "runs").iterdir()] == ["lamp"]
 
 
@@ -84,7 +84,7 @@ def test_runs_are_told_one_by_one_and_the_reports_lie_in_the_folder(cli: Cli, ex
     assert [c["baseline"] for c in data["contenders"]] == [False, True]
     assert (folder / "experiment.toml").read_text(encoding="utf-8") == EXPERIMENT
     again = cli("lab", "experiment", "exp.toml")
-    assert "Two rooms, in exp: nothing to ask" in again.err
+    assert "Two rooms, in exp: no calls to make" in again.err
     assert json.loads((folder / "report.json").read_text(encoding="utf-8")) == data
 
 
@@ -99,7 +99,7 @@ def test_a_file_is_tried_with_one_model_and_few_briefs(cli: Cli, exp: Path) -> N
     ran = cli("lab", "experiment", "exp.toml", "--model", "scripted:script.toml", "--limit", "1", "--out", "try")
     assert ran.code == 0
     assert "2 runs of 2 to do" in ran.err
-    assert "Beside what was published" in ran.out
+    assert "Compared with published values" in ran.out
     assert "Table 2" in ran.out
 
 
@@ -120,7 +120,7 @@ def test_a_failed_run_ends_with_1_and_is_tried_again_when_asked(cli: Cli, exp: P
     assert (exp.parent / "exp" / "report.html").is_file()
     again = cli("lab", "experiment", "exp.toml")
     assert again.code == 1
-    assert "nothing to ask" in again.err
+    assert "no calls to make" in again.err
     assert "2 runs of 4 to do" in cli("lab", "experiment", "exp.toml", "--retry").err
 
 
@@ -132,7 +132,7 @@ def test_the_stories_of_an_experiment_are_ranked_without_its_failed_runs(cli: Cl
     lost.unlink()
     ran = cli("evaluate", "pairwise", "exp", "--model", "scripted:script.toml", "--preset", "faithful", "--json")
     assert ran.code == 0
-    assert "Left out: 1 run of an experiment without a story." in ran.err
+    assert "Left out: 1 run of an experiment that have no story." in ran.err
     assert '"agents-room-faithful-script"' in ran.out
     assert '"end-to-end-faithful-script"' in ran.out
 
@@ -149,7 +149,7 @@ def test_verdicts_on_the_whole_story_stand_first(cli: Cli, exp: Path) -> None:
 def test_the_end_of_the_budget_is_told_after_the_reports(cli: Cli, exp: Path) -> None:
     ran = cli("lab", "experiment", "exp.toml", "--budget-tokens", "2000")
     assert ran.code == 1
-    assert "fabula: Stopped before the budget of 2,000 tokens is passed" in ran.err
+    assert "fabula: Stopped before the budget of 2,000 tokens is exceeded" in ran.err
     data = json.loads((exp.parent / "exp" / "report.json").read_text(encoding="utf-8"))
     assert data["complete"] is False
     assert data["stopped"]
@@ -159,13 +159,16 @@ def test_the_end_of_the_budget_is_told_after_the_reports(cli: Cli, exp: Path) ->
 def test_a_run_that_waits_for_a_person_is_told(cli: Cli, exp: Path) -> None:
     exp.write_text(EXPERIMENT + '[settings.roles.plot]\nplay = "me"\n', encoding="utf-8")
     exp.write_text(exp.read_text(encoding="utf-8") + "[settings.roles.plot.x]\n", encoding="utf-8")
-    assert "exp.toml: settings: roles.plot.x: " in cli("lab", "experiment", "exp.toml").err
+    assert "exp.toml: settings: There is no field 'x' in `roles.plot`." in cli("lab", "experiment", "exp.toml").err
     mine = '{ system = "agents-room", settings = { roles = { plot = { play = "me" } } } }'
     exp.write_text(EXPERIMENT.replace('"agents-room"', mine), encoding="utf-8")
     ran = cli("lab", "experiment", "exp.toml")
     assert ran.code == 0
     assert "You play plot" in ran.err
-    assert "Not finished; the same command goes on, and measures when no run is left: brief/agents-room" in ran.out
+    assert (
+        "Not finished. To continue, run the same command again. It measures the stories when all runs have ended: "
+        "brief/agents-room"
+    ) in ran.out
     again = cli("lab", "experiment", "exp.toml", "--json", stdin="A storm.\n.\nAnother storm.\n.\n")
     assert again.json["complete"] is True
 
@@ -182,7 +185,7 @@ def test_what_is_at_work_is_shown_live(monkeypatch: pytest.MonkeyPatch, capsys: 
         with watch.aside():
             assert watch.lines() == shown
     assert shown[0] == "▸ lamp/room-0  1 call, 0 s"
-    assert shown[-1] == "  2 of 9 runs over, 8 at work · 1 call, 1,000 tokens"
+    assert shown[-1] == "  2 of 9 runs finished, 8 at work · 1 call, 1,000 tokens"
     assert len(shown) == 7
     watch.hear("lamp/room-7", RunFinished("agents-room"))
     assert "7 at work" in watch.lines()[-1]

@@ -1,4 +1,4 @@
-"""A run that was given up goes on with the same command, and an older project with control signs opens."""
+"""A run that was given up continues with the same command, and an older project with control signs opens."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_same_command_asks_anew_and_says_so(cli: Cli) -> None:
     ran = cli("write", "brief.md", "--out", "lamp", *SCRIPT, *play)
     assert ran.code == 1, ran.out
     assert "gave no usable prose" in ran.err
-    assert "The same command asks anew from there." in ran.err
+    assert "The same command asks again from there." in ran.err
     assert "stronger model (--model exposition=...)" in ran.err
     assert cli("update", "lamp", "--dry-run", *play).code == 0
     (cli.folder / "broken").unlink()
@@ -45,9 +45,9 @@ def test_what_is_no_story_is_written_anew_by_the_command_that_is_named(cli: Cli)
     play = ("--system", "end-to-end", "--play", "writer=who.py:answer", "--yes")
     first = cli("write", "brief.md", "--out", "lamp", *play)
     assert first.code == 1
-    assert "What was written is no story. It repeated what it was told." in first.err
-    for seed in (2, 3):  # the same command ends as before, the one that is named asks anew
-        assert f"`fabula write lamp --seed {seed} --anew` writes another one" in cli("write", "lamp").err
+    assert "The result is not a story. It repeated what it was told." in first.err
+    for seed in (2, 3):  # the same command ends as before, the one that is named asks again
+        assert f"`fabula write lamp --seed {seed} --anew` writes another story" in cli("write", "lamp").err
         if seed == 3:
             (cli.folder / "broken").unlink()
         ran = cli("write", "lamp", "--seed", str(seed), "--anew")

@@ -48,7 +48,7 @@ def test_a_new_file_stands_in_the_story_at_its_place(cli: Cli, project: Path, na
     (project / "story" / name).write_text(EPILOGUE + "\n")
     said_everywhere(
         cli,
-        f"story/{name} is a text of your own: it stands in the story where its name says, and nobody writes it again.",
+        f"story/{name} is your own text: its name determines its place in the story, and no model rewrites it.",
     )
     assert story(project).scenes[place].text == EPILOGUE
     assert len(story(project).scenes) == 6
@@ -70,11 +70,11 @@ def test_an_own_text_is_edited_renamed_and_deleted_like_any_file(cli: Cli, proje
     assert "gone" in own.read_text()
     own.rename(project / "story/00-prologue.md")
     said_everywhere(
-        cli, "story/00-prologue.md, which was story/06-epilogue.md, stands in the story where its name says."
+        cli, ("story/00-prologue.md, formerly story/06-epilogue.md, is placed in the story according to its name.")
     )
     assert labels(project)[0] == "Epilogue"
     (project / "story/00-prologue.md").unlink()
-    said_everywhere(cli, "story/00-prologue.md, a text of your own, is gone, and leaves the story with it.")
+    said_everywhere(cli, "story/00-prologue.md, your own text, was deleted and is removed from the story.")
     assert labels(project) == LABELS
 
 
@@ -100,8 +100,8 @@ def test_a_file_that_was_renamed_and_written_anew_is_one_file(cli: Cli, project:
 def test_an_own_text_that_was_taken_back_is_said_to_be_out_of_the_story(cli: Cli, project: Path) -> None:
     own = project / "story/06-epilogue.md"
     own.write_text(EPILOGUE)
-    assert "Taken back: your change of Epilogue (" in cli("undo", "lamp").out
-    said = "story/06-epilogue.md is not in the story, since you took it back."
+    assert "Undone: your change to Epilogue (" in cli("undo", "lamp").out
+    said = "story/06-epilogue.md is not in the story because you undid it."
     assert said in cli("status", "lamp").out
     assert said in cli("update", "lamp", "--yes").out
     assert labels(project) == LABELS
@@ -117,7 +117,7 @@ def test_an_own_text_that_was_taken_back_is_said_to_be_out_of_the_story(cli: Cli
 def test_nobody_else_writes_an_own_text(cli: Cli, project: Path, command: str) -> None:
     (project / "story/06-epilogue.md").write_text(EPILOGUE)
     update(cli)
-    said = "epilogue is a text of your own, which nobody else writes. Change its file, or delete it."
+    said = "epilogue is your own text, and only you can change it. Edit its file, or delete it."
     assert said in cli("text", command, "epilogue", "-C", "lamp").err
     assert said not in cli("text", command, "climax", "-C", "lamp").err
 
@@ -141,8 +141,7 @@ def test_a_new_scene_is_not_taken_for_a_plan_file(cli: Cli, project: Path) -> No
     with (project / "story.md").open("a") as file:
         file.write("\n<!-- scene: Setting -->\nA mill.\n")
     assert (
-        "story.md has a new scene 'setting', as plan/setting.md is called. Name it otherwise."
-        in cli("update", "lamp").err
+        "story.md has a new scene 'setting', the name of plan/setting.md. Give it another" in cli("update", "lamp").err
     )
 
 
@@ -182,9 +181,8 @@ def test_a_deleted_file_gets_its_text_back_and_that_is_said(cli: Cli, project: P
         path = name.partition("/")[2].removeprefix("03-").removesuffix(".md")
         said_everywhere(
             cli,
-            f"{name} is gone, which says nothing: it gets its text back. Say `fabula text retake {path}` for "
-            f"another one; "
-            "what the story is to do without has to leave its plan or brief.",
+            f"{name} was deleted, which has no effect: the next run restores it. Run `fabula text retake {path}` for "
+            "another version. To leave something out of the story, remove it from the plan or brief.",
         )
         assert (project / name).read_text() == before
 
@@ -192,7 +190,7 @@ def test_a_deleted_file_gets_its_text_back_and_that_is_said(cli: Cli, project: P
 def test_an_emptied_file_gets_its_text_back_and_that_is_said(cli: Cli, project: Path) -> None:
     (project / "story/03-climax.md").write_text("\n")
     said_everywhere(
-        cli, "story/03-climax.md is empty, which says nothing: it gets its text back when the story is written."
+        cli, "story/03-climax.md is empty, but this has no effect. fabula restores its text when it writes the story."
     )
 
 
@@ -203,8 +201,10 @@ def test_a_renamed_file_gets_its_name_back_and_that_is_said(cli: Cli, project: P
     (project / "story/03-the-storm.md").write_text(text + "\n")
     said_everywhere(
         cli,
-        "story/03-the-storm.md gets its name story/03-climax.md back: files are named after the parts, in the order in "
-        "which they are written. To tell the parts in another order, move them in story.md.",
+        (
+            "story/03-the-storm.md gets its old name story/03-climax.md back, because the files are named after the "
+            "parts in the order of writing. To tell the parts in another order, move them in story.md."
+        ),
     )
     assert not (project / "story/03-the-storm.md").exists()
     assert (project / "story/03-climax.md").read_text() == text + "\n"
@@ -216,8 +216,10 @@ def test_other_numbers_move_nothing_and_that_is_said(cli: Cli, project: Path) ->
     (project / "story/03-climax.md").rename(project / "story/02-climax.md")
     said_everywhere(
         cli,
-        "story/02-climax.md gets its name story/03-climax.md back: files are named after the parts, in the order in "
-        "which they are written. To tell the parts in another order, move them in story.md.",
+        (
+            "story/02-climax.md gets its old name story/03-climax.md back, because the files are named after the parts "
+            "in the order of writing. To tell the parts in another order, move them in story.md."
+        ),
     )
     assert labels(project) == LABELS
     assert (project / "story/02-rising-action.md").exists()
@@ -227,7 +229,7 @@ def test_other_numbers_move_nothing_and_that_is_said(cli: Cli, project: Path) ->
 def test_what_is_not_read_is_said(cli: Cli, project: Path, name: str) -> None:
     target = project / name
     target.write_text(EPILOGUE) if target.suffix else target.mkdir()
-    sentence = f"{name} is not read: only files .md, .yaml and .csv are, and none in further folders."
+    sentence = f"{name} is not read. Only .md, .yaml and .csv files are read, and subfolders are ignored."
     assert sentence in cli("status", "lamp").out
     assert sentence in cli("update", "lamp").out
 
@@ -237,7 +239,7 @@ def test_a_text_that_the_story_does_not_use_is_said(cli: Cli, project: Path, nam
     target = project / name
     target.parent.mkdir(exist_ok=True)
     target.write_text("Mara is left-handed.\n")
-    sentence = f"{name} is not used in this story as it is written now, so your text there changes nothing."
+    sentence = f"{name} is not part of the current story, so your text in it has no effect."
     assert sentence in cli("update", "lamp", "--dry-run").out
     update(cli)
     assert sentence in cli("status", "lamp").out
@@ -250,5 +252,5 @@ def test_texts_of_another_way_of_writing_are_marked(cli: Cli, project: Path) -> 
     assert states["plan/characters.md"] == "not used any more"
     assert states["story/03-climax.md"] == ""
     (project / "plan/characters.md").write_text("Mara, eighty.\n")
-    sentence = "plan/characters.md is not used in this story as it is written now, so your text there changes nothing."
+    sentence = "plan/characters.md is not part of the current story, so your text in it has no effect."
     assert sentence in cli("update", "lamp", "--dry-run").out

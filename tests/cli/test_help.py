@@ -62,7 +62,7 @@ def test_a_group_by_itself_lists_its_commands(cli: Cli) -> None:
 
 def test_a_misspelt_command_is_named_with_its_group(cli: Cli) -> None:
     assert "Did you mean 'evaluate'?" in cli("evalaute").err
-    assert "command of `fabula text` 'retkae'. Did you mean 'retake'?" in cli("text", "retkae").err
+    assert "There is no command `fabula text retkae`. Did you mean 'retake'?" in cli("text", "retkae").err
     assert cli("text", "retkae").code == 2
 
 

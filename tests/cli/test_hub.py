@@ -47,9 +47,9 @@ def hub(weights: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iter
 def test_a_model_is_fetched_checked_and_found_again_by_its_name(cli: Cli, hub: Hub, tmp_path: Path) -> None:
     ran = cli("models", "pull", NAME)
     assert ran.code == 0, ran.err
-    assert "Of 2 quantisations Q4_K_M is taken, the usual one. The others: Q8_0." in ran.err
+    assert "Downloading Q4_K_M of 2 quantisations (the usual one). The others are: Q8_0." in ran.err
     assert "licence apache-2.0" in ran.err
-    assert f"{NAME}:Q4_K_M is here, checked by sha256:" in ran.out
+    assert f"{NAME}:Q4_K_M is here, verified by SHA-256:" in ran.out
     (model,) = fetched(tmp_path / "models")
     assert (model.name, model.licence, model.context) == (f"{NAME}:Q4_K_M", "apache-2.0", 512)
     assert str(tmp_path / "hf" / "hub" / "models--owner--tale-GGUF") in model.file
@@ -86,7 +86,7 @@ def test_an_interrupted_fetch_goes_on_where_it_stopped(cli: Cli, hub: Hub, monke
     hub.asked.clear()
     ran = cli("models", "pull", NAME)
     assert ran.code == 0, ran.err
-    assert "going on at" in ran.err
+    assert "continuing at" in ran.err
     (came,) = [given for method, path, given in hub.asked if method == "GET" and path.endswith(".gguf")]
     assert 4 * 4096 <= int(came.removeprefix("bytes=").rstrip("-")) <= 20_000
 
@@ -95,8 +95,8 @@ def test_a_wrong_checksum_keeps_nothing(cli: Cli, hub: Hub, tmp_path: Path) -> N
     hub.said["tale-Q4_K_M.gguf"] = hashlib.sha256(b"another").hexdigest()
     ran = cli("models", "pull", NAME)
     assert ran.code != 0
-    assert "and the hub's record says" in ran.err
-    assert "Nothing was kept; pull it again." in ran.err
+    assert "but the hub's record has" in ran.err
+    assert "The download was discarded. Pull it again." in ran.err
     assert not list((tmp_path / "hf").rglob("*.part"))
     assert not fetched(tmp_path / "models")
 
@@ -141,7 +141,10 @@ def test_memory_decides_where_nobody_names_a_quantisation(
     hub.files = {"a-Q4_K_M.gguf": weights + b"\0" * 900_000, "a-Q2_K.gguf": weights, "a-IQ1_S.gguf": weights[:-40]}
     monkeypatch.setattr("fabula.models.hub.free_memory", lambda: len(weights) * 1.3)
     ran = cli("models", "pull", NAME)
-    assert "Q2_K is taken, the largest that fits into memory. The others: IQ1_S, Q4_K_M." in ran.err
+    assert (
+        "Downloading Q2_K of 3 quantisations (the largest that fits into memory). The others are: IQ1_S, Q4_K_M."
+        in ran.err
+    )
     monkeypatch.setattr("fabula.models.hub.free_memory", lambda: 1000)
     too_large = cli("models", "pull", NAME)
     assert too_large.code != 0
@@ -165,7 +168,14 @@ def test_a_model_in_parts_is_fetched_whole(cli: Cli, hub: Hub, weights: bytes, t
     ("gated", "token", "words"),
     [
         (True, "", "it is gated. Accept its terms at"),
-        (False, "", "has no such repository, or it is private. Check its name, and set HF_TOKEN"),
+        (
+            False,
+            "",
+            (
+                "does not have this repository, or the repository is private. Check its name. For a private "
+                "repository, set HF_TOKEN"
+            ),
+        ),
     ],
 )
 def test_what_needs_an_account_says_so(
@@ -210,14 +220,12 @@ def test_a_hub_that_sends_more_than_it_says_is_stopped(cli: Cli, hub: Hub, weigh
 def test_a_name_that_leads_out_of_the_folder_is_no_file(cli: Cli, hub: Hub, weights: bytes, name: str) -> None:
     hub.files = {name: weights}
     ran = cli("models", "pull", NAME)
-    assert (
-        "has no GGUF file with a checksum. Look for a repository of the same model whose name ends in -GGUF." in ran.err
-    )
+    assert "has no GGUF file with a checksum. Look for a repository of this model whose name ends in -GGUF." in ran.err
 
 
 @pytest.mark.parametrize("name", ["hf:", "hf:owner", "hf:a/b/c", "hf:../x", "hf:a/..", "hf:a/b:c/d", "hf:a/b c"])
 def test_what_is_no_name_of_a_hub_is_one_sentence(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match=r"is no model of a hub\. Write hf:OWNER/REPO, or hf:OWNER/REPO:Q4_K_M"):
+    with pytest.raises(UsageError, match=r"is not a hub model\. Use the form hf:OWNER/REPO or hf:OWNER/REPO:Q4_K_M"):
         pull_from_hub(name, tmp_path, {}, lambda _: None)
 
 
@@ -225,7 +233,7 @@ def test_a_model_that_was_not_fetched_says_how_it_is(cli: Cli, monkeypatch: pyte
     monkeypatch.setenv("FABULA_MODELS", str(tmp_path))
     ran = cli("write", "brief.md", "--out", "lamp", "--model", f"{NAME}:Q4_K_M")
     assert ran.code != 0
-    assert f"`fabula models pull {NAME}:Q4_K_M` fetches it from the hub." in ran.err
+    assert f"To download it from the hub, run `fabula models pull {NAME}:Q4_K_M`." in ran.err
     assert not (cli.folder / "lamp").exists()
 
 
@@ -235,5 +243,5 @@ def test_without_the_hub_the_message_says_where_it_was_asked(
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     ran = cli("models", "pull", NAME)
     assert ran.code != 0
-    assert "Pull again when http://127.0.0.1:9 can be reached" in ran.err
+    assert "Pull again when you can reach http://127.0.0.1:9." in ran.err
     assert hub.address

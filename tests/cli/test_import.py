@@ -99,12 +99,29 @@ def test_what_is_exported_is_what_was_imported(cli: Cli, text: str, format_: str
         assert told(out) == told(text)
 
 
+def test_a_screenplay_is_exported_as_it_was_imported(cli: Cli) -> None:
+    text = (
+        "Title: The Lamp\nAuthor: Mara\n\nFADE IN:\n\nINT. LAMP ROOM - DAY\n\n@McAvoy\n(softly)\nHello, **you**.\n\n"
+        "!THE DOOR\n\n.SNOW\n\n~Row, row.\n\n> FIN <\n\nEXT. QUAY - NIGHT\n\nShe leaves.\n\n===\n\n> CUT TO:\n"
+    )
+    (cli.folder / "lamp.fountain").write_text(text, encoding="utf-8")
+    assert "3 parts, divided by its scenes" in cli("import", "lamp.fountain").out
+    assert cli("export", "lamp", "--format", "fountain", "--out", "out.fountain").code == 0
+    assert (cli.folder / "out.fountain").read_text() == text
+
+
+def test_a_project_is_never_made_in_the_folder_of_its_manuscript(cli: Cli) -> None:
+    (cli.folder / "chapters").mkdir()
+    (cli.folder / "chapters" / "1.md").write_text("Mara came.", encoding="utf-8")
+    assert "chapters-project would be made: 2 words" in cli("import", "chapters", "--dry-run").out
+    assert not (cli.folder / "chapters-project").exists()
+    assert cli("import", "chapters").code == 0
+    assert [file.name for file in (cli.folder / "chapters").iterdir()] == ["1.md"]
+
+
 def test_nobody_is_asked_and_an_update_changes_nothing(cli: Cli, lamp: Path) -> None:
     before = {file.name: file.read_text() for file in lamp.rglob("*.md")}
-    assert (
-        "Nothing has to be asked again"
-        in cli("update", "lamp", "--dry-run").err + cli("update", "lamp", "--dry-run").out
-    )
+    assert "No call is needed" in cli("update", "lamp", "--dry-run").err + cli("update", "lamp", "--dry-run").out
     ran = cli("update", "lamp", "--json")
     assert (ran.code, ran.json["asked"], ran.json["replayed"]) == (0, 0, 0)
     assert {file.name: file.read_text() for file in lamp.rglob("*.md")} == before
@@ -169,7 +186,7 @@ def test_one_passage_is_written_anew_where_the_author_asks(cli: Cli, lamp: Path)
 
 def test_what_the_project_begins_with_is_not_taken_back(cli: Cli, lamp: Path) -> None:
     ran = cli("undo", "lamp")
-    assert (ran.code, "There is no decision to take back" in ran.err) == (2, True)
+    assert (ran.code, "There is no decision to undo" in ran.err) == (2, True)
     file = lamp / "story" / "02-chapter-2-the-storm.md"
     file.write_text(file.read_text().replace("Saturday", "Sunday"))
     assert cli("update", "lamp").code == 0
@@ -196,12 +213,15 @@ def test_the_same_command_again_says_that_it_is_there(cli: Cli, lamp: Path) -> N
     assert "It was still." in (lamp / "story.md").read_text()
     (cli.folder / "novel.md").write_text(NOVEL.replace("Monday", "Tuesday"), encoding="utf-8")
     other = cli("import", "novel.md", "--out", "lamp")
-    assert (other.code, "lamp was made of another manuscript, or of this one before it was changed" in other.err) == (
+    assert (
+        other.code,
+        "lamp was made from another manuscript, or from an earlier version of this one" in other.err,
+    ) == (
         2,
         True,
     )
     cli("new", "brief", "--text", "A lamp.", "--model", "scripted:script.toml")
-    assert "brief is the project of something else" in cli("import", "novel.md", "--out", "brief").err
+    assert "brief already contains another project" in cli("import", "novel.md", "--out", "brief").err
 
 
 @pytest.mark.parametrize("dies", ["before its texts are recorded", "before its files are written"])
@@ -249,15 +269,15 @@ def test_four_hundred_chapters_stand_in_their_order(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "The manuscript novel.md is empty. Give a file with words in it."),
-        (b"# The Lamp\n", "The manuscript is empty. Give one with words in it."),
-        (b"Mara \xb5\xb6\xb7 noir", "novel.md is text in an encoding that is not known. Save it as UTF-8 text."),
-        (bytes(range(32)) * 9, "novel.md holds binary data"),
-        (b"{\\rtf1 \\par}", "The manuscript novel.md is empty. Give a file with words in it."),
+        (b"", "The manuscript novel.md is empty. Specify a file that contains text."),
+        (b"# The Lamp\n", "The manuscript is empty. Give a manuscript with words in it."),
+        (b"Mara \xb5\xb6\xb7 noir", "novel.md is text in an unknown encoding. Save it as UTF-8 text."),
+        (bytes(range(32)) * 9, "novel.md contains binary data"),
+        (b"{\\rtf1 \\par}", "The manuscript novel.md is empty. Specify a file that contains text."),
         (b"%PDF-1.7 Mara", "novel.md is a PDF file."),
         (
             b"PK\x03\x04\0\0\0",
-            "novel.md cannot be read as a Word, OpenDocument or EPUB file: it is damaged or of another kind.",
+            "novel.md cannot be read as an archive: it is damaged or has another format.",
         ),
         (b"<html><p>Mara", "novel.md is a web page."),
     ],
@@ -270,15 +290,18 @@ def test_what_is_no_manuscript_is_refused_in_words(cli: Cli, content: bytes, sai
 
 
 def test_files_that_are_not_there_or_too_large_are_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Cannot read nothing.md" in cli("import", "nothing.md").err
-    assert ". is a folder. Give one file with the whole manuscript." in cli("import", ".").err
+    assert (
+        "There is no file nothing.md. Correct the name, or give a manuscript (Markdown, plain"
+        in cli("import", "nothing.md").err
+    )
+    assert ". is already a fabula project. Continue it with `fabula text continue .`." in cli("import", ".").err
     (cli.folder / "novel.md").write_text(NOVEL)
     with monkeypatch.context() as patch:
         patch.setattr(importing, "MAX_STORY", 100)
-        assert "novel.md is larger than 100 bytes. Give a smaller file." in cli("import", "novel.md").err
+        assert "novel.md is larger than 100 bytes. Use a smaller file." in cli("import", "novel.md").err
     with monkeypatch.context() as patch:
         patch.setattr(importing, "MAX_FILE", 70)
-        with pytest.raises(UsageError, match=r"Chapter 1: The Letter of novel.md is larger than 70 bytes\. Part it"):
+        with pytest.raises(UsageError, match=r"Chapter 1: The Letter of novel.md is larger than 70 bytes\. Divide it"):
             import_manuscript(cli.folder / "x", read_manuscript(Path("novel.md")), "novel.md", {})
 
 
@@ -293,8 +316,8 @@ def test_a_system_that_plans_its_own_parts_does_not_fit(cli: Cli) -> None:
     (cli.folder / "novel.md").write_text(NOVEL, encoding="utf-8")
     ran = cli("import", "novel.md", "--system", "agents-room")
     assert ran.code == 2
-    assert "agents-room makes the parts of a story from a plan of its own" in ran.err
-    assert "Import with end-to-end, which keeps them as they are; `fabula plan --from-story`" in ran.err
+    assert "agents-room divides a story into parts according to its own plan" in ran.err
+    assert "Import with end-to-end, which keeps the parts unchanged. For the other systems" in ran.err
     assert "Unknown system 'end-to-ned'" in cli("import", "novel.md", "--system", "end-to-ned").err
 
 
@@ -326,7 +349,7 @@ def test_a_reading_that_finds_nobody_is_not_called_one_that_was_never_made(cli: 
     (cli.folder / "script.toml").write_text(script, encoding="utf-8")
     ran = cli("chat", "lamp")
     assert ran.code == 2
-    assert "read the story for its people and found nobody. Name who talks: `--with NAME`" in ran.err
+    assert "read the story and found no characters. Specify one with `--with NAME`," in ran.err
 
 
 def test_an_older_encoding_that_was_guessed_is_said(cli: Cli) -> None:
@@ -334,6 +357,6 @@ def test_an_older_encoding_that_was_guessed_is_said(cli: Cli) -> None:
     for more in (("--dry-run",), (), ("--json",)):
         ran = cli("import", "old.txt", *more)
         assert ran.code == 0
-        assert "old.txt is no UTF-8: it was read as cp1252, which its letters fit best. Where letters are" in ran.err
+        assert "old.txt is not UTF-8. It was read as cp1252, which fits its letters best. If letters are" in ran.err
     (cli.folder / "new.txt").write_text("Schöne Grüße, sagte er über die Straße.", encoding="utf-8")
     assert "UTF-8" not in cli("import", "new.txt").err

@@ -49,11 +49,11 @@ def test_a_model_puts_errors_in_and_check_scores_against_them(cli: Cli, story: P
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--out", "x"), "Give either a story or --screenplays N"),
-        (("door.md", "--screenplays", "1", "--out", "x"), "Give either"),
+        (("--out", "x"), "Specify either a story or --screenplays N."),
+        (("door.md", "--screenplays", "1", "--out", "x"), "Specify either"),
         (("door.md", "--kinds", "agee", "--out", "x"), "Did you mean 'age'"),
-        (("door.md", "--kinds", ",", "--out", "x"), "--kinds names none"),
-        (("door.md", "--distance", "90", "--out", "x", "--model", "scripted:edit.toml"), "no two of its places"),
+        (("door.md", "--kinds", ",", "--out", "x"), "--kinds is empty. Choose from"),
+        (("door.md", "--distance", "90", "--out", "x", "--model", "scripted:edit.toml"), "no two places"),
     ],
 )
 def test_wrong_questions_are_refused(cli: Cli, story: Path, words: tuple[str, ...], said: str) -> None:
@@ -76,6 +76,6 @@ def test_screenplays_are_written_in_the_papers_files(cli: Cli, story: Path) -> N
     assert ran.code == 0, ran.err
     assert "2 scenes, 1 error" in ran.out
     assert "1 annotations, not 15 to 30" in ran.err
-    assert "A person has to look at each annotation" in ran.err
+    assert "Have a person check each annotation, because" in ran.err
     for file, data in files.items():
         assert json.loads((story / "s" / file).read_text()) == data

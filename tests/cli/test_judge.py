@@ -81,7 +81,7 @@ def test_a_judge_without_verdicts_is_counted(cli: Cli, stories: Path) -> None:
     (stories / "judge.toml").write_text('[replies]\njudge = "Fine weather."\n', encoding="utf-8")
     ran = cli("evaluate", "pairwise", "cape.md", "harbour.md", *FAITHFUL)
     assert "not scored" in ran.out
-    assert "10 of 10 verdicts could not be had" in ran.out
+    assert "10 of 10 verdicts are missing" in ran.out
 
 
 def test_what_cannot_be_judged_is_an_error_that_says_what_to_do(cli: Cli, stories: Path) -> None:
@@ -90,7 +90,7 @@ def test_what_cannot_be_judged_is_an_error_that_says_what_to_do(cli: Cli, storie
     (stories / "two" / "quay.md").write_text(CAPE, encoding="utf-8")
     (stories / "none.md").write_text(" \n", encoding="utf-8")
     for words, message in (
-        (("cape.md", "./cape.md"), "Two stories have the id 'cape'"),
+        (("cape.md", "./cape.md"), "The story cape.md is given twice"),
         (("cape.md", "none.md"), "is empty"),
         (("cape.md", "harbour.md", "--set", "questions=plto"), "question"),
     ):
@@ -115,6 +115,6 @@ def test_one_order_that_cannot_be_read_leaves_the_pair_unsettled(cli: Cli, stori
     (stories / "judge.toml").write_text(script + '"judge:conclude" = "I cannot say."\n', encoding="utf-8")
     ran = cli("evaluate", "pairwise", "cape.md", "harbour.md", *FAITHFUL)
     lines = [line for line in ran.out.splitlines() if line.startswith("overall")]
-    assert any(line.endswith("not settled: one order only") for line in lines)
+    assert any(line.endswith("undecided: judged in one order only") for line in lines)
     found = cli("evaluate", "pairwise", "cape.md", "harbour.md", *FAITHFUL, "--json").json["verdicts"]
     assert {"question": "overall", "better": None} in found

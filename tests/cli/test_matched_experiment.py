@@ -58,7 +58,7 @@ def test_each_takes_what_the_room_took_on_the_same_brief(cli: Cli, exp: Path) ->
         assert took[f"{brief}/long-reply"] < room, "nothing makes a model use its room"
     assert took["brief/agents-room"] != took["second/agents-room"]
     again = cli("lab", "experiment", "exp.toml")
-    assert "nothing to ask" in again.err
+    assert "no calls to make" in again.err
     assert runs(exp.parent / "exp") == found
 
 
@@ -105,7 +105,7 @@ def test_the_answer_is_told_at_the_terminal_and_in_tables_by_short_names(cli: Cl
     assert apart[0][3] == "overall"
     paper = (exp.parent / "exp/report.md").read_text(encoding="utf-8")
     assert f"| self-revision | took of agents-room | {near[4]} |" in paper
-    assert "How near matched systems came" in (exp.parent / "exp/report.tex").read_text(encoding="utf-8")
+    assert "How close matched systems came" in (exp.parent / "exp/report.tex").read_text(encoding="utf-8")
 
 
 def test_parts_have_their_share_of_each_contender_and_matched_runs_stay_together(cli: Cli, exp: Path) -> None:
@@ -114,7 +114,7 @@ def test_parts_have_their_share_of_each_contender_and_matched_runs_stay_together
     for part in parts:
         assert [one["runs"] for one in part["contenders"]] == [2] * 5
         assert [one["done"] for one in part["contenders"]] == [2] * 5
-    assert cli("lab", "merge", "exp.toml").out.splitlines()[-1] == "20 of 20 runs over, in exp"
+    assert cli("lab", "merge", "exp.toml").out.splitlines()[-1] == "20 of 20 runs ended, in exp"
 
 
 def test_calls_can_be_what_is_matched(cli: Cli, exp: Path) -> None:
@@ -137,7 +137,7 @@ def test_where_the_room_fails_those_that_wait_for_it_fail_too_until_it_is_tried_
     script.write_text(f'[replies]\nwriter = {json.dumps(STORY)}\njudge = "A"\n', encoding="utf-8")
     ran = cli("lab", "experiment", "exp.toml")
     assert ran.code == 1
-    assert "brief/agents-room-faithful-script-1, which it is matched with, failed. Say --retry when" in ran.err
+    assert "brief/agents-room-faithful-script-1, with which this run is matched, failed. Fix the cause" in ran.err
     assert [run["state"] for run in runs(exp.parent / "exp").values()] == ["failed"] * 8
     script.write_text(whole, encoding="utf-8")
     assert cli("lab", "experiment", "exp.toml", "--retry").code == 0
@@ -149,25 +149,25 @@ def test_a_run_that_was_matched_with_another_amount_is_named(cli: Cli, exp: Path
     exp.write_text(EXPERIMENT.format(match='{ system = "agents-room", by = "calls" }'), encoding="utf-8")
     ran = cli("lab", "experiment", "exp.toml")
     assert ran.code == 2
-    assert "was begun with other settings (config.tokens was" in ran.err.replace("\n", " ")
+    assert "was started with other settings (config.tokens was" in ran.err.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('{ system = "agents-room" }', '"dramatron"', "match: no other system of this file is called 'dramatron'."),
-        ('{ system = "agents-room" }', '"best-of-n"', "match: 'best-of-n' is matched itself."),
-        ('{ system = "agents-room" }', '{ system = "agents-room", by = "words" }', "systems[1].match.by: "),
+        ('{ system = "agents-room" }', '"dramatron"', "match: this file contains no other system named 'dramatron'."),
+        ('{ system = "agents-room" }', '"best-of-n"', "match: 'best-of-n' is itself matched."),
+        ('{ system = "agents-room" }', '{ system = "agents-room", by = "words" }', "`systems[1].match.by` must be"),
         ('{ system = "agents-room" }', '{ sistem = "agents-room" }', "did you mean 'system'"),
         (
             'system = "self-revision", match',
             'system = "end-to-end", match',
-            "match: end-to-end cannot be given an amount of tokens. Systems that can: best-of-n, long-reply, self-rev",
+            "match: end-to-end does not accept an amount of tokens. Systems that can: best-of-n, long-reply, self-rev",
         ),
         (
             'system = "self-revision", match',
             'system = "self-revision", config = { tokens = 9 }, match',
-            "match: `config` says tokens too. Leave one out.",
+            "match: `config` also sets tokens. Remove one of them.",
         ),
     ],
 )

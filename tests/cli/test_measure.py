@@ -42,7 +42,7 @@ def test_one_story_is_a_line_of_numbers_with_their_definitions(cli: Cli) -> None
     assert "surface: tokens whitespace, trigram_tokens whitespace, overlap_tokens words" in ran.out
     assert "prompt overlap: 1 of 1 not scored (the story's prompt is not known)." in ran.out
     assert "mean/words" not in ran.out
-    assert "--csv FILE give every number" in ran.err
+    assert "To get every number" in ran.err
 
 
 @pytest.mark.usefixtures("stories")
@@ -76,11 +76,11 @@ def test_references_are_found_by_prompt(cli: Cli, stories: Path) -> None:
     assert found["room/two"] is None
     (stories / "gold" / "one.md").rename(stories / "gold" / "four.md")
     assert (
-        "None of the 2 references in gold is for a prompt of the stories"
+        "None of the 2 references in gold match a prompt of the stories"
         in cli("measure", "set", "--reference", "gold").err
     )
     text = cli("measure", "lamp.md", "--reference", "set").err
-    assert "set holds two references for one prompt" in text
+    assert "set contains two references for one prompt" in text
 
 
 @pytest.mark.usefixtures("stories")
@@ -134,26 +134,32 @@ def test_settings_reach_the_evaluators_that_have_them(cli: Cli) -> None:
             ("lamp.md", "--set", "token=words"),
             "Unknown setting of `fabula measure` 'token'. Did you mean 'tokens'?",
         ),
-        (("lamp.md", "--set", "rouge.stemer=1"), "Unknown setting of rouge 'stemer'. Did you mean 'stemmer'?"),
+        (("lamp.md", "--set", "rouge.stemer=1"), "Unknown rouge setting 'stemer'. Did you mean 'stemmer'?"),
         (
             ("lamp.md", "--set", "rogue.stemmer=1"),
             "Unknown evaluator of `fabula measure` 'rogue'. Did you mean 'rouge'?",
         ),
         (
             ("lamp.md", "--set", "stemmer=1"),
-            "--set stemmer is for rouge, which is not run here. Give --reference PATH.",
+            "--set stemmer is for rouge, which does not run here. Give --reference PATH.",
         ),
-        (("lamp.md", "--set", "model=x"), "which is not run here. Give --reference PATH and --bertscore."),
-        (("lamp.md", "--set", "tokens"), "--set 'tokens' is not of the form FIELD=VALUE."),
-        (("lamp.md", "--set", "fold_case=perhaps"), "surface.fold_case = 'perhaps' does not fit"),
+        (("lamp.md", "--set", "model=x"), "which does not run here. Give --reference PATH and --bertscore."),
+        (
+            ("lamp.md", "--set", "tokens"),
+            "--set 'tokens' does not have the form FIELD=VALUE, such as --set tokens=rouge.",
+        ),
+        (("lamp.md", "--set", "fold_case=perhaps"), "`surface.fold_case` must be true or false"),
         (("lamp.md", "--preset", "faithfull"), "Unknown preset 'faithfull'. Did you mean 'faithful'?"),
-        (("lamp.md", "lamp.md"), "Two stories have the id 'lamp'."),
-        (("lamp.md", "--bertscore"), "BERTScore compares with a reference. Give one with --reference PATH."),
-        (("lamp.md", "--csv", "none/x.csv"), "Its folder does not exist."),
-        (("lamp.md", "--csv", "-", "--json"), "both print on stdout"),
-        (("set", "--brief", "brief.md"), "--brief brief.md is one brief, but the stories answer 2 prompts."),
+        (("lamp.md", "lamp.md"), "The story lamp.md is given twice. Give each story once."),
+        (
+            ("lamp.md", "--bertscore"),
+            "BERTScore compares stories with references. Specify the references with --reference PATH.",
+        ),
+        (("lamp.md", "--csv", "none/x.csv"), "The folder does not exist."),
+        (("lamp.md", "--csv", "-", "--json"), "both print to stdout"),
+        (("set", "--brief", "brief.md"), "--brief brief.md is a single brief, but the stories answer 2 prompts."),
         (("empty",), "No story found in empty."),
-        (("absent.md",), "Cannot read absent.md"),
+        (("absent.md",), "There is no file absent.md."),
     ],
 )
 def test_what_cannot_be_measured_is_named(cli: Cli, words: tuple[str, ...], expected: str) -> None:
@@ -166,7 +172,7 @@ def test_an_empty_story_and_a_bad_line_are_named(cli: Cli, here: Path) -> None:
     (here / "empty.md").write_text("\n", encoding="utf-8")
     assert "The story in empty.md is empty" in cli("measure", "empty.md").err
     (here / "bad.jsonl").write_text('{"id": "a", "text": "x"}\n{"id": \n', encoding="utf-8")
-    assert "bad.jsonl, line 2: no JSON" in cli("measure", "bad.jsonl").err
+    assert "bad.jsonl, line 2: not valid JSON" in cli("measure", "bad.jsonl").err
 
 
 @pytest.mark.usefixtures("stories")
@@ -188,12 +194,14 @@ def test_an_empty_story_does_not_stop_the_measuring_of_the_others(cli: Cli, stor
     ran = cli("measure", "many.jsonl", "--csv", "many.csv")
     assert ran.code == 0
     assert "Left out: The story in many.jsonl, line 501 is empty." in ran.err
-    assert "1 of 1000 stories have no text and are left out." in ran.err
+    assert "1 of 1000 stories have no text and were left out." in ran.err
     data = cli("measure", "many.jsonl", "--json").json
     assert data["stories"] == 999
     assert len(data["left_out"]) == 1
     last = (stories / "many.csv").read_text(encoding="utf-8").rstrip().splitlines()[-1]
-    assert last == ',,,story,,,,,0,,,"The story in many.jsonl, line 501 is empty. Give one with text in it.",0'
+    assert (
+        last == ',,,story,,,,,0,,,"The story in many.jsonl, line 501 is empty. Provide a story that contains text.",0'
+    )
     assert cli("measure", "lamp.md", "--quiet").err == ""
 
 

@@ -115,7 +115,7 @@ def test_several_questions_are_also_taken_together(cli: Cli, files: Path) -> Non
     lines(files / "judge.jsonl", [rating | {"rater": "m"} for rating in both if rating["rater"] == "a"])
     ran = cli("lab", "meta", "judge.jsonl", "two.jsonl")
     assert [line for line in ran.out.splitlines() if line in {"x", "y", "all questions"}] == ["x", "y", "all questions"]
-    assert "all questions: each story's mean over the questions" in ran.out
+    assert "all questions: the mean of each story over the questions" in ran.out
     one = cli("lab", "meta", "judge.jsonl", "two.jsonl", "--question", "y", "--json").json
     assert list(one["questions"]) == ["y"]
     assert (
@@ -131,8 +131,8 @@ def test_what_has_no_answer_is_counted_never_dropped_in_silence(cli: Cli, files:
     with (files / "sound.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(missing) + "\n" + json.dumps(odd) + "\n")
     data = cli("lab", "meta", "sound.jsonl", "people.jsonl", "--json").json
-    assert "sound.jsonl: 1 ratings have no answer and are left out." in data["notes"]
-    assert "sound.jsonl: answers that are no score and no choice are left out: 'lovely' (1)." in data["notes"]
+    assert "sound.jsonl: 1 ratings have no answer and were left out." in data["notes"]
+    assert "sound.jsonl: answers that are neither a score nor a choice were left out: 'lovely' (1)." in data["notes"]
 
 
 def test_yes_and_no_are_scores_and_a_reference_is_not_a_story(cli: Cli, files: Path) -> None:
@@ -152,10 +152,16 @@ def test_yes_and_no_are_scores_and_a_reference_is_not_a_story(cli: Cli, files: P
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ('{"rater": "a"}', "other.jsonl, line 1: kind: Field required. Correct the line or take it out."),
-        (json.dumps(score("a", "x", "p", 1, "style")), "no common question: plot in the one, style in the other."),
-        (json.dumps(score("a", "x", "p", 1)), "no story in common: 'fair/p0', 'fair/p1', 'fair/p2' in the one, 'x/p'"),
-        (f'{json.dumps(score("a", "x", "p", 1))}\n' * 2, "other.jsonl, line 2: the same verdict stands in line 1."),
+        ('{"rater": "a"}', "other.jsonl, line 1: `kind` is missing. Correct the line or remove it."),
+        (
+            json.dumps(score("a", "x", "p", 1, "style")),
+            "no question in common: the first contains plot, the second style.",
+        ),
+        (
+            json.dumps(score("a", "x", "p", 1)),
+            "no story in common: the first contains 'fair/p0', 'fair/p1', 'fair/p2', the second ",
+        ),
+        (f'{json.dumps(score("a", "x", "p", 1))}\n' * 2, "other.jsonl, line 2: line 1 already contains this verdict."),
     ],
 )  # fmt: skip
 def test_files_that_cannot_be_compared_are_named_errors(cli: Cli, files: Path, line: str, expected: str) -> None:
@@ -168,10 +174,10 @@ def test_files_that_cannot_be_compared_are_named_errors(cli: Cli, files: Path, l
 def test_a_rater_or_evaluator_that_is_not_there_is_named(cli: Cli, files: Path) -> None:
     ran = cli("lab", "meta", "sound.jsonl", "people.jsonl", "--rater", "x")
     assert (ran.code, ran.err) == (
-        2, "fabula: sound.jsonl has no rating that is asked for; it has those of m (no evaluator).\n",
+        2, "fabula: No rating in sound.jsonl matches the options. The file has ratings by m (no evaluator).\n",
     )  # fmt: skip
     averaged = cli("lab", "meta", "people.jsonl", "people.jsonl", "--json").json
-    assert "people.jsonl: 2 raters are averaged (a, b); --rater takes one." in averaged["notes"]
+    assert "people.jsonl: the ratings of 2 raters are averaged (a, b); --rater selects one rater." in averaged["notes"]
 
 
 # one definition of a verdict ----------------------------------------------------------------------------------------
@@ -247,10 +253,8 @@ def test_a_pair_judged_in_one_order_only_is_not_settled(cli: Cli, leaning: Path)
     lines(leaning / "judge.jsonl", kept)
     data = cli("lab", "meta", "judge.jsonl", "people.jsonl", "--json").json
     assert numbers(data, "judge", "overall: pairs: accuracy")["n"] == len(PROMPTS) - 2
-    assert "judge.jsonl: 1 ratings have no answer and are left out." in data["notes"]
-    assert any(
-        "judge.jsonl: 2 of 8 pairs were judged in one order only and are not settled" in n for n in data["notes"]
-    )
+    assert "judge.jsonl: 1 ratings have no answer and were left out." in data["notes"]
+    assert any("judge.jsonl: 2 of 8 pairs were judged in one order only and are undecided" in n for n in data["notes"])
 
 
 def test_renaming_a_system_changes_nothing(cli: Cli, leaning: Path) -> None:
@@ -310,7 +314,7 @@ def test_creativity_tests_are_compared_by_how_many_are_passed(cli: Cli) -> None:
     heads = [line for line in ran.out.splitlines() if line.startswith(("tests passed", "fluency/"))]
     assert heads[:2] == ["tests passed", "tests passed: fluency"]
     assert not any(head in TESTS for head in heads)
-    assert "Each of the 3 tests alone: --question NAME" in ran.out
+    assert "To see each of the 3 tests" in ran.out
     one = cli("lab", "meta", "labels.jsonl", "experts.jsonl", "--question", TESTS[0], "--json").json
     assert list(one["questions"]) == [TESTS[0]]
 
@@ -322,7 +326,7 @@ def test_a_test_with_an_unreadable_order_has_no_outcome_here_either(cli: Cli, te
             rating |= {"answer": None, "unscored": "no label"}
     lines(tested / "labels.jsonl", ratings)
     data = cli("lab", "meta", "labels.jsonl", "experts.jsonl", "--json").json
-    note = "labels.jsonl: 1 of 27 tests have no outcome, since an order could not be read."
+    note = "labels.jsonl: 1 of 27 tests have no outcome because the answer for one order could not be read."
     assert any(said.startswith(note) for said in data["notes"])
     assert numbers(data, "judge", f"{TESTS[0]}: stories: kappa")["n"] == 8
     # `good` passes one test of p0 now, as `fair` does; it is not left with the label of the other order.
@@ -333,5 +337,5 @@ def test_the_page_has_a_figure_for_each_question(cli: Cli, files: Path) -> None:
     assert cli("lab", "meta", "sound.jsonl", "people.jsonl", "--stories", "even.jsonl", "--html", "meta.html").code == 0
     page = (files / "meta.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 1
-    assert "plot: stories, accuracy, with 95 % intervals; 0.5 is chance" in page
-    assert page.index("Beside the baselines") < page.index("All numbers")
+    assert "plot: stories, accuracy, with 95 % intervals (0.5 is chance)" in page
+    assert page.index("Compared with the baselines") < page.index("All numbers")

@@ -163,7 +163,7 @@ def test_an_older_ollama_gives_no_log_probabilities(cli: Cli, monkeypatch: pytes
 
 def test_where_nothing_answers_the_list_and_the_doctor_say_so(cli: Cli) -> None:
     said = cli("models").out
-    assert "No model server answers on this machine. Not answering: Ollama, LM Studio, llama.cpp, vLLM" in said
+    assert "No model server is running on this machine. Not answering: Ollama, LM Studio, llama.cpp, vLLM" in said
     told = {check["name"]: check for check in cli("doctor", "--json").json["checks"]}
     assert told["server ollama"]["state"] == "missing"
     assert told["server ollama"]["about"].startswith("nothing listens at http://127.0.0.1:")
@@ -173,17 +173,17 @@ def test_where_nothing_answers_the_list_and_the_doctor_say_so(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("pages", "why"),
     [
-        ({"/v1/models": refused_key()}, "wants a key: set OLLAMA_API_KEY"),
+        ({"/v1/models": refused_key()}, "requires a key: set OLLAMA_API_KEY"),
         ({"/v1/models": {"data": []}}, "serves no model; `ollama pull NAME` gets one"),
-        ({"/v1/models": Answer(body=b"<html>")}, "is no model server (it answers with 200)"),
+        ({"/v1/models": Answer(body=b"<html>")}, "is not a model server (it answers with 200)"),
         (
             {"/v1/models": Answer(status=503, error={"message": "Loading model"})},
-            "is still loading a model, or is overloaded",
+            "is still loading a model or is overloaded",
         ),
-        ({"/other": {}}, "is no model server (it answers with 404)"),
+        ({"/other": {}}, "is not a model server (it answers with 404)"),
         ({"/v1/models": {"data": [{"id": "a\x1b[2Jb"}, {"id": 7}, "x"]}}, "serves no model"),
         ({"/v1/models": Answer(status=302, body=b"", headers={"location": "http://192.0.2.1/v1/models"})}, "with 302"),
-        ({"/v1/models": Answer(body=b"[" * 5_000_000)}, "is no model server"),
+        ({"/v1/models": Answer(body=b"[" * 5_000_000)}, "is not a model server"),
     ],
 )
 def test_the_doctor_says_why_a_server_does_not_answer(
@@ -199,7 +199,7 @@ def test_a_server_that_hangs_keeps_nobody_waiting(cli: Cli, monkeypatch: pytest.
     monkeypatch.setattr("fabula.models.finding.PATIENCE", 0.2)
     with ExitStack() as stack:
         alone(monkeypatch, stack, "vllm", Answer(hang="start"), {"/v1/models": Answer(hang="start")})
-        assert "gives no answer within 0.2 s" in listed(cli)["vllm"]["problem"]
+        assert "does not answer within 0.2 s" in listed(cli)["vllm"]["problem"]
 
 
 @pytest.mark.parametrize("command", ["models", "doctor"])
@@ -217,7 +217,7 @@ def test_no_address_beyond_this_machine_is_asked_unasked(
     at(monkeypatch, "vllm", "http://gpu.example:8000/v1")
     ran = cli(command, "--json")
     assert [url.rpartition(":")[0] for url in asked] == ["http://127.0.0.1"] * 2  # LM Studio and llama.cpp
-    assert "192.0.2.1:11434/v1 is not on this machine, and is asked only where you name it" in ran.out
+    assert "192.0.2.1:11434/v1 is not on this machine, so it is asked only if you name it" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_what_a_checked_model_thinks_is_said(cli: Cli, monkeypatch: pytest.Monke
         alone(monkeypatch, stack, "ollama", Answer("<think>One word.</think>Ready.", reply_tokens=90), OLLAMA)
         said = cli("models", "check", "ollama:qwen3:14b").out
     assert "ollama:qwen3:14b answers: 'Ready.'" in said
-    assert "It thinks before it answers:" in said
+    assert "It thinks before it answers, which used" in said
 
 
 @pytest.mark.parametrize(
@@ -288,9 +288,9 @@ def test_what_a_checked_model_thinks_is_said(cli: Cli, monkeypatch: pytest.Monke
         (
             "<think>\nMara, a lamp, and then",
             "length",
-            "used up its reply on reasoning, and said nothing. Let it think less",
+            "used up its reply on reasoning and gave no answer. Reduce its reasoning",
         ),
-        ("<think>\nAll in my head.\n</think>\n\n", "stop", "gave only reasoning, and said nothing. Another --seed may"),
+        ("<think>\nAll in my head.\n</think>\n\n", "stop", "gave only reasoning and no answer. Try another --seed"),
     ],
     ids=["cut off", "nothing after it"],
 )
@@ -375,7 +375,7 @@ def test_a_server_that_serves_one_model_need_not_be_told_which(cli: Cli, servers
     assert cli(*WRITE, "--model", "llamacpp:").code == 0
     assert 'model = "llamacpp:gemma-3-4b-it"' in (cli.folder / "lamp" / "fabula.toml").read_text()
     said = cli(*WRITE[:3], "other", *WRITE[4:], "--model", "ollama:")
-    assert "Ollama 0.13.1 serves 2 models. Say which: ollama:llama3.1:8b, ollama:qwen3:14b." in said.err
+    assert "Ollama 0.13.1 serves 2 models. Choose one: ollama:llama3.1:8b, ollama:qwen3:14b." in said.err
     assert not (cli.folder / "other").exists()
     assert servers["llamacpp"].requests
 
@@ -407,7 +407,7 @@ def test_several_addresses_on_the_command_line_are_one_model(cli: Cli, servers: 
     refused = cli(*WRITE[:3], "other", *WRITE[4:], "--model", "vllm:Qwen/Qwen3-8B", "--base-url", f"{one},")
     assert "one of the addresses is empty" in refused.err
     checked = cli("models", "check", "vllm:Qwen/Qwen3-8B", "--base-url", f"{one},{other}")
-    assert "asks one server. Give one address, and check each of them in turn." in checked.err
+    assert "tests one server. Specify a single address." in checked.err
 
 
 def test_an_address_without_its_version_is_completed(cli: Cli, servers: dict[str, FakeProvider]) -> None:
@@ -420,7 +420,7 @@ def test_tokens_that_a_server_does_not_count_are_counted_and_said(cli: Cli, monk
     with ExitStack() as stack:
         alone(monkeypatch, stack, "llamacpp", Answer(STORY, usage=False), PAGES["llamacpp"])
         ran = cli(*WRITE, "--model", "llamacpp:gemma-3-4b-it")
-    assert "tokens estimated: it does not count them" in ran.out
+    assert "tokens estimated, because it does not report them" in ran.out
 
 
 # --- errors in words ------------------------------------------------------------------------------------------------
@@ -429,7 +429,7 @@ def test_tokens_that_a_server_does_not_count_are_counted_and_said(cli: Cli, monk
 def test_a_server_that_is_not_there_says_how_it_is_started(cli: Cli) -> None:
     ran = cli(*WRITE, "--model", "ollama:llama3.1:8b")
     assert ran.code != 0
-    assert "`ollama serve` starts it; `fabula models` lists what answers on this machine." in ran.err
+    assert "`ollama serve` starts it, and `fabula models` lists the models on this machine." in ran.err
 
 
 @pytest.mark.parametrize(
@@ -438,9 +438,9 @@ def test_a_server_that_is_not_there_says_how_it_is_started(cli: Cli) -> None:
         (
             "ollama",
             no_such_model('model "llama3.1:8b" not found'),
-            "Say `ollama pull llama3.1:8b`; `fabula models` lists",
+            "Run `ollama pull llama3.1:8b`. `fabula models` lists",
         ),
-        ("vllm", no_such_model(), "Say `vllm serve Qwen/Qwen3-8B`"),
+        ("vllm", no_such_model(), "Run `vllm serve Qwen/Qwen3-8B`"),
         ("lmstudio", Answer(status=400, error={"message": "No models loaded"}), "It said: No models loaded"),
         ("llamacpp", refused_key(), "refused the key at http://127.0.0.1:"),
     ],
@@ -463,7 +463,7 @@ def test_a_missing_key_is_one_sentence(cli: Cli, kind: str) -> None:
 
 def test_azure_without_an_address_says_which_variable_holds_it(cli: Cli) -> None:
     ran = cli("models", "check", "azure:my-gpt")
-    assert "There is no address for azure:my-gpt. Set AZURE_OPENAI_ENDPOINT in the environment, or give" in ran.err
+    assert "There is no address for azure:my-gpt. Set AZURE_OPENAI_ENDPOINT in the environment, or specify" in ran.err
 
 
 def test_too_many_calls_are_told_in_the_words_of_the_provider(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -486,4 +486,4 @@ def test_what_a_strangers_file_says_of_these_servers_needs_trust_only_beyond_thi
     file.write_text(plain.replace("context = 4096", f"base_url = {json.dumps(servers['ollama'].openai_url)}"))
     assert cli("write", "lamp").code == 0
     file.write_text(plain.replace("context = 4096", 'base_url = "http://gpu.example:11434/v1"'))
-    assert "and you have not allowed it" in cli("write", "lamp").err
+    assert "and you have not allowed this." in cli("write", "lamp").err

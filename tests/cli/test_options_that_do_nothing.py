@@ -1,4 +1,4 @@
-"""An option that would do nothing is refused with a sentence, and not silently ignored."""
+"""An option that would have no effect is refused with a sentence, and not silently ignored."""
 
 from __future__ import annotations
 
@@ -14,38 +14,42 @@ if TYPE_CHECKING:
     from commandline import Cli
 
 NOTHING = (
-    (("show", "lamp", "--prompts", "--removed"), "--prompts and --removed each print something of their own."),
-    (("show", "lamp", "--out", "a.svg"), "--out goes with --timeline."),
-    (("edit", "lamp", "plot", "--text", "a", "--revert"), "More than one new text is named."),
-    (("text", "retake", "lamp", "plot", "--anew"), "`anew` goes with a note;"),
-    (("text", "rewrite", "lamp", "plot", "--passage", "a", "--lines", "1"), "Say which passage"),
-    (("update", "lamp", "--only", "plot"), "--only goes with --revise"),
-    (("export", "lamp", "--out", "-", "--json"), "--out - and --json both print on stdout."),
-    (("plan", "plan.yaml", "--model", "x", "--seed", "2"), "--model and --seed would do nothing: a plan"),
-    (("plan", "--out", "x"), "--out goes with --from-brief or --from-story"),
-    (("write", "lamp", "--out", "x"), "--out goes with a brief file"),
-    (("world", "lamp", "--out", "x"), "--out goes with --export."),
-    (("check", "lamp", "--dismiss", "a=b", "--budget-usd", "1"), "--budget-usd would do nothing: --dismiss takes"),
-    (("chat", "lamp", "--turns", "3"), "--turns goes with --auto"),
-    (("chat", "lamp", "--greeting", "2"), "--greeting chooses among the greetings of a character card"),
-    (("chat", "lamp", "--words", "3"), "--words is for writing"),
-    (("measure", "lamp", "--seed", "3"), "--seed is that of the draw of --limit"),
-    (("evaluate", "pairwise", "--ratings", "r.jsonl", "--model", "x"), "--model would do nothing: --ratings has"),
-    (("evaluate", "pairwise", "--limit", "2"), "--limit would do nothing: no story is evaluated"),
-    (("lab", "inject", "--screenplays", "1", "--kinds", "age", "--out", "x"), "--kinds would do nothing: screenplays"),
-    (("lab", "inject", "--screenplays", "1", "--kinds", "age", "--out", "x"), "--kinds would do nothing: screenplays"),
-    (("lab", "reproduce", "--data", ".", "--fetch", "x", "--all"), "--fetch fetches a data set and computes nothing."),
-    (("lab", "snap", "scores.csv", "-C", "lamp"), "-C names the project for --write."),
-    (("lab", "snap", "form", "a.md", "--as", "A", "--with", "B", "-C", "lamp"), "Unknown option of"),
-    (("learn", "--status", "--base", "x"), "--base would do nothing: nothing is learned."),
-    (("learn", "--status", "lamp"), "--status and --forget are about an author"),
-    (("learn", "lamp", "--yes"), "--yes goes with --forget"),
-    (("trust", "lamp", "--list"), "--list lists all that is trusted"),
-    (("models", "--json", "pull", "x"), "--json would do nothing: they go behind `fabula models pull`."),
-    (("evaluate", "surface", "a.md", "--model", "smollm2"), "--model would do nothing: surface asks no model."),
-    (("data", "preferences", "lamp", "--out", "x", "--margin", "0.5"), "--margin would do nothing: no ratings"),
+    (("show", "lamp", "--prompts", "--removed"), "--prompts and --removed cannot be combined"),
+    (("show", "lamp", "--out", "a.svg"), "--out requires --timeline."),
+    (("edit", "lamp", "plot", "--text", "a", "--revert"), "You specified more than one new text."),
+    (("text", "retake", "lamp", "plot", "--anew"), "`anew` requires a note;"),
+    (("text", "rewrite", "lamp", "plot", "--passage", "a", "--lines", "1"), "Specify the passage with"),
+    (("update", "lamp", "--only", "plot"), "--only requires --revise"),
+    (("export", "lamp", "--out", "-", "--json"), "--out - and --json both print to stdout."),
+    (("plan", "plan.yaml", "--model", "x", "--seed", "2"), "--model and --seed would have no effect: a plan"),
+    (("plan", "--out", "x"), "--out requires --from-brief or --from-story"),
+    (("write", "lamp", "--out", "x"), "--out requires a brief file"),
+    (("world", "lamp", "--out", "x"), "--out requires --export."),
+    (("check", "lamp", "--dismiss", "a=b", "--budget-usd", "1"),
+     "--budget-usd would have no effect: --dismiss changes"),
+    (("chat", "lamp", "--turns", "3"), "--turns requires --auto"),
+    (("chat", "lamp", "--greeting", "2"), "--greeting chooses a greeting of a character card"),
+    (("chat", "lamp", "--words", "3"), "--words applies only to writing:"),
+    (("measure", "lamp", "--seed", "3"), "--seed requires --limit"),
+    (("evaluate", "pairwise", "--ratings", "r.jsonl", "--model", "x"),
+     "--model would have no effect: --ratings supplies"),
+    (("evaluate", "pairwise", "--limit", "2"), "--limit would have no effect: no story is evaluated"),
+    (("lab", "inject", "--screenplays", "1", "--kinds", "age", "--out", "x"),
+     "--kinds would have no effect: screenplays"),
+    (("lab", "inject", "--screenplays", "1", "--kinds", "age", "--out", "x"),
+     "--kinds would have no effect: screenplays"),
+    (("lab", "reproduce", "--data", ".", "--fetch", "x", "--all"), "--fetch only downloads a data set."),
+    (("lab", "snap", "scores.csv", "-C", "lamp"), "-C is only for --write."),
+    (("lab", "snap", "form", "a.md", "--as", "A", "--with", "B", "-C", "lamp"), "has no option"),
+    (("learn", "--status", "--base", "x"), "--base would have no effect: nothing is learned."),
+    (("learn", "--status", "lamp"), "--status and --forget apply to an author,"),
+    (("learn", "lamp", "--yes"), "--yes requires --forget"),
+    (("trust", "lamp", "--list"), "--list lists all trusted files"),
+    (("models", "--json", "pull", "x"), "--json would have no effect: put them after `fabula models pull`."),
+    (("evaluate", "surface", "a.md", "--model", "smollm2"), "--model would have no effect: surface calls no model."),
+    (("data", "preferences", "lamp", "--out", "x", "--margin", "0.5"), "--margin would have no effect: no ratings"),
     (("models", "check", "embedded:smollm2", "--base-url", "http://127.0.0.1:9"), "--base-url is for models on a"),
-    (("text", "card", "--out", "x"), "Give a character card"),
+    (("text", "card", "--out", "x"), "Specify a character card,"),
 )  # fmt: skip
 
 
@@ -75,7 +79,7 @@ def test_every_folder_or_file_that_is_written_is_named_alike() -> None:
 
 
 def test_every_command_can_be_read_by_a_program() -> None:
-    protocol = {"mcp"}  # its stdout is the client's
+    protocol = {"lsp", "mcp"}  # their stdout is the client's
     for name in COMMANDS.keys() - protocol:
         command = load(name)
         if not isinstance(command, LazyGroup) and not hasattr(command, "commands"):

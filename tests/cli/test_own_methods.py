@@ -25,7 +25,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_new_system_keeps_the_rules_and_writes_a_story(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
     made = cli("new-system", "my-room")
-    assert made.out == "my_room is ready. Its README.md says which file to change first.\n"
+    assert made.out == "my_room is ready. Its README.md explains which file to change first.\n"
     assert "python -m fabula.testing ./my_room" in made.err
     assert tried(["./my_room"]) == 0
     assert "./my_room: all 17 rules hold." in capsys.readouterr().out
@@ -59,9 +59,9 @@ def test_a_new_evaluator_keeps_the_rules_and_makes_a_report(cli: Cli, capsys: py
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("My room!", "cannot be the name of a system. Take small letters"),
-        ("snap", "snap is fabula's own name for a system. Choose another one."),
-        ("there", "there is there already. Choose another name, or remove it."),
+        ("My room!", "cannot be the name of a system. Use lower-case letters"),
+        ("snap", "fabula has its own system named snap. Choose another name."),
+        ("there", "there already exists. Choose another name, or remove the existing folder."),
     ],
 )
 def test_a_name_that_will_not_do_is_refused(cli: Cli, name: str, said: str) -> None:
@@ -147,7 +147,13 @@ def test_an_experiment_takes_folders_with_trust(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "rule", "said"),
     [
-        ("config.py", "        temperature: of all calls.\n", "", "every setting says what it is for", "temperature"),
+        (
+            "config.py",
+            "        temperature: temperature of all calls.\n",
+            "",
+            "every setting says what it is for",
+            "temperature",
+        ),
         ("paper.toml", 'planner = "makes the outline"\n', "", "writes a story from its script", "planner is asked"),
         ("paper.toml", "year = 2026", "", "", "year is missing"),
         ("script.toml", "[[cases]]", "[[case]]", "script.toml has cases to try it on", "has no [[cases]]"),

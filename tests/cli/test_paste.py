@@ -57,8 +57,8 @@ def test_what_is_no_reply_is_asked_again(cli: Cli) -> None:
     ran = cli(
         "write", "brief.md", *PASTE, stdin=f"\n \n.\nagain\n/help\n/gone fishing today\n.\n{ALL.partition('.')[2]}"
     )
-    assert "Nothing was pasted. Paste the reply of your chat window, or say /stop." in ran.err
-    assert ran.err.count("The role conflict (conflict/conflict) is played by your chat window.") == 2
+    assert "Nothing was pasted. Paste the reply from your chat window, or type /stop." in ran.err
+    assert ran.err.count("Your chat window plays the role conflict (conflict/conflict).") == 2
     assert (cli.folder / "brief/plan/conflict.md").read_text() == "/gone fishing today\n"
 
 
@@ -80,13 +80,13 @@ def test_prompts_and_replies_may_be_files(cli: Cli, monkeypatch: pytest.MonkeyPa
     said = "/file gone.txt\n/save asked.md\n/save no/such/folder.md\n/file reply.txt\n/edit\n/copy\n"
     monkeypatch.setenv("PATH", str(cli.folder))
     ran = cli("write", "brief.md", *PASTE, stdin=said)
-    assert "Cannot read gone.txt" in ran.err
+    assert "There is no file gone.txt." in ran.err
     assert "Cannot write" in ran.err
     assert "A girl lights a lighthouse" in (cli.folder / "asked.md").read_text()
     assert (cli.folder / "brief/plan/conflict.md").read_text() == "A conflict from a file.\n"
-    assert "No clipboard tool is here" in ran.err
+    assert "No clipboard tool was found" in ran.err
     assert ran.err.rstrip().endswith(
-        "the input has ended. Everything finished is kept; the same command goes on from here."
+        "the input has ended. All finished work is kept. To continue from here, run the same command again."
     )
 
 
@@ -98,7 +98,12 @@ def test_a_reply_of_one_word_is_asked_about(cli: Cli) -> None:
 
 
 def test_a_server_has_nobody_to_paste(cli: Cli) -> None:
-    assert cli("write", "brief.md", *PASTE, "--model", "plot=client", stdin=ALL).err.count("is for `fabula mcp`") == 1
+    assert (
+        cli("write", "brief.md", *PASTE, "--model", "plot=client", stdin=ALL).err.count(
+            "works only with `fabula mcp` and"
+        )
+        == 1
+    )
 
 
 class AtTerminal:
@@ -159,7 +164,7 @@ def test_a_paste_of_100_kb_with_long_lines_comes_through_a_terminal(at_terminal:
     at_terminal.type(f"\x1b[200~{long.strip()}\x1b[201~")
     at_terminal.until("16,200 words")
     at_terminal.type("\r")
-    at_terminal.until("The role character")
+    at_terminal.until("plays the role character")
     assert (tmp_path / "brief/plan/conflict.md").read_text().strip() == long.replace(" \n", "\n").strip()
 
 

@@ -35,15 +35,15 @@ def test_a_person_is_told_how_many_words_are_asked_for_and_missing(cli: Cli) -> 
         *("write", "brief.md", "--system", "end-to-end", "--model", "scripted:script.toml", "--play", "writer=me"),
         stdin=f"{text}\n.\n{more}\n.\n",
     )
-    assert "300 to 330 words are asked for." in ran.err
+    assert "300 to 330 words are requested." in ran.err
     assert "Your text has 9 words: 291 too few." in ran.err
-    assert "About 306 words are asked for." in ran.err, "what is still missing, where the text goes on"
+    assert "About 306 words are requested." in ran.err, "what is still missing, where the text goes on"
 
 
 def test_an_empty_answer_is_asked_again(cli: Cli) -> None:
     ran = cli("write", "brief.md", *SCRIPT, "--play", "plot=me", stdin=".\n  \n.\nA storm.\n.\n")
     assert ran.code == 0
-    assert ran.err.count("Nothing was written.") == 2
+    assert ran.err.count("You wrote nothing.") == 2
     assert (cli.folder / "brief/plan/plot.md").read_text() == "A storm.\n"
 
 
@@ -56,7 +56,7 @@ def test_without_an_answer_the_run_waits(cli: Cli) -> None:
     ran = cli("write", "brief.md", *SCRIPT, "--play", "plot=me", "--json")
     assert ran.code == 0
     assert ran.json["paused"]["artefact"] == "plot/plot"
-    assert "The role 'plot' waits for your text, but the input has ended." in ran.err
+    assert "The role 'plot' is waiting for your text, but the input has ended." in ran.err
     assert cli("write", "brief", "--json", stdin="A storm.\n.\n").json["replayed"] == 3
 
 
@@ -75,9 +75,8 @@ def test_without_a_terminal_the_run_stops_at_the_first_text(cli: Cli) -> None:
     ran = cli("write", "brief.md", *SCRIPT, "--approve", "plans")
     assert ran.code == 0
     assert ran.err.endswith(
-        "fabula: brief/plan/conflict.md waits for your approval. Edit the file, or say `fabula text approve "
-        "-C brief`; then "
-        "give the same command again.\n"
+        "fabula: brief/plan/conflict.md waits for your approval. Edit the file, or run `fabula text approve "
+        "-C brief`. Then give the same command again.\n"
     )
 
 
@@ -139,7 +138,10 @@ def test_without_an_editor_another_text_is_typed(cli: Cli, monkeypatch: pytest.M
     said = "e\nt\n.\nt\nA storm.\nThen a calm.\n.\ns\n"  # nothing typed at first
     ran = cli("write", "brief.md", *SCRIPT, "--approve", "plans", stdin=said)
     assert ran.code == 0
-    assert "There is no editor here. Set EDITOR to one, or give the text without it. Or type it: t." in ran.err
+    assert (
+        "No editor was found. Set EDITOR, for example to nano, or provide the text without an editor. Or type it: t."
+        in ran.err
+    )
     assert (cli.folder / "brief/plan/conflict.md").read_text() == "A storm.\nThen a calm.\n"
 
 
@@ -209,7 +211,7 @@ def test_without_an_editor_what_was_said_is_not_lost(cli: Cli, monkeypatch: pyte
     monkeypatch.setenv("PATH", str(cli.folder / "empty"))
     ran = cli("write", "brief.md", *SCRIPT, "--play", "plot=me", stdin="A storm.\n/edit\nThen a calm.\n.\n")
     assert ran.code == 0, ran.err
-    assert "There is no editor here. Set EDITOR to one, or give the text without it." in ran.err
+    assert "No editor was found. Set EDITOR, for example to nano, or provide the text without an editor." in ran.err
     assert (cli.folder / "brief/plan/plot.md").read_text() == "A storm.\nThen a calm.\n"
 
 
@@ -302,8 +304,8 @@ def test_a_person_directs_by_answering_questions(cli: Cli, playhouse: tuple[str,
     assert ran.code == 0, ran.err
     assert "You play director (role-play/the-letter/turn/1/decide)." in ran.err
     assert "who plays the next turn; empty if the scene ends (Mara | The fishermen | or nothing)" in ran.err
-    assert "Say one of: Mara, The fishermen, or nothing." in ran.err
-    assert "Say one of: 1." in ran.err
+    assert "Enter one of: Mara, The fishermen, or nothing." in ran.err
+    assert "Enter one of: 1." in ran.err
     assert "JSON" not in ran.err
     assert list(performers(cli, "director").values()) == ["person:me", "scripted", "person:me", "person:me"]
     scene = (cli.folder / "lamp/role-play/the-letter.md").read_text(encoding="utf-8")

@@ -88,7 +88,7 @@ def test_a_sound_plan_is_shown_in_both_orders(cli: Cli, files: Path) -> None:
     assert rows[1][:4] == ["1", "2", "The", "storm"]
     assert rows[2][:4] == ["2", "1", "The", "letter"]
     assert "Characters: Mara, Tobias" in ran.out
-    assert "2 scenes, 3 events; 1 pair of scenes told against the order of time" in ran.out
+    assert "2 scenes, 3 events; 1 pair of scenes told out of chronological order" in ran.out
     assert "Next: `fabula write --plan plan.yaml`." in ran.err
     assert files.is_dir()
 
@@ -104,7 +104,7 @@ def test_a_sound_plan_as_json(cli: Cli, files: Path) -> None:
 def test_a_plan_without_times_leaves_the_order_open(cli: Cli, files: Path) -> None:
     (files / "plan.yaml").write_text(PLAN.replace("    time: 1\n", ""), encoding="utf-8")
     ran = cli("plan", "plan.yaml")
-    assert "the order in which they happen is left open" in ran.out
+    assert "their order of time is not known" in ran.out
     assert cli("plan", "plan.yaml", "--json").json["order_from"] == "assumed"
 
 
@@ -126,7 +126,7 @@ def test_a_plan_is_made_from_a_brief_and_then_written_from_at_no_second_cost(cli
     assert ran.code == 0, ran.err
     assert (files / "lamp/plan/plan.yaml").read_text(encoding="utf-8").count("  - name: The stairs") == 3
     assert (files / "lamp/brief.md").read_text(encoding="utf-8").startswith("# The Lamp\n")
-    assert "3 scenes, 3 events; 2 pairs of scenes told against the order of time" in ran.out
+    assert "3 scenes, 3 events; 2 pairs of scenes told out of chronological order" in ran.out
     assert "Told in: first person, told by Mara; present tense" in ran.out
     assert "Next: edit lamp/plan/plan.yaml, then `fabula write lamp`." in ran.err
     again = cli("plan", "--from-brief", "brief.md", "--out", "lamp", "--json").json
@@ -181,7 +181,7 @@ def test_a_budget_stops_planning_and_a_higher_one_goes_on(cli: Cli, files: Path)
     asked = ("plan", "--from-brief", "brief.md", "--out", "lamp", "--scenes", "3")
     ran = cli(*asked, *SCRIPT, "--budget-tokens", "3000")
     assert ran.code == 1
-    assert "Stopped before the budget of 3,000 tokens is passed" in ran.err
+    assert "Stopped before the budget of 3,000 tokens is exceeded" in ran.err
     data = cli(*asked, "--json").json
     assert data["replayed"] >= 1
     assert data["asked"] + data["replayed"] == 7
@@ -191,20 +191,23 @@ def test_a_budget_stops_planning_and_a_higher_one_goes_on(cli: Cli, files: Path)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("plan",), "has no plan/plan.yaml. Give a plan (a YAML file), or make one with --from-brief"),
-        (("plan", "none.yaml"), "Cannot read the plan none.yaml: No such file"),
+        (("plan",), "has no plan/plan.yaml. Specify a plan (a YAML file), or make one with --from-brief"),
+        (("plan", "none.yaml"), "There is no file none.yaml. Correct the name, or give a plan (a YAML file)."),
         (
             ("plan", "plan.yaml", "--from-brief", "brief.md"),
-            "--from-brief brief.md and plan.yaml are both given. Give one.",
+            "--from-brief brief.md and plan.yaml cannot be used together. Use only one.",
         ),
-        (("plan", "--from-brief", "brief.md", "--from-story", "story.md"), "are both given. Give one."),
-        (("plan", "--from-brief", "brief.md", "--brief", "brief.md"), "--brief goes with --from-story"),
-        (("plan", "--from-story", "story.md", "--scenes", "3"), "--scenes goes with --from-brief"),
-        (("plan", "plan.yaml", "--out", "x"), "--out goes with --from-brief or --from-story"),
-        (("plan", "--from-story", "none.md"), "Cannot read none.md: No such file or directory."),
-        (("plan", "--from-story", "empty.md"), "The story empty.md is empty. Give a text file with a story in it."),
+        (("plan", "--from-brief", "brief.md", "--from-story", "story.md"), "cannot be used together. Use only one."),
+        (("plan", "--from-brief", "brief.md", "--brief", "brief.md"), "--brief requires --from-story"),
+        (("plan", "--from-story", "story.md", "--scenes", "3"), "--scenes requires --from-brief"),
+        (("plan", "plan.yaml", "--out", "x"), "--out requires --from-brief or --from-story"),
+        (
+            ("plan", "--from-story", "none.md"),
+            "There is no file none.md. Correct the name, or give a story (a text file).",
+        ),
+        (("plan", "--from-story", "empty.md"), "The story empty.md is empty. Use a text file that contains a story."),
         (("plan", "--from-story", "binary.md"), "binary.md"),
-        (("plan", "--from-brief", "none.md"), "Cannot read the brief none.md"),
+        (("plan", "--from-brief", "none.md"), "There is no file none.md. Correct the name, or give a brief"),
     ],
 )
 def test_what_cannot_be_done_is_said(cli: Cli, files: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -221,15 +224,15 @@ def test_another_story_needs_another_folder(cli: Cli, files: Path) -> None:
     (files / "story.md").write_text("Another story altogether.\n", encoding="utf-8")
     ran = cli("plan", "--from-story", "story.md")
     assert ran.code == 2
-    assert "is the project of another story or brief. Choose another folder with --out DIR." in ran.err
+    assert "is a project for another story or brief. Choose another folder with --out DIR." in ran.err
     ran = cli("plan", "--from-brief", "brief.md", "--out", "story")
     assert ran.code == 2
-    assert "story is the project of another brief." in ran.err
+    assert "story is a project for another brief." in ran.err
 
 
 def test_a_brief_that_is_given_as_a_plan_says_how_one_is_made(cli: Cli) -> None:
     for options in ((), ("--dry-run",), ("--model", "smollm2")):
         ran = cli("plan", "brief.md", *options)
         assert ran.code == 2
-        assert "brief.md is no plan, which is a YAML file." in ran.err
+        assert "brief.md is not a plan, because plans are YAML files." in ran.err
         assert "`fabula plan --from-brief brief.md`" in ran.err

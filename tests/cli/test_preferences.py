@@ -88,9 +88,7 @@ def test_an_edit_that_was_taken_back_is_no_pair(cli: Cli, project: Path) -> None
     cli("undo", "lamp")
     ran = cli("data", "preferences", "lamp", "--out", "pairs")
     assert ran.code != 0
-    assert (
-        "There is no decision that gives a pair. Pairs come of what you do with a text after it was written" in ran.err
-    )
+    assert "No decision gives a pair. fabula makes pairs from what you do with a text after it is written:" in ran.err
     assert not (cli.folder / "pairs").exists()
 
 
@@ -492,11 +490,11 @@ def test_the_prompt_of_a_rated_story_is_the_one_that_end_to_end_asks(
         ([_rating("overall", ["one", "two"], "two")], "judged in one order only"),
         (
             [_rating("overall", ["one", "two"], "two"), _rating("overall", ["two", "one"], "one")],
-            "as many votes on both sides, or too small a margin",
+            "equal votes on both sides, or too small a margin",
         ),
         (
             [_rating("plot", ["one"], 3), _rating("plot", ["two"], 3)],
-            "as many votes on both sides, or too small a margin",
+            "equal votes on both sides, or too small a margin",
         ),
         ([_rating("plot", ["one"], 3), _rating("plot", ["three"], 2)], "its text is not among the stories"),
     ],
@@ -547,7 +545,7 @@ def sentence(cli: Cli, *arguments: str) -> str:
 
 def test_a_project_without_decisions_is_told_what_gives_pairs(cli: Cli, project: Path) -> None:
     said = sentence(cli, "lamp", "--out", "pairs")
-    assert said.startswith("fabula: There is no decision that gives a pair. Pairs come of what you do with a text")
+    assert said.startswith("fabula: No decision gives a pair. fabula makes pairs from what you do with a text")
 
 
 def test_a_lost_journal_is_told(cli: Cli, project: Path) -> None:
@@ -555,12 +553,15 @@ def test_a_lost_journal_is_told(cli: Cli, project: Path) -> None:
     (project / ".fabula/journal.db").unlink()
     ran = cli("data", "preferences", "lamp", "--out", "pairs")
     assert ran.code != 0
-    assert "The journal of lamp is gone" in ran.err
+    assert "The journal of lamp is missing" in ran.err
 
 
 def test_few_pairs_are_written_and_that_is_said(cli: Cli, project: Path) -> None:
     edited(cli, "climax", MINE)
-    assert "These are few: training needs 8 pairs at least" in cli("data", "preferences", "lamp", "--out", "pairs").err
+    assert (
+        "This is a small number of pairs. Training needs at least 8"
+        in cli("data", "preferences", "lamp", "--out", "pairs").err
+    )
     assert cli("data", "preferences", "lamp", "--out", "pairs", "--json").json["pairs"] == 1
 
 
@@ -592,18 +593,18 @@ def test_a_project_of_an_older_fabula_gives_no_pair_and_says_how_its_texts_conti
         db.execute(f"PRAGMA user_version = {FORMAT - 1}")
     said = sentence(cli, "lamp", "--out", "pairs")
     assert "An older fabula wrote" in said
-    assert "`fabula import story.md --out NEW` continues from them" in said
+    assert "continue from them with `fabula import story.md --out NEW`" in said
     assert not (cli.folder / "pairs").exists()
 
 
 def test_another_folder_is_not_written_into(cli: Cli, project: Path) -> None:
     edited(cli, "climax", MINE)
-    assert "lamp holds other files. Give --out another name." in sentence(cli, "lamp", "--out", "lamp")
+    assert "lamp contains other files. Choose another folder with --out DIR." in sentence(cli, "lamp", "--out", "lamp")
     (cli.folder / "examples").mkdir()
     (cli.folder / "examples/data.json").write_text(
         '{"version": 1, "kind": "examples", "sources": [], "made": {}, "counts": {}}', encoding="utf-8"
     )
-    assert "holds training data of another kind" in sentence(cli, "lamp", "--out", "examples")
+    assert "contains training data of another kind" in sentence(cli, "lamp", "--out", "examples")
     assert "Unknown lesson 'lenght'. Did you mean 'length'?" in sentence(
         cli, "lamp", "--out", "pairs", "--leave-out", "lenght"
     )
@@ -636,7 +637,7 @@ def test_the_same_project_twice_and_its_copy_give_each_pair_once(cli: Cli, proje
     ran = cli("data", "preferences", "lamp", "lamp/", "other/lamp", "--out", "pairs", "--development", "0")
     assert ran.code == 0, ran.err
     assert [pair.source["project"] for pair in read_pairs(here / "pairs", "train")] == ["lamp"]
-    assert [(one["project"], one["reason"]) for one in left_out(cli)] == [("lamp (2)", "stands there twice")]
+    assert [(one["project"], one["reason"]) for one in left_out(cli)] == [("lamp (2)", "occurs twice")]
 
 
 def test_a_text_without_measure_is_left_out(cli: Cli, project: Path) -> None:

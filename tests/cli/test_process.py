@@ -70,7 +70,7 @@ def waiting(here: Path) -> Iterator[subprocess.Popen[str]]:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None
-    while "lets the model take this role from here on" not in process.stderr.readline():
+    while "lets the model take this role from now on" not in process.stderr.readline():
         assert process.poll() is None
     yield process
     process.kill()
@@ -85,7 +85,9 @@ def test_a_signal_stops_cleanly_and_the_run_goes_on_later(
     assert waiting.wait(timeout=120) == code  # its input stays open: the signal ends it, nothing else
     assert waiting.stderr is not None
     err = waiting.stderr.read()
-    assert err.splitlines()[-1] == "fabula: Stopped. Every finished call is kept; go on with `fabula write brief`."
+    assert err.splitlines()[-1] == (
+        "fabula: Stopped. Every finished call is kept. To continue, use `fabula write brief`."
+    )
     assert "Traceback" not in err
     data = cli("write", "brief", "--json", stdin="A storm.\n.\n").json
     assert data["replayed"] == 3
@@ -95,7 +97,7 @@ def test_a_second_process_gets_a_clear_error(waiting: subprocess.Popen[str], cli
     ran = cli("write", "brief")
     assert ran.code == 1
     assert ran.err.splitlines()[-1] == (
-        f"fabula: The project brief is in use by process {waiting.pid}. Wait for it to end, or stop it."
+        f"fabula: The project brief is in use by process {waiting.pid}. Wait for it to finish, or stop it."
     )
     assert cli("status", "brief").code == 0
     out, _ = waiting.communicate("A storm.\n.\n", timeout=120)
@@ -117,7 +119,7 @@ def test_a_reader_that_leaves_is_no_error(here: Path) -> None:
 
 
 def at_terminal(arguments: tuple[str, ...], answers: str = "") -> tuple[int, str]:
-    """Run on a terminal of its own; what appeared on it, stdout and stderr together."""
+    """Run on its own terminal; what appeared on it, stdout and stderr together."""
     pid, handle = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm-256color"
@@ -152,5 +154,5 @@ def test_on_a_terminal_update_asks(here: Path) -> None:
     (here / "brief/plan/plot.md").write_text("Another plot.\n")
     code, shown = at_terminal(("update", "brief"), "y\n")
     assert code == 0
-    assert "Go ahead? [y]es, [r]evise the old texts to fit instead, or [n]o:" in shown
+    assert "Continue? [y]es, [r]evise the old texts to fit instead, or [n]o:" in shown
     assert "your text" in shown

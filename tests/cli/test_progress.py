@@ -174,9 +174,9 @@ def test_lines_say_where_a_text_comes_from(progress: ProgressDisplay, capsys: py
         "  story/ending                  1 words   from the journal · 1 of about 1 call done",
         "  plan/plot                     1 words   your text · 1 of about 1 call done",
         "  openai:x failed (busy); try 2 in 2 s",
-        "  plot/plot: unreadable reply (no JSON); asked to correct it",
+        "  plot/plot: unreadable reply (no JSON). fabula asked for a correction",
         "  plot: too short",
-        "  42 pieces of replies left out (loop 41, chatter 1): `fabula show --removed` has them.",
+        "  42 pieces of replies left out (loop 41, chatter 1). To see them, run `fabula show --removed`.",
     ]
 
 

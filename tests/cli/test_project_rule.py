@@ -72,9 +72,9 @@ def test_an_artefact_is_named_in_five_ways(
     said = cli(*_words(command, "lamp", "nobody")).err
     assert "artefact 'nobody'" in said
     said = cli(*_words(command, "lamp", "climax", "-C", "empty")).err
-    assert "Two projects are named: lamp and -C empty. Give one." in said
-    assert "not a fabula project" in cli(*_words(command, "nowhere", "climax")).err
-    assert "Too much is named" in cli(*_words(command, "lamp", "climax", "plot")).err
+    assert "You specified two projects, lamp and -C empty. Use only one." in said
+    assert "There is no folder nowhere" in cli(*_words(command, "nowhere", "climax")).err
+    assert "There are too many arguments:" in cli(*_words(command, "lamp", "climax", "plot")).err
     monkeypatch.chdir(project)
     codes.add(cli(*_words(command, "climax")).code)
     assert len(codes) == 1 or command[1:2] == ("continue",)  # it waits to be continued already
@@ -94,7 +94,7 @@ def test_an_artefact_that_has_to_be_named_is_asked_for(cli: Cli, project: Path) 
     ran = cli("text", "unpin", "lamp")
     assert (ran.code, ran.err) == (
         2,
-        "fabula: Name an artefact of lamp, after its name; `fabula status lamp` lists them.\n",
+        "fabula: Specify a text after the project lamp. To list the texts, run `fabula status lamp`.\n",
     )
 
 
@@ -111,7 +111,7 @@ def test_commands_that_are_on_no_project_take_no_folder() -> None:
 
 def test_stories_and_a_project_are_not_named_together(cli: Cli, project: Path) -> None:
     ran = cli("measure", "brief.md", "-C", "lamp")
-    assert (ran.code, "brief.md and -C lamp are both given." in ran.err) == (2, True)
+    assert (ran.code, "brief.md and -C lamp cannot be used together." in ran.err) == (2, True)
     assert cli("measure", "-C", "lamp").code == 0
 
 
@@ -121,7 +121,7 @@ def test_a_name_that_is_no_folder_is_named_where_there_is_no_project(
     monkeypatch.chdir(here / "empty")
     ran = cli("show", "lmap")
     assert ran.code == 1
-    assert "fabula: lmap is no project folder, and there is no project here to hold a text of that name." in ran.err
+    assert "fabula: lmap is not a project folder, and there is no project here with a text of that name." in ran.err
 
 
 def test_a_text_is_named_after_its_project_from_outside(cli: Cli, project: Path) -> None:

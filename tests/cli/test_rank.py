@@ -95,7 +95,7 @@ def test_what_cannot_be_ranked_is_an_error_that_says_what_to_do(cli: Cli, entrie
         (("--ratings", "bad.jsonl"), "bad.jsonl, line 1"),
         (("--ratings", "empty.jsonl"), "None of the 0 ratings"),
         (("--ratings", "none.jsonl"), "none.jsonl"),
-        (("entries", "--set", "tie=half"), "setting of pairwise"),
+        (("entries", "--set", "tie=half"), "pairwise setting"),
     ):
         ran = cli("evaluate", "pairwise", *words)
         assert ran.code == 2
@@ -109,7 +109,7 @@ def test_one_system_only_is_named(cli: Cli, entries: Path) -> None:
     (entries / "harbour").rmdir()
     ran = cli("evaluate", "pairwise", "entries", *FAITHFUL)
     assert ran.code == 2, ran.err
-    assert "All 2 stories are of one system, cape. Give stories of another one to compare it with." in ran.err
+    assert "All 2 stories are by one system, cape. Give stories by another system as well." in ran.err
 
 
 def test_the_stories_of_one_system_are_ranked_as_stories(cli: Cli, entries: Path) -> None:
@@ -117,7 +117,7 @@ def test_the_stories_of_one_system_are_ranked_as_stories(cli: Cli, entries: Path
         copy_sample(entries.parent / "drafts" / name)
     drafts = [str(entries.parent / "drafts" / name) for name in ("first", "second", "third")]
     refused = cli("evaluate", "pairwise", *drafts, *FAITHFUL, *OVERALL)
-    assert "All 3 stories are of one system" in refused.err
+    assert "All 3 stories are by one system" in refused.err
     ran = cli("evaluate", "pairwise", *drafts, *FAITHFUL, *OVERALL, "--as-stories", "--json")
     assert ran.code == 0, ran.err
     assert ran.json["reports"]["pairwise"]["details"]["names"] == ["first", "second", "third"]

@@ -65,9 +65,9 @@ def test_one_dialogue_is_rated_with_reasons(cli: Cli, talks: Path) -> None:
     assert "linearity: Nobody leaves the story." in ran.out
     assert "all (baseline)  constant" in ran.out
     assert "mean/continuity" not in ran.out, "a lone dialogue is its own mean"
-    assert "One dialogue: its ratings mean something only beside those of others" in ran.out
+    assert "Compare its ratings with those of other dialogues" in ran.out
     assert "linearity: 1 of 1 not scored" in ran.out
-    assert "Every number and reason: evaluation/snap-ratings.html" in ran.err
+    assert "evaluation/snap-ratings.html contains every number and reason." in ran.err
     assert any(line.startswith("judge ") for line in lines), "the bill"
     page = (talks / "evaluation" / "snap-ratings.html").read_text(encoding="utf-8")
     assert "continuity" in page
@@ -123,7 +123,7 @@ def test_a_conversation_brings_the_narrative_of_its_project(cli: Cli, chatted: P
     assert ran.out.splitlines()[1].startswith("ferry/evening  4 ")
     project = cli("evaluate", "snap-ratings", "ferry", *JUDGE)
     assert project.code == 2
-    assert "It has conversations; give their files: ferry/chat/evening.md." in project.err
+    assert "The folder contains conversations. To read them, specify their files: ferry/chat/evening.md." in project.err
 
 
 def test_rubric_rates_stories_side_by_side(cli: Cli, talks: Path) -> None:
@@ -138,7 +138,7 @@ def test_rubric_rates_stories_side_by_side(cli: Cli, talks: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("rubric", "rubric reads no narrative. Leave --narr"),
+        ("rubric", "rubric does not use a narrative. Leave --narrative"),
         ("snap-rating", "Unknown evaluator 'snap-rating'. Did you mean 'snap-ratings'?"),
     ],
 )
@@ -151,17 +151,17 @@ def test_an_evaluator_that_reads_no_narrative_is_named(cli: Cli, name: str, mess
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("better.md",), "The dialogue better comes without its narrative, and is rated by how it keeps to that. Give"),
+        (("better.md",), "The dialogue better has no narrative, which its rating needs. Give"),
         (("better.md", "--narrative", "none.md"), "none.md"),
         (
             ("better.md", "--narrative", "void.md"),
-            "The narrative in void.md is empty. Give the text that the dialogues",
+            "The narrative in void.md is empty. Specify the text that the dialogues",
         ),
         (
             ("ferry/chat/evening.md", "--narrative", "ferry.md"),
-            "Every dialogue brings its narrative, so ferry.md would",
+            "Every dialogue has its own narrative, so fabula would not read ferry.md.",
         ),
-        (("better.md", "--set", "sample=2"), "Unknown setting of snap-ratings 'sample'. Did you mean 'samples'?"),
+        (("better.md", "--set", "sample=2"), "Unknown snap-ratings setting 'sample'. Did you mean 'samples'?"),
         (("better.md", "--model", "reader=smollm2"), "Unknown role 'reader'"),
         (("none.md",), "none.md"),
     ],

@@ -54,8 +54,8 @@ def test_all_tables_name_what_is_not_available(cli: Cli, data: Path, monkeypatch
     assert "Not available: human_stories.jsonl or hanna_stories_annotations.csv not in" in ran.out
     assert "tables are not available: ttcw-figure-1, " in ran.out
     assert "github.com/dig-team/hanna-benchmark-asg has hanna_metric_scores.csv and rankings/" in ran.out
-    assert "(made for this table, and not public: rouge-score's values" in ran.out
-    assert "atlas-table-11: The same with GPT-5.4 mini, Table 11" in ran.out
+    assert "(made for this table and not public: rouge-score's values" in ran.out
+    assert "atlas-table-11: Precision, recall, F1 with GPT-5.4 mini, Table 11" in ran.out
 
 
 def test_a_number_that_differs_is_shown_and_ends_with_1(cli: Cli, data: Path) -> None:
@@ -100,7 +100,7 @@ def test_long_tables_are_folded_unless_asked_for(cli: Cli, data: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((), "No data folder is given"),
+        ((), "No data folder is set. Specify"),
         (("--data", "nowhere"), "There is no data folder nowhere"),
         (("snap-table-5", "--data", "data"), "Did you mean 'snap-table-4'"),
         (("--fetch", "hana", "--data", "data"), "Unknown data set 'hana'"),

@@ -63,7 +63,7 @@ def test_people_verify_the_editors_comments_in_a_study(cli: Cli, stories: Path) 
     rows = [line.split() for line in report.out.splitlines()]
     assert ["overall", "1", "[0.4385", "to", "1]", "(n", "3)"] in rows, report.out
     refused = cli("study", "new", "other", "evaluation", "--kind", "findings")
-    assert "Nothing was checked in evaluation yet." in refused.err
+    assert "No story has been checked in evaluation yet." in refused.err
     assert "--kind comments" in refused.err
 
 
@@ -78,7 +78,7 @@ def test_a_story_alone_gets_the_editors_comments(cli: Cli, stories: Path) -> Non
     assert "sentence 1, clarity: Too many lamps." in ran.out or "sentence 2, clarity: Too many lamps." in ran.out
     assert "ship sank" not in ran.out
     assert "Comments that do not count" in ran.out
-    assert "One story" in ran.out
+    assert "There is only one story" in ran.out
     page = (stories / "evaluation" / "editorial.html").read_text(encoding="utf-8")
     assert "Nobody forbade it &lt;b&gt;yet&lt;/b&gt;." in page
     kept = json.loads((stories / "evaluation" / "editorial.json").read_text(encoding="utf-8"))
@@ -137,7 +137,7 @@ def test_people_answer_a_sheet_and_their_agreement_is_told_beside_decoys(cli: Cl
     again = cli("evaluate", "editorial", "lamp.md", "--sheet", "sheet.jsonl", *JUDGE)
     assert (again.code, again.err.splitlines()[-1]) == (
         2,
-        "fabula: sheet.jsonl is there already, and may hold answers. Give another name.",
+        "fabula: sheet.jsonl already exists and may contain answers. Choose another name.",
     )
 
 
@@ -172,9 +172,9 @@ def test_an_editor_without_answers_gives_no_count(cli: Cli, stories: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("lamp.md", "--make", "plot"), "--make makes what the tests of creativity are put to"),
-        (("lamp.md", "--set", "passage=2"), "Unknown setting of editorial 'passage'. Did you mean 'passages'?"),
-        (("lamp.md", "other.md", "--set", "order=2"), "Unknown setting of editorial 'order'"),
+        (("lamp.md", "--make", "plot"), "--make prepares material for the tests of creativity."),
+        (("lamp.md", "--set", "passage=2"), "Unknown editorial setting 'passage'. Did you mean 'passages'?"),
+        (("lamp.md", "other.md", "--set", "order=2"), "Unknown editorial setting 'order'"),
         (("lamp.md", "--set", "levels=chapters"), "levels = 'chapters': give one or more of story, chapter, sentence"),
         (("lamp.md", "--set", "passages=0"), "passages = 0 is too few. Give 1 or more."),
         (("none.md",), "none.md"),

@@ -46,7 +46,7 @@ def prompt_at(project: Path, path: str) -> list[tuple[str, str]]:
 def test_a_retake_with_a_note_revises_the_old_text(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{NOTE: DARKER})
     ran = cli("text", "retake", "climax", "--note", "darker", "-C", "lamp")
-    assert ran.out == "climax will be revised as you wish; its old text stays in `fabula show --versions climax`.\n"
+    assert ran.out == "climax will be revised as you asked; its old text stays in `fabula show --versions climax`.\n"
     announced = paths_of(cli)
     assert announced[0] == "climax/note/1/revise_to_note"
     data = cli("update", "lamp", "--yes", "--json").json
@@ -66,7 +66,7 @@ def test_notes_add_up_and_undo_takes_one_back(cli: Cli, project: Path, write_scr
     cli("update", "lamp", "--yes")
     write_script(**{NOTE: DARKEST})
     ran = cli("text", "retake", "climax", "--note", "and without Mara", "-C", "lamp")
-    assert "What you wished before still holds: darker." in ran.out
+    assert "earlier notes still apply: darker." in ran.out
     cli("update", "lamp", "--yes")
     assert climax(project) == DARKEST
     *asked, (_, wish) = prompt_at(project, "climax/note/2")
@@ -148,7 +148,7 @@ def test_a_note_to_a_plan_changes_what_follows(cli: Cli, project: Path, write_sc
 @pytest.mark.parametrize(
     ("before", "arguments", "message"),
     [
-        (("text", "pin", "climax"), ("climax", "--note", "darker"), "Say `fabula text unpin climax -C lamp` first."),
+        (("text", "pin", "climax"), ("climax", "--note", "darker"), "Run `fabula text unpin climax -C lamp` first."),
         ((), ("climax", "--note", "  "), "The note is empty."),
         ((), ("nothing", "--note", "darker"), "Unknown artefact 'nothing'."),
     ],
@@ -217,8 +217,8 @@ def test_a_later_change_makes_a_fitted_text_stale_again(
     cli("update", "lamp", "--revise", "--yes")
     assert climax(project) == DARKER
     assert cli("update", "lamp", "--json").json["asked"] == 0
-    assert cli("undo", "lamp").out.startswith("Taken back: update --revise")
-    assert "Taken back: edit of Characters (" in cli("undo", "lamp").out
+    assert cli("undo", "lamp").out.startswith("Undone: update --revise")
+    assert "Undone: edit of Characters (" in cli("undo", "lamp").out
     assert cli("update", "lamp", "--json").json["asked"] == 0  # as it was fitted before
     assert climax(project) == FITTED
 
@@ -264,7 +264,7 @@ def test_one_text_is_revised_and_the_rest_written_anew(
     ran = cli("update", "lamp", "--revise", "--only", "characters")
     assert ran.code == 2
     assert "characters cannot be revised to fit: it is edited, so it stays as it is." in ran.err
-    assert "--only goes with --revise" in cli("update", "lamp", "--only", "setting").err
+    assert "--only requires --revise" in cli("update", "lamp", "--only", "setting").err
 
 
 def test_a_terminal_offers_to_revise(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
@@ -272,8 +272,8 @@ def test_a_terminal_offers_to_revise(cli: Cli, project: Path, write_script: Call
     cli("edit", "characters", "--text", OTHER, "-C", "lamp")
     cli.at_terminal()
     ran = cli("update", "lamp", stdin="r\ny\n")
-    assert "Go ahead? [y]es, [r]evise the old texts to fit instead, or [n]o: " in ran.err
-    assert "Revised to fit, and left as it is where it fits already: plot, setting, exposition" in ran.out
+    assert "Continue? [y]es, [r]evise the old texts to fit instead, or [n]o: " in ran.err
+    assert "revised if they do not fit: plot, setting, exposition," in ran.out
     assert climax(project) == FITTED
 
 
@@ -309,7 +309,7 @@ def test_a_passage_is_rewritten_by_the_model_of_the_last_run(
     assert cli("write", "lamp", "--anew", "--model", "scripted:other.toml", "--json").code == 0
     ran = cli("text", "rewrite", "climax", "--passage", "Mara held ... hands.", "--yes", "-C", "lamp")
     assert climax(project) == "The storm broke the window. Mara lost the flame."
-    assert "story/03-climax.md: the passage is written anew by scripted:" in ran.err
+    assert "other.toml rewrites the passage." in ran.err
     assert "other.toml" in ran.err
 
 
@@ -317,7 +317,7 @@ def test_a_passage_of_another_length_is_shown_before_it_is_taken(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:
     write_script(**{PASSAGE: "Mara lost the flame, and the dark came in. " * 10})
-    words = "The passage: 8 words before, 90 now; about as many as before are asked for"
+    words = "The passage had 8 words and now has 90, but needs about as many as before"
     arguments = ("text", "rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp")
     cli.at_terminal()
     ran = cli(*arguments, stdin="n\n")
@@ -326,7 +326,9 @@ def test_a_passage_of_another_length_is_shown_before_it_is_taken(
     lamp = Project.open(project)
     with pytest.raises(OtherLengthError) as refused:
         lamp.rewrite("climax", "29-68")
-    assert f"{words}, unless a note says otherwise. It was not taken. The new one: Mara lost" in str(refused.value)
+    assert f"{words} unless a note says otherwise. The new passage was not accepted. It is: Mara lost" in str(
+        refused.value
+    )
     assert climax(project) == STORM
     taken = lamp.rewrite("climax", "29-68", anew=True)
     assert (taken.changed, taken.passage.before, taken.passage.after) == (True, 8, 90)
@@ -341,7 +343,7 @@ def test_a_passage_of_about_the_same_length_is_taken_without_a_question(
 ) -> None:
     write_script(**{PASSAGE: "Mara lost the flame."})
     done = Project.open(project).rewrite("climax", "29-68")
-    assert str(done.passage) == "The passage: 8 words before, 4 now."
+    assert str(done.passage) == "The passage had 8 words and now has 4."
     assert climax(project) == "The storm broke the window. Mara lost the flame."
 
 
@@ -350,10 +352,10 @@ def test_a_rewritten_passage_is_asked_about_at_a_terminal(
 ) -> None:
     write_script(**{PASSAGE: "Mara lost the flame."})
     arguments = ("text", "rewrite", "climax", "--lines", "1", "-C", "lamp")
-    assert "Say it again with --yes." in cli(*arguments).err
+    assert "Run the command again with --yes." in cli(*arguments).err
     assert climax(project) == STORM
     cli.at_terminal()
-    assert "is as it was" in cli(*arguments, stdin="n\n").out
+    assert "story/03-climax.md is unchanged." in cli(*arguments, stdin="n\n").out
     assert "story/03-climax.md: 4 words" in cli(*arguments, stdin="a\ny\n").out
     assert climax(project) == "Mara lost the flame."
 
@@ -367,13 +369,13 @@ def test_a_passage_is_named_by_its_characters(cli: Cli, project: Path, write_scr
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("climax",), "Say which passage: --passage with its first and last words, --lines N-M or --characters N-M."),
-        (("climax", "--passage", "the dog"), "'the dog' does not stand in story/03-climax.md."),
-        (("climax", "--passage", "the"), "'the' names 2 passages in story/03-climax.md."),
-        (("climax", "--lines", "4-9"), "--lines 4-9 names no lines; the file has 1."),
-        (("climax", "--lines", "x"), "--lines x names no lines"),
-        (("climax", "--characters", "60-900"), "--characters 60-900 names no words; the text has 68 characters."),
-        (("climax", "--characters", "0-9"), "--characters 0-9 names no words"),
+        (("climax",), "the passage with --passage (its first and last words), --lines N-M or --characters N-M."),
+        (("climax", "--passage", "the dog"), "'the dog' is not in story/03-climax.md."),
+        (("climax", "--passage", "the"), "'the' matches 2 passages in story/03-climax.md."),
+        (("climax", "--lines", "4-9"), "--lines 4-9 does not match any lines; the file has 1."),
+        (("climax", "--lines", "x"), "--lines x does not match any lines"),
+        (("climax", "--characters", "60-900"), "--characters 60-900 contains no words; the text has 68 characters."),
+        (("climax", "--characters", "0-9"), "--characters 0-9 contains no words"),
     ],
 )
 def test_a_passage_that_is_none_is_refused(cli: Cli, project: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -84,7 +84,7 @@ def test_a_server_is_started_asked_and_ended(tale: Path, own_token: bool, monkey
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "go on with the same command" in err
+    assert "To continue, use the same command" in err
     assert token not in out + err, "it was shown once"
     assert "Traceback" not in err
     kept = [file for file in tale.rglob("*") if file.is_file() and token.encode() in file.read_bytes()]
@@ -138,13 +138,13 @@ def test_an_address_that_others_reach_is_warned_of(cli: Cli, tale: Path, heard: 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere"], "not a fabula project"),
-        (["tale", "--token-env", "NOT_SET"], "NOT_SET holds no token"),
-        (["tale", "--token-env", "SHORT"], "16 letters at least"),
-        (["tale", "tale"], "Two projects would both be fabula/tale/"),
-        (["tale", "--words", "100"], "--words is for writing"),
-        (["tale", "--system", "magnet"], "One cannot talk to `magnet`"),
-        (["tale", "--host", "192.0.2.1"], "Cannot listen at 192.0.2.1"),
+        (["nowhere"], "There is no folder nowhere"),
+        (["tale", "--token-env", "NOT_SET"], "NOT_SET does not contain a token"),
+        (["tale", "--token-env", "SHORT"], "at least 16 characters"),
+        (["tale", "tale"], "Two projects would have the same name, fabula/tale/"),
+        (["tale", "--words", "100"], "--words applies only to writing:"),
+        (["tale", "--system", "magnet"], "The system `magnet` does not support conversations"),
+        (["tale", "--host", "192.0.2.1"], "Cannot listen on 192.0.2.1"),
         (["tale", "--as", "Sigrid"], "Unknown character 'Sigrid'"),
     ],
 )

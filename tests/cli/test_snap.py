@@ -87,11 +87,13 @@ def test_weights_of_a_table_are_told_with_what_they_rest_on(cli: Cli) -> None:
     scores = table(cli.folder / "own.csv")
     ran = cli("lab", "snap", "own.csv")
     assert ran.code == 0, ran.err
-    assert "Weights of 30 plans; scores brought to 0..1 over all plans (the paper does not say over which):" in ran.out
-    assert "Scaled to add up to 4.0151, as the published ones do; for the choice only their ratios count." in ran.out
+    assert "Weights of 30 plans; scores scaled to 0..1 over all plans (the paper does not say which):" in ran.out
+    assert (
+        "The weights are scaled to add up to 4.0151, like the published weights. Only their ratios affect the choice."
+    ) in ran.out
     assert "by 30 plans; jackknife over 30 units" in ran.out
     assert "too narrow" not in ran.out
-    assert "`--write` puts them into the project that -C names." in ran.err
+    assert "To write them to the project at -C, use `--write`." in ran.err
     data = cli("lab", "snap", "own.csv", "--json").json
     normal = (scores - scores.min(0)) / (scores.max(0) - scores.min(0))
     _, values, right = np.linalg.svd(normal)
@@ -119,8 +121,8 @@ def test_a_table_with_cells_is_learned_from_cell_by_cell(cli: Cli) -> None:
     both = cli("lab", "snap", "own.csv", "own.csv", "own.jsonl", "--json").json
     assert (both["cells"], both["plans"]) == (20, 62), "a file that is named twice counts once; files' cells are apart"
     ran = cli("lab", "snap", "own.csv")
-    assert "Weights of 31 plans in 10 cells; scores brought to 0..1 in each cell, as the filter does it:" in ran.out
-    assert "These are few: the intervals are wide, or missing." in ran.out
+    assert "Weights of 31 plans in 10 cells; scores scaled to 0..1 in each cell, as in the filter:" in ran.out
+    assert "This is a small number of plans, so the intervals are wide or missing." in ran.out
     assert cli("lab", "snap", "own.csv", "--over", "all", "--json").json["over"] == "all"
 
 
@@ -171,9 +173,12 @@ def test_chat_sessions_count_and_files_without_a_journal(cli: Cli, lamp: Path) -
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (HEAD, "own.csv has no plans. Give one line for each plan that was scored."),
-        (f"{HEAD}\n1,2,3", "Weights are learned from two plans or more; there is 1."),
-        (f"{HEAD}\n1,2,3\n2,2,4", "connectivity is the same in all plans, so it tells none apart and gets no weight."),
+        (HEAD, "own.csv has no plans. Write one line for each scored plan."),
+        (f"{HEAD}\n1,2,3", "Weights are learned from at least two plans, but there is 1."),
+        (
+            f"{HEAD}\n1,2,3\n2,2,4",
+            "connectivity is the same in all plans, so it distinguishes none and gets no weight.",
+        ),
         (f"{HEAD}\n1,-2,3", "own.csv, line 2: connectivity is '-2'. Give a number of 0 or more"),
         (f"{HEAD},coherance\n1,2,3,4", "Unknown column in own.csv: 'coherance'. Did you mean 'coherence'?"),
         (f"{HEAD}\n1;2;3", "own.csv, line 2 has 1 cells under 3 columns. Correct the line"),
@@ -190,13 +195,20 @@ def test_a_table_that_cannot_be_used_is_a_named_error(cli: Cli, text: str, expec
 def test_places_that_cannot_be_used_are_named_errors(cli: Cli, project: Path) -> None:
     table(cli.folder / "own.csv")
     for arguments, code, found in (
-        (("lamp",), 2, "lamp has no scored plans. A cell's plans are scored where the planner gave two or more that"),
-        (("own.txt",), 2, "own.txt is no table of scores. Give a .csv or .jsonl file, or a project folder."),
-        (("gone.csv",), 2, "Cannot read gone.csv: No such file or directory."),
+        (
+            ("lamp",),
+            2,
+            (
+                "lamp has no scored plans. The plans of a cell are scored only if the planner proposed at "
+                "least two different plans. Write"
+            ),
+        ),
+        (("own.txt",), 2, "own.txt is not a table of scores. Specify a .csv or .jsonl file, or a project folder."),
+        (("gone.csv",), 2, "There is no file gone.csv. Did you mean 'own.csv'?"),
         (("empty",), 1, "empty is not a fabula project: it has no brief.md."),
-        (("own.csv", "--over", "cells"), 2, "own.csv, line 2 names no cell. Add a column `cell` to all lines"),
-        (("own.csv", "--write", "-C", "lamp"), 2, "lamp is written by agents-room, which has no such weights."),
-        (("own.csv", "--write"), 2, ". is written by agents-room"),
+        (("own.csv", "--over", "cells"), 2, "own.csv, line 2 does not name a cell. Add a column `cell` to all lines"),
+        (("own.csv", "--write", "-C", "lamp"), 2, "lamp uses agents-room, which does not have these weights."),
+        (("own.csv", "--write"), 2, "fabula: . uses agents-room"),
     ):
         ran = cli("lab", "snap", *arguments)
         assert (ran.code, found in ran.err) == (code, True), ran.err

@@ -61,12 +61,12 @@ def test_a_check_reads_it(cli: Cli) -> None:
 @pytest.mark.parametrize("command", [("check", "-"), ("measure", "-"), ("evaluate", "pairwise", "-", "other.md")])
 def test_nothing_there_is_said(command: tuple[str, ...], cli: Cli) -> None:
     ran = cli(*command, stdin=" \n")
-    assert (ran.code, ran.err) == (2, "fabula: There is no story on standard input. Give a text with words in it.\n")
+    assert (ran.code, ran.err) == (2, "fabula: There is no story on standard input. Use a text that contains words.\n")
 
 
 def test_it_holds_one_story(cli: Cli) -> None:
     ran = cli("evaluate", "pairwise", "-", "-", *JUDGE, stdin=STORY)
-    assert "Standard input is named twice, and there is one story on it." in ran.err
+    assert "Standard input is specified twice, but it can contain only one story." in ran.err
 
 
 def test_an_error_is_put_into_it(cli: Cli) -> None:

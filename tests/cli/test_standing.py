@@ -55,14 +55,14 @@ def too_long(cli: Cli, here: Path) -> Path:
 
 def test_lengths_that_were_missed_stand_at_the_end_of_write(too_long: Path) -> None:
     said = (too_long.parent / "said.txt").read_text()
-    assert "Not as asked:\n  The story has 1,300 words where 270 to 330 were asked.\n" in said
-    assert "  Shorter or longer than asked: 5 of its parts; `fabula status` marks them.\n" in said
+    assert "Not as asked:\n  The story has 1,300 words; 270 to 330 were requested.\n" in said
+    assert "  Parts shorter or longer than requested: 5. `fabula status` marks these parts.\n" in said
 
 
 def test_status_has_the_words_asked_beside_the_words_got(cli: Cli, too_long: Path) -> None:
     ran = cli("status", "long")
     assert "story.md has 1,300 words (270 to 330 asked); the last run finished.\n" in ran.out
-    assert "The story has 1,300 words where 270 to 330 were asked." in ran.out
+    assert "The story has 1,300 words; 270 to 330 were requested." in ran.out
     parts = [line.split() for line in ran.out.splitlines() if line.endswith("too long")]
     assert [part[part.index("260") - 1] for part in parts] == [
         "exposition", "rising-action", "climax", "falling-action", "resolution"
@@ -75,7 +75,7 @@ def test_status_has_the_words_asked_beside_the_words_got(cli: Cli, too_long: Pat
 
 def test_a_text_of_the_author_has_the_length_it_has(cli: Cli, too_long: Path) -> None:
     (too_long / "story/03-climax.md").write_text("She lit it.\n")
-    assert states(cli, "long")["story/03-climax.md"] == "changed by you, not taken over yet"
+    assert states(cli, "long")["story/03-climax.md"] == "edited, not applied yet"
     cli("text", "pin", "resolution", "-C", "long")
     assert states(cli, "long")["story/05-resolution.md"] == "pinned"
     assert states(cli, "long")["story/03-climax.md"] == "edited"
@@ -97,7 +97,7 @@ def test_what_the_next_update_writes_again_is_marked(cli: Cli, project: Path) ->
         "story/04-falling-action.md": "stale",
         "story/05-resolution.md": "retaken, not written yet",
     }
-    assert "it writes what is stale again.\n" in cli("status", "lamp").out
+    assert "it rewrites the stale texts.\n" in cli("status", "lamp").out
 
 
 def test_a_text_that_waits_for_approval_is_marked(cli: Cli, here: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_text_that_waits_for_approval_is_marked(cli: Cli, here: Path) -> None:
     assert "the last run waits: lamp/plan/conflict.md waits for your approval." in ran.out
     cli("text", "approve", "-C", "lamp")
     assert states(cli) == {"plan/conflict.md": "approved"}
-    assert "the last run waited for you, and can go on." in cli("status", "lamp").out
+    assert "the last run waited for you, and can continue." in cli("status", "lamp").out
 
 
 def test_a_place_that_waits_for_a_persons_text_is_said(cli: Cli, project: Path) -> None:
@@ -126,5 +126,5 @@ def test_a_final_reading_that_could_not_be_read_is_said(cli: Cli, here: Path) ->
         script = (here / "script.toml").read_text()
         (here / "script.toml").write_text(script + 'finalizer = "All is well."\n')
         ran = cli("write", "lamp")
-    assert "Not as asked:\n  The whole was not revised, since the reply of 'finalizer' could not be read:" in ran.out
+    assert "Not as asked:\n  The whole was not revised because the reply of 'finalizer' could not be read:" in ran.out
     assert "The whole was not revised" in cli("status", "lamp").out

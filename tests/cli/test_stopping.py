@@ -31,7 +31,7 @@ def test_a_second_signal_is_for_who_heard_it_before_the_command(number: signal.S
     heard = list[int]()
     before = signal.signal(number, lambda number, _frame: heard.append(number))
     try:
-        with pytest.raises(StoppedError, match="go on with the same command") as stopped:
+        with pytest.raises(StoppedError, match="To continue, use the same command") as stopped:
             asyncio.run(stoppable(sends(number, 2), "the same command"))
     finally:
         signal.signal(number, before)

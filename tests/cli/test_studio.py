@@ -75,10 +75,10 @@ def test_a_token_of_ones_own_is_not_shown(project: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("nowhere",), "There is no folder 'nowhere'. Name a project, or a folder in which projects are or shall be."),
-        (("--host", "0.0.0.0"), "0.0.0.0 is open to other machines. Say --allow-remote too"),  # noqa: S104 - refused
-        (("lamp", "-C", "lamp"), "lamp and -C lamp are both given. Give one"),
-        (("--token-env", "NOTHING"), "The variable NOTHING holds no token."),
+        (("nowhere",), "There is no folder nowhere. Specify a project, or a folder for projects."),
+        (("--host", "0.0.0.0"), "0.0.0.0 is open to other machines. Add --allow-remote"),  # noqa: S104 - refused
+        (("lamp", "-C", "lamp"), "lamp and -C lamp cannot be used together. Use only one, or specify"),
+        (("--token-env", "NOTHING"), "The environment variable NOTHING does not contain a token."),
     ],
 )
 def test_what_it_cannot_do_is_said_in_words(cli: Cli, project: Path, words: tuple[str, ...], says: str) -> None:
@@ -91,7 +91,7 @@ def test_a_taken_port_is_named(cli: Cli, project: Path) -> None:
         try:
             port = document(process)["address"].rpartition(":")[2].strip("/")
             ran = cli("studio", "--no-browser", "--port", port)
-            assert (ran.code, f"Cannot listen at 127.0.0.1:{port}" in ran.err) == (2, True)
+            assert (ran.code, f"Cannot listen on 127.0.0.1:{port}" in ran.err) == (2, True)
         finally:
             process.terminate()
             process.communicate(timeout=120)

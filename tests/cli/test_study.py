@@ -71,27 +71,27 @@ def test_sides_are_drawn_with_a_seed_that_nobody_can_guess(cli: Cli, entries: Pa
 def test_a_study_is_made_and_says_what_it_takes(cli: Cli) -> None:
     ran = cli("study", "new", "lamps", "entries")
     assert ran.out == "lamps is a study (pairwise, version 1): 12 items of 3 systems on 4 prompts.\n"
-    assert "Look over lamps/study.toml" in ran.err
+    assert "Check the consent text, instructions, questions and pay in lamps/study.toml" in ran.err
     again = cli("study", "new", "lamps", "entries")
-    assert (again.code, again.err.strip()) == (2, "fabula: lamps has a study already. Give another folder.")
+    assert (again.code, again.err.strip()) == (2, "fabula: lamps already contains a study. Choose another folder.")
     assigned = cli("study", "assign", "lamps", "--overlap", "3", "--shared", "4", "--json").json
     assert (assigned["tasks"], assigned["raters"], assigned["cells"]) == (12 + 8, 5, 12)
     assert (assigned["covered"], assigned["shared"]) == (12, 4)
     said = cli("study", "assign", "lamps").out
     assert "12 tasks for 3 raters, in at most 1 sitting of 5." in said
-    assert "It takes about " in said
+    assert "It needs about " in said
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("new", "x"), "There is nothing to rate. Name stories or projects, or another study with --from."),
-        (("new", "x", "entries", "--from", "y"), "--from takes the items of the other study."),
-        (("new", "x", "entries", "--as", "Mara"), "--as and --with say who talks in a chat study."),
+        (("new", "x"), "There is nothing to rate. Specify stories or projects, or another study with --from."),
+        (("new", "x", "entries", "--from", "y"), "--from uses the items of another study."),
+        (("new", "x", "entries", "--as", "Mara"), "--as and --with are for chat studies. Add"),
         (("new", "x", "entries", "--kind", "findings"), "Nothing was checked in entries yet."),
-        (("assign", "entries"), "entries is no study: it has no study.toml."),
-        (("assign", "lamps", "--shared", "3"), "--shared says how many tasks have several raters."),
-        (("serve", "lamps"), "Nobody has a task in lamps yet. Say `fabula study assign` first."),
+        (("assign", "entries"), "entries is not a study: it has no study.toml."),
+        (("assign", "lamps", "--shared", "3"), "--shared sets how many tasks have several raters."),
+        (("serve", "lamps"), "No rater has a task in lamps yet. Run `fabula study assign` first."),
         (("report", "lamps"), "There are no ratings in lamps yet."),
     ],
 )
@@ -106,12 +106,12 @@ def test_what_cannot_be_done_is_said(cli: Cli, words: tuple[str, ...], says: str
 def test_others_are_let_in_only_if_it_is_said(cli: Cli, rated: Path) -> None:
     ran = cli("study", "serve", str(rated), "--host", "0.0.0.0")  # noqa: S104 - it is refused
     assert ran.code == 2
-    assert "Say --allow-remote too" in ran.err.replace("\n", " ")
+    assert "Add --allow-remote" in ran.err.replace("\n", " ")
 
 
 def test_a_day_that_is_over_opens_no_study(cli: Cli, rated: Path) -> None:
     ran = cli("study", "serve", rated.name, "--until", "2020-01-01")
-    assert (ran.code, "2020-01-01 is over, and no link would hold." in ran.err.replace("\n", " ")) == (2, True)
+    assert (ran.code, "2020-01-01 is in the past, so no link would work." in ran.err.replace("\n", " ")) == (2, True)
 
 
 def test_a_report_has_strengths_agreement_and_a_page(cli: Cli, rated: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_judge_stands_beside_people(cli: Cli, rated: Path) -> None:
     lines = ran.out[ran.out.index("judge") :].splitlines()
     assert any(line.startswith("judge") and "spearman/systems and questions" in line and "15" in line for line in lines)
     assert any(line.startswith("pairs: accuracy") and "1 [" in line for line in lines)
-    assert "A judge beside people" in (rated / "report.html").read_text(encoding="utf-8")
+    assert "A judge compared with people" in (rated / "report.html").read_text(encoding="utf-8")
     assert cli("evaluate", "pairwise", "--ratings", "lamps/ratings.jsonl").code == 0
     assert cli("lab", "meta", "judge.jsonl", "lamps/ratings.jsonl").code == 0
 
@@ -151,7 +151,7 @@ def test_a_changed_study_is_refused_and_goes_on_as_a_new_version(cli: Cli, rated
     for words in (("assign", "lamps"), ("serve", "lamps"), ("report", "lamps")):
         ran = cli("study", *words)
         assert ran.code == 2
-        assert "study.toml of lamps changed after raters had been shown it" in ran.err.replace("\n", " ")
+        assert "study.toml of lamps changed after raters had seen the study" in ran.err.replace("\n", " ")
     made = cli("study", "new", "next", "--from", "lamps", "--json").json
     assert (made["version"], made["items"]) == (2, 12)
     assert cli("study", "assign", "next").code == 0

@@ -73,7 +73,7 @@ def test_a_program_of_a_character_needs_trust_once_for_the_whole_study(cli: Cli)
     message = ran.err.replace("\n", " ")
     assert message.count("run the program") == 2
     assert all(str(program) in ran.err.replace("\n", "") for program in programs)
-    assert "and you have not allowed it. If you trust who wrote it, say `fabula trust theirs`" in message
+    assert "and you have not allowed this. If you trust its author, run `fabula trust theirs`" in message
     assert not any(program.with_name("ran").exists() for program in programs)
     said = cli("trust", "theirs").out
     assert said.startswith("From now on theirs/study.toml may\n")
@@ -98,7 +98,7 @@ def test_a_project_elsewhere_is_shown_to_raters_only_where_a_person_allows_it(cl
     assert ran.code == 2
     assert told in ran.err.replace("\n", " ")
     first = next(iter(changed.entries.values()))
-    with pytest.raises(TrustError, match="which is no project of its own"):
+    with pytest.raises(TrustError, match="which is another project"):
         character_settings(changed, first)
     assert cli("study", "new", "next", "--from", "theirs").code == 2
     assert not (cli.folder / "next").exists()
@@ -120,10 +120,10 @@ def test_what_raters_said_and_the_key_of_their_links_are_no_character(tmp_path: 
 @pytest.mark.parametrize(
     ("place", "told"),
     [
-        (".", "which holds the study itself"),
-        ("..", "which holds the study itself"),
-        ("a\nb", "names no folder of a project"),
-        ("loop", "cannot be followed|is not a fabula project"),
+        (".", "which contains the study itself"),
+        ("..", "which contains the study itself"),
+        ("a\nb", "does not specify the folder of a project"),
+        ("loop", "cannot be resolved|is not a fabula project"),
     ],
 )
 def test_a_project_that_cannot_be_one_is_refused_in_words(tmp_path: Path, place: str, told: str) -> None:
@@ -140,7 +140,7 @@ def test_a_link_out_of_a_study_is_neither_read_nor_written(tmp_path: Path, name:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
     (made.folder / name).unlink(missing_ok=True)
     (made.folder / name).symlink_to(tmp_path / "mine")
-    with pytest.raises(UsageError, match="is a link that leaves"):
+    with pytest.raises(UsageError, match="is a link to a place outside"):
         Study.open(made.folder)
 
 

@@ -69,14 +69,14 @@ def test_no_command_does_what_a_foreign_project_says(cli: Cli, command: tuple[st
     if command[0] in {"chat", "serve"} and settings in {PLAY, ORDER}:
         return  # one does not talk to these systems, so their roles and their order are not used
     assert ran.code == 2
-    assert "and you have not allowed it. If you trust who wrote it, say `fabula trust theirs`" in ran.err
+    assert "and you have not allowed this. If you trust its author, run `fabula trust theirs`" in ran.err
     told = "run the program" if "evil" in settings else "the value of the variable HOME, to http://127.0.0.1:9/v1"
     assert told in ran.err
 
 
 def test_a_status_says_what_stands_in_the_way(cli: Cli) -> None:
     home = foreign(cli.folder, PLAY)
-    assert "say `fabula trust theirs`" in cli("status", "theirs").out
+    assert "run `fabula trust theirs`" in cli("status", "theirs").out
     assert not (home / "ran").exists()
 
 
@@ -88,11 +88,11 @@ def test_what_is_trusted_runs_until_it_changes(cli: Cli) -> None:
     assert (home / "ran").exists()
     assert cli("trust", "--list").out.startswith(str(home.resolve()))
     (home / "evil.py").write_text(EVIL + "# changed\n", encoding="utf-8")
-    assert "you have not allowed it" in cli("write", "theirs").err
+    assert "you have not allowed this." in cli("write", "theirs").err
     cli("trust", "theirs")
     assert cli("trust", "theirs", "--forget").out == "theirs/fabula.toml is no longer trusted.\n"
     assert cli("write", "theirs").code == 2
-    assert cli("trust", "--list").out == "Nothing is trusted but what you type.\n"
+    assert cli("trust", "--list").out == "Only what you type is trusted.\n"
 
 
 def test_what_is_trusted_stands_outside_the_project_and_goes_for_its_place_alone(cli: Cli, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_what_is_trusted_stands_outside_the_project_and_goes_for_its_place_alone
 def test_a_project_that_does_nothing_needs_no_trust(cli: Cli) -> None:
     foreign(cli.folder, 'system = "end-to-end"\n')
     assert cli("trust", "theirs").out == (
-        "theirs/fabula.toml runs no program and reaches no server of its own; it needs no trust.\n"
+        "theirs/fabula.toml does not run programs or connect to servers of its own, so it does not need your trust.\n"
     )
 
 
@@ -145,7 +145,7 @@ def test_a_foreign_experiment_runs_nothing(cli: Cli) -> None:
         f'briefs = ["brief.md"]\nsystems = [{told}]\nmodels = ["smollm2"]\n', encoding="utf-8"
     )
     ran = cli("lab", "experiment", "theirs/exp.toml")
-    assert "say `fabula trust theirs/exp.toml`" in ran.err, ran
+    assert "run `fabula trust theirs/exp.toml`" in ran.err, ran
     assert not (home / "ran").exists()
     assert cli("trust", "theirs/exp.toml").code == 0
 
@@ -185,7 +185,11 @@ def test_an_address_on_this_machine_without_a_key_is_free(tmp_path: Path, table:
 
 def test_a_damaged_record_of_trust_is_said(tmp_path: Path) -> None:
     (tmp_path / "trust.json").write_text("[" * 5000, encoding="utf-8")
-    with pytest.raises(Exception, match=r"trust.json cannot be read. Delete it; what you trust will be asked again"):
+    with pytest.raises(
+        Exception,
+        match=r"trust.json cannot be read. Delete it, and fabula will ask for your trust "
+        r"again.",
+    ):
         Trust(tmp_path / "trust.json").all()
     assert sys.getrecursionlimit() < 5000
 
@@ -202,7 +206,7 @@ def test_a_link_out_of_a_project_is_not_followed(cli: Cli, name: str) -> None:
     for command in (("status", "theirs"), ("update", "theirs", "--yes"), ("export", "theirs")):
         ran = cli(*command)
         assert ran.code == 2
-        assert "is a link that leaves theirs. Put the file itself there." in ran.err
+        assert "is a link to a place outside theirs. Replace the link with the file itself." in ran.err
     assert sorted(file.name for file in mine.iterdir()) == ["key.md"]
 
 
@@ -223,5 +227,5 @@ def test_a_folder_for_prompts_that_lies_elsewhere_needs_trust(cli: Cli) -> None:
     ran = cli("write", "theirs")
     assert ran.code
     elsewhere = (cli.folder / "elsewhere").resolve()
-    assert f"would write what is asked into {elsewhere}, which lies outside its folder" in ran.err
+    assert f"would write prompts to {elsewhere}, which is outside its folder" in ran.err
     assert not elsewhere.exists()

@@ -41,7 +41,7 @@ def test_a_story_alone_gets_the_plain_tests_and_is_told_of_references(cli: Cli, 
     assert lines[1][7] == "5"
     assert lines[9][:2] == ["passed/originality", "originality-in-thought"]
     assert lines[10] == ["lamp", "0", "1", "1"]
-    assert "One story: compare its score" in ran.out
+    assert "There is only one story. Compare its score" in ran.out
     assert "--reference FILE" in ran.err
     kept = json.loads((stories / "evaluation" / "ttcw.json").read_text(encoding="utf-8"))
     assert kept["how"]["method"] == "plain"
@@ -99,7 +99,7 @@ def test_references_of_a_set_are_matched_by_prompt_or_name(cli: Cli, stories: Pa
     ran = cli("evaluate", "ttcw", "other.md", "--reference", "refs", *JUDGE)
     assert (ran.code, ran.err.splitlines()[-1]) == (
         2,
-        "fabula: No reference is named 'other', as the story other would need. Add it, or name one.",
+        "fabula: The story other requires a reference named 'other', but there is none. Add it.",
     )
 
 
@@ -145,15 +145,18 @@ def test_a_plot_and_a_candidate_are_printed_alone(cli: Cli, stories: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("lamp.md", "--make", "plot", "--reference", "reference.md"), "--reference would do nothing: --make tests no"),
-        (("lamp.md", "--ratings", "kept.jsonl"), "Give them with `fabula evaluate pairwise`."),
+        (
+            ("lamp.md", "--make", "plot", "--reference", "reference.md"),
+            "--reference would have no effect: --make tests no",
+        ),
+        (("lamp.md", "--ratings", "kept.jsonl"), "are for ranking. Use them with `fabula evaluate pairwise`."),
         (
             ("lamp.md", "--set", "method=reference"),
             "The reference method compares a story with a reference, and lamp has",
         ),
-        (("lamp.md", "--set", "analyze=false"), "Unknown setting of ttcw 'analyze'. Did you mean 'analyse'?"),
+        (("lamp.md", "--set", "analyze=false"), "Unknown ttcw setting 'analyze'. Did you mean 'analyse'?"),
         (("none.md",), "none.md"),
-        (("reference.md", "--make", "candidate", "--set", "words=many"), "'many' is no number of words"),
+        (("reference.md", "--make", "candidate", "--set", "words=many"), "'many' is not a number of words"),
     ],
 )
 def test_what_cannot_be_done_is_named(arguments: tuple[str, ...], message: str, cli: Cli, stories: Path) -> None:

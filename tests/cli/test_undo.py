@@ -26,9 +26,9 @@ def states(cli: Cli) -> dict[str, str]:
 def test_the_approval_of_nine_texts_is_one(cli: Cli, project: Path) -> None:
     cli("text", "approve", "-C", "lamp")
     ran = cli("undo", "lamp")
-    assert ran.out.startswith("Taken back: approve of Characters, Conflict, Plot and 6 more (")
-    assert "`fabula redo lamp` decides it again." in ran.err
-    assert "There is no decision to take back." in cli("undo", "lamp").err
+    assert ran.out.startswith("Undone: approve of Characters, Conflict, Plot and 6 more (")
+    assert "`fabula redo lamp` redoes it." in ran.err
+    assert "There is no decision to undo." in cli("undo", "lamp").err
     assert len(cli("text", "approve", "-C", "lamp", "--json").json["artefacts"]) == 9
 
 
@@ -36,12 +36,12 @@ def test_a_retake_of_an_edited_text_is_one_and_brings_the_edit_back(cli: Cli, pr
     cli("edit", "resolution", "--text", "My own ending.", "-C", "lamp")
     cli("text", "retake", "resolution", "-C", "lamp")
     ran = cli("undo", "lamp")
-    assert ran.out.startswith("Taken back: retake of Resolution (")
-    assert "`fabula undo lamp` once more takes back: edit of Resolution." in ran.err
+    assert ran.out.startswith("Undone: retake of Resolution (")
+    assert "another `fabula undo lamp` undoes: edit of Resolution." in ran.err
     assert text_of(project, "story/05-resolution.md") == "My own ending."
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 0
     assert text_of(project, "story/05-resolution.md") == "My own ending."
-    assert cli("undo", "lamp").out.startswith("Taken back: edit of Resolution (")
+    assert cli("undo", "lamp").out.startswith("Undone: edit of Resolution (")
     assert "Jonas carried the coal" in text_of(project, "story/05-resolution.md")
 
 
@@ -52,28 +52,28 @@ def test_changed_files_are_taken_back_together_and_apart_from_the_command_that_t
     (project / "plan/characters.md").write_text("Mara, ten.\n")
     (project / "story/03-climax.md").write_text("It was dark.\n")
     ran = cli("text", "pin", "setting", "-C", "lamp")
-    assert "Taken over from your files: plan/characters.md, story/03-climax.md." in ran.err
-    assert cli("undo", "lamp").out.startswith("Taken back: pin of Setting (")
+    assert "Applied from your files: plan/characters.md, story/03-climax.md." in ran.err
+    assert cli("undo", "lamp").out.startswith("Undone: pin of Setting (")
     assert text_of(project, "plan/characters.md") == "Mara, ten."
-    assert cli("undo", "lamp").out.startswith("Taken back: your changes in Characters and Climax (")
+    assert cli("undo", "lamp").out.startswith("Undone: your changes to Characters and Climax (")
     assert [text_of(project, file) for file in ("plan/characters.md", "story/03-climax.md")] == before
-    assert cli("redo", "lamp").out == "Decided again: your changes in Characters and Climax.\n"
+    assert cli("redo", "lamp").out == "Redone: your changes to Characters and Climax.\n"
     assert text_of(project, "story/03-climax.md") == "It was dark."
-    assert cli("redo", "lamp").out == "Decided again: pin of Setting.\n"
+    assert cli("redo", "lamp").out == "Redone: pin of Setting.\n"
     assert states(cli)["setting"] == "pinned"
 
 
 def test_what_a_write_took_over_is_said_and_taken_back(cli: Cli, project: Path) -> None:
     (project / "story/03-climax.md").write_text("It was dark.\n")
-    assert "Taken over from your files: story/03-climax.md." in cli("write", "lamp").err
-    assert cli("undo", "lamp").out.startswith("Taken back: your change of Climax (")
+    assert "Applied from your files: story/03-climax.md." in cli("write", "lamp").err
+    assert cli("undo", "lamp").out.startswith("Undone: your change to Climax (")
 
 
 def test_a_changed_pinned_file_is_one(cli: Cli, project: Path) -> None:
     cli("text", "pin", "setting", "-C", "lamp")
     (project / "plan/setting.md").write_text("A mill.\n")
     cli("update", "lamp", "--yes")
-    assert cli("undo", "lamp").out.startswith("Taken back: your change of Setting (")
+    assert cli("undo", "lamp").out.startswith("Undone: your change to Setting (")
     assert text_of(project, "plan/setting.md") != "A mill."
     assert states(cli)["setting"] == "pinned"
 
@@ -92,7 +92,7 @@ def test_redo_gives_back_what_undo_took_until_something_else_is_decided(cli: Cli
     assert text_of(project, "plan/characters.md") == "Two."
     ran = cli("redo", "lamp")
     assert ran.code == 2
-    assert "`fabula redo -C lamp` comes after `fabula undo -C lamp`" in ran.err
+    assert "`fabula redo -C lamp` must follow `fabula undo -C lamp`" in ran.err
     cli("undo", "lamp")
     cli("text", "pin", "setting", "-C", "lamp")
     assert cli("redo", "lamp").code == 2
@@ -103,7 +103,7 @@ def test_redo_of_a_retake_costs_nothing(cli: Cli, project: Path) -> None:
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 1
     cli("undo", "lamp")
     cli("update", "lamp", "--yes")
-    assert cli("redo", "lamp").out == "Decided again: retake of Resolution.\n"
+    assert cli("redo", "lamp").out == "Redone: retake of Resolution.\n"
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 0
 
 
@@ -118,9 +118,9 @@ def test_what_a_person_approved_and_edited_in_one_run_is_one(cli: Cli, monkeypat
     script = ("--model", "scripted:script.toml", *BY_PARTS)
     assert cli("write", "brief.md", *script, "--approve", "plans", "--out", "lamp", stdin=said).code == 0
     ran = cli("undo", "lamp")
-    assert ran.out.startswith("Taken back: approve of ")
+    assert ran.out.startswith("Undone: approve of ")
     assert " and edit of " in ran.out
-    assert "There is no decision to take back." in cli("undo", "lamp").err
+    assert "There is no decision to undo." in cli("undo", "lamp").err
 
 
 def test_what_undo_brings_back_is_told_until_it_is_there(
@@ -135,14 +135,14 @@ def test_what_undo_brings_back_is_told_until_it_is_there(
     write_script()
     cli("undo", "lamp")
     told = cli("status", "lamp").out
-    assert "Next: `fabula update lamp` brings earlier texts back from the journal; nothing has to be asked." in told
+    assert "Next: run `fabula update lamp` to restore earlier texts from the journal. No call is needed." in told
     assert {path: state for path, state in states(cli).items() if state} == {"climax": "an earlier text comes back"}
     planned = cli("update", "lamp", "--dry-run").out
-    assert planned == "Nothing has to be asked again.\nEarlier texts come back from the journal: Climax.\n"
+    assert planned == "No call is needed.\nEarlier texts restored from the journal: Climax.\n"
     cli("update", "lamp", "--yes")
     assert text_of(project, "story/03-climax.md") == before
     assert "Everything is up to date." in cli("status", "lamp").out
 
 
 def test_a_retake_names_the_project_in_what_takes_it_back(cli: Cli, project: Path) -> None:
-    assert "`fabula undo lamp` takes this back." in cli("text", "retake", "lamp", "climax").err
+    assert "To undo this, run `fabula undo lamp`." in cli("text", "retake", "lamp", "climax").err

@@ -48,14 +48,14 @@ def test_without_a_terminal_update_says_the_plan_and_stops(cli: Cli, edited: Pat
     assert ran.code == 0
     assert "Changed by you:\n  plan/characters.md" in ran.out
     assert "climax/section" in ran.out
-    assert "Do it with `fabula update lamp --yes`." in ran.err
+    assert "Run `fabula update lamp --yes`." in ran.err
     assert cli("status", "lamp", "--json").json["runs"] == 1
 
 
 def test_at_a_terminal_update_asks(cli: Cli, edited: Path) -> None:
     cli.at_terminal()
-    assert "Nothing was asked; your files are as you left them." in cli("update", "lamp", stdin="n\n").err
-    assert "Nothing was asked" in cli("update", "lamp", stdin="").err  # the input ended: that is no yes
+    assert "No model was called, and your files are unchanged." in cli("update", "lamp", stdin="n\n").err
+    assert "No model was called" in cli("update", "lamp", stdin="").err  # the input ended: that is no yes
     ran = cli("update", "lamp", stdin="what\ny\n")
     assert "story.md: 69 words" in ran.out
 
@@ -82,7 +82,7 @@ def test_a_stopped_update_does_not_turn_the_old_story_into_edits(
 def test_nothing_to_do_is_said(cli: Cli, project: Path) -> None:
     ran = cli("update", "lamp")
     assert ran.code == 0
-    assert "Nothing has to be asked again." in ran.out
+    assert "No call is needed." in ran.out
 
 
 def test_a_deleted_story_comes_back_from_the_journal(cli: Cli, project: Path) -> None:
@@ -103,4 +103,4 @@ def test_differing_edits_of_a_scene_are_an_error(cli: Cli, project: Path) -> Non
     story.write_text(story.read_text().replace("The storm broke the window.", "Another way."))
     ran = cli("update", "lamp")
     assert ran.code == 2
-    assert "story/03-climax.md and story.md were both changed, and differ in 'climax'" in ran.err
+    assert "story/03-climax.md and story.md were both changed and differ in 'climax'" in ran.err

@@ -106,7 +106,7 @@ def test_an_edit_in_the_middle_of_the_first_chapter_reaches_the_last_through_upd
     assert "In step 2 she painted it green." in first.read_text(encoding="utf-8")
     assert "In step 12 the lantern was green." in last.read_text(encoding="utf-8")
     assert values(cli, "tale", "--at", "1")["lantern"] == "green"
-    assert "Nothing has to be asked again." in cli("update", "tale", "--yes").out
+    assert "No call is needed." in cli("update", "tale", "--yes").out
 
 
 def values(cli: Cli, *words: str) -> dict[str, object]:
@@ -184,4 +184,4 @@ def test_facts_that_a_model_reads_off_a_story_are_its_world(cli: Cli) -> None:
     assert "Tobias knows nothing yet" in known.out
     (cli.folder / "tale" / "evaluation" / "facts.json").write_text('{"details": 3}', encoding="utf-8")
     broken = cli("world", "tale")
-    assert "is no reading of this story alone" in broken.err
+    assert "does not contain only the facts of this story" in broken.err

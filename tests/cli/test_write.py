@@ -78,7 +78,7 @@ def test_flags_of_a_new_project_are_stored(cli: Cli) -> None:
 def test_the_same_brief_again_goes_on_with_the_project(cli: Cli, project: Path) -> None:
     ran = cli("write", "brief.md", "--out", "lamp")
     assert ran.code == 0
-    assert "From the journal, at no cost: 9 calls." in ran.out
+    assert "Replayed from the journal at no cost: 9 calls." in ran.out
     assert project.is_dir()
 
 
@@ -87,8 +87,8 @@ def test_another_brief_for_a_project_is_an_error_that_says_what_to_do(cli: Cli, 
     ran = cli("write", "other.md", "--out", "lamp")
     assert ran.code == 2
     assert ran.err == (
-        "fabula: lamp is the project of another brief. Choose another folder with --out DIR; or, to change the brief "
-        "of that project, edit lamp/brief.md and say `fabula update lamp`.\n"
+        "fabula: lamp is the project of another brief. Choose another folder with --out DIR. To change the brief of "
+        "that project instead, edit lamp/brief.md and run `fabula update lamp`.\n"
     )
 
 
@@ -96,7 +96,7 @@ def test_flags_on_an_existing_project_leave_its_settings_file(cli: Cli, project:
     before = (project / "fabula.toml").read_text(encoding="utf-8")
     ran = cli("write", "lamp", "--anew", "--seed", "9", "--sampling", "climax.temperature=1")
     assert ran.code == 0
-    said = "From now on, other than in fabula.toml: --seed 9 --sampling climax.temperature=1.0. --save writes it there."
+    said = "Overriding fabula.toml: --seed 9 --sampling climax.temperature=1.0. --save stores them there."
     assert said in ran.err
     assert (project / "fabula.toml").read_text(encoding="utf-8") == before
     assert "setting" in ran.out  # asked again: another seed
@@ -126,8 +126,8 @@ def test_a_budget_stops_cleanly_and_a_higher_one_goes_on(cli: Cli) -> None:
     faithful = ("--set", "max_tokens=40")
     ran = cli("write", "brief.md", *SCRIPT, *faithful, "--budget-tokens", "600")
     assert ran.code == 1
-    assert "fabula: Stopped before the budget of 600 tokens is passed" in ran.err
-    assert "Until here: " in ran.err
+    assert "fabula: Stopped before the budget of 600 tokens is exceeded" in ran.err
+    assert "So far: " in ran.err
     again = cli("write", "brief", "--json", "--budget-tokens", "100000")
     assert again.code == 0
     assert again.json["replayed"] >= 1
@@ -175,7 +175,7 @@ def test_new_makes_a_project(cli: Cli) -> None:
     assert ran.code == 0
     assert (cli.folder / "made/brief.md").read_text() == "# Made\n\nA short story.\n"
     assert "seed = 3" in (cli.folder / "made/fabula.toml").read_text()
-    assert "Next: `fabula write made --dry-run` says what it asks and costs" in ran.err
+    assert "Next: run `fabula write made --dry-run` to see the calls and their cost, or" in ran.err
 
 
 def test_new_takes_a_brief_from_a_file_or_stdin(cli: Cli) -> None:
@@ -199,7 +199,7 @@ def test_estimate_of_a_brief_and_of_a_project(cli: Cli, project: Path) -> None:
     assert cli("write", "--dry-run", "lamp", "--json").json["calls"] == []
     again = cli("write", "--dry-run", "lamp", "--seed", "5")
     assert "rising-action/section" in again.out
-    assert "An estimate" in again.err
+    assert "This is an estimate" in again.err
 
 
 def test_an_unknown_price_is_told_as_unknown(cli: Cli) -> None:
@@ -231,12 +231,12 @@ def test_a_model_that_is_too_weak_for_the_system_is_said_once(cli: Cli, monkeypa
         return model
 
     monkeypatch.setattr(ScriptedModel, "read", small)
-    assert "agents-room wants a medium model" in cli("write", "brief.md", *SCRIPT, "--dry-run").err
+    assert "agents-room needs at least a medium model" in cli("write", "brief.md", *SCRIPT, "--dry-run").err
     said = cli("write", "brief.md", *SCRIPT, "--out", "a").err
-    assert said.count("agents-room wants a medium model or a stronger one, and embedded:smollm2 is a small one.") == 1
+    assert said.count("agents-room needs at least a medium model, and embedded:smollm2 is a small model.") == 1
     assert "one call got 6 of 6 pairs" in said
-    assert "For this model: `--system end-to-end`." in said
-    assert "wants a medium model" not in cli("write", "a").err
+    assert "Systems for this model: `--system end-to-end`." in said
+    assert "needs a medium model" not in cli("write", "a").err
     assert "wants a" not in cli("write", "brief.md", *SCRIPT, "--system", "end-to-end", "--out", "b").err
 
 
@@ -247,5 +247,5 @@ def test_a_story_that_is_none_ends_with_a_failure(cli: Cli, said: str, preset: s
     model = ("--system", "end-to-end", "--preset", preset, "--model", "scripted:none.toml")
     ran = cli("write", "brief.md", "--out", "none", *model, "--quiet")
     assert ran.code == 1
-    assert "asks anew" in ran.err or "seed" in ran.err
+    assert "asks again" in ran.err or "seed" in ran.err
     assert "stronger model" in ran.err

@@ -38,7 +38,7 @@ def test_the_same_plan_again_asks_nobody_and_says_nothing_of_it(cli: Cli, playho
     cli(*command)
     ran = cli(*command)
     assert ran.code == 0
-    assert "nothing to ask" in ran.err
+    assert "no calls to make," in ran.err
     assert "now is" not in ran.err
 
 
@@ -51,7 +51,8 @@ def test_a_plan_for_a_project_replaces_its_own_and_says_so(cli: Cli, playhouse: 
     for command in (("write", "lamp", "--plan", "plan.yaml"), ("write", "-C", "lamp", "--plan", "plan.yaml")):
         ran = cli(*command)
         assert ran.code == 0, ran.err
-        said = "lamp/plan/plan.yaml now is plan.yaml; `fabula show --versions plan -C lamp` has what stood there."
+        earlier = "To see the earlier text, run `fabula show --versions plan -C lamp`."
+        said = f"lamp/plan/plan.yaml is now plan.yaml. {earlier}"
         assert (said in ran.err) == (command[1] == "lamp")
     assert "age: 72" in mine.read_text()
     texts = [version["text"] for version in cli("show", "plan", "-C", "lamp", "--json", "--versions").json["versions"]]
@@ -80,7 +81,7 @@ def test_a_system_that_takes_no_plan_is_told_before_anything_is_made(cli: Cli, p
         ran = cli("write", *command, "--plan", "plan.yaml", "--system", "snap", "--out", "lamp")
         assert ran.code == 2
         able = ", ".join(name for name, system in systems().items() if system.takes_plan)
-        assert ran.err == f"fabula: `snap` writes from no plan. Systems that do: {able}.\n"
+        assert ran.err == f"fabula: `snap` does not write from a plan. These systems do: {able}.\n"
         assert "agents-room, best-of-n, character-simulation" in able
         assert not (cli.folder / "lamp").exists()
 
@@ -98,14 +99,14 @@ def test_a_plan_with_problems_is_told_with_all_of_them_before_anything_is_made(
     assert lines[1].startswith("plan.yaml:")
     assert not (cli.folder / "lamp").exists()
     assert cli("write", "--plan", "nowhere.yaml").err == (
-        "fabula: Cannot read the plan nowhere.yaml: No such file or directory. Give a YAML file.\n"
+        "fabula: There is no file nowhere.yaml. Correct the name, or give a plan (a YAML file).\n"
     )
 
 
 def test_undo_of_a_plan_leaves_its_file_to_be_used_again(cli: Cli, playhouse: tuple[str, ...]) -> None:
     cli("write", "--plan", "plan.yaml", *playhouse, "--out", "lamp")
     ran = cli("undo", "lamp")
-    assert (ran.code, "Taken back: your change of Plan (" in ran.out) == (0, True)
+    assert (ran.code, "Undone: your change to Plan (" in ran.out) == (0, True)
     assert (cli.folder / "lamp/plan/plan.yaml").read_text() == (cli.folder / "plan.yaml").read_text()
 
 
@@ -115,7 +116,7 @@ def test_a_plan_goes_into_a_project_that_had_none(cli: Cli, playhouse: tuple[str
     assert ran.code == 0, ran.err
     assert "now is" not in ran.err
     assert (cli.folder / "lamp/plan/plan.yaml").exists()
-    assert "--out goes with a brief file" in cli("write", "lamp", "--plan", "plan.yaml", "--out", "other").err
+    assert "--out requires a brief file" in cli("write", "lamp", "--plan", "plan.yaml", "--out", "other").err
     assert "There is no file or folder nowhere." in cli("write", "nowhere", "--plan", "plan.yaml").err
 
 
@@ -155,7 +156,7 @@ def test_personas_are_laid_into_the_project_and_checked_before_anything_is_made(
     (cli.folder / "personas.yaml").write_text(PERSONAS, encoding="utf-8")
     ran = cli("write", "brief.md", "--system", "vanilla", "--personas", "personas.yaml", *script)
     assert ran.code == 2
-    assert "`vanilla` writes with no personas. Systems that do: agents-room, " in ran.err
+    assert "`vanilla` does not use personas. These systems do: agents-room, " in ran.err
     assert not (cli.folder / "lamp").exists()
     cli("write", "brief.md", "--system", "magnet", "--personas", "personas.yaml", *script)
     assert (cli.folder / "lamp/plan/personas.yaml").read_text(encoding="utf-8") == PERSONAS

@@ -22,10 +22,10 @@ CLIMAX = "story/03-climax.md"
 @pytest.mark.parametrize(
     ("options", "name", "texts"),
     [
-        (("--seed", "9"), "seed", "9 texts that stand"),
-        (("--sampling", "climax.temperature=1"), "roles.climax", "3 texts that stand"),
+        (("--seed", "9"), "seed", "9 existing texts"),
+        (("--sampling", "climax.temperature=1"), "roles.climax", "3 existing texts"),
         (("--sampling", "resolution.temperature=1"), "roles.resolution", "story/05-resolution.md"),
-        (("--set", "variant=write"), "config.variant", "5 texts that stand"),
+        (("--set", "variant=write"), "config.variant", "5 existing texts"),
     ],
 )
 @pytest.mark.parametrize("also", [(), ("--yes",), ("--quiet",), ("--json",), ("--save",)])
@@ -36,10 +36,12 @@ def test_without_a_terminal_it_is_refused_and_says_what_to_do(
     ran = cli("write", "lamp", *options, *also)
     assert ran.code == 2
     assert f"The story is finished. With other settings ({name}" in ran.err
-    assert f"{texts} would be written again: about " in ran.err
-    assert "--anew does it (`fabula show --versions NAME -C lamp` has what stands now); " in ran.err
-    assert "`fabula write lamp/brief.md --out OTHER` writes a second story beside it; " in ran.err
-    assert "`fabula text retake NAME -C lamp` has a single text written again." in ran.err
+    assert f"{texts} would be rewritten: about " in ran.err
+    assert (
+        "To do so, add --anew (you can still see the current texts with `fabula show --versions NAME -C lamp`). "
+    ) in ran.err
+    assert "next to this one, run `fabula write lamp/brief.md --out OTHER`. " in ran.err
+    assert "To rewrite a single text, run `fabula text retake NAME -C lamp`." in ran.err
     assert (project / "story.md").read_text() == before
     assert (project / "fabula.toml").read_text() == settings
     assert cli("status", "lamp", "--json").json["estimate"]["total_calls"] == 0
@@ -59,9 +61,9 @@ def test_at_a_terminal_a_person_is_asked(cli: Cli, project: Path) -> None:
     cli.at_terminal()
     ran = cli("write", "lamp", "--seed", "9", stdin="n\n")
     assert ran.code == 0
-    assert "The story is finished. With other settings (seed), 9 texts that stand would be written again" in ran.err
+    assert "The story is finished. With other settings (seed), 9 existing texts would be rewritten" in ran.err
     assert "Write it again? [y]es or [n]o: " in ran.err
-    assert "Nothing was asked; your files are as you left them." in ran.err
+    assert "No model was called, and your files are unchanged." in ran.err
     assert cli("status", "lamp", "--json").json["estimate"]["total_calls"] == 0
     ran = cli("write", "lamp", "--seed", "9", stdin="y\n")
     assert ran.code == 0
@@ -81,8 +83,10 @@ def test_of_a_story_that_is_not_whole_what_stands_is_kept_too(cli: Cli) -> None:
     assert cli("write", "brief.md", "--out", "lamp", *options).code == 1
     ran = cli("write", "lamp", "--seed", "9")
     assert ran.code == 2
-    assert "Part of it is written. With other settings (seed), " in ran.err
-    assert "`fabula text pin --all -C lamp` keeps what stands, and the rest is written so." in ran.err
+    assert "Part of the story has been written. With other settings (seed), " in ran.err
+    assert (
+        "To keep the current texts and use these settings only for the rest, run `fabula text pin --all -C lamp`."
+    ) in ran.err
     assert cli("text", "pin", "--all", "-C", "lamp").code == 0
     ran = cli("write", "lamp", "--seed", "9", "--json")
     assert (ran.code, ran.json["asked"]) == (0, 6), "three of nine were written"
@@ -113,7 +117,7 @@ def test_other_prompts_are_no_reason_either(cli: Cli, project: Path, here: Path)
 
 
 def test_from_python_it_is_refused_too(cli: Cli, project: Path) -> None:
-    with pytest.raises(WrittenBeforeError, match=r"The story is finished.*`anew=True` does it.*another `folder`"):
+    with pytest.raises(WrittenBeforeError, match=r"The story is finished.*`anew=True` rewrites them.*Another `folder`"):
         fabula.write("lamp", seed=9)
     assert fabula.write("lamp", seed=9, anew=True).to_dict()["asked"] == 9
     assert fabula.write("lamp").to_dict()["asked"] == 0

@@ -47,7 +47,7 @@ async def test_the_same_command_goes_on_after_replies_without_use(case: Case) ->
             except ModelError:  # the script has nothing for what is asked instead
                 continue
             if error is not None:
-                assert "The same command asks anew from there" in str(error)
+                assert "The same command asks again from there" in str(error)
             planned = (await dry_run_case(case, case.model(), journal)).dry_run
             before, good = len(journal.calls), case.model()
             story = await run_case(case, good, journal)

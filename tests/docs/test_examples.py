@@ -40,14 +40,14 @@ def test_twenty_lines_write_judge_check_and_talk(
     assert "On Monday Tobias brought Mara a letter" in shown
     asked = [line.partition(":")[0] for line in shown.splitlines() if line.startswith("[")]
     assert {"[judge", "[reader", "[verifier"} < set(asked), "also who is asked in a check is seen"
-    better = "The better one: reviewed-draft"
+    better = "The better one: chosen-draft"
     assert (
         f"136 and 148 words, by scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}. {better}" in shown.splitlines()
     )
     finding = '"in her grey coat" against "buttoned her blue coat"\n'
     assert "\n[labeller: " in shown.partition(finding)[2], "also who is asked for the answer is seen"
     assert shown.endswith("\nMara: (folds the letter twice) That I am to sleep at nine, and the lamp too.\n")
-    assert (tmp_path / "reviewed-draft" / "chat" / "visitor-mara.jsonl").is_file(), (
+    assert (tmp_path / "chosen-draft" / "chat" / "visitor-mara.jsonl").is_file(), (
         "nobody else is known to talk with her"
     )
 

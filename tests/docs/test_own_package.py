@@ -96,9 +96,10 @@ def test_a_package_of_their_own_is_listed_run_and_tried(tmp_path: Path) -> None:
     assert (here / "lamp.html").read_text(encoding="utf-8").startswith("<!doctype html><title>brief</title><section>")
     assert ran(python, here, "fabula", "longest", "brief").stdout.startswith("Part ")
     broken = ran(python, here, "fabula", "longest", "nowhere")
-    assert (broken.returncode, "That is a fault in it" in broken.stderr) == (2, False), "an error of fabula's is one"
-    assert "Of packages: longest (my-papers 1.0)." in ran(python, here, "fabula", "--help").stdout
-    assert "This project uses code of packages that you have installed: the system lantern from my-papers 1.0" in (
+    blamed = "The fault is in that code" in broken.stderr
+    assert (broken.returncode, blamed) == (2, False), "an error of fabula's is one"
+    assert "From packages: longest (my-papers 1.0)." in ran(python, here, "fabula", "--help").stdout
+    assert "This project uses code from installed packages: the system lantern from my-papers 1.0" in (
         ran(python, here, "fabula", "update", "brief").stderr
     )
 

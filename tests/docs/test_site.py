@@ -166,6 +166,10 @@ def test_search_works_from_files(site: Path, browser: Any) -> None:  # noqa: ANN
     page.keyboard.press("/")
     page.keyboard.type("flashback")
     page.wait_for_selector(".md-search-result__link[href*='pictures-of-time']", timeout=PATIENCE, state="attached")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("reading on a kobo")  # a word that only docs/finding.py has
+    first = ".md-search-result__item:first-child .md-search-result__link[href*='faq.html'][href*='epub']"
+    page.wait_for_selector(first, timeout=PATIENCE, state="attached")
     page.close()
 
 

@@ -74,7 +74,7 @@ def check_stop(home: ProjectFolder, stopped: str, cap: int, calls: int) -> int:
 async def test_the_cap_is_never_passed(tmp_path: Path) -> None:
     for cap in range(0, 1000, 190):
         home = project(tmp_path / str(cap))
-        with pytest.raises(BudgetError, match=rf"Stopped before the budget of {cap:,} tokens is passed"):
+        with pytest.raises(BudgetError, match=rf"Stopped before the budget of {cap:,} tokens is exceeded"):
             await write_in(home, home.settings, Options(budget_tokens=cap))
         with home.journal as journal:
             assert sum(usage.prompt + usage.reply for usage in spent_by_role(journal.calls).values()) <= cap
@@ -82,7 +82,11 @@ async def test_the_cap_is_never_passed(tmp_path: Path) -> None:
 
 async def test_a_cap_in_dollars_stops_by_the_users_prices(tmp_path: Path) -> None:
     home = project(tmp_path / "tale", prices={SCRIPT: {"input": 1000, "output": 2000}})
-    with pytest.raises(BudgetError, match=r"Stopped before the budget of \$1\.0000 is passed: .* --budget-usd") as stop:
+    with pytest.raises(
+        BudgetError,
+        match=r"Stopped before the budget of \$1\.0000 is exceeded: .* "
+        r"--budget-usd",
+    ) as stop:
         await write_in(home, home.settings, Options(budget_usd=1.0))
     with home.journal as journal:
         spent = sum(usage.cost or 0 for usage in spent_by_role(journal.calls).values())
@@ -129,7 +133,7 @@ async def test_a_server_that_counts_nothing_is_counted_and_charged_by_estimate(t
         assert usage.cost == pytest.approx((usage.prompt * 1000 + usage.reply * 2000) / 1e6)
         assert outcome.budget.spent_usd == usage.cost
         capped = served(tmp_path / "capped", server, sampling={"max_tokens": 300}, budget={"usd": 0.5})
-        with pytest.raises(BudgetError, match=r"Stopped before the budget of \$0\.5000 of the project is passed"):
+        with pytest.raises(BudgetError, match=r"Stopped before the budget of \$0\.5000 of the project is exceeded"):
             await write_in(capped, capped.settings, Options())
 
 
@@ -139,7 +143,7 @@ async def test_what_failed_tries_cost_is_on_the_bill_of_the_project(tmp_path: Pa
     async with FakeProvider(broken) as server:
         home = served(tmp_path / "tale", server, models={SERVED: {"base_url": server.openai_url, "tries": 1}})
         for _ in range(2):
-            with pytest.raises(OverloadedError, match="sent something that is no reply"):
+            with pytest.raises(OverloadedError, match="sent something that is not a reply"):
                 await write_in(home, home.settings, Options())
         with home.journal as journal:
             (usage,) = spent_by_role(journal.calls).values()
@@ -153,10 +157,10 @@ async def test_what_failed_tries_cost_is_on_the_bill_of_the_project(tmp_path: Pa
 async def test_a_conversation_keeps_to_the_budget_of_its_project(tmp_path: Path) -> None:
     brief = Brief("Mara lit the lamp. Ilya left the house.")
     home = ProjectFolder.create(tmp_path / "tale", brief, SETTINGS | {"budget": {"tokens": 10}})
-    with pytest.raises(BudgetError, match="budget of 10 tokens of the project is passed"):
+    with pytest.raises(BudgetError, match="budget of 10 tokens of the project is exceeded"):
         await talk(home, home.settings, Options())
     free = home.settings.with_({"budget": {"tokens": None}})
-    with pytest.raises(BudgetError, match=r"budget of 20 tokens is passed.* --budget-tokens"):
+    with pytest.raises(BudgetError, match=r"budget of 20 tokens is exceeded.* --budget-tokens"):
         await talk(home, free, Options(whole=Budget(tokens=20)))
 
 
@@ -187,7 +191,8 @@ async def test_a_claim_of_millions_of_tokens_is_not_booked_and_said(tmp_path: Pa
     async with FakeProvider(Answer(WORDS * 60, prompt_tokens=10_000_000, reply_tokens=10_000_000)) as server:
         home = dear(tmp_path / "tale", server)
         said = (
-            r"claims 20,000,000 tokens for a call of about .* By its claim the budget is passed\. Everything finished"
+            r"claims 20,000,000 tokens for a call of about .* Based on this claim, the budget is exceeded\. All "
+            r"finished"
         )
         with pytest.raises(BudgetError, match=said):
             await write_in(home, home.settings, LISTENING)
@@ -201,9 +206,7 @@ async def test_a_claim_of_millions_of_tokens_is_not_booked_and_said(tmp_path: Pa
 async def test_a_stream_that_does_not_end_is_ended_and_paid_as_far_as_it_came(tmp_path: Path) -> None:
     async with FakeProvider(Answer(WORDS * 40_000)) as server:
         home = dear(tmp_path / "tale", server)
-        with pytest.raises(
-            BudgetError, match=r"budget of \$0\.0200 is passed: .* has more tokens than are left: [34],\d"
-        ):
+        with pytest.raises(BudgetError, match=r"budget of \$0\.0200 is exceeded: .* exceeds the tokens left: [34],\d"):
             await write_in(home, home.settings, LISTENING)
         with home.journal as journal:
             (usage,) = spent_by_role(journal.calls).values()
@@ -211,7 +214,7 @@ async def test_a_stream_that_does_not_end_is_ended_and_paid_as_far_as_it_came(tm
         assert usage.cost is not None
         assert 0.019 < usage.cost < 0.021
         with pytest.raises(
-            EndlessReplyError, match=r"did not end its reply: it was broken off after about 1[01],\d\d\d tokens"
+            EndlessReplyError, match=r"did not end its reply, which was cut off after about 1[01],\d\d\d tokens"
         ):
             await write_in(home, home.settings, Options(listeners=(heard,)))
         assert len(server.requests) == 2, "it is not asked again"
@@ -220,14 +223,14 @@ async def test_a_stream_that_does_not_end_is_ended_and_paid_as_far_as_it_came(tm
 async def test_reasoning_that_does_not_end_is_ended_too(tmp_path: Path) -> None:
     async with FakeProvider(Answer("Once.", reasoning=WORDS * 40_000)) as server:
         home = dear(tmp_path / "tale", server)
-        with pytest.raises(BudgetError, match="has more tokens than are left"):
+        with pytest.raises(BudgetError, match="exceeds the tokens left"):
             await write_in(home, home.settings, LISTENING)
 
 
 async def test_a_cap_that_a_whole_reply_has_passed_is_said_when_the_story_is_there(tmp_path: Path) -> None:
     async with FakeProvider(Answer(WORDS * 200, prompt_tokens=10, reply_tokens=5_000)) as server:
         home = dear(tmp_path / "tale", server)
-        with pytest.raises(BudgetError, match=r"The budget of \$0\.0200 is passed: \$0\.0250 are spent\."):
+        with pytest.raises(BudgetError, match=r"The budget of \$0\.0200 is exceeded: \$0\.0250 are spent\."):
             await write_in(home, home.settings, Options(budget_usd=0.02))
         assert home.story_file.is_file()
         again = await write_in(home, home.settings, Options(budget_usd=0.02))

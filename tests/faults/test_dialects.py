@@ -77,7 +77,7 @@ async def test_what_does_not_fit_into_memory_is_not_asked_again() -> None:
 
 
 async def test_azure_says_that_the_name_is_a_deployments() -> None:
-    assert "At Azure this is the name of your deployment." in str(await failing("azure", ERRORS["azure"]["model"]))
+    assert "On Azure, this is the name of your deployment." in str(await failing("azure", ERRORS["azure"]["model"]))
 
 
 # --- addresses and keys ---------------------------------------------------------------------------------------------

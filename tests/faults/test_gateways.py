@@ -176,9 +176,9 @@ async def test_a_variable_without_a_value_is_named_before_anything_is_sent() -> 
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ({"headers": {"X-Api-Key": SECRET}}, "may hold a key: set that in the environment"),
-        ({"headers": {"Authorization": f"Bearer {SECRET}"}}, "may hold a key"),
-        ({"query": {"access_token": SECRET}}, "may hold a key"),
+        ({"headers": {"X-Api-Key": SECRET}}, "may contain a key: put the key in an environment variable"),
+        ({"headers": {"Authorization": f"Bearer {SECRET}"}}, "may contain a key"),
+        ({"query": {"access_token": SECRET}}, "may contain a key"),
         ({"headers": {"Host": "elsewhere"}}, "cannot be sent"),
         ({"headers": {"X-A": "a\r\nX-B: b"}}, "cannot be sent"),
         ({"headers": {"X A": "a"}}, "cannot be sent"),
@@ -223,7 +223,7 @@ async def test_what_no_server_rejected_is_asked_once(monkeypatch: pytest.MonkeyP
 async def test_a_name_with_braces_is_a_name_in_an_error_too() -> None:
     async with FakeProvider(Answer(status=404, error={"message": "no"})) as server:
         model = provider_model("ollama", "a{b}", base_url=server.openai_url, environ={})
-        with pytest.raises(ModelUnavailableError, match=r"Say `ollama pull a\{b\}`"):
+        with pytest.raises(ModelUnavailableError, match=r"Run `ollama pull a\{b\}`"):
             await model.ask(ASKED)
         await model.close()
 

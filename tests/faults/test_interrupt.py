@@ -110,11 +110,12 @@ def test_while_a_role_is_played(folder: Path, program: str, times: int) -> None:
     code, said = interrupted(folder, fabula(*WRITE, f"writer={program}"), "It is played.", times)
     assert code == 130, said
     assert said.count("Stopped.") == 1
-    assert "Stopped. Every finished call is kept; go on with `fabula write lamp`." in said
+    assert "Stopped. Every finished call is kept. To continue, use `fabula write lamp`." in said
 
 
 @pytest.mark.parametrize(
-    ("command", "after"), [(("chat", "sample"), "Going on after"), (("serve", "sample", "--port", "0"), "http://127.")]
+    ("command", "after"),
+    [(("chat", "sample"), "Continuing after"), (("serve", "sample", "--port", "0"), "http://127.")],
 )
 def test_while_it_waits(folder: Path, command: tuple[str, ...], after: str) -> None:
     code, said = interrupted(folder, fabula(*command), after)

@@ -108,7 +108,7 @@ def test_an_interrupt_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, whole:
     folder = ready(tmp_path / "here")
     stopped = run(folder, signal.SIGINT, 3)
     assert stopped.returncode == 130
-    assert "Stopped. Every finished call is kept; go on with `fabula lab experiment exp.toml`." in stopped.stderr
+    assert "Stopped. Every finished call is kept. To continue, use `fabula lab experiment exp.toml`." in stopped.stderr
     assert "Traceback" not in stopped.stderr
     assert run(folder).returncode == 0
     assert outcome(folder) == whole

@@ -59,7 +59,7 @@ def journal_file(home: ProjectFolder) -> Path:
 
 
 def garbage(file: Path) -> None:
-    file.write_bytes(b"This is no database at all. " * 400)
+    file.write_bytes(b"This is not a database at all. " * 400)
 
 
 def truncated(file: Path) -> None:
@@ -87,7 +87,7 @@ def foreign(file: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "kind", "expected"),
     [
-        (garbage, JournalDamagedError, r"is damaged .*Move it away: your texts in plan/ and story/ stay"),
+        (garbage, JournalDamagedError, r"is damaged .*Move it away: your texts stay in plan/ and story/"),
         (truncated, JournalDamagedError, r"is damaged .*Move it away"),
         (scribbled, JournalDamagedError, r"is damaged .*Move it away"),
         (newer, JournalVersionError, r"A newer fabula wrote .*Upgrade fabula\."),
@@ -117,9 +117,10 @@ async def test_without_its_journal_texts_stay_and_nothing_is_asked_or_taken_for_
     before = texts(home)
     gone(journal_file(home))
     message = (
-        r"The journal of .*tale is gone, with the calls that plan/characters.md, plan/conflict.md, plan/plot.md and 6 "
-        r"more came from: going on would ask and pay for them again\. Keep the texts .*`fabula text pin "
-        r"--all`, put back"
+        r"The journal of .*tale is missing, and with it the calls for plan/characters.md, plan/conflict.md, "
+        r"plan/plot.md and "
+        r"6 more\. If you continue, you pay for them again\. To keep the texts as they are, run `fabula text pin "
+        r"--all` or restore"
     )
     for work in (write_in, dry_run_in):
         with pytest.raises(JournalError, match=message) as caught:
@@ -167,7 +168,10 @@ async def test_without_its_journal_an_edited_story_is_not_lost(home: ProjectFold
     ("code", "expected"),
     [
         (errno.ENOSPC, r"Cannot write .*\. The disk or quota is full\. Free some space and run the command again"),
-        (errno.EACCES, r"Cannot write .*\. There is no permission to write there\. Change the permissions or choose"),
+        (
+            errno.EACCES,
+            r"Cannot write .*\. You do not have permission to write there\. Change the permissions or choose",
+        ),
         (errno.EROFS, r"Cannot write .*\. The disk is read-only\. Make it writable or choose another folder"),
     ],
 )
@@ -234,7 +238,7 @@ async def test_a_folder_without_permission_is_named(home: ProjectFolder, monkeyp
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("os.open", refuse)
-    with pytest.raises(ProjectError, match=r"Cannot write in .*tale/\.fabula: Permission denied\. Check its perm"):
+    with pytest.raises(ProjectError, match=r"Cannot write to .*tale/\.fabula: Permission denied\. Check its perm"):
         await write(home)
 
 
@@ -270,7 +274,7 @@ def holder(home: ProjectFolder) -> Iterator[subprocess.Popen[str]]:
 async def test_the_second_of_two_processes_is_told_who_holds_the_project(
     home: ProjectFolder, holder: subprocess.Popen[str]
 ) -> None:
-    message = rf"The project .*tale is in use by process {holder.pid}\. Wait for it to end, or stop it\."
+    message = rf"The project .*tale is in use by process {holder.pid}\. Wait for it to finish, or stop it\."
     with pytest.raises(ProjectError, match=message):
         await write(home)
     assert (await dry_run_in(home, home.settings, Options()))[0].planned, "an estimate disturbs nobody"
@@ -347,11 +351,14 @@ async def test_an_edit_in_the_whole_story_is_kept_and_what_follows_it_is_written
     [
         (
             lambda text: re.sub(r"<!-- .* -->\n", "", text),
-            r"story.md lacks the scene 'climax'\. Keep its lines <!-- scene",
+            r"story.md lacks the scene 'climax'\. Restore its lines <!-- scene",
         ),
         (lambda text: text.replace("<!-- scene: Climax -->\n", ""), r"story.md lacks the scene 'climax'"),
         (lambda text: text.replace("scene: Climax", "scene: The Lamp"), r"story.md lacks the scene 'climax'"),
-        (lambda text: text + "<!-- scene: Conflict -->\nMore.\n", r"story.md has a new scene 'conflict', as plan/con"),
+        (
+            lambda text: text + "<!-- scene: Conflict -->\nMore.\n",
+            r"story\.md has a new scene 'conflict', the name of plan/con",
+        ),
     ],
 )
 async def test_a_whole_story_whose_scenes_are_lost_is_named_and_left(
@@ -374,7 +381,7 @@ async def test_part_and_whole_story_edited_differently_is_an_error_that_touches_
     home.story_file.write_text(text.replace("At nine the order said dark.", "At ten."), encoding="utf-8")
     (home.folder / "story/03-climax.md").write_text("At eleven.", encoding="utf-8")
     before = texts(home)
-    with pytest.raises(UsageError, match=r"story/03-climax.md and story.md were both changed, and differ in 'climax'"):
+    with pytest.raises(UsageError, match=r"story/03-climax.md and story.md were both changed and differ in 'climax'"):
         await write(home)
     assert texts(home) == before
 

@@ -384,9 +384,9 @@ FAILURES: dict[str, tuple[Answer, type[ModelError], str]] = {
         ModelError,
         "rejected the request (400). It said: unknown field dry_base",
     ),
-    "broken": (broken_json(), UnreadableReplyError, "sent something that is no reply"),
-    "text": (Answer(body=b"<html>gateway", content_type="text/html"), UnreadableReplyError, "that is no reply"),
-    "cut": (Answer(cut=2), OverloadedError, "broke off before the reply was whole"),
+    "broken": (broken_json(), UnreadableReplyError, "sent something that is not a reply"),
+    "text": (Answer(body=b"<html>gateway", content_type="text/html"), UnreadableReplyError, "that is not a reply"),
+    "cut": (Answer(cut=2), OverloadedError, "closed the connection before the reply was complete"),
     "silent": (Answer(hang="start"), ModelTimeoutError, "did not answer in time"),
 }
 
@@ -409,7 +409,7 @@ async def test_every_failure_has_its_error_and_one_try(kind: str, stream: bool, 
 async def test_a_stream_that_ends_early_but_properly_is_not_a_reply(kind: str, instead: str) -> None:
     error = await failing(Answer(cut=2, instead=instead), kind, stream=True)
     assert isinstance(error, OverloadedError)
-    assert "sent something that is no reply" in str(error)
+    assert "sent something that is not a reply" in str(error)
 
 
 @pytest.mark.parametrize("instead", ["", 'data: {"oops\n\n'], ids=["quiet", "garbled"])
@@ -547,7 +547,7 @@ async def test_a_reply_whose_content_is_null_is_none() -> None:
         return [choices[0] | {"message": {"role": "assistant", "content": None}}]
 
     error = await failing(changed(null), "openai-chat")
-    assert "sent something that is no reply. It said: the reply holds no text" in str(error)
+    assert "sent something that is not a reply. It said: the reply holds no text" in str(error)
     assert error.tokens == (21, 9)
 
 
@@ -582,7 +582,7 @@ async def test_what_failed_tries_took_is_paid_before_the_next_one() -> None:
         assert (await model.ask(ASKED)).usage.prompt == 21
         assert paid == [(21, 9)]
         server.script = changed(lambda _: [])
-        with pytest.raises(OverloadedError, match="Gave up after 2 tries") as caught:
+        with pytest.raises(OverloadedError, match="fabula gave up after 2 attempts") as caught:
             await model.ask(ASKED)
         PAYS.reset(mark)
         await model.close()
@@ -840,7 +840,7 @@ async def test_a_key_never_shows_in_errors_reprs_or_logs(
 
 @pytest.mark.parametrize("key", ["two words", "sk-\nX", "sk-ü", "sk-\x00"])
 def test_what_cannot_be_a_key_is_refused_without_being_shown(key: str) -> None:
-    with pytest.raises(UsageError, match="holds spaces or characters that no key has") as caught:
+    with pytest.raises(UsageError, match=r"contains spaces or other characters that are not valid in a key.") as caught:
         provider_model("openai", "gpt-4o", environ={"OPENAI_API_KEY": key})
     assert key not in str(caught.value)
 
@@ -860,7 +860,7 @@ def test_what_cannot_be_a_key_is_refused_without_being_shown(key: str) -> None:
     ],
 )
 def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(UsageError, match="no address for openai-chat") as caught:
+    with pytest.raises(UsageError, match="not an address for openai-chat") as caught:
         provider_model("openai-chat", "m", base_url=address)
     assert "secret" not in str(caught.value)
 
@@ -871,7 +871,7 @@ def test_an_unknown_kind_names_the_nearest() -> None:
 
 
 def test_a_kind_without_a_model_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"openai: needs the name of a model after the colon, as in openai:NAME"):
+    with pytest.raises(UsageError, match=r"openai: requires the name of a model after the colon, as in openai:NAME"):
         provider_model("openai", " ")
 
 

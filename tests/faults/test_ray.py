@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import ray_cluster
-from fabula.app.experiment.spread import Spread, files_in, put, variables_of
 from fabula.app.experiment.working import How, run_experiment
+from fabula.app.workers.files import files_in, put
+from fabula.app.workers.spread import Spread
 from fabula.base.errors import UsageError
 from fabula.engine.journal import Journal
 from fabula.project.packed import JOURNAL
@@ -40,7 +41,9 @@ def came(tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401 - wha
 
 
 def test_two_nodes_keep_to_the_limit_of_a_server(came: Any) -> None:  # noqa: ANN401 - what the process prints
-    assert came["two nodes"] == {"done": CELLS, "stopped": "", "most": LIMIT, "asked": CELLS}
+    found = dict(came["two nodes"])
+    assert 1 <= found.pop("most") <= LIMIT
+    assert found == {"done": CELLS, "stopped": "", "asked": CELLS}
 
 
 def test_two_nodes_give_what_one_process_gives_byte_for_byte(came: Any) -> None:  # noqa: ANN401 - what the process prints
@@ -53,8 +56,12 @@ def test_a_node_that_goes_costs_the_calls_on_their_way_and_no_run(came: Any) -> 
     assert came["a node goes"]["asked"] <= CELLS + LIMIT
 
 
+def test_stories_of_a_corpus_are_worked_through_as_on_one_machine(came: Any) -> None:  # noqa: ANN401 - what the process prints
+    assert came["stories"] == {"same": True, "asked": [2 * CELLS * 5] * 2}
+
+
 def test_a_cluster_that_is_not_there_is_said(came: Any) -> None:  # noqa: ANN401 - what the process prints
-    assert came["not there"].startswith("No Ray cluster answers at ray://127.0.0.1:9: ")
+    assert came["not there"].startswith("No Ray cluster responds at ray://127.0.0.1:9: ")
     assert "RAY_AUTH_MODE=token" in came["not there"]
 
 
@@ -89,4 +96,5 @@ def test_only_variables_that_its_models_need_go_to_other_machines(tmp_path: Path
     Trust().give(tmp_path / "exp.toml", acts_in({"models": {model: {"key_env": "MINE"}}}, tmp_path))
     found = written(tmp_path, text)
     names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MINE", "GEMINI_API_KEY", "AWS_SECRET_ACCESS_KEY", "PATH", "HOME")
-    assert set(variables_of(found, dict.fromkeys(names, "x"))) == {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MINE"}
+    sent = Spread(1, "ray").environ(dict.fromkeys(names, "x"), [one.settings for one in found.contenders])
+    assert set(sent) == {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MINE"}

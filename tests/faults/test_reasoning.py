@@ -173,7 +173,7 @@ async def _at_once(_: float) -> None:
 async def test_reasoning_that_leaves_no_room_says_what_helps(stream: bool) -> None:  # noqa: FBT001 -- parametrised
     low = replace(ASKED, sampling=Sampling(max_tokens=100, reasoning="low"))
     with pytest.raises(
-        ModelError, match=r"used up its reply on reasoning, and said nothing. Let it think less"
+        ModelError, match=r"used up its reply on reasoning and gave no answer. Reduce its reasoning"
     ) as caught:
         await ask(Answer("", reasoning=THOUGHT, finish="length", reply_tokens=99), request=low, stream=stream)
     assert not caught.value.retryable
@@ -181,7 +181,7 @@ async def test_reasoning_that_leaves_no_room_says_what_helps(stream: bool) -> No
 
 
 async def test_reasoning_without_an_answer_is_worth_another_try() -> None:
-    with pytest.raises(OverloadedError, match="gave only reasoning, and said nothing"):
+    with pytest.raises(OverloadedError, match="gave only reasoning and no answer"):
         await ask(Answer("", reasoning=THOUGHT))
 
 
@@ -261,5 +261,5 @@ def test_the_engine_keeps_reasoning_apart_too() -> None:
 def test_the_engine_says_what_helps_where_it_only_thought() -> None:
     reader = ReplyReader(lambda: 0.0, lambda _: None)
     reader.take(chunk("length", reasoning_content=THOUGHT))
-    with pytest.raises(ModelError, match="used up its reply on reasoning, and said nothing"):
+    with pytest.raises(ModelError, match="used up its reply on reasoning and gave no answer"):
         reader.reply(ASKED, {}, "embedded:x")

@@ -153,7 +153,7 @@ async def test_where_all_are_away_it_is_waited_as_for_one(servers: list[FakeProv
     busy.sleep = sleep
     for server in servers[:2]:
         server.script = overloaded(429)
-    with pytest.raises(OverloadedError, match="Gave up after 3 tries"):
+    with pytest.raises(OverloadedError, match="fabula gave up after 3 attempts"):
         await busy.ask(ASKED)
     assert len(slept) == 2
     assert sum(len(server.requests) for server in servers) <= 5
@@ -174,8 +174,10 @@ async def test_a_replica_with_another_model_is_found_out_and_nothing_more_is_ask
     await asyncio.gather(*(told(model, 1) for _ in range(4)))
     other.script = named("fable-8b")
     said = (
-        rf"replicas of openai-chat:tale-1 are not one model: {first.openai_url} answers as '/models/tale-1', and "
-        rf"{other.openai_url} as 'fable-8b'\. Serve the same model at both, or take one out of `base_url`"
+        rf"replicas of openai-chat:tale-1 do not serve the same model: {first.openai_url} serves "
+        "'/models/tale-1', but "
+        rf"{other.openai_url} serves 'fable-8b'\. Serve the same model at both addresses, or remove one of them from "
+        "`base_url`."
     )
     both = await asyncio.gather(told(model, 3), told(model, 3), return_exceptions=True)
     assert [type(error) for error in both] == [ModelError] * 2
@@ -204,7 +206,7 @@ async def test_one_dead_server_costs_no_cell(tmp_path: Path, servers: list[FakeP
 @pytest.mark.parametrize(
     ("addresses", "said"),
     [
-        (["http://n1:8000/v1", "http://n1:8000/v1/"], "an address stands there twice"),
+        (["http://n1:8000/v1", "http://n1:8000/v1/"], "an address occurs twice"),
         ([], "the list has no address; leave base_url out for the usual address"),
         (["http://n1:8000/v1", ""], "one of the addresses is empty"),
         (["http://n1:8000/v1", "http://u:key@n2:8000/v1"], "which may hold a key"),

@@ -87,7 +87,7 @@ async def test_an_experiment_waits_for_its_server_then_pauses_and_the_same_comma
         assert paused.of_state("unfinished")
         assert "cannot be reached" in paused.stopped
         assert paused.stopped.startswith("Paused: openai-chat:tale-1 ")
-        assert "Gave up after 5 tries" in paused.stopped
+        assert "fabula gave up after 5 attempts" in paused.stopped
         assert (not paused.reports, server.judged()) == (True, 0), "nothing is measured before all runs are over"
         assert slept, "waited for before anything is given up"
         assert {outcome.state for _, outcome in ended} == {"done", "unfinished"}

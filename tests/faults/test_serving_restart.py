@@ -1,4 +1,4 @@
-"""A server is killed with SIGKILL in the middle of answers and started again: every conversation goes on."""
+"""A server is killed with SIGKILL in the middle of answers and started again: every conversation continues."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ import pytest
 
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.shards import merge_parts, shard_of
-from fabula.app.experiment.spread import Spread
 from fabula.app.experiment.tables import as_csv, as_data
 from fabula.app.experiment.working import How, run_experiment
 from fabula.app.parts import read_part
 from fabula.app.workers import pool
 from fabula.app.workers.channels import ProcessChannel
 from fabula.app.workers.pool import WorkerError
+from fabula.app.workers.spread import Spread
 from fabula.base.errors import LockedError, UsageError
 from fabula.base.files import held
 from fabula.engine.events import CallFinished
@@ -162,20 +162,22 @@ async def test_a_run_that_loses_three_workers_has_failed_and_the_others_go_on(
         results = await do(written(tmp_path, text, 4), spread=Spread(1))
     (failed,) = results.of_state("failed")
     assert failed.trial.brief_id == "001"
-    assert "The worker that wrote it was lost three times: its process ended with code -9" in failed.outcome.error
+    assert "The worker for this run was lost three times: its process ended with code -9" in failed.outcome.error
     assert len(results.of_state("done")) == 3
     assert len(workers) == 4
 
 
 async def test_a_worker_that_cannot_begin_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(WorkerError, match=r"ended 3 times before it had begun: its process ended with code 1"):
+    with pytest.raises(WorkerError, match=r"ended 3 times before it could start: its process ended with code 1"):
         await do(written(tmp_path, 'models = ["scripted:script.toml"]\n', 2), spread=Spread(1))
 
 
 async def test_a_worker_of_another_version_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "__version__", "0.0.1")
-    with pytest.raises(WorkerError, match=r"The worker on \S+ has fabula .*, and this is 0\.0\.1\. Install the same"):
+    with pytest.raises(
+        WorkerError, match=r"The worker on \S+ has fabula .*, but this machine has 0\.0\.1\. Install the same"
+    ):
         await do(written(tmp_path, 'models = ["scripted:script.toml"]\n', 2), spread=Spread(1))
 
 
@@ -193,7 +195,9 @@ async def test_the_budget_of_the_whole_holds_over_all_workers(tmp_path: Path) ->
 
 async def test_a_person_cannot_be_asked_by_a_worker(tmp_path: Path) -> None:
     found = written(tmp_path, 'models = ["scripted:script.toml"]\n[settings.roles.writer]\nplay = "me"\n', 2)
-    with pytest.raises(UsageError, match=r"A person plays a role of .*workers ask nobody\. Leave out --processes"):
+    with pytest.raises(
+        UsageError, match=r"A person plays a role in .*workers cannot ask a person\. Leave out --processes"
+    ):
         await do(found, spread=Spread(1))
 
 
@@ -213,7 +217,9 @@ async def test_a_lost_turn_ends_when_its_call_would_have() -> None:
 
 @pytest.mark.parametrize("on", ["slurm", "ray:", "http://head"])
 def test_a_place_that_is_no_cluster_is_refused(on: str) -> None:
-    with pytest.raises(UsageError, match=r"--on .*: give `ray`, or the address of a cluster as in ray://HEAD:10001"):
+    with pytest.raises(
+        UsageError, match=r"--on .*: specify `ray`, or the address of a cluster, as in ray://HEAD:10001"
+    ):
         Spread(2, on)
 
 
@@ -286,7 +292,7 @@ async def test_parts_have_their_part_of_a_servers_calls_and_of_the_budget(tmp_pa
         assert server.most_in_flight == LIMIT
         short = await do(shard_of(found, parts[0]), part=parts[0], budget_tokens=10)
         assert short.stopped == ""
-    with pytest.raises(UsageError, match=r"takes 3 calls at once, too few for 8 shards\. Use at most 3"):
+    with pytest.raises(UsageError, match=r"accepts 3 calls at once, which is too few for 8 shards\. Use at most 3"):
         Part(8, 8).turns(f"{MODEL} http://n1", 1, 3, (1.0, 60.0))
 
 
@@ -299,15 +305,17 @@ def test_the_parts_of_a_server_are_all_of_it() -> None:
 
 @pytest.mark.parametrize("said", ["0/8", "9/8", "3", "3/", "-1/8", "3/0", "a/b", "3/8/9"])
 def test_a_part_that_cannot_be_is_refused(said: str) -> None:
-    with pytest.raises(UsageError, match=r"--shard .*: give the part and how many there are, as in 3/8"):
+    with pytest.raises(UsageError, match=r"--shard .*: specify the part and the number of parts, as in 3/8"):
         read_part(said)
 
 
 async def test_what_is_no_part_and_one_at_work_are_said(tmp_path: Path) -> None:
     found = written(tmp_path, 'models = ["scripted:script.toml"]\n', 2)
-    with pytest.raises(UsageError, match=r"No part of .*exp is beside it \(exp-1-of-8"):
+    with pytest.raises(UsageError, match=r"No part of .*exp is next to it \(exp-1-of-8"):
         merge_parts(found, [])
-    with pytest.raises(UsageError, match=r"briefs holds no runs\. Name folders that `fabula lab experiment --shard`"):
+    with pytest.raises(
+        UsageError, match=r"briefs contains no runs\. Specify folders that `fabula lab experiment --shard`"
+    ):
         merge_parts(found, [tmp_path / "briefs"])
     part = read_part("1/1")
     await do(shard_of(found, part), part=part)
@@ -317,5 +325,5 @@ async def test_what_is_no_part_and_one_at_work_are_said(tmp_path: Path) -> None:
     ):
         merge_parts(found, [])
     (tmp_path / "briefs" / "000.md").write_text("Write of a clock.\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="was begun with another brief"):
+    with pytest.raises(UsageError, match="was started with another brief"):
         merge_parts(read_experiment(tmp_path / "exp.toml", {}), [])

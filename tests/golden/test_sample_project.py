@@ -64,7 +64,7 @@ async def test_it_replays_to_the_letter(project: ProjectFolder) -> None:
 def test_its_reader_has_nothing_to_take_back(project: ProjectFolder) -> None:
     workspace = home.Project(project.folder)
     assert (workspace.overview().undo, workspace.overview().redo) == ("", "")
-    with pytest.raises(UsageError, match="There is no decision to take back"):
+    with pytest.raises(UsageError, match="There is no decision to undo"):
         workspace.undo()
     with project.journal as journal:
         assert [decision.path for decision in journal.decisions.find()] == ["plan", "drafts/refused"], "they stand"

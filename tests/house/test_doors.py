@@ -39,7 +39,7 @@ def messages() -> list[tuple[str, str]]:
 
 
 def _written(node: ast.expr) -> str:
-    """A text as it stands in the source; what is filled in stands as X."""
+    """A text as it is in the source; what is filled in stands as X."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
@@ -59,17 +59,17 @@ def test_no_message_below_the_command_line_speaks_of_options_or_commands_elsewhe
 
 
 def test_an_error_speaks_the_words_of_the_place_that_it_was_raised_for() -> None:
-    text = "Run again with another --seed, or say `fabula text undo X --all`. The same command asks anew from there."
+    text = "Run again with another --seed, or run `fabula text undo X --all`. The same command asks again from there."
     with at_door("program"):
         assert str(UsageError(text)) == (
-            "Run again with another seed, or say `fabula text undo X` in a terminal. Another try asks anew from there."
+            "Run again with another seed, or run `fabula text undo X` in a terminal. Another try asks again from there."
         )
     with at_door("page"):
         on_page: FabulaError = UsageError(text)
     with at_door("terminal"):
         assert str(UsageError(text)) == text
         assert str(on_page) == (
-            "Run again with another seed, or say Undo on the Edit page. Another try asks anew from there."
+            "Run again with another seed, or use Undo on the Edit page. Another try asks again from there."
         ), "wherever it is read later"
 
 
@@ -111,6 +111,6 @@ async def test_the_same_error_over_http_on_a_page_in_python_and_at_a_terminal(tm
 
 
 def test_what_a_person_gave_stays_as_it_is() -> None:
-    for text in ("There is no file my--seed-notes.md.", "notes/--old is no folder.", "a -- b", "left---right"):
+    for text in ("There is no file my--seed-notes.md.", "notes/--old is not a folder.", "a -- b", "left---right"):
         assert said(text, "page") == text
         assert said(text, "program") == text

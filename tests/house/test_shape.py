@@ -93,7 +93,7 @@ def test_there_are_at_most_eighteen_rooms() -> None:
 
 
 def test_nobody_above_the_engine_knows_of_dry_runs() -> None:
-    # Whether a run is dry, and which texts are stale in it, is the engine's affair (docs/design/0012). Independent work
+    # Whether a run is dry, and which texts are stale in it, is the engine's affair (docs/design/0058). Independent work
     # is done `side_by_side`, which knows of it; plain tasks do not.
     private = {"fabula.engine.lines", "fabula.engine.dry_run"}
     found = []

@@ -54,7 +54,7 @@ def test_names_are_found_in_linear_time_and_none_twice(name: str) -> None:
 
 async def test_a_story_of_too_many_scenes_is_refused_in_words() -> None:
     story = "".join(f"## Scene {n}\n\n<!-- scene: s{n} -->\n\nShe went.\n\n" for n in range(MOST_SCENES))
-    with pytest.raises(UsageError, match=r"The story has 2,001 scenes, and a plan is read off 2,000 at most"):
+    with pytest.raises(UsageError, match=r"The story has 2,001 scenes, but a plan can have 2,000 at most"):
         await plan_from_story(_Nobody(), story, window=500)  # type: ignore[arg-type] # nobody is asked
 
 

@@ -25,7 +25,7 @@ from fabula.base.characters import readable
 from fabula.base.errors import FabulaError
 from fabula.cli.terminal import safe
 from fabula.engine import replies
-from fabula.engine.replies import ReplyProblem, chatter, dialogue, labelled, turns
+from fabula.engine.replies import ReplyProblem, chatter, dialogue, foreign_chatter, labelled, turns
 from fabula.engine.replies.strangers import strangers
 from fabula.story import Story, count_words, one_line, plain, slug
 from fabula.story import sentences as sentences_
@@ -198,12 +198,13 @@ BUILDERS: dict[str, Callable[[str], Any]] = READERS | {
     "read_turn": lambda text: turns.read_turn(text, "Mara", PEOPLE, whole=True),
     "read_choice": lambda text: replies.read_choice(text, PEOPLE),
     "without_label": lambda text: labelled.without_label(text, "Place"),
+    **{f"chatter in {tag}": partial(foreign_chatter.closes, tag=tag) for tag in ("de", "pl", "zh", "ja")},
 }
 
 
 AT_THE_START = {  # of a line or a turn: their patterns are never searched for
     *("chatter.__init__", "dialogue._labels"),
-    *("turns._label", "verdicts._label"),
+    *("turns._label", "verdicts._label", "foreign_chatter._patterns"),
 }
 
 
@@ -225,6 +226,7 @@ def built_with_names() -> dict[str, set[re.Pattern[str]]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(re, "_compile", recorded)
         dialogue._labels.cache_clear()  # type: ignore[attr-defined] # these remember
+        foreign_chatter._patterns.cache_clear()  # type: ignore[attr-defined] # as above
         chatter.Labels.of.cache_clear()  # type: ignore[attr-defined] # as above
         for text in SPOKEN:
             for read in BUILDERS.values():

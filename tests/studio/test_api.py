@@ -113,7 +113,7 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         ({"brief": "A story.", "system": "vanilla", "words": "500"}, 404, "words"),  # it answers, and writes no stories
         ({"brief": "A story.", "story": "Another."}, 400, "not both"),
         ({"text": "# The Lamp"}, 400, "The manuscript is empty"),
-        ({"text": "Mara.", "system": "ibsen"}, 400, "from a plan of its own"),
+        ({"text": "Mara.", "system": "ibsen"}, 400, "according to its own plan"),
         ({"brief": "A story.", "seed": "3"}, 422, "seed"),
         ({"brief": "A story.", "words": "many"}, 400, "many"),
         ({"brief": "A story.", "model": "nothing:x"}, 404, "nothing"),
@@ -150,7 +150,7 @@ def test_a_project_stays_while_a_run_has_begun_that_does_not_hold_it_yet(tmp_pat
     state = state_of(tmp_path)
     assert state.runs.at_work_in in state.shelf.at_work
     state.shelf.at_work.append(lambda folder: "20261124-1" if folder.name == SAMPLE else "")
-    with pytest.raises(LockedError, match=f"The run 20261124-1 is at work in {SAMPLE}. Stop it, or wait"):
+    with pytest.raises(LockedError, match=f"The run 20261124-1 is in progress in {SAMPLE}. Stop it, or wait"):
         state.shelf.take_away(SAMPLE)
     assert (tmp_path / SAMPLE).is_dir()
 
@@ -216,7 +216,7 @@ async def test_texts_are_pinned_retaken_chosen_and_approved(tmp_path: Path) -> N
         assert len((await api("POST", "/pins", all=True))["artefacts"]) > 10
         await api("POST", "/undo")
         assert await api("GET", "/pins") == {"artefacts": []}
-        assert "Name an artefact" in (await api.error("POST", "/pins", 400))[1]
+        assert "Specify an artefact" in (await api.error("POST", "/pins", 400))[1]
         taken = await api("POST", "/retakes", artefact=PART, note="Shorter, please.")
         assert taken == {"artefact": PART, "revised": True, "before": []}
         assert (await api.error("POST", "/retakes", 400, artefact=PART, anew=True))[0] == "invalid_request"
@@ -408,7 +408,7 @@ async def test_a_project_that_was_deleted_is_gone(tmp_path: Path) -> None:
         shutil.rmtree(api.folder)
         for method, path, body in [*CHANGES, *(("GET", path, {}) for path in READS)]:
             code, message = await api.error(method, path, 410, **body)
-            assert (code, "not there any more" in message) == ("gone", True)
+            assert (code, "no longer available" in message) == ("gone", True)
         assert not api.folder.exists()
 
 

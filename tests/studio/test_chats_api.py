@@ -219,7 +219,7 @@ async def test_a_conversation_that_cannot_be_is_refused_in_words(
 async def test_what_cannot_be_said_is_refused_in_words(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
-        for text, message in (("x" * 4001, "4,001 characters; 4,000 are the most"), (" ", "Your message is empty")):
+        for text, message in (("x" * 4001, "4,001 characters; the limit is 4,000"), (" ", "Your message is empty")):
             refused = await studio.client.post(TURNS, json={"conversation": chat, "line": text})
             assert refused.status_code == 400
             assert message in refused.json()["error"]["message"]
@@ -274,7 +274,7 @@ async def test_a_conversation_is_not_deleted_while_it_is_talked_in(tmp_path: Pat
         with mock.patch.dict(studio.conversations.workspace.turns.by_conversation, {chat: LiveTurn("say", "Two.")}):
             refused = await studio.client.delete(f"{CHATS}/{chat}")
         assert refused.status_code == 409
-        assert "An answer is being made in this conversation." in refused.json()["error"]["message"]
+        assert "An answer is being written in this conversation." in refused.json()["error"]["message"]
         assert (await studio.client.get(f"{CHATS}/{chat}")).status_code == 200
 
 
@@ -290,7 +290,7 @@ async def test_who_is_there_and_how_free_one_is_can_be_set(tmp_path: Path) -> No
         assert "cannot be set to 'loose' here" in refused.json()["error"]["message"], "the baseline knows of none"
         nobody = await studio.client.put(f"{CHATS}/{chat}/scene", json={"present": []})
         assert nobody.status_code == 400
-        assert "Somebody has to be there" in nobody.json()["error"]["message"]
+        assert "A conversation needs" in nobody.json()["error"]["message"]
 
 
 def is_held(project: ProjectFolder) -> bool:
@@ -364,7 +364,7 @@ async def test_the_prompt_of_a_text_is_one_address_away(tmp_path: Path) -> None:
         assert first.status_code == 303
         shown = (await client.get(first.headers["location"])).text
         assert "drafts/climax/section" in shown
-        assert "What went into it" in shown
+        assert "Source texts" in shown
         brief = await client.get("/projects/sample/prompt-of", params={"name": "nothing-of-this-name"})
         assert brief.status_code == 404
 
@@ -433,7 +433,7 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
         assert (whole["turn"]["number"], whole["place"]["turns"]) == (3, 3)
         assert whole["version"] == client.get(f"{CHATS}/{chat}").json()["version"]
         other = client.post(TURNS, json={**body, "model": "openai:gpt-4o"})
-        assert "Name no other one." in events_in(other.text)[-1][1]["error"]["message"]
+        assert "You cannot choose others." in events_in(other.text)[-1][1]["error"]["message"]
 
 
 @pytest.mark.parametrize(

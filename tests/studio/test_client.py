@@ -103,7 +103,7 @@ def test_a_project_is_changed_through_the_client(client: Client) -> None:
     read = sample.text(PART)
     saved = sample.edit(PART, "Mine.", read.base)
     assert saved.changed
-    with pytest.raises(ConflictError, match="was changed since you read it") as refused:
+    with pytest.raises(ConflictError, match="has changed since you read it") as refused:
         sample.edit(PART, "Theirs.", read.base)
     assert (refused.value.theirs, refused.value.base) == ("Mine.", saved.base)
     assert sample.undo().wording == "edit of Exposition"  # its title, never its name
@@ -144,8 +144,8 @@ def test_a_conversation_goes_on_through_the_client(client: Client) -> None:
         sample.say(branched.name, "")
     assert sample.listen(branched.name) is None
     assert len(sample.stop_answer(branched.name).turns) == 1
-    with pytest.raises(UsageError, match="How far you may lead away cannot be set to 'rails' here"):
-        sample.set_scene(branched.name, freedom="rails")  # it was begun with the paper's prompts
+    with pytest.raises(UsageError, match="How far you may stray cannot be set to 'rails' here"):
+        sample.set_scene(branched.name, freedom="rails")  # it was started with the paper's prompts
     assert branched.name not in [one.name for one in sample.delete_conversation(branched.name).chats]
 
 
@@ -157,7 +157,7 @@ def test_what_the_server_refuses_is_an_error_of_ours(client: Client, there: Ther
     with pytest.raises(ServerError, match="token") as refused:
         Client(there.address, "another-token-of-16").projects()
     assert (refused.value.status, refused.value.code) == (401, "invalid_api_key")
-    with pytest.raises(UsageError, match="no address of a server"):
+    with pytest.raises(UsageError, match="not the address of a server"):
         Client("127.0.0.1:8731", TOKEN)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -311,7 +311,7 @@ def test_a_turn_that_is_being_made_is_listened_to() -> None:
     heard: list[str] = []
     port, thread = _answering([piece, idle], heard)
     project, said = Client(f"http://127.0.0.1:{port}", TOKEN).project("ferry"), list[str]()
-    with pytest.raises(ServerError, match="broke off"):
+    with pytest.raises(ServerError, match="was cut off"):
         project.listen("mara", said.append)
     assert said == ["Zwölf"]
     assert project.listen("mara") is None

@@ -76,14 +76,14 @@ async def test_a_form_that_cannot_be_read_says_why(tmp_path: Path, content: byte
     assert answer.status_code == 400
     assert "The request cannot be read" in answer.text
     assert words in answer.text
-    assert "Load the page anew" in answer.text
+    assert "Reload the page" in answer.text
 
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("tale.txt", b"\x81\x81 A lamp.", "tale.txt is text in an encoding that is not known."),
-        ("tale.md", b"A lamp.\x00", "tale.md holds binary data"),
+        ("tale.txt", b"\x81\x81 A lamp.", "tale.txt is text in an unknown encoding."),
+        ("tale.md", b"A lamp.\x00", "tale.md contains binary data"),
         ("../../etc/tale.md", b"# A title", "The story in tale.md is empty."),
     ],
 )

@@ -43,8 +43,8 @@ async def test_each_system_has_cards_or_says_why_not(tmp_path: Path, name: str) 
     if "data-cards" in html:
         assert "Drag a card" in html
     else:
-        assert "plans in texts of its own" in html or "writes without a plan" in html
-        assert "no plan of scenes" in rails
+        assert "plans in its own texts" in html or "writes without a plan" in html
+        assert "no plan with scenes," in rails
 
 
 @pytest.mark.parametrize("name", PLANNED)

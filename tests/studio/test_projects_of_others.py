@@ -91,8 +91,8 @@ async def test_going_on_with_somebody_elses_run_runs_no_code_of_theirs(kind: str
         response = await client.post(f"{API}/{RUN}/again")
         assert response.status_code == 400
         assert response.json()["error"]["message"] == (
-            f"The record of the run {RUN} would run the code in {place.parents[2]}/evil, and neither was it begun here "
-            "nor have you allowed that. Begin a new run, and say there what it is to be done with."
+            f"The record of the run {RUN} would run the code in {place.parents[2]}/evil. The run did not start "
+            "here, and you have not allowed this. Start a new run with the settings that you want."
         )
         assert len((await client.get(API)).json()["runs"]) == 1
     assert not (tmp_path / "ran").exists()
@@ -103,7 +103,7 @@ async def test_going_on_with_somebody_elses_run_writes_into_no_folder_elsewhere(
     async with studio_here(tmp_path) as client:
         response = await client.post(f"{API}/{RUN}/again")
         assert response.status_code == 400
-        assert "write what is asked into" in response.json()["error"]["message"]
+        assert "write prompts to" in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("name", ["fabula", "json", "yaml"])
@@ -130,7 +130,7 @@ async def test_a_folder_of_runs_that_lies_elsewhere_is_not_used(tmp_path: Path) 
         assert (await client.get(API)).json() == {"runs": []}
         response = await client.post(f"/api/v1/projects/{SAMPLE}/check", json={})
         assert response.status_code == 400
-        assert "is a link that leaves" in response.json()["error"]["message"]
+        assert "is a link to a place outside" in response.json()["error"]["message"]
     assert [one.name for one in elsewhere.iterdir()] == [RUN]
 
 
@@ -154,9 +154,9 @@ LINKS: Final[dict[str, Callable[[Path, Path], None]]] = {
     "a pipe": lambda file, _: os.mkfifo(file),
 }
 SENTENCES: Final = {
-    "a link that leads out": "is a link that leaves",
-    "a circle of links": "cannot be followed. Remove the circle",
-    "a pipe": "is a pipe or a device",
+    "a link that leads out": "is a link to a place outside",
+    "a circle of links": "cannot be resolved. Remove the loop",
+    "a pipe": "is a pipe or a device, and",
 }
 
 
@@ -199,7 +199,7 @@ async def test_a_link_in_the_place_of_a_file_that_is_read_by_name_is_not_followe
         for page in ("write", "talk", "world", "plan"):
             response = await client.get(f"/projects/{SAMPLE}/{page}")
             assert "My diary" not in response.text
-        assert "is a link that leaves" in (await client.get(f"/projects/{SAMPLE}/talk")).text
+        assert "is a link to a place outside" in (await client.get(f"/projects/{SAMPLE}/talk")).text
 
 
 BY_THEMSELVES: Final = (
@@ -246,4 +246,4 @@ async def test_a_host_with_somebody_before_it_is_refused(tmp_path: Path) -> None
         for host in ("evil.example@127.0.0.1", "a:b@localhost", "@127.0.0.1", "127.0.0.1@"):
             response = await client.get("/api/v1/projects", headers={"host": host})
             assert response.status_code == 421
-            assert f"This server does not go by the name {host!r}." in response.json()["error"]["message"]
+            assert f"This server is not named {host!r}." in response.json()["error"]["message"]

@@ -17,6 +17,7 @@ from mcp import Client as McpClient
 from mcp_types import TextContent
 
 from commandline import BRIEF, REPLIES, script_of
+from fabula.app.bills import Estimate
 from fabula.app.saving import Saved
 from fabula.app.writing import WrittenStory
 from fabula.base.errors import BudgetError, PausedError, UsageError
@@ -76,7 +77,7 @@ print(fabula.Project.undo.__doc__.splitlines()[0], *(f"fabula.verbs.{name}" in s
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "['fabula.verbs.base', 'fabula.verbs.doors', 'fabula.verbs.home']",
-        "Take back what was decided last, wherever that was done. True False",
+        "Undo the last decision, regardless of the door it was made through. True False",
     ]
 
 
@@ -106,7 +107,8 @@ def test_every_verb_is_an_address_and_its_result_is_in_the_document() -> None:
             assert named == ("RunRecord" if verb.long else verb.result.__name__)
         told = operation.get("parameters", [])
         assert all(one.get("description") for one in told if one["name"] != "project"), verb.name
-        assert not verb.command or DOCUMENTS[verb.command] == (verb.result,)
+        documents = (verb.result, Estimate) if verb.long else (verb.result,)
+        assert not verb.command or DOCUMENTS[verb.command] == documents
 
 
 def test_every_tool_and_each_of_its_parameters_is_described(tmp_path: Path) -> None:
@@ -315,7 +317,7 @@ def test_a_value_that_does_not_fit_is_refused_before_anything_is_done(tmp_path: 
         ("title", home.new, {"brief": "A lamp.", "title": "x" * 20_000}),
     ]
     for argument, method, given in refused:
-        with pytest.raises(UsageError, match=f"`{method.__name__}` cannot be done as asked; {argument}: "):
+        with pytest.raises(UsageError, match=f"The arguments of `{method.__name__}` do not fit. `{argument}`[ :]"):
             method(**given)
     assert sample.status().undo == ""
     assert [one.project for one in home.projects().projects] == ["sample"]

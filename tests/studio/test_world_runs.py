@@ -46,19 +46,19 @@ async def ended(client: AsyncClient) -> dict[str, Any]:
 
 async def test_a_story_without_facts_is_read_after_its_cost_is_said(shelf: Path) -> None:
     async with studio_here(shelf) as client:
-        assert "Nothing is known of this story" in (await client.get(AT)).text
+        assert "Nothing is known about this story" in (await client.get(AT)).text
         said = (await client.get(f"{AT}/expected/facts")).text
         assert "<strong>1</strong> call to " in said, said
         begun = await client.post(f"{AT}/run/facts", headers={"hx-request": "true"})
-        assert "goes on when this page is closed" in begun.text
+        assert "continues if you close this page" in begun.text
         run = await ended(client)
         assert run["state"] == "finished", run
         html = (await client.get(AT)).text
         assert "the lamp" in html
         assert "1 fact." in html
-        assert "Read the facts off the story as it is now" in html
+        assert "Extract the facts from the current story" in html
         again = (await client.get(f"{AT}/expected/facts")).text
-        assert "nothing has to be asked" in again
+        assert "no call is needed" in again
         (shelf / "lamp" / "story.md").write_text("<!-- scene: one -->\nAt seven Mara lit the lamp.\n", encoding="utf-8")
         again = (await client.get(f"{AT}/expected/facts")).text
         assert "<strong>1</strong> call to " in again
@@ -73,12 +73,12 @@ async def test_a_reading_that_failed_says_why_and_takes_another_model(shelf: Pat
     right = (shelf / "lamp" / "fabula.toml").read_text()
     (shelf / "lamp" / "fabula.toml").write_text('model = "embedded:/nowhere/at/all.gguf"\n', encoding="utf-8")
     async with studio_here(shelf) as client:
-        assert "The last time" not in (await client.get(f"{AT}/expected/{kind}")).text
+        assert "The last run" not in (await client.get(f"{AT}/expected/{kind}")).text
         await client.post(f"{AT}/run/{kind}", headers={"hx-request": "true"})
         run = await ended(client)
         assert run["state"] == "failed", run
         said = (await client.get(f"{AT}/expected/{kind}")).text
-        assert "The last time it failed. No model file at /nowhere/at/all.gguf" in said
+        assert "The last run failed. There is no model file at /nowhere/at/all.gguf" in said
         assert "Another model" in said
         (shelf / "lamp" / "fabula.toml").write_text(right, encoding="utf-8")
         named = {"model": "embedded:/not/here.gguf"}

@@ -93,7 +93,7 @@ def stand_in(
         seed = (request.sampling.seed or 0) % 1000
         return " ".join(f"{_VERSE.format(n=seed + n)} at {request.path} number {n}." for n in range(most // 40 + 1))
 
-    return ScriptedModel(answer, name=spec, capabilities=Capabilities(schema=True, small=small))
+    return ScriptedModel(answer, name=spec, capabilities=Capabilities(schema=True, choices=True, small=small))
 
 
 def _form(schema: dict[str, Any], nth: int = 0) -> Any:  # noqa: ANN401 - JSON data

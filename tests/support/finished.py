@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
+from commandline import script_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 BRIEF = "Write a story of about 300 words about Mara, who keeps a lighthouse against her father's will."
 SECTIONS = (
     """\
@@ -57,3 +65,10 @@ SPLIT = """\
 [Falling Action] The tenth boat was already between the rocks.
 [Resolution] In the morning Jonas came up the stairs, one at a time.
 """
+
+
+def write_corpus(folder: Path, count: int) -> None:
+    """`stories.jsonl` with so many finished stories, and `teacher.toml`, the script of their teacher."""
+    (folder / "teacher.toml").write_text(script_of({**NOTES, "splitter": SPLIT}), encoding="utf-8")
+    lines = ({"id": f"lamp {n}", "brief": f"{BRIEF} {n}", "text": f"{STORY} {n}."} for n in range(count))
+    (folder / "stories.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

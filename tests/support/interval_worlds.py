@@ -1,7 +1,7 @@
 """How often intervals hold the truth: worlds whose truth is known, simulated with fixed seeds.
 
 A world gives an interval (or none) and the truth for a number of units. `coverage` counts over the intervals that are
-offered. `python tests/support/interval_worlds.py 2000` prints the tables of docs/design/0015-intervals.md.
+offered. `python tests/support/interval_worlds.py 2000` prints the tables of docs/results/intervals.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from fabula.evaluators.surface.repetition import _pooled
+from fabula.evaluators.surface.config import Config
+from fabula.evaluators.surface.repetition import inter_rows
 from fabula.measure.items import Item
 from fabula.stats.agreement import agreement, fleiss_kappa, icc, krippendorff_alpha
 from fabula.stats.correlation import correlation, correlation_within
@@ -477,7 +478,7 @@ def _true_repetition(n: int) -> float:
 
 def _repeated(rng: Generator, n: int) -> Estimate:
     items, codes = _shared(rng, n)
-    found = _pooled(items, codes, list(range(n)), "")
+    found = inter_rows(items, codes, Config())[0][0].scored
     assert isinstance(found, Estimate)
     return found
 

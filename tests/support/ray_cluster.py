@@ -9,16 +9,18 @@ import asyncio
 import importlib
 import json
 import os
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import finished
 from fabula.app.experiment.grid import read_experiment
-from fabula.app.experiment.spread import Spread
 from fabula.app.experiment.tables import as_csv, as_data
 from fabula.app.experiment.working import How, run_experiment
 from fabula.app.workers.pool import WorkerError
+from fabula.app.workers.spread import Spread
 from fake_provider import Answer, FakeProvider
 
 if TYPE_CHECKING:
@@ -82,6 +84,20 @@ async def a_node_goes(home: Path, cluster: Any) -> dict[str, Any]:  # noqa: ANN4
         return came(await do(written(home, served(server.openai_url)), Spread(3, "ray")), server)
 
 
+def stories(home: Path) -> dict[str, Any]:
+    """Back-translates a corpus by workers here and there; whether the data are the same, and what was asked."""
+    home.mkdir()
+    finished.write_corpus(home, 2 * CELLS)
+    asked, made = [], []
+    for name, on in (("here", []), ("there", ["--on", "ray"])):
+        command = [sys.executable, "-m", "fabula", "data", "backtranslate", "stories.jsonl", "--out", name, *on]
+        command += ["--processes", "2", "--json", "--model", "scripted:teacher.toml"]
+        told = subprocess.run(command, cwd=home, stdout=subprocess.PIPE, check=True).stdout
+        asked.append(json.loads(told)["asked"])
+        made.append((home / name / "train.jsonl").read_text(encoding="utf-8"))
+    return {"same": made[0] == made[1] != "", "asked": asked}
+
+
 async def not_there(home: Path) -> str:
     try:
         await do(written(home, SCRIPTED), Spread(1, "ray://127.0.0.1:9"))
@@ -101,6 +117,7 @@ def main(home: Path) -> None:
         found["two nodes"] = asyncio.run(two_nodes(home / "two"))
         found["the same"] = asyncio.run(the_same(home / "same"))
         found["a node goes"] = asyncio.run(a_node_goes(home / "goes", cluster))
+        found["stories"] = stories(home / "stories")
         ray.shutdown()
         found["not there"] = asyncio.run(not_there(home / "away"))
     finally:

@@ -81,7 +81,7 @@ def test_a_gguf_becomes_a_folder_that_says_the_same(tmp_path: Path, architecture
 def test_a_tokenizer_that_the_libraries_read_otherwise_is_refused(tmp_path: Path) -> None:
     file = tinygguf.write_model(tmp_path / "base.gguf", tinygguf.weights())  # of bytes, as llama's: they add a blank
     with pytest.raises(
-        UsageError, match=r"base\.gguf has a tokeniser that the training libraries read otherwise than "
+        UsageError, match=r"base\.gguf has a tokeniser that the training libraries read differently from "
     ):
         open_base(f"embedded:{file}", {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert not list((tmp_path / "cache/fabula/bases").glob("[!.]*"))

@@ -123,7 +123,7 @@ def test_a_known_preference_is_learnt_beyond_what_any_rule_knows(
         name: said[name] for name in ("accuracies", "gains", "verdict")
     }
     assert json.loads(finished.out)["ended"] == "before"
-    assert "was finished already, so nothing was trained. --fresh begins anew." in finished.err
+    assert "was already finished, so nothing was trained. To start again, use --fresh." in finished.err
 
 
 def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
@@ -171,7 +171,7 @@ def test_a_loss_that_is_no_number_keeps_the_checkpoint_before(
     sets = [word for name, value in QUICK.items() for word in ("--set", f"{name}={value}")]
     command = ["train", str(data), "--base", str(tiny_llama), *sets, "--set", "evaluate_every=2", "--out"]
     assert main([*command, str(tmp_path / "adapter")]) == 1
-    assert "The loss became no number at step 5 of 12" in capsys.readouterr().err
+    assert "The loss was not a number at step 5 of 12" in capsys.readouterr().err
     assert (tmp_path / "adapter" / "adapter_model.safetensors").is_file()
 
 
@@ -200,8 +200,8 @@ def test_long_prompts_lose_their_middle_and_pairs_that_teach_nothing_are_left_ou
 @pytest.mark.parametrize(
     ("train", "development", "message"),
     [
-        (7, 3, r"has 7 pairs to train on\. It takes 8 at least, and some hundreds to learn a preference"),
-        (9, 0, r"has no development pairs, so nobody could say whether training helps"),
+        (7, 3, r"has 7 pairs to train on\. Training needs at least 8, and hundreds to learn a preference"),
+        (9, 0, r"has no development pairs, so nothing would show whether training helps"),
     ],
 )
 def test_too_little_is_refused(tiny_llama: Path, tmp_path: Path, train: int, development: int, message: str) -> None:

@@ -99,7 +99,7 @@ def test_the_whole_loop(cli: Cli) -> None:
     ]
     options = (*played, *BY_PARTS, "--sampling", "max_tokens=8")
     new = cli("write", "new.md", "--model", "embedded:tiny.gguf", *options)
-    assert "Writes with what it learned from you (15 pairs" in new.err
+    assert "fabula writes with what it learned from you (15 pairs" in new.err
     assert "with adapters for climax, exposition, falling_action, resolution and 1 more" in new.err
     assert cli("learn", "--forget", "--yes").code == 0
     assert not adapter.exists()
@@ -136,5 +136,5 @@ def test_ctrl_c_keeps_what_is_learned_until_then(cli: Cli) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "Stopped. What was learned until here is kept; give the same command to go on." in said
+    assert "Stopped. Everything learned so far is kept. To continue, give the same command again." in said
     assert list(checkpoints.glob("*/whole.json"))

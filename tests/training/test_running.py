@@ -180,7 +180,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(
         run(trainer, tmp_path, SCHEDULE, Heard())
     assert str(caught.value) == (
         "The checkpoint checkpoint-20 could not be written (No space left on device). That of step 10 is whole. Free "
-        "some space and give the same command again to go on."
+        "some space and give the same command again to continue."
     )
     assert list(checkpoints_in(tmp_path)) == [10]
 
@@ -216,7 +216,7 @@ def test_another_training_in_the_folder_is_refused_with_what_differs(tmp_path: P
         begin(tmp_path, {"data": "ab", "settings": {"rank": 8, "batch": 16}})
     assert str(caught.value) == (
         f"{tmp_path} holds a training with other data or settings: settings.rank was 4, now 8. Give them as they were "
-        "to go on, another --out, or --fresh to begin anew."
+        "to continue, another --out, or --fresh to start over."
     )
     assert begin(tmp_path, {"data": "xy"}, fresh=True)["identity"] == {"data": "xy"}
 

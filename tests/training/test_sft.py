@@ -100,7 +100,7 @@ def test_a_room_is_trained_and_says_what_it_gained(
     assert main(command) == 0
     again = capsys.readouterr()
     assert [one["ended"] for one in json.loads(again.out)["adapters"]] == ["before", "before"]
-    assert "was finished already, so nothing was trained. --fresh begins anew." in again.err
+    assert "was already finished, so nothing was trained. To start again, use --fresh." in again.err
 
 
 def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
@@ -140,8 +140,8 @@ def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(
         patch.setattr(running._Watch, "logged", interrupted)
         assert main(command) == 130
     said = capsys.readouterr().err
-    assert "with a checkpoint in" in said
-    assert "The same command goes on from there." in said
+    assert ". The checkpoint is in" in said
+    assert "To continue, run the same command again." in said
     assert not (tmp_path / "out" / "room.toml").exists()
     assert main(command) == 0
     assert (tmp_path / "out" / "room.toml").exists()
@@ -192,8 +192,8 @@ def test_a_loss_that_is_no_number_leaves_a_usable_adapter(
     command = ["train", str(data), "--base", str(tiny_llama), *QUICK, "--out", str(out), "--agents", "plot"]
     assert main([*command, "--set", "steps=10"]) == 1
     said = capsys.readouterr().err
-    assert "The loss became no number at step 7 of 10, and training stopped. The checkpoint of step 5 has" in said
-    assert said.rstrip().endswith("Train with a lower rate: --set learning_rate=5e-05 --fresh.")
+    assert "The loss was not a number at step 7 of 10, and training stopped. The checkpoint at step 5 has" in said
+    assert said.rstrip().endswith("Train with a lower learning rate: --set learning_rate=5e-05 --fresh.")
     assert read_adapter(out / "plot") is not None
     model = peft.PeftModel.from_pretrained(transformers.AutoModelForCausalLM.from_pretrained(tiny_llama), out / "plot")
     assert all(torch.isfinite(weight).all() for weight in model.parameters())
@@ -204,7 +204,7 @@ def test_too_few_examples_are_refused_with_numbers(tiny_llama: Path, tmp_path: P
     with pytest.raises(UsageError) as caught:
         prepare(ExamplesAsked(few, str(tiny_llama), tmp_path / "out"), {}, Listener())
     assert str(caught.value) == (
-        "The agent plot has 7 examples to train on, and 8 are the fewest. Make data from more stories, or name the "
+        "The agent plot has 7 examples to train on, but needs at least 8. Make data from more stories, or name the "
         "agents to train with --agents."
     )
     prepare(ExamplesAsked(few, str(tiny_llama), tmp_path / "out", shared=True), {}, Listener())
@@ -215,7 +215,7 @@ def test_too_little_memory_is_refused_with_what_it_needs(
 ) -> None:
     monkeypatch.setattr(memory, "free_bytes", lambda _device: 300_000_000)
     with pytest.raises(
-        UsageError, match=r"Training needs about 0\.6 GB, and 0\.3 GB are free on this machine \(cpu\)\."
+        UsageError, match=r"Training needs about 0\.6 GB, but 0\.3 GB are free on this machine \(cpu\)\."
     ):
         prepare(ExamplesAsked(data, str(tiny_llama), tmp_path / "out"), {}, Listener())
 
@@ -235,13 +235,13 @@ def test_a_sweep_compares_values_of_a_setting(
     slow, fast = found["values"]
     assert fast["difference"]["high"] < slow["difference"]["low"]
     assert main([*command, "--sweep", "learning_rate"]) == 2
-    assert "write it as FIELD=VALUE,VALUE" in capsys.readouterr().err
+    assert "does not have the form FIELD=VALUE,VALUE, such as" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("agent", ["../out", "..", "a/b", "\x1b[31mred", "room.toml", ".training", "a" * 300])
 def test_an_agent_that_cannot_name_a_folder_is_refused(tiny_llama: Path, tmp_path: Path, agent: str) -> None:
     bad = made(tmp_path / "bad", agents=(agent,))
-    with pytest.raises(UsageError, match=r"which cannot name a folder\. Correct the data\."):
+    with pytest.raises(UsageError, match=r"which is not a valid folder name\. Correct the data\."):
         prepare(ExamplesAsked(bad, str(tiny_llama), tmp_path / "room"), {}, Listener())
 
 
@@ -258,7 +258,7 @@ def test_what_is_computed_at_once_fits_the_memory() -> None:
     assert found(2000, 50) == (1, False)
     assert found(2000, 5) == (1, True)
     with pytest.raises(
-        UsageError, match=r"Training needs about 3\.7 GB, and 3\.0 GB are free on this machine \(cpu\)\."
+        UsageError, match=r"Training needs about 3\.7 GB, but 3\.0 GB are free on this machine \(cpu\)\."
     ):
         found(2000, 3)
     with pytest.raises(UsageError, match=r"micro_batch = 3 does not divide batch = 16\. Choose one that does\."):
@@ -275,9 +275,9 @@ def test_what_is_computed_at_once_fits_the_memory() -> None:
         (
             "model.safetensors",
             "\x08" + "\0" * 7 + "{}      ",
-            r"cannot be loaded: 21 of its weights are not there, as lm_head",
+            r"cannot be loaded: 21 of its weights are missing, such as lm_head",
         ),
-        ("tokenizer_config.json", '{"auto_map": {"AutoTokenizer": ["its.Own", null]}}', "comes with code of its own"),
+        ("tokenizer_config.json", '{"auto_map": {"AutoTokenizer": ["its.Own", null]}}', "comes with its own code"),
     ],
 )
 def test_a_base_that_cannot_be_asked_is_refused_with_a_sentence(

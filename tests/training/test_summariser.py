@@ -140,7 +140,7 @@ async def test_a_tiny_bart_is_trained_and_answers_for_snaps_summary_role(
     assert main(command) == 0
     again = capsys.readouterr()
     assert json.loads(again.out)["rouge"] == said["rouge"]
-    assert "was finished already, so nothing was trained" in again.err
+    assert "was already finished, so nothing was trained" in again.err
 
 
 async def told_by_snap(model: Model) -> list[str]:
@@ -197,7 +197,7 @@ def test_other_data_and_other_models_are_refused(tiny_bart: Path, tiny_llama: Pa
 
     pairs = tmp_path / "pairs"
     write_data(pairs, DataCard("pairs"), {"train": [], "development": []})
-    with pytest.raises(UsageError, match="holds pairs, and dialogues are needed here"):
+    with pytest.raises(UsageError, match="holds pairs, but dialogues are required here"):
         prepared(pairs, tiny_bart)
     with pytest.raises(ModelUnavailableError, match="is no encoder-decoder, as BART and T5 are"):
         prepared(data, tiny_llama)

@@ -38,8 +38,9 @@ async def test_a_text_that_stands_and_was_not_named_stops_an_update() -> None:
     with pytest.raises(MoreThanAnnouncedError) as stopped:
         await held.allow("c/draft", 0.0)
     assert str(stopped.value) == (
-        "Stopped before more is asked than was announced: at most 8 calls were announced, 4 have been made, and more "
-        "are to come. The next would be c/draft. Everything finished is kept; go on with `fabula update tale --yes`."
+        "Stopped before exceeding what was announced: at most 8 calls were announced, 4 have been made, and more "
+        "are to come. The next call would be c/draft. All finished work is kept. To continue, use `fabula update tale "
+        "--yes`."
     )
 
 
@@ -113,11 +114,11 @@ def test_a_guess_is_announced_with_a_margin_and_with_its_range() -> None:
     [
         (
             {"tokens": 239},
-            "The budget of 239 tokens would end this early. By this estimate it needs a cap of at least 240",
+            "The budget of 239 tokens would end this early. By this estimate, the run needs a cap of at least 240",
         ),
         (
             {"usd": 0.019},
-            r"The budget of $0.0190 would end this early. By this estimate it needs a cap of at least $0.0200",
+            r"The budget of $0.0190 would end this early. By this estimate, the run needs a cap of at least $0.0200",
         ),
         ({"tokens": 240, "usd": 0.02}, ""),
         ({}, ""),

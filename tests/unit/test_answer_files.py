@@ -143,12 +143,18 @@ def test_names_tell_requests_apart() -> None:
 @pytest.mark.parametrize(
     ("put", "said"),
     [
-        (lambda place: place.symlink_to("/etc/hostname"), "is no plain file, and is not read"),
-        (os.mkfifo, "is no plain file, and is not read"),
-        (lambda place: place.mkdir(), "is no plain file, and is not read"),
+        (
+            lambda place: place.symlink_to("/etc/hostname"),
+            ("is not a regular file, so fabula does not read it. Replace it with a file that contains"),
+        ),
+        (os.mkfifo, "is not a regular file, so fabula does not read it. Replace it with a file that contains"),
+        (
+            lambda place: place.mkdir(),
+            ("is not a regular file, so fabula does not read it. Replace it with a file that contains"),
+        ),
         (lambda place: place.write_bytes(b"x" * 2_000_001), "is larger than 2,000,000 bytes"),
         (lambda place: place.write_bytes(b"\xff\xfe\x00"), "is not UTF-8 text"),
-        (lambda place: place.write_bytes(b"\x00\x01" * 50), "holds binary data"),
+        (lambda place: place.write_bytes(b"\x00\x01" * 50), "contains binary data"),
     ],
 )
 def test_what_is_no_answer_is_said(tmp_path: Path, put: Callable[[Path], object], said: str) -> None:

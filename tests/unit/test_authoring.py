@@ -130,9 +130,12 @@ async def test_another_setting_another_brief_or_a_retake_is_planned_anew(home: P
 
 
 async def test_a_frozen_run_leaves_no_record_and_names_what_is_missing(home: ProjectFolder) -> None:
-    with pytest.raises(JournalMissError, match="holds no reply for conflict/conflict"):
+    with pytest.raises(JournalMissError, match="Nothing has been recorded here yet"):
         await write_in(home, home.settings, Options(frozen=True))
     first = await write_in(home, home.settings, Options())
+    other = home.settings.with_({"seed": 2})
+    with pytest.raises(JournalMissError, match="holds no reply for conflict/conflict"):
+        await write_in(home, other, Options(frozen=True))
     assert (await write_in(home, home.settings, Options(frozen=True))).story == first.story
     assert len(runs(home)) == 1
 
@@ -211,9 +214,9 @@ async def test_a_cast_is_closed_where_the_run_cannot_begin(
 ) -> None:
     model = Closing({})
     playing(monkeypatch, model)
-    with pytest.raises(UnknownNameError, match=r"Unknown setting of agents-room 'wordz'"):
+    with pytest.raises(UnknownNameError, match=r"Unknown agents-room setting 'wordz'"):
         await write_in(home, home.settings.with_({"config": {"wordz": "300"}}), Options())
-    with pytest.raises(UnknownNameError, match=r"Unknown setting of agents-room 'wordz'"):
+    with pytest.raises(UnknownNameError, match=r"Unknown agents-room setting 'wordz'"):
         await dry_run_in(home, home.settings.with_({"config": {"wordz": "300"}}), Options())
     assert model.closed == 2
 
@@ -286,7 +289,9 @@ def test_settings_of_one_call_are_laid_over_the_projects(tmp_path: Path) -> None
 
 def test_another_brief_is_not_written_into_a_project(tmp_path: Path) -> None:
     write("Write about Mara.", folder=tmp_path / "tale", **SETTINGS)
-    with pytest.raises(UsageError, match=r"tale has another brief\. Change its brief.md, or name another folder\."):
+    with pytest.raises(
+        UsageError, match=r"tale has a different brief\. Change its brief.md, or choose another folder\."
+    ):
         write("Write about Tobias.", folder=tmp_path / "tale", **SETTINGS)
 
 

@@ -34,11 +34,11 @@ def test_an_estimate_counts_the_continuations_of_a_long_text(temper: str) -> Non
 @pytest.mark.parametrize("method", estimates.METHODS)
 def test_what_is_announced_is_within_a_quarter_of_what_recorded_stories_took(method: str) -> None:
     found = estimates.recorded(method)
-    assert len(found) == 6
+    assert len(found) >= 6
     assert all(75 <= share <= 125 for share in found.values()), found
 
 
 def test_what_does_not_fit_into_a_window_is_no_number() -> None:
-    table = estimates.bench((4_500,), ("reviewed-draft",))
-    assert [row.each for row in table.rows] == ["3 models", "3 models"], "one of four does not fit"
+    table = estimates.bench((4_500,), ("chosen-draft",))
+    assert [row.each for row in table.rows] == ["2 models", "2 models"], "two of four do not fit"
     assert "8k window" in table.notes[-1]

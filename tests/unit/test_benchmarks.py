@@ -29,6 +29,7 @@ sys.path.append(str(Path(__file__).parents[2]))  # `pytest`, unlike `python -m p
 from benchmarks import __main__ as commands
 from benchmarks import (
     atlas,
+    editors,
     engine,
     experiment,
     first_story,
@@ -59,6 +60,7 @@ NAMES = {
     "back_translation",
     "caps",
     "chat",
+    "editors",
     "engine",
     "estimates",
     "experiment",
@@ -383,6 +385,13 @@ def test_pages_of_the_studio_are_timed_cold_started_and_warm_and_edits_beside_th
     assert {"edit: cold", "edit: started", "edit: warm", "edit: size", "a scene to edit: warm"} <= found
     assert "end-to-end: edit, marks and estimate" in found
     assert all(math.isfinite(value) for row in table.rows for value in row.values)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Only Linux says how much memory a process holds.")
+def test_an_editor_waits_for_findings_at_first_and_after_each_edit() -> None:
+    table = editors.bench(editors.Sizes(scenes=6, findings=3, rounds=1, edits=2))
+    assert [len(row.values) for row in table.rows] == [1, 2, 1]
+    assert all(row.middle > 0 for row in table.rows)
 
 
 def test_a_study_conversations_and_a_run_are_had_at_once_without_an_error() -> None:

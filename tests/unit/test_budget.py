@@ -41,7 +41,7 @@ def test_a_call_that_may_pass_the_cap_is_stopped_before_it_is_made() -> None:
     assert "500 are spent" in said
     assert "calls now running may take 200" in said
     assert "(role 'setting', openai:gpt-4o) may take 401 (101 of prompt, 300 of reply)" in said
-    assert "Everything finished is kept; go on with --budget-tokens 1101 or more" in said
+    assert "All finished work is kept. To continue, use --budget-tokens 1101 or more" in said
     budget.release(running)
     assert Budget(tokens=1_101).reserve("setting", "m", 101, 300, None).tokens == 401
 
@@ -56,7 +56,9 @@ def test_the_cap_in_dollars_counts_prompt_and_reply_at_their_prices() -> None:
     budget = Budget(usd=0.01)
     held = budget.reserve("plot", "m", 1_000, 500, CHEAP)
     assert held.usd == pytest.approx(0.007)
-    with pytest.raises(BudgetError, match=r"\$0\.0100 is passed: \$0\.0000 are spent.*\$0\.0070.*--budget-usd 0\.0140"):
+    with pytest.raises(
+        BudgetError, match=r"\$0\.0100 is exceeded: \$0\.0000 are spent.*\$0\.0070.*--budget-usd 0\.0140"
+    ):
         budget.reserve("plot", "m", 1_000, 500, CHEAP)
     budget.settle(held, Usage(prompt=1_000, cached=1_000, reply=100))
     assert budget.spent_usd == pytest.approx(0.0015)
@@ -101,7 +103,7 @@ def named(name: str) -> ScriptedModel:
     return ScriptedModel({}, name=name)
 
 
-ASKED = Request((Message("user", "Go on with the story of the lighthouse."),))
+ASKED = Request((Message("user", "Continue with the story of the lighthouse."),))
 SAID = "The lamp went out, and nobody spoke."
 
 
@@ -168,7 +170,7 @@ def test_of_what_is_counted_here_a_share_more_is_kept_back_from_a_cap() -> None:
     budget.settle(budget.reserve("plot", "m", 400, 400, CHEAP), Usage(prompt=300, reply=300, estimated=600))
     assert (budget.spent_tokens, budget.bill()["plot"].estimated) == (600, 600)
     assert budget.spent_usd == pytest.approx(0.0036)
-    with pytest.raises(BudgetError, match=r"600 are spent \(180 more are kept back, since tokens were counted by est"):
+    with pytest.raises(BudgetError, match=r"600 are spent \(180 more are reserved, because tokens were est"):
         budget.reserve("plot", "m", 100, 121, CHEAP)
     budget.reserve("plot", "m", 100, 120, CHEAP)
 
@@ -195,7 +197,7 @@ def test_a_reply_that_becomes_longer_holds_more_as_long_as_there_is_room(caps: d
     assert (held.reply, whole.held_tokens) == (900, 1_000)
     cap = r"1,000 tokens" if "tokens" in caps else r"\$0\.0100"
     with pytest.raises(
-        BudgetError, match=rf"budget of {cap} of the project is passed: .* more tokens than are left: 901"
+        BudgetError, match=rf"budget of {cap} of the project is exceeded: .* exceeds the tokens left: 901"
     ):
         budget.grow(held, 901)
 
@@ -204,11 +206,24 @@ def test_a_cap_that_is_passed_is_said_and_nothing_more_is_let_in() -> None:
     budget = Budget(usd=0.01, whole=Budget())
     budget.settle(budget.reserve("plot", "m", 100, 100, CHEAP), Usage(prompt=100, reply=10_000))
     assert budget.passed == (
-        "The budget of $0.0100 is passed: $0.1002 are spent. The last call (role 'plot', m) took more than was to be "
-        "expected. Everything finished is kept."
+        "The budget of $0.0100 is exceeded: $0.1002 are spent. The last call (role 'plot', m) used more than "
+        "expected. All finished work is kept."
     )
-    with pytest.raises(BudgetError, match=r"Stopped, as the budget of \$0\.0100 is passed: \$0\.1002 are spent"):
+    with pytest.raises(BudgetError, match=r"Stopped, as the budget of \$0\.0100 is exceeded: \$0\.1002 are spent"):
         budget.reserve("plot", "m", 1, 1, CHEAP)
+
+
+def test_a_call_that_waited_for_its_turn_is_refused_once_others_have_taken_what_was_left() -> None:
+    whole = Budget(tokens=1_000, of=" of the experiment")
+    part = Budget(whole=whole)
+    held = part.reserve("plot", "m", 100, 300, None)
+    part.confirm(held, 300)  # what it holds itself is not in its way
+    whole.charge(Usage(prompt=400, reply=200))  # as another worker says
+    part.confirm(held, 300)
+    whole.charge(Usage(prompt=0, reply=1))
+    with pytest.raises(BudgetError, match=r"before the budget of 1,000 tokens of the experiment .* 601 are spent"):
+        part.confirm(held, 300)
+    assert held in whole.held
 
 
 async def test_a_call_waits_for_room_that_those_now_running_may_leave() -> None:
@@ -235,7 +250,7 @@ async def test_a_part_waits_for_the_other_parts_of_its_whole() -> None:
     assert (whole.held_tokens, one.held_tokens, other.held_tokens) == (400, 0, 400)
     other.settle(await second, Usage(prompt=100, reply=300))
     assert (whole.spent_tokens, one.spent_tokens, other.spent_tokens, whole.held_tokens) == (400, 0, 400, 0)
-    with pytest.raises(BudgetError, match=r"budget of 500 tokens of the project is passed: 400 are spent"):
+    with pytest.raises(BudgetError, match=r"budget of 500 tokens of the project is exceeded: 400 are spent"):
         one.reserve("plot", "m", 101, 0, None)
     assert one.held_tokens == 0
 

@@ -126,7 +126,7 @@ async def test_what_a_server_says_without_a_full_stop_gets_one_before_ours() -> 
     async def fails() -> None:
         raise OverloadedError("dear asks for fewer calls (429). It said: slow down", model="dear", retry_after=9_999)
 
-    with pytest.raises(OverloadedError, match=r"It said: slow down\. The server asks to wait 2 h 47 min"):
+    with pytest.raises(OverloadedError, match=r"It said: slow down\. The server asks for a wait of 2 h 47 min"):
         await Limited(Slow(fails)).ask(Request((), role="writer", path="text"))
 
 

@@ -109,7 +109,9 @@ def test_version_3_goes_before_version_2() -> None:
 
 def test_a_card_of_a_later_version_is_read_and_says_so() -> None:
     card = parse_card(text_of({**V3, "spec": "chara_card_v4"}))
-    assert card.notes == ("This card has version 4, which came after this fabula; what is new in it is kept.",)
+    assert card.notes == (
+        ("This card has version 4, which is newer than this version of fabula. Its new fields are kept."),
+    )
 
 
 def test_fields_that_are_no_texts_do_not_spoil_a_card() -> None:
@@ -141,7 +143,7 @@ def test_version_3_is_written_for_older_programs_too() -> None:
     assert parse_card(data).raw == changed.raw
     older = parse_card(base64.b64decode(png.text_of(found["chara"], "x")))
     assert (older.version, older.text("creator")) == (2, "Jon")
-    assert older.text("creator_notes").startswith("This is a card of version 3")
+    assert older.text("creator_notes").startswith("This is a version 3 card, stored")
     assert sum(png.keyword(c) == "chara" for c in png.chunks(data, "x")[0]) == 1
 
 
@@ -161,37 +163,40 @@ def test_halves_of_characters_are_written_as_they_came() -> None:
 
 GOOD = picture(coded("chara", V2))
 BAD: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "is no JSON"),
-    "text": (b"Mara is a keeper.", "is no JSON"),
+    "empty": (b"", "is not JSON"),
+    "text": (b"Mara is a keeper.", "is not JSON"),
     "not utf-8": (b'{"name": "\xff"}', r"not UTF-8 text \(byte 10\)"),
-    "list": (b"[1]", "no JSON object"),
-    "no card": (b'{"name": "x", "version": 1}', "no character card"),
+    "list": (b"[1]", "not a JSON object."),
+    "no card": (b'{"name": "x", "version": 1}', "no character card: .* Give a character card of version 1, 2 or 3"),
     "no name": (text_of({**V2, "data": {**DATA, "name": " \u200b"}}), "has no name"),
     "long name": (text_of({**V2, "data": {**DATA, "name": "x" * 201}}), "a name of 201 letters"),
-    "field": (text_of({**V2, "data": {**DATA, "scenario": ["x"]}}), "scenario is no text"),
-    "truth": (text_of({**V2, "data": {**DATA, "creator": True}}), "creator is no text"),
-    "book": (text_of({**V2, "data": {**DATA, "character_book": [1]}}), "character_book is no object"),
-    "entries": (text_of({**V2, "data": {**DATA, "character_book": {"entries": [1]}}}), "entries is no list of objects"),
+    "field": (text_of({**V2, "data": {**DATA, "scenario": ["x"]}}), "scenario is not text"),
+    "truth": (text_of({**V2, "data": {**DATA, "creator": True}}), "creator is not text"),
+    "book": (text_of({**V2, "data": {**DATA, "character_book": [1]}}), "character_book is not an object"),
+    "entries": (
+        text_of({**V2, "data": {**DATA, "character_book": {"entries": [1]}}}),
+        "`entries` is not a list of objects.",
+    ),
     "many entries": (
         text_of({**V2, "data": {**DATA, "character_book": {"entries": [{}] * 5001}}}),
         "5,001 entries",
     ),
     "deep": (b'{"name": "x", "description": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "deeper than 64 levels"),
-    "nan": (b'{"name": "x", "description": NaN}', "NaN is no number"),
+    "nan": (b'{"name": "x", "description": NaN}', "NaN is not a number"),
     "infinite": (b'{"name": "x", "description": 1e999}', "1e999 is too large a number"),
-    "digits": (b'{"name": "x", "description": ' + b"9" * 10_000 + b"}", "is no JSON"),
-    "zip": (b"PK\x03\x04" + b"\0" * 40, "is damaged, or packed"),
-    "jpeg": (b"\xff\xd8\xff\xe0", "neither PNG, JSON nor .charx"),
+    "digits": (b'{"name": "x", "description": ' + b"9" * 10_000 + b"}", "is not JSON"),
+    "zip": (b"PK\x03\x04" + b"\0" * 40, "is damaged or compressed"),
+    "jpeg": (b"\xff\xd8\xff\xe0", "not a PNG, JSON or .charx file. Export"),
     "no card in it": (png.plain_picture(2, 2), "a picture without a character card"),
-    "cut": (GOOD[:-20], "is cut or damaged|ends within"),
+    "cut": (GOOD[:-20], "is truncated or damaged|ends within"),
     "only begun": (GOOD[:12], "ends within the picture"),
-    "huge chunk": (png.SIGNATURE + struct.pack(">I4s", 2**32 - 1, b"IHDR"), "cut or damaged at byte 8"),
+    "huge chunk": (png.SIGNATURE + struct.pack(">I4s", 2**32 - 1, b"IHDR"), "truncated or damaged at byte 8"),
     "no header": (png.packed([word("chara", b"x"), Chunk(b"IEND", b"")]), "begins with b'tEXt'"),
     "damaged": (GOOD.replace(b"chara\0", b"charA\0"), "the checksum of its chunk tEXt at byte 33 is wrong"),
-    "no base64": (picture(word("chara", b"!!!!")), "it is no Base64"),
-    "method": (picture(Chunk(b"zTXt", b"chara\0\1" + zlib.compress(b"x"))), "compressed in an unknown way"),
+    "no base64": (picture(word("chara", b"!!!!")), "it is not Base64"),
+    "method": (picture(Chunk(b"zTXt", b"chara\0\1" + zlib.compress(b"x"))), "compressed with an unknown method."),
     "zlib": (picture(Chunk(b"zTXt", b"chara\0\0xxxx")), "compressed card in card is damaged"),
-    "zlib cut": (picture(Chunk(b"zTXt", b"chara\0\0" + zlib.compress(b"x" * 999)[:-8])), "card in card is cut"),
+    "zlib cut": (picture(Chunk(b"zTXt", b"chara\0\0" + zlib.compress(b"x" * 999)[:-8])), "card in card is truncated"),
     "bomb": (
         picture(Chunk(b"zTXt", b"chara\0\0" + zlib.compress(b"A" * 40_000_000, 9))),
         "larger than 12,000,000 bytes",
@@ -221,7 +226,7 @@ def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"Cannot read .*none\.png"):
+    with pytest.raises(UsageError, match=r"There is no file .*none\.png\. .* or give a card's PNG or JSON file\."):
         read_card(tmp_path / "none.png")
 
 

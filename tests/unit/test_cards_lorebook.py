@@ -142,7 +142,7 @@ def test_patterns_are_never_run_but_lists_of_words_are_read() -> None:
     assert shown(lore, "a high gale") == ["words"]
     assert shown(lore, "mist and/or rain") == ["regex", "plain"]
     assert shown(lore, "a" * 5000 + "!") == []
-    assert lore.notes == ("2 patterns are not used as a key: patterns from a card are never run.",)
+    assert lore.notes == ("2 patterns are not used as a key, because fabula never runs patterns from a card.",)
 
 
 def test_a_lorebook_file_is_read_too_and_fields_of_other_kinds_are_passed_over() -> None:
@@ -159,13 +159,13 @@ def test_a_lorebook_file_is_read_too_and_fields_of_other_kinds_are_passed_over()
     )
     assert shown(lore, "oil") == ["x"]
     assert (lore.name, lore.budget, lore.entries[0].order) == ("", None, 100)
-    with pytest.raises(UsageError, match="entries is no list of objects"):
+    with pytest.raises(UsageError, match=r"`entries` is not a list of objects."):
         Lorebook.of({"entries": {"0": []}})
 
 
 def test_a_book_full_of_keys_is_bounded_in_time() -> None:
     keys = [f"key{n}" for n in range(30_000)]
     lore = book(*(entry("x", *keys[n : n + 30], extensions={"match_whole_words": False}) for n in range(0, 30_000, 30)))
-    assert lore.notes == ("10000 keys are not used: they are too long, or the book has too many.",)
+    assert lore.notes == ("10000 keys are not used because they are too long or the lorebook has too many.",)
     assert scan(lore, ["k" * 20_000]).shown == ()
     assert growth(lambda text: scan(lore, [text]), lambda n: "k" * n, 20_000) < LINEAR

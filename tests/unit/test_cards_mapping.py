@@ -50,7 +50,7 @@ def test_a_card_becomes_a_persona() -> None:
 
 def test_orders_to_a_model_are_never_taken_over() -> None:
     assert "Ignore" not in persona_of(CARD).block + character_of(CARD).setup
-    assert [found.split()[0] for found in left_out(CARD)] == ["First", "The", "Orders"]
+    assert [found.split()[0] for found in left_out(CARD)] == ["First", "Its", "Instructions"]
 
 
 def test_a_personality_in_sentences_stays_one_text() -> None:

@@ -56,7 +56,9 @@ def test_a_model_without_its_maker_is_told_it(spec: str, near: str) -> None:
         full_name(spec)
 
 
-@pytest.mark.parametrize(("spec", "near"), [("smollm", "smollm2"), ("openai", "openai:"), ("antropic:x", "anthropic:")])
+@pytest.mark.parametrize(
+    ("spec", "near"), [("smollm", "smollm2"), ("openai", "openai:"), ("antropic:x", "anthropic:x")]
+)
 def test_an_unknown_model_names_the_nearest(spec: str, near: str) -> None:
     with pytest.raises(UnknownNameError, match=f"Unknown model '{spec}'. Did you mean '{near}'"):
         full_name(spec)
@@ -95,7 +97,7 @@ def test_an_embedded_model_gets_what_its_table_says(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("said", ["0", "-1", "four", "513", "9" * 5000, "\u0663"])
 def test_a_number_of_threads_that_cannot_be_is_refused(said: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"FABULA_THREADS is .* from 1 to 512\. Without it, fabula measures"):
+    with pytest.raises(ConfigError, match=r"FABULA_THREADS is .* from 1 to 512\. If it is not set, fabula measures"):
         open_model(f"embedded:{tmp_path / 'any.gguf'}", ModelTable(), Environment({"FABULA_THREADS": said}))
 
 
@@ -208,7 +210,7 @@ def test_an_adapter_for_another_base_is_refused_before_anything_is_loaded(base: 
     tuned = tinygguf.write_room(tmp_path / "room", base, {"plot": 5}) / "plot"
     other = tinygguf.write_model(tmp_path / "other.gguf", tinygguf.weights(2))
     mine, theirs = digest_of(base), digest_of(other)
-    says = rf"plot was trained for embedded:{base} \({mine}\), and the model is embedded:{other} \({theirs}\)\. Choose"
+    says = rf"plot was trained for embedded:{base} \({mine}\), but the model is embedded:{other} \({theirs}\)\. Choose"
     refused(other, tuned, says)
     refused(other, tuned / "adapter.gguf", rf"adapter\.gguf was trained for embedded:{base} \({mine}\)")
 
@@ -221,11 +223,11 @@ def test_an_adapter_without_a_record_is_judged_by_architecture_and_shapes(base: 
     assert isinstance(cast_on(same_shapes, plot=str(bare)).assignment("plot").performer, Adapted)
     write_gguf(tmp_path / "qwen.gguf", {"general.architecture": "qwen2"}, {})
     refused(
-        tmp_path / "qwen.gguf", bare, r"bare\.gguf is an adapter for llama models, and .*qwen\.gguf is a qwen2 model"
+        tmp_path / "qwen.gguf", bare, r"bare\.gguf is an adapter for llama models, but .*qwen\.gguf is a qwen2 model"
     )
     wide = np.zeros((64, 96), np.float32)
     write_gguf(tmp_path / "wide.gguf", {"general.architecture": "llama"}, {"blk.0.attn_q.weight": wide})
-    refused(tmp_path / "wide.gguf", bare, r"another model than .*: blk\.0\..* is \d+ x \d+, and blk\.0\..*not there")
+    refused(tmp_path / "wide.gguf", bare, r"a model other than .*: blk\.0\..* is \d+ x \d+, and blk\.0\..*not there")
     head = {"general.architecture": "llama", "adapter.type": "lora"}
     a, b = np.zeros((4, 64), np.float32), np.zeros((64, 8), np.float32)
     for tensors, message in (
@@ -241,8 +243,8 @@ def test_an_adapter_without_a_record_is_judged_by_architecture_and_shapes(base: 
 
 
 def test_files_that_are_no_adapter(base: Path, tmp_path: Path) -> None:
-    refused(base, tmp_path / "nowhere", r"There is no adapter at .*nowhere\. Give the folder that training made")
-    refused(base, base, r"base\.gguf is no LoRA adapter")
+    refused(base, tmp_path / "nowhere", r"There is no adapter at .*nowhere\. Specify the folder that training made")
+    refused(base, base, r"base\.gguf is not a LoRA adapter")
     room = tinygguf.write_room(tmp_path / "room", base, {"plot": 5})
     refused(base, room, r"There is no adapter at .*room\.")
     whole = (room / "plot/adapter.gguf").read_bytes()
@@ -262,7 +264,7 @@ def test_a_link_out_of_an_adapter_s_folder_is_not_followed(base: Path, tmp_path:
         theirs = tmp_path / name.partition(".")[0]
         theirs.mkdir()
         (theirs / name).symlink_to(mine / name)
-        refused(base, theirs, rf"{name} is a link that leaves .*\. Put the file itself there\.")
+        refused(base, theirs, rf"{name} is a link to a place outside .*\. Replace the link with the file itself\.")
 
 
 def test_a_server_is_asked_for_an_adapter_by_the_name_of_its_folder(base: Path, tmp_path: Path) -> None:
@@ -303,7 +305,11 @@ async def test_persons_and_programs_are_cast_by_play(script: str, tmp_path: Path
 
 def test_a_person_is_not_cast_where_nobody_can_be_asked(script: str) -> None:
     settings = Settings.of({"model": script, "roles": {"plot": {"play": "me"}}}, "file")
-    with pytest.raises(ConfigError, match=r"to be played by 'me', but there is no terminal to ask at\. Cast a model\."):
+    with pytest.raises(
+        ConfigError,
+        match=r"'me' plays a role, but there is no terminal for questions\. Assign a "
+        r"model to the role\.",
+    ):
         open_cast(settings, ROLES, Environment())
 
 

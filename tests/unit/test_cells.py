@@ -1,4 +1,4 @@
-"""Cells of an experiment: three small files, opened as a project, gone on with after any kill, known by an index."""
+"""Cells of an experiment: three small files, opened as a project, continued after any kill, known by an index."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from fabula.engine.journal import Journal, make_small
 from fabula.engine.journal import store as store_module
 from fabula.project.folder import ProjectFolder
 from fabula.project.packed import PackedRecord, packed_story
+from small_experiment import BASE as SMALL
+from small_experiment import STORY, small_experiment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,22 +30,14 @@ if TYPE_CHECKING:
     from fabula.app.experiment.results import Results
     from fabula.engine.events import Event
 
-STORY = "The lamp was dark. Mara lit it, and the boats came home one after the other."
-BASE = (
-    'briefs = ["briefs"]\nsystems = ["end-to-end"]\n'
-    'models = [{ model = "scripted:script.toml", label = "small" }]\nworkers = 1\n'
-)
+BASE = f"{SMALL}workers = 1\n"
 FILES = {".fabula/journal.db", "brief.md", "run.json"}
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A folder with two briefs and a script."""
-    (tmp_path / "briefs").mkdir()
-    for name in ("clock", "lamp"):
-        (tmp_path / "briefs" / f"{name}.md").write_text(f"# {name.title()}\n\nWrite of a {name}.\n", encoding="utf-8")
-    (tmp_path / "script.toml").write_text(f'[replies]\nwriter = "{STORY}"\n', encoding="utf-8")
-    return tmp_path
+    return small_experiment(tmp_path)
 
 
 def read(home: Path, text: str = BASE) -> Experiment:
@@ -110,7 +104,7 @@ async def test_a_cell_that_is_opened_while_it_is_written_gets_the_rest_of_its_fi
         ('{"settings": {}, "given": {"../out.md": "x"}}', "'../out.md' is not the name of a file in"),
         ('{"settings": {}, "given": {"plan/plan.yaml": 3}}', "has no texts in `given`"),
         ('{"settings": {"systm": "x"}}', "systm"),
-        ("[" * 100_000, "run.json is no valid JSON. The experiment writes it again when it goes on."),
+        ("[" * 100_000, "run.json is not valid JSON. The experiment writes the file again when it continues."),
     ],
 )
 async def test_a_record_of_others_writes_nothing_but_its_own_files(home: Path, record: str, message: str) -> None:
@@ -186,7 +180,7 @@ async def test_a_full_disk_stops_the_experiment_and_fails_no_run(home: Path, mon
     with monkeypatch.context() as patch:
         patch.setattr(store_module, "_sync", full)
         results = await do(home)
-    assert results.stopped.endswith("so the same command goes on from there.")
+    assert results.stopped.endswith("so the same command continues from there.")
     assert "No space left on device" in results.stopped
     assert [run.outcome.state for run in results.runs] == ["unfinished", "unfinished"]
     again, others = await asked(home)
@@ -250,12 +244,12 @@ async def test_what_a_changed_file_keeps_and_asks_is_said(home: Path) -> None:
     assert changed_since(first.experiment, CellIndex(first.experiment.folder)) == ""
     other = read(home, BASE + "seeds = [2, 3]\n")
     assert changed_since(other, CellIndex(other.folder)) == (
-        "exp.toml has changed since the last session: 2 of its 4 runs are there and are kept, 2 are new; 2 that it "
-        "does not name any more stay in runs/, and are in no report."
+        "exp.toml has changed since the last session: 2 of its 4 runs exist and are kept, 2 are new; 2 that it "
+        "no longer names stay in runs/, but are not in any report."
     )
     one = await do(home, BASE.replace('"briefs"', '"briefs/clock.md"') + 'out = "one"\n')
     assert changed_since(read(home, BASE + 'out = "one"\n'), CellIndex(one.experiment.folder)).endswith(
-        ": 1 of its 2 runs are there and are kept, 1 is new."
+        ": 1 of its 2 runs exist and are kept, 1 is new."
     )
 
 

@@ -170,7 +170,7 @@ async def test_an_authors_chapters_are_written_as_they_stand() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("A letter comes.", "plan/chapters.md holds no chapter that can be read. Begin each with a line like"),
+        ("A letter comes.", "plan/chapters.md has no readable chapter. Begin each with a line like"),
         ("# Prologue\n\n## 1. The Letter\nA letter comes.", "plan/chapters.md has a chapter in the part 'Prologue'."),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_file_with_a_few_signs_of_binary_data_is_a_text_all_the_same(tmp_path:
 def test_binary_data_is_named_with_line_and_character(tmp_path: Path) -> None:
     file = tmp_path / "plan.md"
     file.write_bytes(b"ab\nc\0d")
-    with pytest.raises(UsageError, match=r"plan\.md holds binary data \(U\+0000 in line 2, character 2\)\. Give a"):
+    with pytest.raises(UsageError, match=r"plan\.md contains binary data \(U\+0000 in line 2, character 2\)\. Use a"):
         read_text(file, 1000)
     assert binary_place("Żółw".encode("utf-16-le").decode("utf-8", "replace")) or binary_place("a\0b\0c\0")
     assert binary_place("") == ""

@@ -163,7 +163,7 @@ async def test_a_list_of_conversations_names_what_it_cannot_read(opened: Convers
     (folder / "broken.jsonl").write_text("no JSON\n", "utf-8")
     (folder / "empty.jsonl").write_text("", "utf-8")
     found = {line.name: line for line in chats_in(opened.project).chats}
-    assert "no record of a conversation" in found["broken"].problem
+    assert "not a record of a conversation" in found["broken"].problem
     assert found["empty"].problem == "The log is empty."
     assert found["evening"].turns == 1
     assert "the lamp stays dark" in found["evening"].last

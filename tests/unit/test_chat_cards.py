@@ -101,7 +101,7 @@ async def test_a_card_greets_without_a_call_and_its_lorebooks_reach_the_prompt(t
         assert "the Comb" not in prompt
         await conversation.say("And the reef?")
         assert "The reef is the Comb." in _prompt(open_)
-        with pytest.raises(UsageError, match="has gone on from its greeting"):
+        with pytest.raises(UsageError, match="is past its greeting"):
             await conversation.greet(1)
     async with playing(opened_card(tmp_path), tmp_path) as open_:
         again = await open_.conversation("evening")
@@ -145,7 +145,7 @@ async def test_a_card_is_talked_to_with_the_papers_prompts_too(system: str, tmp_
 async def test_a_damaged_card_in_a_project_is_named(tmp_path: Path) -> None:
     made = opened_card(tmp_path)
     (made.folder / "cards/other.json").write_text("{")
-    with pytest.raises(ProjectError, match=r"other.json is no JSON"):
+    with pytest.raises(ProjectError, match=r"other.json is not JSON"):
         async with playing(made, tmp_path):
             pass
 
@@ -160,12 +160,12 @@ def zipped(name: str, data: bytes) -> bytes:
 
 def test_a_charx_file_is_read_within_bounds() -> None:
     assert parse_card(zipped("card.json", json.dumps(CARD).encode())).name == "Mara Quist"
-    with pytest.raises(UsageError, match=r"holds no card\.json"):
+    with pytest.raises(UsageError, match=r"contains no card\.json"):
         parse_card(zipped("other.json", b"{}"))
     with pytest.raises(UsageError, match="is larger than 8,000,000 bytes"):
         parse_card(zipped("card.json", b" " * 100_000_000))
     whole = zipped("card.json", json.dumps(CARD).encode())
-    with pytest.raises(UsageError, match="is damaged, or packed"):
+    with pytest.raises(UsageError, match="is damaged or compressed"):
         parse_card(whole[: len(whole) // 2])
     end = whole.rfind(b"PK\x05\x06")
     with pytest.raises(UsageError, match="lists too many files"):
@@ -236,7 +236,12 @@ def test_entries_call_each_other_unless_they_say_otherwise() -> None:
 
 def test_a_file_that_is_no_lorebook_is_named(tmp_path: Path) -> None:
     file = tmp_path / "w.json"
-    for text, said in (("[]", "it has no `entries`"), ("{", "Give a lorebook"), ('{"entries": 3}', "no `entries`")):
+    refused = (
+        ("[]", "it has no `entries`"),
+        ("{", "Give a lorebook"),
+        ('{"entries": 3}', "no `entries`"),
+    )
+    for text, said in refused:
         file.write_text(text)
         with pytest.raises(UsageError, match=said):
             read_lorebook(file)
@@ -300,7 +305,7 @@ async def test_a_log_keeps_its_system(tmp_path: Path) -> None:
     async with playing(made, tmp_path) as open_:
         await (await open_.conversation("a", two)).begin()
     async with conversing(made, Settings(system="vanilla"), Options()) as open_:
-        with pytest.raises(UsageError, match=r"begun with the system 'snap' and goes on with it: --system snap"):
+        with pytest.raises(UsageError, match=r"started with the system 'snap' and continues with it: --system snap"):
             await open_.conversation("a", two)
 
 

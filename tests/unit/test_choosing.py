@@ -99,12 +99,12 @@ def test_what_differs_by_a_few_words_counts_once() -> None:
 @pytest.mark.parametrize(
     ("prompts", "number", "message"),
     [
-        (made()[:3], 4, "There are 3 prompts; 4 cannot be chosen. Give a smaller --n, or more prompts."),
-        (made()[:1], 2, "There is one prompt; 2 cannot be chosen."),
+        (made()[:3], 4, "There are 3 prompts, so 4 cannot be chosen. Use a smaller --n, or provide more prompts."),
+        (made()[:1], 2, "There is one prompt, so 2 cannot be chosen."),
         (
             [WritingPrompt(str(n), Brief("The same words in all.")) for n in range(9)],
             2,
-            "There are 9 prompts, of which 1 differ by more than a few words; 2 cannot be chosen.",
+            "There are 9 prompts, of which 1 differ by more than a few words, so 2 cannot be chosen.",
         ),
     ],
 )
@@ -122,10 +122,12 @@ def test_odd_prompts_are_chosen_from(tmp_path: Path) -> None:
         WritingPrompt(f"p{n}", Brief(text)) for n, text in enumerate(("the of a", "了解 海", "🙂 x", "1234", "a b c"))
     ]
     assert len(choose(strange, ChoiceOptions(5, 9, "tf-idf", "svd")).chosen) == 5
-    with pytest.raises(UsageError, match=r"UMAP needs more than 15 unlike prompts. Say --reduce svd, or give more"):
+    with pytest.raises(
+        UsageError, match=r"UMAP needs more than 15 different prompts. Use --reduce svd, or provide more"
+    ):
         choose(strange, ChoiceOptions(5, 2, "tf-idf", "umap"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"No prompt found in .*empty. Give .md, .txt, .jsonl or .csv files"):
+    with pytest.raises(UsageError, match=r"No prompt found in .*empty. Provide .md, .txt, .jsonl or .csv files"):
         read_prompts([tmp_path / "empty"])
     (tmp_path / "blank.md").write_text("  \n")
     with pytest.raises(UsageError, match=r"The brief .*blank.md is empty"):

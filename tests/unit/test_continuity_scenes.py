@@ -94,7 +94,7 @@ def test_nothing_to_read_is_said(text: str) -> None:
 
 
 def test_json_that_is_none_is_said() -> None:
-    with pytest.raises(UsageError, match="no JSON array of scenes"):
+    with pytest.raises(UsageError, match="not a JSON array of scenes"):
         split("A bell.", "json")
     with pytest.raises(UsageError, match="No entry of the JSON array"):
         split('[{"content": ""}, {"text": "--"}, 7, null, "one", false]'.replace('"one"', '"-"') + " ", "json")

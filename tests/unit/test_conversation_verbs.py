@@ -50,7 +50,7 @@ def test_a_conversation_goes_on_from_line_to_line(lamp: fabula.Project, engine: 
         "in the other nothing is said any more"
     )
     assert lamp.delete_conversation("tobias-mara-2").chats == []
-    assert len(engine.asked) == asked, "who looks, chooses and takes back asks nobody"
+    assert len(engine.asked) == asked, "who looks, chooses and takes back calls no model"
 
 
 def test_who_is_there_and_how_free_one_is_holds_from_then_on(lamp: fabula.Project) -> None:
@@ -72,10 +72,10 @@ def test_nothing_is_done_in_a_conversation_that_has_gone_on_or_is_answered(lamp:
         lambda: lamp.take_back("tobias-mara", version=seen),
         lambda: lamp.choose_answer("tobias-mara", 1, version=seen),
     ):
-        with pytest.raises(StaleError, match="has gone on"):
+        with pytest.raises(StaleError, match="was continued"):
             move()
     lamp.turns.by_conversation["tobias-mara"] = LiveTurn("say", "Two.")
-    with pytest.raises(BusyError, match="An answer is being made"):
+    with pytest.raises(BusyError, match="An answer is being written"):
         lamp.take_back("tobias-mara", version=now.version)
     assert lamp.conversation("tobias-mara").moving is not None
     del lamp.turns.by_conversation["tobias-mara"]

@@ -92,7 +92,7 @@ def test_dialogues_of_ones_own_need_no_names(tmp_path: Path) -> None:
     [
         (row("a") | {"summary": " "}, "the dialogue or its summary is empty"),
         ({"fname": "a", "dialogue": HI}, "there is no 'summary'"),
-        (row("b") | {"fname": "twice"}, "'twice' stands already at"),
+        (row("b") | {"fname": "twice"}, "'twice' is already at"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, line: dict[str, str], message: str) -> None:
@@ -103,7 +103,9 @@ def test_what_is_wrong_is_named(tmp_path: Path, line: dict[str, str], message: s
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"holds no dialogues of the split train \(dialogsum.train.jsonl, train.csv"):
+    with pytest.raises(
+        UsageError, match=r"contains no dialogues of the split train \(dialogsum.train.jsonl, train.csv"
+    ):
         read_dialogues(tmp_path, "train")
     with pytest.raises(UnknownNameError, match="dev"):
         dialogues(tmp_path, "dev")  # type: ignore[arg-type] # what a caller must not say

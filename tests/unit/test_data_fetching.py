@@ -64,7 +64,7 @@ def test_a_known_checksum_is_held_against_what_comes(tmp_path: Path) -> None:
 
 
 def test_more_than_the_limit_is_not_taken(tmp_path: Path) -> None:
-    with pytest.raises(FabulaError, match="gives more than 2 bytes"):
+    with pytest.raises(FabulaError, match="sent more than 2 bytes"):
         list(fetch(one(limit=2), tmp_path, Web({URL: b"abc"})))
     assert not list(tmp_path.iterdir())
 
@@ -74,7 +74,7 @@ def test_an_address_that_does_not_answer_is_named(tmp_path: Path, error: Excepti
     def fail(url: str) -> IO[bytes]:
         raise error
 
-    with pytest.raises(FabulaError, match=r"Cannot fetch https://data\.invalid/a\.txt.*put it beside"):
+    with pytest.raises(FabulaError, match=r"Cannot fetch https://data\.invalid/a\.txt.*put it next to"):
         list(fetch(one(), tmp_path, fail))
 
 

@@ -79,7 +79,7 @@ def test_ttcw_stories_that_are_only_linked_are_left_out(tmp_path: Path) -> None:
             "annotations.jsonl",
             [annotation("0_A", "No"), annotation("0_A", "No")],
             ttcw.experts,
-            "line 2: '0_A/1/1' stands already",
+            "line 2: '0_A/1/1' is already",
         ),
         ("verdicts_m.jsonl", [{"id": "x", "response": ""}], lambda f: ttcw.verdicts(f, "m"), "the id 'x' is not"),
         (

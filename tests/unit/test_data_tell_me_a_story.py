@@ -81,7 +81,7 @@ def test_other_keys_do_not_fit(tmp_path: Path) -> None:
     ("rows", "expected"),
     [
         ([{"inputs": "a", "targets": "b"}], "line 1: there is no 'example_id'"),
-        ([ROWS[0], ROWS[0]], "line 2: '7' stands already"),
+        ([ROWS[0], ROWS[0]], "line 2: '7' is already"),
         ([{**ROWS[0], "targets": " "}], "line 1: the story is empty"),
         ([{**ROWS[0], "targets": 3}], "line 1: 'targets' is not a text"),
     ],

@@ -90,14 +90,14 @@ def test_what_cannot_be_scheduled_is_said() -> None:
     assert kinds_of(" Silence,reality,silence") == ("silence", "reality")
     with pytest.raises(UnknownNameError, match=r"Unknown kind of digression 'realty'\. Did you mean 'reality'\?"):
         kinds_of("realty")
-    with pytest.raises(UsageError, match="No kind of digression is named"):
+    with pytest.raises(UsageError, match="No kind of digression is given"):
         kinds_of(" , ")
     for wrong, name in (
         (DigressionSchedule(rounds=0), "rounds"),
         (DigressionSchedule(lead=0), "lead"),
         (DigressionSchedule(within=0), "within"),
     ):
-        with pytest.raises(UsageError, match=f"{name} = 0 is too few"):
+        with pytest.raises(UsageError, match=f"{name} = 0 is too small"):
             wrong.check()
 
 
@@ -108,7 +108,7 @@ def test_who_talks_is_named_or_known_and_never_guessed() -> None:
         parties_of(STORY, "Batman", ("Mara",))
     with pytest.raises(UnknownNameError, match="Batman"):
         parties_of(STORY, "Batman", ("Mara",), people=("Mara",))
-    with pytest.raises(UsageError, match="It is not known who is in this story"):
+    with pytest.raises(UsageError, match="The characters of this story are unknown"):
         parties_of(STORY)
 
 

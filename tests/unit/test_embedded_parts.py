@@ -93,7 +93,7 @@ def test_top_probabilities_and_those_that_begin_a_choice() -> None:
 def test_errors_of_the_engine_are_told_apart() -> None:
     too_long = raised({"type": "exceed_context_size_error", "n_prompt_tokens": 900, "n_ctx": 512}, 0, "m")
     assert isinstance(too_long, ContextLengthError)
-    assert "900 tokens and the context of m is 512" in str(too_long)
+    assert "900 tokens, but the context of m has only 512" in str(too_long)
     assert isinstance(raised({"code": 503, "message": "loading"}, 0, "m"), OverloadedError)
     other = raised({"code": 400, "message": "failed to parse grammar"}, 0, "m")
     assert type(other) is ModelError
@@ -118,12 +118,16 @@ def test_identity_tells_weights_apart_and_leaves_adapters_to_who_asks(tmp_path: 
         )
     }
     assert len(names) == 2
-    with pytest.raises(ModelUnavailableError, match=r"No model file at .*none\.gguf \(No such file"):
+    with pytest.raises(ModelUnavailableError, match=r"There is no model file at .*none\.gguf \(No such file"):
         _ = EmbeddedModel(tmp_path / "none.gguf", name="x").identity
 
 
 async def test_files_that_are_no_model_are_refused_before_the_engine_starts(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailableError, match=r"No model file at .*none\.gguf .*`fabula models pull smollm2`"):
+    with pytest.raises(
+        ModelUnavailableError,
+        match=r"There is no model file at .*none\.gguf .*`fabula models pull "
+        r"smollm2`",
+    ):
         await EmbeddedModel(tmp_path / "none.gguf", name="x").ask(ASKED)
     text = tmp_path / "text.gguf"
     text.write_text("a story")

@@ -58,7 +58,7 @@ async def test_the_second_of_two_processes_in_a_folder_is_told_and_asks_nobody(t
     heard: list[Event] = []
     with journal_in(tmp_path):
         with pytest.raises(
-            ProjectError, match=rf"The folder .* is in use by process {os.getpid()}\. Wait for it to en"
+            ProjectError, match=rf"The folder .* is in use by process {os.getpid()}\. Wait for it to finish,"
         ):
             await evaluate_in(task(tmp_path), SETTINGS, Options(listeners=[heard.append]))
         assert (await dry_run_evaluation(task(tmp_path), SETTINGS, Options())).planned, "an estimate disturbs nobody"

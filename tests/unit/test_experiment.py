@@ -17,10 +17,12 @@ from fabula.app.experiment.grid import PERSONAS_FILE, read_experiment
 from fabula.app.experiment.pages import as_page
 from fabula.app.experiment.published import beside_papers
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
+from fabula.app.experiment.spec import EXAMPLES, Spec
 from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import BudgetError, PausedError, ProjectError, UsageError
 from fabula.base.files import held
+from fabula.base.tomltext import parse
 from fabula.engine.events import CallFinished
 from fabula.measure.report import Report, Row
 from fabula.models.adapters import Adapted
@@ -30,7 +32,6 @@ from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.project.trust import Trust, acts_in
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.systems import find
 from small_experiment import BASE, STORY, SYSTEMS, small_experiment
 from small_sets import small_sets
 
@@ -113,33 +114,41 @@ def test_settings_reach_runs_and_judges_and_files_in_them_are_found(home: Path) 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("briefs = [\n", "exp.toml is no valid TOML: "),
-        (SYSTEMS, "exp.toml: briefs: this field is needed. Add it."),
-        ('briefs = "x"\n' + SYSTEMS, "exp.toml: briefs[1]: no brief is found at "),
-        ("briefs = 3\n" + SYSTEMS, "exp.toml: briefs: Input should be a list (got 3)."),
-        ("briefs = []\n" + SYSTEMS, "exp.toml: briefs: "),
+        ("briefs = [\n", "exp.toml is not valid TOML: "),
+        (SYSTEMS, 'exp.toml: `briefs` is missing. Write it like this: briefs = ["brief.md", "briefs/*.md"]'),
+        ('briefs = "breifs"\n' + SYSTEMS, "breifs. Did you mean '"),
+        ("briefs = 3\n" + SYSTEMS, "exp.toml: `briefs` must be a list, not 3."),
+        ("briefs = []\n" + SYSTEMS, 'exp.toml: `briefs` must not be empty. Write it like this: briefs = ["brief.md"'),
+        ('briefs = ["briefs"]\nsystems = "end-to-end"\n', "not 'end-to-end'. Write it like this: systems = ["),
         ('briefs = ["briefs"]\nsystms = []\n', "'systms'. Did you mean 'systems'?"),
-        ('briefs = ["briefs"]\nsystems = [{ system = "end-to-end", pre = 1 }]\n', "systems[1]: 'pre'. Did you mean"),
-        (BASE + "[budget]\ntoken = 3\n", "exp.toml, budget: 'token'. Did you mean 'tokens'?"),
-        (BASE + "[budget]\ntokens = -3\n", "exp.toml: budget.tokens: Input should be greater"),
-        (BASE + 'preset = "best"\n', "exp.toml: preset: Input should be 'faithful' or 'improved' (got 'best')."),
-        (BASE + "replicates = 2\nseeds = [1]\n", "exp.toml: replicates: `seeds` is given too"),
-        (BASE + "seeds = [1, 1]\n", "exp.toml: seeds: a seed stands there twice."),
-        (BASE + "workers = 0\n", "exp.toml: workers: Input should be greater than or equal to 1 (got 0)."),
-        ('briefs = ["no.md"]\n' + SYSTEMS, "exp.toml: briefs[1]: no brief is found at "),
-        ('briefs = ["briefs", "*.toml"]\n' + SYSTEMS, "exp.toml: briefs[2]: no brief is found at "),
+        (
+            'briefs = ["briefs"]\nsystems = [{ system = "end-to-end", pre = 1 }]\n',
+            "exp.toml: There is no field 'pre' in `systems[1]`. Did you mean 'preset'?",
+        ),
+        (BASE + "[budget]\ntoken = 3\n", "exp.toml: There is no field 'token' in `budget`. Did you mean 'tokens'?"),
+        (BASE + "[budget]\ntokens = -3\n", "exp.toml: `budget.tokens` must be 0 or more, not -3."),
+        (BASE + 'preset = "best"\n', "exp.toml: `preset` must be 'faithful' or 'improved', not 'best'."),
+        (BASE + "replicates = 2\nseeds = [1]\n", "exp.toml: replicates: `seeds` is also given"),
+        (BASE + "seeds = [1, 1]\n", "exp.toml: seeds: a seed occurs twice."),
+        (BASE + "workers = 0\n", "exp.toml: `workers` must be 1 or more, not 0. Write it like this: workers = 4"),
+        ('briefs = ["no.md"]\n' + SYSTEMS, "exp.toml: briefs[1]: There is no brief "),
+        ('briefs = ["briefs", "*.toml"]\n' + SYSTEMS, "exp.toml: briefs[2]: there is no brief in "),
         ('briefs = ["briefs"]\nsystems = ["end-to-and"]\n', "exp.toml: systems[1]: Unknown system 'end-to-and'. Did"),
         ('briefs = ["briefs"]\nmodels = ["smolm2"]\n' + SYSTEMS, "exp.toml: models[1]: Unknown model 'smolm2'. Did"),
         (
             'briefs = ["briefs"]\nsystems = [{ system = "end-to-end", config = { word = 3 } }]\n',
-            "exp.toml: systems[1]: Unknown setting of end-to-end 'word'. Did you mean 'words'?",
+            "exp.toml: systems[1]: Unknown end-to-end setting 'word'. Did you mean 'words'?",
         ),
-        ('briefs = ["briefs"]\nsystems = ["end-to-end", "end_to_end"]\n', "two of them are called 'end-to-end"),
+        ('briefs = ["briefs"]\nsystems = ["end-to-end", "end_to_end"]\n', "two of them are named 'end-to-end"),
+        (
+            'briefs = "briefs"\nmodels = ["smollm2", "embedded:smollm2"]\n' + SYSTEMS,
+            "models: two of them are named 'smollm2'.",
+        ),
         (BASE + 'evaluators = ["surfac"]\n', "exp.toml: evaluators[1]: Unknown evaluator 'surfac'. Did you mean"),
-        (BASE + 'evaluators = ["pairwise"]\n', 'evaluators[1]: pairwise asks a model, but names none. Add model = "'),
-        (BASE + 'evaluators = ["rouge", "rouge"]\n', "exp.toml: evaluators: two of them are called 'rouge'."),
-        (BASE + "[settings]\nsed = 1\n", "exp.toml: settings: sed: Extra inputs are not permitted"),
-        (BASE + "[settings]\nseed = 1\n", "exp.toml: settings.seed: an experiment says this with a field of its own."),
+        (BASE + 'evaluators = ["pairwise"]\n', 'pairwise calls a model, but no model is specified. Add model = "'),
+        (BASE + 'evaluators = ["rouge", "rouge"]\n', "exp.toml: evaluators: two of them are named 'rouge'. Remove"),
+        (BASE + "[settings]\nsed = 1\n", "exp.toml: settings: There is no field 'sed'. Did you mean 'seed'?"),
+        (BASE + "[settings]\nseed = 1\n", "exp.toml: settings.seed: an experiment has its own field for this."),
         (BASE + '[settings.roles.plotter]\nmodel = "smollm2"\n', "exp.toml: systems[1]: Unknown role 'plotter'."),
         (BASE + '[settings]\nprompts = "nowhere"\n', "exp.toml: systems[1]: settings.prompts: "),
     ],
@@ -151,15 +160,28 @@ def test_what_is_wrong_in_the_file_is_named_with_its_field(home: Path, text: str
     assert "exp.toml" in str(caught.value)
 
 
+def test_the_examples_in_messages_are_an_experiment() -> None:
+    assert set(EXAMPLES) <= set(Spec.model_fields)
+    Spec.model_validate(parse("\n".join(EXAMPLES.values())))
+
+
+def test_another_file_is_no_experiment(home: Path) -> None:
+    (home / "brief.md").write_text("# The Lamp\n\nMara keeps it.\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"brief\.md is not valid TOML: .*\. Give an experiment \(a TOML file\)\."):
+        read_experiment(home / "brief.md", {})
+    with pytest.raises(UsageError, match=r"is a folder\. Give an experiment \(a TOML file\)\."):
+        read_experiment(home, {})
+
+
 def test_briefs_of_one_name_are_a_clash(home: Path) -> None:
     (home / "more").mkdir()
     (home / "more" / "Lamp.md").write_text("Another lamp.", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"would both be called 'lamp'. Rename one"):
+    with pytest.raises(UsageError, match=r"would both be named 'lamp'. Rename one of them"):
         read(home, BASE.replace('"briefs"]', '"briefs", "more"]'))
 
 
 def test_a_file_that_is_not_there_is_named(home: Path) -> None:
-    with pytest.raises(UsageError, match=r"Cannot read .*none.toml"):
+    with pytest.raises(UsageError, match=r"There is no file .*none\.toml\. .* or give an experiment \(a TOML file\)\."):
         read_experiment(home / "none.toml", {})
 
 
@@ -203,11 +225,11 @@ async def test_a_changed_brief_or_setting_is_noticed_before_anything_is_asked(ho
     await do(home)
     what = r"\(sampling.top_k was not set, now 3\)"
     with pytest.raises(
-        UsageError, match=rf"was begun with other settings {what} than .*exp.toml says now. 1 more differs. Give"
+        UsageError, match=rf"was started with other settings {what} than .*exp.toml has now. 1 more differs. Choose"
     ):
         await do(home, BASE + "[settings.sampling]\ntop_k = 3\n")
     (home / "briefs" / "lamp.md").write_text("Another one.", encoding="utf-8")
-    with pytest.raises(UsageError, match="was begun with another brief than"):
+    with pytest.raises(UsageError, match="was started with another brief than"):
         await do(home)
 
 
@@ -233,7 +255,7 @@ async def test_another_address_limit_or_price_is_no_other_experiment(home: Path)
     assert complete(again)
     assert len([event for event in heard if isinstance(event, CallFinished) and not event.replayed]) == 2
     with pytest.raises(
-        UsageError, match=r"was begun with other settings \(context.scripted:.* was not set, now 2000\)"
+        UsageError, match=r"was started with other settings \(context.scripted:.* was not set, now 2000\)"
     ):
         await do(home, BASE + more.replace("tries", "context = 2000\ntries"))
 
@@ -290,9 +312,9 @@ async def test_a_tuned_contender_is_compared_with_its_base(home: Path) -> None:
     text = f'briefs = ["briefs/lamp.md"]\nsystems = ["end-to-end", {tuned}]\nmodels = ["embedded:base.gguf"]\n'
     bare, better = (trial.settings for trial in read(home, text).trials)
     assert better.adapters == {"room": str(home / "room")}
-    shared, method = SharedModels({}), find("end-to-end")
-    shared.expect([(bare, method), (better, method), (better, method)])
-    one, two, three = (shared.cast(given, method).assignment("writer").performer for given in (bare, better, better))
+    shared = SharedModels({})
+    shared.expect([bare, better, better])
+    one, two, three = (shared.cast(given).assignment("writer").performer for given in (bare, better, better))
     assert isinstance(two, Adapted)
     assert isinstance(three, Adapted)
     assert two.model is three.model is not one, "one engine for each set of adapters"
@@ -337,9 +359,8 @@ class Counting(ScriptedModel):
 
 async def test_a_model_is_closed_after_its_last_run() -> None:
     company = SharedModels({})
-    settings, method = Settings(model="scripted:x"), find("end-to-end")
-    with pytest.raises(UsageError, match="Cannot read the script"):
-        company.expect([(settings, method)])
+    with pytest.raises(UsageError, match="There is no file x"):
+        company.expect([Settings(model="scripted:x", system="end-to-end")])
     await company.close()
 
 
@@ -381,7 +402,7 @@ async def test_a_person_who_leaves_makes_a_run_wait_and_the_others_go_on(home: P
 async def test_the_whole_budget_stops_everything_and_a_higher_one_goes_on(home: Path) -> None:
     text = BASE + "replicates = 2\n[settings.sampling]\nmax_tokens = 100\n"
     stopped = await do(home, text, budget_tokens=160)
-    assert stopped.stopped.startswith("Stopped before the budget of 160 tokens is passed")
+    assert stopped.stopped.startswith("Stopped before the budget of 160 tokens is exceeded")
     assert "--budget-tokens" in stopped.stopped
     done, left = len(stopped.of_state("done")), len(stopped.of_state("unfinished"))
     assert done >= 1
@@ -404,7 +425,7 @@ async def test_a_budget_that_does_not_reach_for_a_judge_stops_there(home: Path) 
     spent = sum(run.tokens for run in done.runs)
     text = twins + 'evaluators = [{ evaluator = "pairwise", model = "scripted:script.toml" }]\n'
     results = await do(home, text, budget_tokens=spent + 100)
-    assert results.stopped.startswith(f"The budget of the experiment ({spent + 100:,}) does not reach for pairwise.")
+    assert results.stopped.startswith(f"The budget of the experiment ({spent + 100:,}) is not enough for pairwise.")
     assert not complete(results)
     assert "surface" in results.reports
 
@@ -412,7 +433,7 @@ async def test_a_budget_that_does_not_reach_for_a_judge_stops_there(home: Path) 
 async def test_the_budget_of_one_run_fails_that_run(home: Path) -> None:
     results = await do(home, BASE + "[budget]\nrun_tokens = 10\n")
     assert [run.outcome.kind for run in results.runs] == ["BudgetError"] * 2
-    assert "Raise `run_tokens` or `run_usd` under [budget] and say --retry." in results.runs[0].outcome.error
+    assert "Raise `run_tokens` or `run_usd` under [budget] and use --retry." in results.runs[0].outcome.error
     more = await do(home, BASE + "[budget]\nrun_tokens = 100000\n", retry=True)
     assert complete(more)
 
@@ -430,7 +451,7 @@ def test_a_purse_pays_both_bills_and_gives_both_back() -> None:
     other.release(released)
     other.release(released)
     assert (whole.held_tokens, whole.spent_tokens) == (0, 30)
-    with pytest.raises(BudgetError, match="That is the budget of one run"):
+    with pytest.raises(BudgetError, match="This is the budget for one run"):
         other.reserve("a", "m", 10, 71, None)
 
 
@@ -455,7 +476,7 @@ async def test_more_systems_than_an_evaluator_takes_are_refused_before_anything_
     )
     monkeypatch.setattr("fabula.app.experiment.dry.dry_run", None)  # walking a story would fail
     for refused in (forecast(read(home, text), How()), do(home, text)):
-        with pytest.raises(UsageError, match="stories of 13 systems"):
+        with pytest.raises(UsageError, match="stories by 13 systems,"):
             await refused
     assert not (home / "exp" / "runs").exists()
 
@@ -533,7 +554,7 @@ async def test_a_run_that_was_changed_by_hand_is_said_so(home: Path) -> None:
         project.edit(journal, "story", "Mine.")
     again = await do(home)
     assert again.runs[0].changed == ("story",)
-    assert "was changed by hand (story)" in as_page(again)
+    assert "was changed by a person (story)" in as_page(again)
 
 
 async def test_an_evaluator_that_fails_is_recorded_and_goes_on_the_next_time(home: Path) -> None:
@@ -626,7 +647,7 @@ async def test_other_personas_under_a_run_are_noticed_and_an_edit_in_the_run_is_
     without = SHARED.replace(', personas = "people.yaml"', "")
     (home / "people.yaml").write_text(PEOPLE + "setting: A bare cape.\n", encoding="utf-8")
     for changed in (SHARED, without):
-        with pytest.raises(UsageError, match=r"was begun with another plan/personas.yaml than .*exp.toml says now"):
+        with pytest.raises(UsageError, match=r"was started with another plan/personas.yaml than .*exp.toml has now"):
             await do(home, changed)
 
 
@@ -635,7 +656,7 @@ async def test_other_personas_under_a_run_are_noticed_and_an_edit_in_the_run_is_
     [
         ('personas = "no.yaml"', "end-to-end", r"briefs\[1\]: .*no.yaml"),
         ('plan = "people.yaml"', "end-to-end", r"briefs\[1\]: .*people.yaml"),
-        ('personas = "people.yaml"', "vanilla", r"briefs\[1\]: personas: `vanilla` writes with no personas"),
+        ('personas = "people.yaml"', "vanilla", r"briefs\[1\]: personas: `vanilla` does not use personas"),
     ],
 )
 def test_shared_texts_that_cannot_be_used_are_refused(home: Path, table: str, system: str, message: str) -> None:
@@ -681,7 +702,7 @@ async def test_plans_are_read_off_peoples_stories_once_and_every_system_writes_f
     expected = await forecast(read(home, text), How())
     assert [(line.of, line.runs, line.calls) for line in expected.measures if line.of == "plans"] == [("plans", 2, 8)]
     failed = await do(home, text)
-    assert failed.stopped.startswith("The plan for tell-me-a-story-test-0 is not made: ")
+    assert failed.stopped.startswith("The plan for tell-me-a-story-test-0 could not be made: ")
     assert {run.outcome.state for run in failed.runs} == {"unfinished"}
     (home / "teacher.toml").write_text(script_of(PLANNED), encoding="utf-8")
     results = await do(home, text)
@@ -699,9 +720,12 @@ async def test_plans_are_read_off_peoples_stories_once_and_every_system_writes_f
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (PLAN_FROM.replace('people = "references", ', ""), "`plan_from` goes with `people`"),
-        (PLAN_FROM.replace("plan_from", 'plan = "x.yaml", plan_from'), "plan and plan_from: a brief has one plan"),
-        (PLAN_FROM.replace('"end-to-end"', '"vanilla"') + "baseline = false\n", "`vanilla` writes from no plan"),
+        (PLAN_FROM.replace('people = "references", ', ""), "`plan_from` requires `people`"),
+        (
+            PLAN_FROM.replace("plan_from", 'plan = "x.yaml", plan_from'),
+            "plan and plan_from: a brief can have only one plan",
+        ),
+        (PLAN_FROM.replace('"end-to-end"', '"vanilla"') + "baseline = false\n", "`vanilla` does not write from a plan"),
         (PLAN_FROM.replace("scripted:teacher.toml", "scriptd:x"), r"briefs\[1\]: "),
     ],
 )
@@ -755,13 +779,16 @@ async def test_stories_of_others_are_contenders_and_evaluators_work_without_a_sy
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('briefs = "briefs"\n', "exp.toml: systems: this field is needed. Add it, or `stories` that are there."),
+        (
+            'briefs = "briefs"\n',
+            r"exp.toml: no system is named, and there are no existing `stories` to measure\. Write it like this",
+        ),
         ('briefs = "briefs"\nstories = ["script.toml"]\n', "exp.toml: stories: "),
         ('briefs = "briefs"\nstories = ["boat.md"]\n', "exp.toml: stories: none of them is for one of the briefs"),
-        (of_briefs('[{ prompts = "briefs", people = true }]'), "people: briefs is no data set. Name the one"),
-        (of_briefs('[{ prompts = "briefs", stories = "x" }]'), "`stories` goes with `people`"),
+        (of_briefs('[{ prompts = "briefs", people = true }]'), "people: briefs is not a data set. Name the one"),
+        (of_briefs('[{ prompts = "briefs", stories = "x" }]'), "`stories` requires `people`"),
         (of_briefs('[{ prompts = "briefs", people = true, stories = "{id}.md" }]'), r"(lamp|clock)\.md"),
-        (of_briefs('[{ prompts = "briefs", narratives = true }]'), "narratives and characters are for data sets"),
+        (of_briefs('[{ prompts = "briefs", narratives = true }]'), "narratives and characters apply only to data sets"),
     ],
 )
 def test_stories_that_cannot_be_had_are_named(home: Path, text: str, message: str) -> None:
@@ -794,9 +821,9 @@ def test_a_list_of_judges_is_a_panel(home: Path) -> None:
         "pairwise-scripted-script": f"scripted:{home / 'script.toml'}",
         "pairwise-smollm2": "embedded:smollm2",
     }
-    with pytest.raises(UsageError, match=r"pairwise asks a model, but names none"):
+    with pytest.raises(UsageError, match=r"pairwise calls a model, but no model is specified"):
         read(home, BASE + '[[evaluators]]\nevaluator = "pairwise"\nmodel = ""\n')
-    with pytest.raises(UsageError, match=r"evaluators\[1\]: a panel has a judge or more"):
+    with pytest.raises(UsageError, match=r"evaluators\[1\]: a panel needs at least one judge"):
         read(home, BASE + '[[evaluators]]\nevaluator = "pairwise"\nmodel = []\n')
 
 
@@ -820,7 +847,7 @@ async def test_printed_numbers_stand_beside_ours_with_the_difference_and_its_int
     assert as_data(results)["published"][0]["difference"]["value"] == words - 1207
     other = line._replace(here=Estimate(1300, 55, 1250, 1360, "mean over stories")).difference
     assert other == Estimate(93, 55, 43, 153, "mean over stories; minus the printed number")
-    assert "Beside what was published" in as_page(results)
+    assert "Compared with published values" in as_page(results)
     lost = await do(home, BASE + PRINTED.replace('"surface"', '""').replace('"words"', '"pages"'))
     assert beside_papers(lost)[0].here == Unscored("it was not measured")
 
@@ -830,8 +857,8 @@ async def test_printed_numbers_stand_beside_ours_with_the_difference_and_its_int
     [
         (PRINTED.replace("end-to-end", "end-to-ed"), r"published\[1\]: Unknown system 'end-to-ed'. Did you mean"),
         (PRINTED.replace('"surface"', '"surfac"'), r"published\[1\]: Unknown evaluator 'surfac'. Did you mean"),
-        (PRINTED.replace(", nan", ""), r"published\[1\]: values.end-to-end: it has 1 numbers for 2 measures"),
-        (PRINTED.replace("table", "tabel"), r"published\[1\]: 'tabel'. Did you mean 'table'"),
+        (PRINTED.replace(", nan", ""), r"published\[1\]: values.end-to-end: there are 1 numbers for 2 measures"),
+        (PRINTED.replace("table", "tabel"), r"There is no field 'tabel' in `published\[1\]`. Did you mean 'table'"),
     ],
 )
 def test_printed_numbers_that_fit_nothing_are_refused(home: Path, wrong: str, message: str) -> None:
@@ -851,15 +878,15 @@ def test_briefs_are_lines_of_a_file(home: Path) -> None:
 @pytest.mark.parametrize(
     ("briefs", "message"),
     [
-        ('["data/wikiplots"]', r"briefs\[1\]: wikiplots has texts without prompts. Give a set with prompts"),
+        ('["data/wikiplots"]', r"briefs\[1\]: wikiplots contains texts without prompts. Use a set with prompts"),
         ('["tell-me-a-stroy:test"]', r"Unknown data set 'tell-me-a-stroy'. Did you mean 'tell-me-a-story'"),
-        ('[{ prompts = "briefs", limit = 0 }]', r"briefs\[1\].limit: Input should be greater than or equal to 1"),
+        ('[{ prompts = "briefs", limit = 0 }]', r"`briefs\[1\].limit` must be 1 or more, not 0"),
         (
             '[{ prompts = "briefs", limt = 2 }]',
-            r"Unknown field in .*exp.toml, briefs\[1\]: 'limt'. Did you mean 'limit'",
+            r"There is no field 'limt' in `briefs\[1\]`. Did you mean 'limit'",
         ),
-        ('["bad.jsonl"]', r"bad.jsonl, line 1: no object with a text in one of brief, prompt"),
-        ('["twice.jsonl"]', r"Two prompts are called 'a'. Rename one of the files or change the id."),
+        ('["bad.jsonl"]', r"bad.jsonl, line 1: none of the fields brief, prompt"),
+        ('["twice.jsonl"]', r"Two prompts are called 'a'. Rename one of the files, or change an id."),
     ],
 )
 def test_what_is_wrong_with_briefs_is_said(home: Path, briefs: str, message: str) -> None:

@@ -58,7 +58,7 @@ def test_the_story_is_indented_and_broken_by_a_centred_sign_and_ends() -> None:
         ("“Who's there?”", "Manuscript Body"),
         ("#", "Manuscript Centred"),
         ("The lamp.", "Manuscript Body"),
-        ("END", "Manuscript Centred"),
+        ("END", "Manuscript End"),
     ]
     assert body[0].style.paragraph_format.first_line_indent == Inches(0.5)
     assert [(r.text, r.italic) for r in body[0].runs] == [("A ", None), ("cold", True), (" night.", None)]

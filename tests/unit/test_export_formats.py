@@ -83,7 +83,7 @@ def test_the_identifier_is_made_from_title_author_and_text_unless_one_is_given()
 
 @pytest.mark.parametrize("language", ["", "e", "english language", 'en"', "en_GB"])
 def test_a_language_must_be_a_tag(language: str) -> None:
-    with pytest.raises(UsageError, match=r"is not a language tag\. Give one such as 'en' or 'pt-BR'"):
+    with pytest.raises(UsageError, match=r"is not a language tag\. Use a tag such as 'en' or 'pt-BR'\."):
         meta(language=language).language_tag()
     assert meta(language="pt-BR").language_tag() == "pt-BR"
 

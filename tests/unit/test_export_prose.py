@@ -61,7 +61,8 @@ def test_breaks_at_the_ends_and_doubled_ones_go() -> None:
 
 
 def test_headings() -> None:
-    assert blocks("## One *two*\n\nx")[0] == Block("heading", (StyledSpan("One "), StyledSpan("two", italic=True)))
+    heading = Block("heading", (StyledSpan("One "), StyledSpan("two", italic=True)), 2)
+    assert blocks("## One *two*\n\nx")[0] == heading
     assert blocks("## One *two*\n\nx")[0].text == "One two"
 
 

@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 
 from fabula.base import files
 from fabula.base.errors import DiskFullError, ProjectError, UsageError
-from fabula.base.files import PRIVATE, append_synced, held, inside, read_text, remove_leftovers, write_atomically
+from fabula.base.files import (
+    PRIVATE,
+    append_synced,
+    held,
+    inside,
+    near_path,
+    no_file,
+    read_bytes,
+    read_text,
+    remove_leftovers,
+    write_atomically,
+)
 from fabula.base.locks import lock
 from fabula.story import SLUG_LENGTH, slug
 
@@ -108,7 +119,7 @@ def test_a_lock_that_is_deleted_or_replaced_lets_no_second_writer_in(tmp_path: P
         if taken_away == "replaced":
             lock.write_text("1\n")
         who = {"nothing": f"process {process.pid}", "deleted": "another process", "replaced": "process 1"}[taken_away]
-        with pytest.raises(ProjectError, match=rf"^It is in use by {who}\. Wait for it to end, or stop it\."):
+        with pytest.raises(ProjectError, match=rf"^It is in use by {who}\. Wait for it to finish, or stop it\."):
             held(lock.parent, "It").__enter__()
         process.communicate("\n")
     with held(lock.parent, "It"):
@@ -139,7 +150,7 @@ def test_a_lock_without_one_on_its_folder_is_looked_at_again_when_it_was_replace
 def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("Dear diary")
     (tmp_path / "lock").symlink_to(tmp_path / "mine")
-    with pytest.raises(ProjectError, match=r"lock is a link, which may lead anywhere\. Remove it\."):
+    with pytest.raises(ProjectError, match=r"lock is a link, which could point anywhere\. Remove it\."):
         held(tmp_path, "It").__enter__()
     assert (tmp_path / "mine").read_text() == "Dear diary"
 
@@ -149,7 +160,7 @@ def test_what_the_dead_left_half_written_goes_and_nothing_else(tmp_path: Path) -
     (tmp_path / ".fabula-0123456789abcdef.tmp").write_text("half")
     for name in (".fabula-notes.tmp", ".fabula-0123456789abcdef.md", "a.tmp"):
         (tmp_path / name).write_text("mine")
-    with files._new_file(tmp_path / ".fabula-fedcba9876543210.tmp", b"half", 0o666):
+    with files._new_file(tmp_path / ".fabula-fedcba9876543210.tmp", [b"half"], 0o666):
         remove_leftovers([tmp_path, tmp_path / "nowhere"])
         assert names(tmp_path) == [
             ".fabula-0123456789abcdef.md",
@@ -175,8 +186,8 @@ def test_a_link_is_replaced_and_what_it_pointed_to_stays(tmp_path: Path) -> None
     [
         (errno.ENOSPC, "Free some space"),
         (errno.EDQUOT, "Free some space"),
-        (errno.EACCES, "no permission to write"),
-        (errno.EPERM, "no permission to write"),
+        (errno.EACCES, "You do not have permission to write"),
+        (errno.EPERM, "You do not have permission to write"),
         (errno.EROFS, "read-only"),
         (errno.EIO, "Input/output error"),
     ],
@@ -198,7 +209,7 @@ def test_a_failure_at_any_step_keeps_the_old_file_and_says_what_to_do(
     message = str(caught.value)
     assert message.startswith(f"Cannot write {path}. ")
     assert says in message
-    assert message.endswith("; nothing that was there before is lost.")
+    assert message.endswith(". No earlier data is lost.")
     assert (path.read_text(), names(tmp_path)) == ("old", ["story.md"])
 
 
@@ -246,9 +257,9 @@ def test_paths_that_cannot_be_files(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(ProjectError, match="is a file, not a folder"):
         write_atomically(tmp_path / "file" / "a", "x")
-    with pytest.raises(ProjectError, match=r"Its folder does not exist. Create the folder"):
+    with pytest.raises(ProjectError, match=r"The folder does not exist. Create it"):
         write_atomically(tmp_path / "none" / "a", "x")
-    with pytest.raises(ProjectError, match="A folder of that name is in the way"):
+    with pytest.raises(ProjectError, match=r"A folder with that name already exists."):
         write_atomically(tmp_path / "folder", "x")
     assert names(tmp_path) == ["file", "folder"]
 
@@ -257,12 +268,12 @@ def test_read_text_takes_off_a_byte_order_mark_and_nothing_else(tmp_path: Path) 
     path = tmp_path / "a"
     path.write_bytes(b"\xef\xbb\xbfZo\xc3\xab\r\n")
     assert read_text(path, 9) == "Zoë\r\n"
-    with pytest.raises(UsageError, match=r"a is larger than 8 bytes. Give a smaller file"):
+    with pytest.raises(UsageError, match=r"a is larger than 8 bytes. Use a smaller file."):
         read_text(path, 8)
 
 
 @pytest.mark.parametrize(
-    ("data", "says"), [(b"ok\xff", r"is not UTF-8 text \(byte 2\)"), (b"a\0b", "holds binary data")]
+    ("data", "says"), [(b"ok\xff", r"is not UTF-8 text \(byte 2\)"), (b"a\0b", "contains binary data")]
 )
 def test_read_text_names_the_file_that_is_no_text(tmp_path: Path, data: bytes, says: str) -> None:
     path = tmp_path / "a.bin"
@@ -274,17 +285,47 @@ def test_read_text_names_the_file_that_is_no_text(tmp_path: Path, data: bytes, s
 def test_read_text_of_a_missing_file_a_folder_and_one_without_permission(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UsageError, match=r"none.md: No such file or directory. Give a text file"):
+    with pytest.raises(UsageError, match=r"There is no file .*none\.md\. Correct the name, or give a text file\."):
         read_text(tmp_path / "none.md", 9)
-    with pytest.raises(UsageError, match="Is a directory"):
+    with pytest.raises(UsageError, match=r"is a folder\. Give a text file\."):
         read_text(tmp_path, 9)
 
     def denied(*_: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(Path, "open", denied)
-    with pytest.raises(UsageError, match="Permission denied"):
+    with pytest.raises(
+        UsageError, match=r"There is no permission to read .*a\. Correct its permissions, or give a text file that"
+    ):
         read_text(tmp_path / "a", 9)
+
+
+def test_a_missing_file_is_suggested_from_near_names_at_every_step(tmp_path: Path) -> None:
+    (tmp_path / "story").mkdir()
+    (tmp_path / "story" / "03-climax.md").touch()
+    (tmp_path / ".hidden.md").touch()
+    (tmp_path / "bad\nname.md").touch()
+
+    def said(name: str) -> str:
+        with pytest.raises(UsageError) as caught:
+            read_bytes(tmp_path / name, 9, kind="a story")
+        return str(caught.value).replace(f"{tmp_path}/", "")
+
+    assert said("story/03-climx.md") == "There is no file story/03-climx.md. Did you mean 'story/03-climax.md'?"
+    assert said("strory/03-climax.md") == (
+        "There is no file strory/03-climax.md: there is no folder strory. Did you mean 'story/03-climax.md'?"
+    )
+    assert said("story/none.txt") == "There is no file story/none.txt. Correct the name, or give a story."
+    assert said("hidden.md") == "There is no file hidden.md. Correct the name, or give a story."
+    assert said("bad-name.md") == "There is no file bad-name.md. Correct the name, or give a story."
+    assert len(no_file(Path("a" * 100_000), "Correct it.")) < 400
+    assert near_path(Path("\0")) == ""
+
+
+def test_what_else_stops_reading_is_said_in_the_words_of_the_system(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(UsageError, match=r"Cannot read .*loop: .*\. Give a story that can be read\."):
+        read_bytes(tmp_path / "loop", 9, kind="a story")
 
 
 @pytest.mark.parametrize("name", ["a.md", "plan/characters.md", "..a", "a..b/c", "new/folder/é.md"])
@@ -308,7 +349,7 @@ def test_inside_follows_links_and_refuses_those_that_leave(tmp_path: Path) -> No
     (folder / "home").symlink_to(tmp_path)
     (folder / "near").symlink_to(folder / "plan")
     assert inside(folder, "near/a.md") == folder / "near" / "a.md"
-    with pytest.raises(UsageError, match="is a link that leaves"):
+    with pytest.raises(UsageError, match="is a link to a place outside"):
         inside(folder, "home/secret")
     linked = tmp_path / "linked"
     linked.symlink_to(folder)
@@ -321,7 +362,7 @@ def test_inside_refuses_a_circle_of_links(tmp_path: Path, monkeypatch: pytest.Mo
         raise RuntimeError("Symlink loop")
 
     monkeypatch.setattr(Path, "resolve", circle)
-    with pytest.raises(UsageError, match="Remove the circle of links"):
+    with pytest.raises(UsageError, match=r"resolved. Remove the loop of links,"):
         inside(tmp_path, "a")
 
 

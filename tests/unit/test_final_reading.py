@@ -215,10 +215,10 @@ def drafts() -> list[Draft]:
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        (Edit("night", "The lamp burned.", "It burned."), "its words stand there 2 times."),
-        (Edit("night", "The stove burned.", ""), "its words do not stand there."),
+        (Edit("night", "The lamp burned.", "It burned."), "its words occur there 2 times."),
+        (Edit("night", "The stove burned.", ""), "its words are not there."),
         (Edit("dawn", "The lamp", ""), "there is no part 'dawn'."),
-        (Edit("dusk", "Tuesday", "day " * 90), "it adds or takes out more than 80 words."),
+        (Edit("dusk", "Tuesday", "day " * 90), "it adds or removes more than 80 words."),
     ],
 )
 def test_an_edit_that_cannot_be_made_says_why(edit: Edit, why: str) -> None:

@@ -65,29 +65,29 @@ def test_a_line_becomes_the_fields_value(field: dict[str, Any], said: str, value
 @pytest.mark.parametrize(
     ("field", "said", "expected"),
     [
-        ({"type": "string"}, "", "Say at least a word."),
-        ({"type": "string", "minLength": 3}, "ab", "Say at least 3 characters, not 2."),
-        ({"type": "string", "maxLength": 3}, "abcd", "Say at most 3 characters, not 4."),
-        ({"type": "boolean"}, "perhaps", "Say y or n."),
-        ({"type": "boolean"}, "", "Say y or n."),
-        ({"type": "integer"}, "1.5", "Say a whole number."),
-        ({"type": "number"}, "many", "Say a number."),
-        ({"type": "integer", "minimum": 1, "maximum": 3}, "4", "Say a number, at least 1 and at most 3."),
-        ({"type": "number", "minimum": 0}, "-1", "Say a number, at least 0."),
-        ({"type": "number", "maximum": 0}, "nan", "Say a number, at most 0."),
-        (NAMES, "old", "Say one of: Mara, Old Tom, Old Jonas."),
-        (NAMES, "", "Say one of: Mara, Old Tom, Old Jonas."),
-        ({"type": "array", "items": EVENT}, "1; 3", "Say one of: 1, 2, 12."),
-        ({"type": "array", "minItems": 2, "maxItems": 2}, "a", "Say exactly 2, with ; between, not 1."),
-        ({"type": "array", "minItems": 2}, "a", "Say at least 2, with ; between, not 1."),
-        ({"type": "array", "maxItems": 1}, "a; b", "Say at most 1, with ; between, not 2."),
-        (TOLD, "Mara", "Say who: what."),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", "Say nothing."),
-        ({"anyOf": []}, "x", "Say something else."),
+        ({"type": "string"}, "", "Enter at least one word."),
+        ({"type": "string", "minLength": 3}, "ab", "Enter at least 3 characters, not 2."),
+        ({"type": "string", "maxLength": 3}, "abcd", "Enter at most 3 characters, not 4."),
+        ({"type": "boolean"}, "perhaps", "Answer y or n."),
+        ({"type": "boolean"}, "", "Answer y or n."),
+        ({"type": "integer"}, "1.5", "Enter a whole number."),
+        ({"type": "number"}, "many", "Enter a number."),
+        ({"type": "integer", "minimum": 1, "maximum": 3}, "4", "Enter a number, at least 1 and at most 3."),
+        ({"type": "number", "minimum": 0}, "-1", "Enter a number, at least 0."),
+        ({"type": "number", "maximum": 0}, "nan", "Enter a number, at most 0."),
+        (NAMES, "old", "Enter one of: Mara, Old Tom, Old Jonas."),
+        (NAMES, "", "Enter one of: Mara, Old Tom, Old Jonas."),
+        ({"type": "array", "items": EVENT}, "1; 3", "Enter one of: 1, 2, 12."),
+        ({"type": "array", "minItems": 2, "maxItems": 2}, "a", "Enter exactly 2, separated by semicolons, not 1."),
+        ({"type": "array", "minItems": 2}, "a", "Enter at least 2, separated by semicolons, not 1."),
+        ({"type": "array", "maxItems": 1}, "a; b", "Enter at most 1, separated by semicolons, not 2."),
+        (TOLD, "Mara", "Enter who: what."),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", "Enter nothing."),
+        ({"anyOf": []}, "x", "Enter something else."),
     ],
 )
 def test_what_does_not_fit_is_told_with_what_would(field: dict[str, Any], said: str, expected: str) -> None:
-    with pytest.raises(ValueError, match="Say") as caught:
+    with pytest.raises(ValueError, match=r"Enter|Answer") as caught:
         value_of(said, field)
     assert str(caught.value) == expected
 
@@ -149,7 +149,7 @@ async def test_one_of_several_is_chosen_on_a_line(
 ) -> None:
     reply, found = await answered(asking(choices=("first", "second")), "third\nsec\n", tmp_path, monkeypatch, capsys)
     assert reply == "second"
-    assert "your choice (first | second): Say one of: first, second." in found
+    assert "your choice (first | second): Enter one of: first, second." in found
 
 
 async def test_what_is_not_needed_may_be_left_out(
@@ -174,7 +174,7 @@ async def test_a_reply_that_is_no_object_is_one_line(
 async def test_a_form_that_nobody_fills_in_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(PausedError, match="The role 'critic' waits for your text, but the input has ended"):
+    with pytest.raises(PausedError, match=r"The role 'critic' is waiting for your text, but the input has ended."):
         await answered(asking(schema=PAIR), "1\n", tmp_path, monkeypatch, capsys)
 
 

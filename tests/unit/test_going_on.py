@@ -134,7 +134,7 @@ async def test_who_writes_the_next_chapter_has_read_those_before_it(
     else:
         assert not accounts
         assert all(sentence in chapters[0] for sentence in book(language).split("\n\n")[1:]), "it is there whole"
-        assert f"How much {NAME} can read at once is not known; 65,536 tokens are assumed." in notices
+        assert f"The context window of {NAME} is not known, so 65,536 tokens are assumed." in notices
     again = writer(window, small=small)
     await played(project, again)
     assert not again.asked, "nothing is paid twice"

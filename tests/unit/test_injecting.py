@@ -127,7 +127,7 @@ async def test_replies_that_cannot_be_read_do_not_sink_it_and_nothing_at_all_is_
     assert len(made.errors) == 1
     assert "not proofread" in made.refused[0]
     run, _ = run_with({"editor": "Hm.", "proofreader": YES})
-    with pytest.raises(ReplyError, match="gave no error that can be put into door"):
+    with pytest.raises(ReplyError, match="proposed no error that can be planted in door"):
         await edit(SOURCE, Ours(errors=1), run)
 
 
@@ -154,7 +154,7 @@ async def test_a_long_story_is_shown_in_passages_that_lie_as_far_apart_as_is_wan
         await edit(source, ours, run)
     assert "Here are two passages of one story" in prompt_of(model, 0)
     assert "At least 1500 words have to lie between" in prompt_of(model, 0)
-    with pytest.raises(UsageError, match="no two of its places"):
+    with pytest.raises(UsageError, match="no two places in it"):
         views(source, Ours(distance=9000), run, 3)
     near = change("the lamp 3 burned", "the lamp 3 was out", "the lamp 4 burned all night")
     run, _ = run_with({"editor": edits(near), "proofreader": YES}, window=100_000)
@@ -232,7 +232,7 @@ async def test_the_papers_six_files_are_read_from_one_reply_and_looked_at() -> N
     found = await in_one_call(run, Config.faithful())
     assert [one.id for one in found] == ids
     assert all(len(one.script) == 5 for one in found)
-    assert any("X has to be before Y" in said for said in found[0].wrong)
+    assert any("X must be before Y" in said for said in found[0].wrong)
     assert any("2 annotations, not 15 to 30" in said for said in found[0].wrong)
     assert any("screenplay pages, not 20" in said for said in found[0].wrong)
     assert len(model.asked) == 1
@@ -258,7 +258,7 @@ async def test_one_story_less_is_kept_and_none_is_said() -> None:
     run, _ = run_with({"writer": block("English/synthetic_hallucination_002/script.json", script(5))})
     first, second, _ = await in_one_call(run, Config.faithful())
     assert [one.id for one in (first, second)] == names(2)
-    assert first.wrong == ("The reply has no script.json of it that can be read.",)
+    assert first.wrong == ("The reply contains no readable script.json for this screenplay.",)
     assert len(second.script) == 5
     assert "It has 0 annotations, not 15 to 30." in second.wrong
     run, _ = run_with({"writer": "I cannot do this."})

@@ -93,14 +93,14 @@ def test_projects_are_read_with_their_brief_and_system(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("{", "set.jsonl, line 2: no JSON"),
-        ("[" * 100_000, "set.jsonl, line 2: no JSON"),
-        ("[]", "line 2: not an object with texts in id, text, system"),
-        ('{"id": "c", "text": 3}', "line 2: not an object with texts in"),
+        ("{", "set.jsonl, line 2: not valid JSON"),
+        ("[" * 100_000, "set.jsonl, line 2: not valid JSON"),
+        ("[]", "line 2: expected an object with text in the fields id, text, system"),
+        ('{"id": "c", "text": 3}', "line 2: expected an object with text in"),
         ('{"id": "b", "text": " "}', "The story in .*line 2 is empty"),
-        ('{"id": "b"}', "line 2 has no story in a field whose name is known: `text`, or `prompt` and `completion`"),
+        ('{"id": "b"}', "line 2 has no story in a known field: `text`, or `prompt` and `completion`"),
         ('{"id": "b", "text": "x", "reference": "--"}', "line 2, reference is empty"),
-        ('{"id": "a", "text": "x"}', "Two stories have the id 'a'. Rename one"),
+        ('{"id": "a", "text": "x"}', "Two stories have the id 'a', in .*set.jsonl. Rename one"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, expected: str) -> None:
@@ -142,10 +142,10 @@ def test_a_table_has_a_story_in_each_row(tmp_path: Path) -> None:
     assert (first.id, first.story.text, first.brief) == ("own/4", "One.\n\nTwo.", Brief("A lamp, lit."))
     assert (second.story.text, second.brief) == ("Three.", None)
     put(file, 'prompt,story\na,"not closed\n')
-    with pytest.raises(UsageError, match=r"own.csv, line 2: no comma-separated values .unexpected end of data"):
+    with pytest.raises(UsageError, match=r"own.csv, line 2: not valid comma-separated values .unexpected end of data"):
         read_items([file])
     put(file, "prompt,story\na,b,c\n")
-    with pytest.raises(UsageError, match=r"own.csv, line 2: there are more cells than the first line names"):
+    with pytest.raises(UsageError, match=r"own.csv, line 2: there are more cells than column names in the first line"):
         read_items([file])
 
 
@@ -164,8 +164,11 @@ def test_what_was_asked_stands_beside_the_story(tmp_path: Path) -> None:
     ("content", "expected"),
     [
         (b'{"text": "a"}\n{"text": "\xff"}\n', r"own.jsonl, line 2 is not UTF-8 text \(byte 10\). Save the file"),
-        (b'{"text": "a"}\n\x00\x00\x00\n', r"own.jsonl, line 2 holds binary data. Give a plain text file"),
-        (b'{"text": "' + b"a" * 20_000_000 + b'"}', r"own.jsonl, line 1 is longer than 20,000,000 bytes. Take it out"),
+        (b'{"text": "a"}\n\x00\x00\x00\n', r"own.jsonl, line 2 contains binary data. Use a plain text file,"),
+        (
+            b'{"text": "' + b"a" * 20_000_000 + b'"}',
+            r"own.jsonl, line 1 is longer than 20,000,000 bytes. Remove or split it",
+        ),
     ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, content: bytes, expected: str) -> None:
@@ -192,7 +195,7 @@ def test_a_draw_is_the_same_wherever_the_stories_lie_and_grows(tmp_path: Path) -
 def test_a_set_that_is_too_large_asks_for_a_limit(tmp_path: Path) -> None:
     file = put(tmp_path / "own.jsonl", '{"text": "Short."}\n' * (MOST + 1))
     with pytest.raises(
-        UsageError, match=r"There are more than 20,000 texts. Say how many are to be drawn: --limit N, or `limit`"
+        UsageError, match=r"There are more than 20,000 texts. Limit the number drawn with --limit N, or with `limit`"
     ):
         read_items([file])
     assert len(read_items([file], Selection(limit=5))) == 5
@@ -226,8 +229,10 @@ def test_sets_are_named_the_same_everywhere(tmp_path: Path) -> None:
         "2 from wikiplots: CC BY-SA 3.0 (text of Wikipedia) (github.com/markriedl/WikiPlots)",
         "1 from dialogsum: CC BY-NC-SA 4.0 (github.com/cylnlp/dialogsum)",
     )
-    assert sources_of(everything)[-1] == ExampleSource("own", "texts of one's own", "not stated", 1)
-    assert sources_of(everything)[0].licence == "CC BY 4.0"
+    assert sources_of(item.source for item in everything)[-1] == ExampleSource(
+        "own", "texts of one's own", "not stated", 1
+    )
+    assert sources_of(item.source for item in everything)[0].licence == "CC BY 4.0"
 
 
 def test_a_folder_of_ones_own_that_is_called_like_a_set_is_read_as_it_is(tmp_path: Path) -> None:
@@ -240,8 +245,11 @@ def test_a_folder_of_ones_own_that_is_called_like_a_set_is_read_as_it_is(tmp_pat
     [
         ("tell-me-a-stroy:test", "Unknown data set 'tell-me-a-stroy'. Did you mean 'tell-me-a-story'?"),
         ("tell-me-a-story:tset", "Unknown split of tell-me-a-story 'tset'. Did you mean 'test'?"),
-        ("wikiplots:test", "wikiplots has no splits. Say wikiplots alone."),
-        ("snap", "snap has numbers and no stories; `fabula lab reproduce` uses it. Stories have tell-me-a-story,"),
+        ("wikiplots:test", "wikiplots has no splits. Use wikiplots alone."),
+        (
+            "snap",
+            "snap contains numbers, not stories; `fabula lab reproduce` uses it. Sets with stories: tell-me-a-story,",
+        ),
         ("hanna", "hanna is not in .*hanna. Put its files there .github.com/dig-team/hanna-benchmark-asg.; --data DIR"),
         ("tell-me-a-story", "There is no tell-me-a-story-train_encrypted.jsonl"),
     ],
@@ -254,19 +262,19 @@ def test_what_is_no_set_is_said(tmp_path: Path, name: str, expected: str) -> Non
 def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(
-        UsageError, match=r"No story found in .*empty. Give files of text, .jsonl or .csv files, or a data set."
+        UsageError, match=r"No story found in .*empty. Provide text, .jsonl or .csv files, or a data set."
     ):
         read_items([tmp_path / "empty"])
     with pytest.raises(UsageError, match="No story found in nothing"):
         read_items([])
-    with pytest.raises(UsageError, match=r"The story in .*blank.md is empty. Give one with text in it."):
+    with pytest.raises(UsageError, match=r"The story in .*blank.md is empty. Provide a story that contains text."):
         read_items([put(tmp_path / "blank.md", "\n---\n")])
     with pytest.raises(UsageError, match=r"has no story yet. Write it with `fabula write"):
         read_items([project(tmp_path / "begun", story="")])
-    with pytest.raises(UsageError, match=r"Cannot read .*none.md"):
+    with pytest.raises(UsageError, match=r"There is no file .*none\.md\. .* or give a manuscript"):
         read_items([tmp_path / "none.md"])
     same = put(tmp_path / "x" / "same.md")
-    with pytest.raises(UsageError, match="Two stories have the id 'same'"):
+    with pytest.raises(UsageError, match=r"The story .*same\.md is given twice\. Give each story once\."):
         read_items([same, same])
 
 
@@ -282,7 +290,7 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> No
         put(tmp_path / way / "cape" / "p1.md")
     assert [item.id for item in read_items([tmp_path / "old", tmp_path / "new"])] == ["old/cape/p1", "new/cape/p1"]
     lines = [put(tmp_path / f"{n}.jsonl", '{"id": "same", "text": "One."}') for n in "ab"]
-    with pytest.raises(UsageError, match="Two stories have the id 'same'"):
+    with pytest.raises(UsageError, match=r"Two stories have the id 'same', in .*a\.jsonl and .*b\.jsonl\. Rename"):
         read_items(lines)
 
 
@@ -292,7 +300,7 @@ def test_one_empty_story_does_not_stop_the_others(tmp_path: Path) -> None:
     put(tmp_path / "all" / "set.jsonl", '{"id": "c", "text": "x"}\n{"id": "d", "text": " "}\n')
     items, problems = read_all([tmp_path / "all"])
     assert [item.id for item in items] == ["a", "c"]
-    assert problems[0] == f"The story in {blank} is empty. Give one with text in it."
+    assert problems[0] == f"The story in {blank} is empty. Provide a story that contains text."
     assert "set.jsonl, line 2 is empty" in problems[1]
     with pytest.raises(UsageError, match="is empty"):
         read_items([tmp_path / "all"])
@@ -304,7 +312,7 @@ def test_one_empty_story_does_not_stop_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [None, 3, "text", [], {"id": "a", "text": ["x"]}])
 def test_what_is_no_item_is_said_so(data: object) -> None:
-    with pytest.raises(UsageError, match="here: not an object with texts"):
+    with pytest.raises(UsageError, match="here: expected an object with text"):
         item_of(data, "here")
 
 
@@ -335,13 +343,17 @@ def test_a_conversation_of_a_project_comes_with_what_it_plays(tmp_path: Path, mo
     assert item.narrative == ""
     assert item.brief is not None
     (other,) = read_items([put(tmp_path / "chat" / "x.md")])
-    assert other.id == "x", "a folder of that name that is in no project"
+    assert other.id == "x", "a folder with that name that is in no project"
 
 
 def test_a_project_with_conversations_alone_names_their_files(tmp_path: Path) -> None:
     folder = project(tmp_path / "ferry", story="")
     put(folder / "chat" / "evening.md")
-    with pytest.raises(UsageError, match=r"no story yet.*It has conversations; give their files: .*chat/evening\.md\."):
+    with pytest.raises(
+        UsageError,
+        match=r"no story yet.*The folder contains conversations. To read them, specify their files: "
+        r".*chat/evening\.md\.",
+    ):
         read_items([folder])
 
 

@@ -226,7 +226,8 @@ def test_a_journal_of_an_unreleased_format_is_refused_and_says_how_its_texts_con
     with Journal(path):
         pass
     _execute(path, f"PRAGMA user_version = {FORMAT - 1}")
-    expected = rf"An older fabula wrote .*format {FORMAT - 1}.*texts are in plan/ and story/ .*`fabula import story\.md"
+    continues = r"texts remain in plan/ and story/: continue from them with `fabula import story\.md"
+    expected = rf"An older fabula wrote .*format {FORMAT - 1}.*{continues}"
     with pytest.raises(JournalVersionError, match=expected):
         Journal(path).open()
 
@@ -248,7 +249,7 @@ def test_a_full_disk_keeps_what_was_committed(tmp_path: Path) -> None:
         assert journal._store._db is not None
         pages = journal._store._db.execute("PRAGMA page_count").fetchone()[0]
         journal._store._db.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(JournalError, match=r"database or disk is full.*Check free space.*goes on from there\."):
+        with pytest.raises(JournalError, match=r"database or disk is full.*Check free space.*continues from there\."):
             journal.artefacts.keep("climax", "Too much. " * 100_000, "made")
     with Journal(path) as again:
         assert again.artefacts.newest("plot") == "Kept."
@@ -343,7 +344,7 @@ def test_a_journal_that_is_taken_away_under_a_run_is_noticed_and_saved(
     with Journal(path) as journal:
         journal.calls.record("k", REQUEST, 0, REPLY)
         taken_away(path)
-        with pytest.raises(JournalError, match=r"journal.db was moved, replaced or deleted while it was in use\. All"):
+        with pytest.raises(JournalError, match=r"journal.db was moved, replaced or deleted while it was in use\. Its"):
             journal.artefacts.keep("plot", "One.", "made")
     (saved,) = tmp_path.glob("journal-*.db")
     with Journal(saved) as whole:

@@ -41,7 +41,7 @@ async def test_such_a_system_keeps_every_rule(tmp_path: Path, way: str) -> None:
 async def test_a_memory_that_no_artefact_holds_breaks_a_rule(tmp_path: Path) -> None:
     folder = lay_recurrent(tmp_path / "recurrent", "lost")
     said = [outcome for outcome in [one async for one in check(str(folder))] if outcome.rule.startswith("an artefact")]
-    assert "with part-1 pinned as it was made, ['part-2/story'] is asked otherwise than before." in said[0].broken
+    assert "with part-1 pinned as it was made, ['part-2/story'] is asked differently from before." in said[0].broken
     assert "run.keep(shape=...)" in said[0].advice
 
 
@@ -102,5 +102,5 @@ async def test_a_field_without_a_default_is_named(tmp_path: Path) -> None:
     case = case_of(lay_recurrent(tmp_path / "recurrent", "bare"))
     with Journal() as journal:
         journal.decisions.add("part-1", "edit", HERS)
-        with pytest.raises(PluginError, match=r"Told cannot be made of an author's own text alone: memory\."):
+        with pytest.raises(PluginError, match=r"Told cannot be made from an author's own text alone: memory\."):
             await run_case(case, case.model(), journal)

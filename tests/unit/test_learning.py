@@ -86,7 +86,7 @@ def test_every_pair_is_held_out_once_and_the_adapter_in_use_is_of_all(place: Lea
     assert not place.next.exists()
     text = place.report.read_text()
     assert text.startswith("Better. The tuned model ranks 100% of the held-out pairs as you did")
-    assert "Each of 40 pairs from 20 places was once kept aside" in text
+    assert "Each of 40 pairs from 20 places was held out once" in text
     assert "<svg" in place.page.read_text()
 
 
@@ -112,7 +112,9 @@ def test_what_was_learned_and_is_gone_is_learned_again(place: LearnedFolder) -> 
 def test_known_pairs_that_are_damaged_can_be_forgotten(place: LearnedFolder) -> None:
     learn(proposal(), place, Fake(), "2026-11-12", quiet)
     (place.data / "train.jsonl").write_text('{"id": ')
-    with pytest.raises(UsageError, match=r"Or `fabula learn --forget` removes all that was learned"):
+    with pytest.raises(
+        UsageError, match=r"Alternatively, remove everything that was learned with `fabula learn --forget`"
+    ):
         with_known(place, [], [])
 
 
@@ -121,7 +123,7 @@ def test_quick_puts_one_part_aside_and_uses_the_adapter_that_has_not_seen_it(pla
     learned = learn(proposal(80, quick=True), place, trainer, "2026-11-12", quiet)
     assert len(trainer.trained) == 1
     assert learned.found["n"] == 16
-    assert "the adapter has seen none of them" in place.report.read_text()
+    assert "The adapter has seen none of them" in place.report.read_text()
     assert (place.adapter(learned.adapter) / GGUF).is_file()
 
 
@@ -163,11 +165,11 @@ def test_other_pairs_than_those_it_was_begun_with_begin_anew(place: LearnedFolde
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [
-        ((), "No pairs of texts say what you prefer, and it takes 12 or more"),
+        ((), "No pairs of texts say what you prefer. Learning requires 12 or more,"),
         ((pair(0),), "1 pair of texts says what you prefer"),
         (tuple(map(pair, range(7))), "7 pairs of texts say what you prefer"),
         (tuple(replace(pair(n), group="one") for n in range(20)), "All 20 pairs come from one place"),
-        (tuple(replace(pair(n), group=f"{n > 2}") for n in range(12)), "it takes more than 12, from more places"),
+        (tuple(replace(pair(n), group=f"{n > 2}") for n in range(12)), "requires more than 12, from more places,"),
     ],
 )
 def test_too_little_says_how_much_there_is_and_how_to_get_more(
@@ -180,9 +182,9 @@ def test_too_little_says_how_much_there_is_and_how_to_get_more(
 
 
 def test_what_the_held_out_pairs_could_show_is_said_before() -> None:
-    assert "an improvement can be shown if the tuned model mends at least" in proposal().could_show
+    assert "an improvement can be shown if the tuned model corrects at least" in proposal().could_show
     few = replace(proposal(), pairs=tuple(replace(pair(n), group=str(n % 2)) for n in range(20)))
-    assert "can show nothing" in few.could_show
+    assert "cannot show an improvement" in few.could_show
 
 
 def test_nobody_else_can_read_what_was_learned(place: LearnedFolder) -> None:
@@ -200,7 +202,7 @@ def test_forgetting_leaves_nothing(place: LearnedFolder) -> None:
 
 
 def test_what_is_being_learned_from_is_not_forgotten(place: LearnedFolder) -> None:
-    with place.hold(), pytest.raises(ProjectError, match="What is learned from ann is in use by process"):
+    with place.hold(), pytest.raises(ProjectError, match="what is learned from ann is in use by process"):
         place.forget()
 
 
@@ -249,7 +251,7 @@ def test_a_project_that_was_renamed_or_copied_gives_its_pairs_once(place: Learne
     found, twice = with_known(place, now, [renamed, copy])
     assert {one.source["project"] for one in found} == {str(renamed)}
     assert len(found) == 20
-    assert {one["reason"] for one in twice} == {"stands there twice"}
+    assert {one["reason"] for one in twice} == {"occurs twice"}
 
 
 def test_pairs_of_a_copy_that_was_edited_on_are_put_aside_together(tmp_path: Path) -> None:
@@ -302,7 +304,9 @@ def test_texts_that_are_too_long_are_told_to_an_author_in_words_that_help(
         )
 
     monkeypatch.setattr("fabula.app.learning.prepare_pairs", fails)
-    with pytest.raises(UsageError, match=r"Pairs come of what you do .* A larger --set sequence_tokens reads longer"):
+    with pytest.raises(
+        UsageError, match=r"fabula makes pairs from what you do .* With a larger --set sequence_tokens, the model reads"
+    ):
         PairTrainer("smollm2", {}, {}, Listener()).tune(tmp_path / "data", tmp_path / "adapter")
 
 

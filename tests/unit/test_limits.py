@@ -114,7 +114,7 @@ async def test_a_server_that_went_away_is_waited_for_and_one_that_never_answered
     assert (await answering.ask(ASKED)).text == "whole"
     assert len(naps.slept) == 2
     model.failures = [away] * 9
-    with pytest.raises(UnreachableError, match="Gave up after 5 tries"):
+    with pytest.raises(UnreachableError, match="fabula gave up after 5 attempts"):
         await answering.ask(ASKED)
 
 
@@ -143,24 +143,26 @@ async def test_a_retry_after_beyond_the_bound_fails_at_once_and_keeps_it() -> No
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (400.0, "to wait 7 min, until 15:26, longer than the 5 min"),
-        (12_000.0, "to wait 3 h 20 min, until 18:40, longer"),
-        (36_000.0, "to wait 10 h, until 2026-03-05 01:20, longer"),
-        (200_000.0, "to wait 2 d 7 h, until 2026-03-06 22:53, longer"),
-        (1e15, "to wait 11,574,074,074 d 1 h, longer"),
+        (400.0, "wait of 7 min, until 15:26, which is longer than the 5 min"),
+        (12_000.0, "wait of 3 h 20 min, until 18:40, which is longer"),
+        (36_000.0, "wait of 10 h, until 2026-03-05 01:20, which is longer"),
+        (200_000.0, "wait of 2 d 7 h, until 2026-03-06 22:53, which is longer"),
+        (1e15, "wait of 11,574,074,074 d 1 h, which is longer"),
     ],
 )
 async def test_a_retry_after_beyond_the_bound_says_the_time(seconds: float, said: str) -> None:
     now = datetime(2026, 3, 4, 15, 20, tzinfo=UTC)
     with pytest.raises(OverloadedError) as caught:
         await limited(FakeModel([busy(seconds)]), Naps(), now=lambda: now).ask(ASKED)
-    assert str(caught.value).startswith("fake:one is busy. The server asks to wait ")
+    assert str(caught.value).startswith("fake:one is busy. The server asks for a wait of ")
     assert said in str(caught.value)
-    assert str(caught.value).endswith("that a call may wait. Give the same command again then.")
+    assert str(caught.value).endswith("that a call may wait. Run the same command again later.")
 
 
 async def test_a_retry_after_beyond_the_bound_says_the_time_after_other_tries_too() -> None:
-    with pytest.raises(OverloadedError, match=r"asks to wait 5 min.* Gave up after 2 tries and 100 s of waiting"):
+    with pytest.raises(
+        OverloadedError, match=r"asks for a wait of 5 min.* fabula gave up after 2 attempts and 100 s of waiting"
+    ):
         await limited(FakeModel([busy(100.0), busy(250.0)]), Naps()).ask(ASKED)
 
 
@@ -168,7 +170,7 @@ async def test_gives_up_after_the_tries_and_says_so() -> None:
     naps = Naps()
     model = FakeModel([busy() for _ in range(9)])
     with pytest.raises(
-        OverloadedError, match=r"fake:one is busy\. Gave up after 3 tries and \d s of waiting\."
+        OverloadedError, match=r"fake:one is busy\. fabula gave up after 3 attempts and \d s of waiting\."
     ) as caught:
         await limited(model, naps, tries=3).ask(ASKED)
     assert len(model.asked) == 3
@@ -204,7 +206,9 @@ async def test_on_retry_hears_model_try_wait_and_reason_before_the_wait() -> Non
 async def test_a_try_that_takes_too_long_is_cut_and_tried_again() -> None:
     naps = Naps()
     model = FakeModel(gate=asyncio.Event())
-    with pytest.raises(ModelTimeoutError, match=r"no whole reply within 0\.01 s.*Gave up after 2 tries"):
+    with pytest.raises(
+        ModelTimeoutError, match=r"did not complete its reply within 0\.01 s.*fabula gave up after 2 attempts"
+    ):
         await limited(model, naps, timeout=0.01, tries=2).ask(ASKED)
     assert (len(model.asked), model.running) == (2, 0)
 

@@ -48,7 +48,7 @@ with held(folder, "The folder"):
         with held(folder, "The folder"):
             raise AssertionError("held twice")
     except ProjectError as error:
-        assert str(error) == f"The folder is in use by process {os.getpid()}. Wait for it to end, or stop it.", error
+        assert str(error) == f"The folder is in use by process {os.getpid()}. Wait for it to finish, or stop it.", error
 with held(folder, "The folder"):
     print("held again")
 """

@@ -90,15 +90,13 @@ def test_a_story_of_fabulas_own_keeps_its_breaks() -> None:
 
 @pytest.mark.parametrize("text", ["", " \n\n", "# The Lamp\n", "***\n\n---\n"])
 def test_what_has_no_words_is_no_manuscript(text: str) -> None:
-    with pytest.raises(UsageError, match=r"The manuscript is empty\. Give one with words in it\."):
+    with pytest.raises(UsageError, match=r"The manuscript is empty\. Give a manuscript with words in it\."):
         manuscript(text)
 
 
 def test_more_headings_than_files_are_refused_in_words() -> None:
     text = "".join(f"# Chapter {n}\n\nMara.\n\n" for n in range(MOST + 1))
-    with pytest.raises(
-        UsageError, match=re.escape(f"has {MOST + 1:,} headings or breaks, and each part becomes a file")
-    ):
+    with pytest.raises(UsageError, match=re.escape(f"has {MOST + 1:,} headings or breaks. Each becomes a file")):
         manuscript(text)
 
 

@@ -188,7 +188,7 @@ def test_a_long_story_takes_several_calls_of_a_client_that_counts_rounds(
         ) as client:
             results = [said(await client.call_tool("write", {"project": "lamp"})) for _ in range(3)]
             assert [one["done"] for one in results] == [False, False, True]
-            assert results[0]["next"] == "4 prompts were answered and are kept. Call this tool again to go on."
+            assert results[0]["next"] == "4 prompts were answered and are kept. Call this tool again to continue."
             assert len(sampler.asked) == len({*sampler.asked}) == 9
 
     run(work)
@@ -198,7 +198,7 @@ def test_a_long_story_takes_several_calls_of_a_client_that_counts_rounds(
 def test_a_client_without_a_model_is_told_what_to_do(lamp: Path, mode: str) -> None:
     async def work() -> None:
         async with Client(server(projects(lamp), str), mode=mode) as client:
-            assert "No client is connected whose model could answer" in failed(
+            assert "No client with a model is connected." in failed(
                 await client.call_tool("write", {"project": "lamp"})
             )
 
@@ -263,9 +263,9 @@ def test_a_link_shows_nobody_elses_files_and_one_bad_project_hides_no_other(lamp
 
     async def work() -> None:
         async with Client(server(projects(lamp), str), mode="auto") as client:
-            with pytest.raises(MCPError, match="is a link that leaves"):
+            with pytest.raises(MCPError, match="is a link to a place outside"):
                 await client.read_resource("fabula://lamp/findings")
-            assert "is a link that leaves" in failed(await client.call_tool("check", {"project": "lamp"}))
+            assert "is a link to a place outside" in failed(await client.call_tool("check", {"project": "lamp"}))
             found = said(await client.call_tool("projects", {}))["projects"]
             assert [one["project"] for one in found] == ["lamp", "tale", "torn"]
             assert [bool(one["problem"]) for one in found] == [True, False, True]
@@ -280,12 +280,12 @@ def test_what_would_leave_a_project_that_cannot_be_opened_is_refused(lamp: Path)
             for made, why in (
                 ({"title": "a" * 300, "brief": "A lamp."}, "at most 200 characters"),
                 ({"title": "tale", "brief": "A lamp. " * 100_000}, "larger than 200 kB"),
-                ({"title": "tale", "brief": "A lamp.", "words": "9" * 39}, "is no number of words"),
+                ({"title": "tale", "brief": "A lamp.", "words": "9" * 39}, "is not a number of words"),
             ):
                 assert why in failed(await client.call_tool("new", made))
             said(await client.call_tool("write", {"project": "lamp"}))
             huge = {"project": "lamp", "artefact": "climax", "text": "word " * 500_000, "base": None}
-            assert "is larger than 2,000,000 bytes. Give a shorter one." in failed(await client.call_tool("edit", huge))
+            assert "is larger than 2,000,000 bytes. Use a shorter text." in failed(await client.call_tool("edit", huge))
             assert said(await client.call_tool("estimate", {"project": "lamp"}))["total_calls"] == 0
 
     run(work)
@@ -300,7 +300,7 @@ def test_a_client_names_no_folder_with_code(tmp_path: Path) -> None:
         async with Client(server(projects(tmp_path), str), mode="auto") as client:
             for system in (str(tmp_path / "paper"), "./paper", "~"):
                 made = {"title": "tale", "brief": BRIEF, "system": system}
-                assert "Name an installed system." in failed(await client.call_tool("new", made))
+                assert "Use the name of an installed system." in failed(await client.call_tool("new", made))
 
     run(work)
     assert not (tmp_path / "tale").exists()
@@ -334,9 +334,9 @@ def test_programs_of_others_are_not_run_and_keys_not_shown(lamp: Path, monkeypat
     async def work() -> None:
         async with Client(server(projects(lamp), Terminal().shown), mode="auto") as client:
             standing = said(await client.call_tool("status", {"project": "lamp"}))
-            assert "you have not allowed it" in standing["problem"]
+            assert "you have not allowed this." in standing["problem"]
             for tool in ("write", "estimate", "update"):
-                assert "you have not allowed it" in failed(await client.call_tool(tool, {"project": "lamp"}))
+                assert "you have not allowed this." in failed(await client.call_tool(tool, {"project": "lamp"}))
             (lamp / "lamp/story.md").write_text("# The Lamp\n\nThe key is sk-very-secret-indeed.\n")
             story = said(await client.call_tool("text", {"project": "lamp"}))["text"]
             assert "The key is [key]." in story

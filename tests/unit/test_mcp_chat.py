@@ -134,9 +134,9 @@ def test_what_cannot_be_said_is_said_in_words(lamp: Path) -> None:
         async with client_of(lamp, Talker(), "legacy") as client:
             for wrong, why in (
                 ({"others": ["Jonas"], "line": "x"}, "'Jonas'"),
-                ({"others": ["Mara"], "line": "x" * 5000}, "4,000 are the most"),
+                ({"others": ["Mara"], "line": "x" * 5000}, "the limit is 4,000"),
                 ({"others": ["Mara"], "move": "another"}, "no "),
-                ({"player": "Mara", "line": "x"}, "Say with whom you talk"),
+                ({"player": "Mara", "line": "x"}, "Also specify the character that answers"),
                 ({"others": ["Mara"], "line": "x", "conversation": "../out"}, "out"),
             ):
                 assert why in failed(await client.call_tool("chat", {"project": "lamp", **wrong}))
@@ -162,7 +162,7 @@ def test_a_finding_is_read_and_dismissed_and_what_it_costs_is_said_before(tmp_pa
             assert said(await client.call_tool("dismiss", reason))["findings"][0]["dismissed"] == "She lies here."
             now = said(await client.call_tool("findings", {"project": "lamp"}))["findings"]
             assert now[0]["dismissed"] == "She lies here."
-            assert "no reason" in failed(await client.call_tool("dismiss", {**reason, "reason": " "}))
+            assert "The reason for" in failed(await client.call_tool("dismiss", {**reason, "reason": " "}))
             for tool in ("write", "check"):
                 coming = said(await client.call_tool(tool, {"project": "lamp", "dry_run": True}))
                 assert {"done", "total_calls", "tokens", "cost"} <= coming.keys()
@@ -183,8 +183,8 @@ def test_a_finished_story_is_not_written_again_by_the_clients_model_unasked(tmp_
             for tool in ("write", "update"):
                 asked = {"project": "lamp", "use_client_model": True, "dry_run": False}
                 why = failed(await client.call_tool(tool, asked))
-                assert "The story is finished. With other settings (model), story/01-story.md would be written" in why
-                assert "`anew` does it" in why
+                assert "The story is finished. With other settings (model), story/01-story.md would be rewritten" in why
+                assert "`anew` rewrites them" in why
             assert talker.asked == []
             done = said(await client.call_tool("write", {**asked, "anew": True}))
             assert (done["done"], done["asked"]) == (True, 1)

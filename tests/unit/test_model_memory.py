@@ -81,10 +81,10 @@ async def test_what_does_not_fit_is_refused_before_it_is_loaded(tiny: Path, monk
         await model.ask(Request((Message("user", "Go on."),)))
     await model.close()
     assert str(caught.value).startswith(
-        "embedded:tiny needs about 0.1 GB of memory with a context of 1,024 tokens, and"
+        "embedded:tiny needs about 0.1 GB of memory with a context of 1,024 tokens, but"
     )
     assert "0.1 GB are free" in str(caught.value)
-    assert "take a smaller model or quantisation, or a shorter context (`context = 2048`" in str(caught.value)
+    assert "use a smaller model, a smaller quantisation or a shorter context (`context = 2048`" in str(caught.value)
 
 
 @pytest.mark.embedded

@@ -60,7 +60,7 @@ def test_findings_show_both_passages_of_those_that_are_left() -> None:
     assert "2 found, 1 dismissed." in seen.said
     assert f"x {EVIL}" in seen.said
     assert "Gone" not in seen.said
-    assert "Nothing was checked yet." in ProjectFindings(checked=False)._repr_html_()
+    assert "Nothing has been checked yet." in ProjectFindings(checked=False)._repr_html_()
 
 
 def test_a_plan_is_shown_as_its_timeline() -> None:

@@ -93,8 +93,8 @@ def test_the_clipboard_is_that_of_the_first_tool_here(tmp_path: Path, monkeypatc
     asyncio.run(copy("The lamp \u2014 dark.", {"DISPLAY": ":0"}))
     assert (tmp_path / "held").read_text() == "The lamp \u2014 dark."
     assert (tmp_path / "args").read_text() == "-selection clipboard\n"
-    with pytest.raises(UsageError, match="No clipboard tool is here"):
+    with pytest.raises(UsageError, match="No clipboard tool was found"):
         asyncio.run(copy("The lamp", {}))
     tool.write_text("#!/bin/sh\nexit 3\n")
-    with pytest.raises(UsageError, match=r"xclip failed \(code 3\)"):
+    with pytest.raises(UsageError, match=r"xclip failed \(exit code 3\)"):
         asyncio.run(copy("The lamp", {"DISPLAY": ":0"}))

@@ -13,7 +13,7 @@ from fabula.story.plan_check import check_plan
 
 
 def scene(name: str, time: str = "", *after: str, events: tuple[str, ...] = ("x",)) -> ScenePlan:
-    """A scene; an event "text@time" has a time of its own."""
+    """A scene; an event "text@time" has its own time."""
     outline = tuple(Event(text, own) for text, _, own in (event.partition("@") for event in events))
     return ScenePlan(name, outline, time=time, after=after)
 
@@ -236,7 +236,7 @@ def test_a_plan_is_a_brief_where_it_has_none() -> None:
 
 
 GOOD = ScenePlan("A", (Event("x"),), characters=(Presence("Mara"),))
-NO_TIME = "is no story time. Write a number (3, -10, 2.5) or a date (1921-05-03, 1921-05-03 14:30), or leave it out."
+NO_TIME = "is not a story time. Write a number (3, -10, 2.5) or a date (1921-05-03, 1921-05-03 14:30), or leave it out."
 CAST = (Character("Mara"), Character("Tobias"))
 
 
@@ -247,36 +247,37 @@ def test_a_good_plan_has_no_problems() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"name": ""}, "scene 1 > name: This scene has no name. Give it one."),
+        ({"name": ""}, "scene 1 > name: This scene has no name. Add one."),
         ({"name": "a\nb"}, "scene 'a b' > name: The name has line breaks. Write it on one line."),
         ({"name": "a  b "},
-         "scene 'a b' > name: The name begins, ends or is spaced with needless blanks. Take them out."),
+         "scene 'a b' > name: The name contains unnecessary spaces. Remove them."),
         ({"name": "a --> b"},
-         "scene 'a --> b' > name: The name holds '-->', which marks scenes in manuscripts. Take it out."),
-        ({"name": "a\x07"}, "scene 'a\\x07' > name: The name holds a control character. Take it out."),
+         "scene 'a --> b' > name: The name contains '-->', which marks scenes in manuscripts. Remove it."),
+        ({"name": "a\x07"}, "scene 'a\\x07' > name: The name contains a control character. Remove it."),
         ({"name": "n" * 201},
-         f"scene '{'n' * 59}\u2026' > name: The name has 201 characters; 200 are the most. Give a shorter one."),
-        ({"outline": ()}, "scene 'A' > outline: It holds no event. Write what happens, one entry an event."),
+         f"scene '{'n' * 59}\u2026' > name: The name has 201 characters, but the maximum is 200. Use a shorter name."),
+        ({"outline": ()}, ("scene 'A' > outline: It contains no events. Describe what happens, with one entry "
+        "for each event.")),
         ({"outline": (Event("x"), Event(" "))},
-         "scene 'A' > outline 2: This event is empty. Write what happens, or take it out."),
+         "scene 'A' > outline 2: This event is empty. Describe what happens, or remove the event."),
         ({"outline": (Event("x", "noon"),)},
          f"scene 'A' > outline 1 > time: 'noon' {NO_TIME}"),
         ({"time": "1921-14"},
          f"scene 'A' > time: '1921-14' {NO_TIME}"),
-        ({"element": "Climaks"}, "scene 'A' > element: 'Climaks' is no part of the arc. Did you mean 'climax'?"),
+        ({"element": "Climaks"}, "scene 'A' > element: 'Climaks' is not a part of the arc. Did you mean 'climax'?"),
         ({"element": "?"},
-         f"scene 'A' > element: '?' is no part of the arc. There are {', '.join(map(repr, ARC))}."),
+         f"scene 'A' > element: '?' is not a part of the arc. There are {', '.join(map(repr, ARC))}."),
         ({"importance": 0},
-         "scene 'A' > importance: 0 is not between 1 and 10. Write a number from 1 (least) to 10."),
+         "scene 'A' > importance: 0 is not between 1 and 10. Write a number from 1 (lowest) to 10."),
         ({"importance": 11},
-         "scene 'A' > importance: 11 is not between 1 and 10. Write a number from 1 (least) to 10."),
+         "scene 'A' > importance: 11 is not between 1 and 10. Write a number from 1 (lowest) to 10."),
         ({"characters": (Presence("Mira"),)},
          "scene 'A' > characters 1: 'Mira' is none of the plan's characters. Did you mean 'Mara'?"),
         ({"characters": (Presence("Mara"), Presence("Mara"))},
-         "scene 'A' > characters 2: 'Mara' is named twice. Take one out."),
+         "scene 'A' > characters 2: 'Mara' appears twice. Remove one."),
         ({"after": ("B",)}, "scene 'A' > after 1: 'B' is none of the plan's scenes. There are 'A'."),
         ({"after": ("a",)}, "scene 'A' > after 1: 'a' is none of the plan's scenes. Did you mean 'A'?"),
-        ({"after": ("A",)}, "scene 'A' > after 1: The scene cannot happen after itself. Take the name out."),
+        ({"after": ("A",)}, "scene 'A' > after 1: The scene cannot happen after itself. Remove the name."),
     ],
 )  # fmt: skip
 def test_a_problem_of_a_scene_is_told(change: dict[str, object], says: str) -> None:
@@ -285,20 +286,20 @@ def test_a_problem_of_a_scene_is_told(change: dict[str, object], says: str) -> N
 
 
 def test_problems_of_the_whole_plan_are_told() -> None:
-    assert said(Plan(())) == ["scenes: The plan has no scene. Write at least one, with a name and an outline."]
+    assert said(Plan(())) == ["scenes: The plan has no scenes. Write at least one scene with a name and an outline."]
     assert said(Plan((scene("x"),) * 2_001)) == [
-        "scenes: The plan has 2,001 scenes; 2,000 are the most. Leave some out."
+        "scenes: The plan has 2,001 scenes, but the maximum is 2,000. Leave some out."
     ]
     assert said(
         Plan((scene("The Wreck"), scene("the wreck?")), (Character("Ma ra"), Character(""), Character("ma-ra")))
     ) == [
-        "character 2 > name: This character has no name. Give it one.",
+        "character 2 > name: This character has no name. Add one.",
         (
-            "character 'ma-ra' > name: It is named like character 1: file names would be the same ('ma-ra'). "
+            "character 'ma-ra' > name: It has the same name as character 1: file names would be the same ('ma-ra'). "
             "Give one of them another name."
         ),
         (
-            "scene 'the wreck?' > name: It is named like scene 1: file names would be the same ('the-wreck'). "
+            "scene 'the wreck?' > name: It has the same name as scene 1: file names would be the same ('the-wreck'). "
             "Give one of them another name."
         ),
     ]
@@ -310,8 +311,8 @@ def test_problems_of_the_whole_plan_are_told() -> None:
 def test_a_time_that_contradicts_an_after_is_told_once() -> None:
     assert said(plan(scene("A", "1", "B"), scene("B", "2"))) == [
         (
-            "scene 'A' > after 1: The scene cannot happen after 'B': its time is 1, that of the other 2. "
-            "Change a time, or take the name out."
+            "scene 'A' > after 1: The scene cannot happen after 'B': its time is 1, that of the other 2. Change "
+            "a time, or remove the name."
         )
     ]
     assert said(plan(scene("A", "2", "B"), scene("B", "2"))) == []
@@ -320,8 +321,8 @@ def test_a_time_that_contradicts_an_after_is_told_once() -> None:
 def test_a_circle_is_told_with_its_scenes() -> None:
     assert said(plan(scene("A", "", "C"), scene("B", "", "A"), scene("C", "", "B"), scene("D", "", "C"))) == [
         (
-            "scene 'B' > after 1: Story time goes in a circle: 'A' before 'B' (after), 'B' before 'C' (after), "
-            "'C' before 'A' (after). Take one of these out."
+            "scene 'B' > after 1: Story time forms a loop: 'A' before 'B' (after), 'B' before 'C' (after), "
+            "'C' before 'A' (after). Remove one of these."
         )
     ]
 
@@ -331,8 +332,8 @@ def test_a_circle_through_times_leaves_out_the_scenes_between() -> None:
     one = plan(scene("A", "1", "X"), *between, scene("B", "9"), scene("X", "", "B"))
     assert said(one) == [
         (
-            "scene 'X' > after 1: Story time goes in a circle: 'A' before 'B' (time), 'B' before 'X' (after), "
-            "'X' before 'A' (after). Take one of these out."
+            "scene 'X' > after 1: Story time forms a loop: 'A' before 'B' (time), 'B' before 'X' (after), "
+            "'X' before 'A' (after). Remove one of these."
         )
     ]
 
@@ -341,7 +342,7 @@ def test_every_circle_is_told_and_long_ones_are_shortened() -> None:
     ring = [scene(f"S{i}", "", f"S{(i - 1) % 40}") for i in range(40)]
     one = said(plan(*ring, scene("A", "", "B"), scene("B", "", "A")))
     assert len(one) == 2
-    assert one[0].endswith("'S9' before 'S10' (after), and 30 more steps. Take one of these out.")
+    assert one[0].endswith("'S9' before 'S10' (after), and 30 more steps. Remove one of these.")
     assert "'A' before 'B'" in one[1]
 
 

@@ -73,7 +73,7 @@ def test_moving_a_card_keeps_comments_and_the_other_scenes_as_they_are_written()
 def test_an_order_has_to_name_every_card_once() -> None:
     assert titles(of_plan().ordered([3, 1, 2])) == ["The night", "The letter", "The wreck"]
     for wrong in ([1, 2], [1, 1, 2], [1, 2, 4], []):
-        with pytest.raises(UsageError, match="does not name every card once"):
+        with pytest.raises(UsageError, match="must include every card once"):
             of_plan().ordered(wrong)
 
 
@@ -95,7 +95,7 @@ def test_a_card_is_added_behind_another_with_its_part_of_the_arc() -> None:
     assert "# slowly" in text
     with pytest.raises(UsageError, match="has no title"):
         of_plan().added(0, " ")
-    with pytest.raises(UsageError, match="named like"):
+    with pytest.raises(UsageError, match="with a similar title"):
         of_plan().added(0, "the wreck")
 
 
@@ -148,7 +148,7 @@ def test_problems_stand_at_their_cards_and_a_plan_with_them_can_be_mended() -> N
 def test_a_plan_that_cannot_be_read_says_where_and_shows_no_cards() -> None:
     found = of_plan("scenes:\n  - name: 'open\n")
     assert (found.cards, found.movable) == ((), False)
-    assert "A quote is opened here" in found.problems[0]
+    assert "A quotation mark is opened here" in found.problems[0]
     with pytest.raises(UsageError, match="Edit page"):
         found.added(0, "One")
 
@@ -198,7 +198,7 @@ def test_where_nothing_can_be_moved_the_cards_are_the_storys_parts_and_it_says_w
         ("Exposition", ""),
         ("Rising action", "- They meet."),
     ]
-    assert "plans in texts of its own" in room.note
+    assert "plans in its own texts" in room.note
     assert "writes without a plan" in plan_cards({}, parts).note
     assert "neither a plan nor a story" in plan_cards({}, ()).note
     with pytest.raises(UsageError, match="Edit page"):

@@ -84,14 +84,18 @@ PLAN = Plan(
 
 
 NO_PRESENCE = (
-    "What a character wants here is a text, or has 'goal', 'age', 'then', 'secret', 'personality' and 'speech'. "
-    "If a text holds a colon, put it in quotes."
+    "A character's goal here must be a text, or have 'goal', 'age', 'then', 'secret', 'personality' and "
+    "'speech'. If a text contains a colon, put it in quotes."
 )
-LONG_DATE = "The date has 201 characters; 200 are the most. Say in a few words when the scene happens."
-NO_TEXT = "A text is wanted here, not a list or a mapping. If it holds a colon, put it in quotes."
+COLON = (
+    "There is a colon where none is allowed. Quote the text, correct the indentation, or add the colon that is "
+    "missing in the line above."
+)
+LONG_DATE = "The date has 201 characters, but the maximum is 200. Say in a few words when the scene happens."
+NO_TEXT = "A text is expected here, not a list or a mapping. If the text contains a colon, put it in quotes."
 NO_EVENT = (
-    "An event is a text, or has 'event', 'time', 'place', 'characters', 'there' and 'notices'. "
-    "If a text holds a colon, put it in quotes."
+    "An event must be a text, or have 'event', 'time', 'place', 'characters', 'there' and 'notices'. If a text "
+    "contains a colon, put it in quotes."
 )
 
 
@@ -103,7 +107,7 @@ def refusal(text: str) -> list[str]:
 
 
 def scene(lines: str) -> str:
-    """A plan of one scene that goes on with `lines`; these begin in line 5."""
+    """A plan of one scene that continues with `lines`; these begin in line 5."""
     return "characters:\n  - name: Mara\nscenes:\n  - name: The wreck\n" + "".join(
         f"    {line}\n" for line in lines.splitlines()
     )
@@ -116,9 +120,7 @@ def test_every_field_is_read() -> None:
 def test_a_plan_is_read_also_where_yaml_has_no_fast_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
     assert parse_plan(WHOLE) == PLAN
-    assert refusal("a: b: c") == [
-        "p.yaml:1: plan: A colon stands where none can. Put the text in quotes, or correct the indentation."
-    ]
+    assert refusal("a: b: c") == [f"p.yaml:1: plan: {COLON}"]
 
 
 def test_a_plan_is_written_tidily() -> None:
@@ -195,61 +197,65 @@ scenes:
   - {outline: {a: b}}
 """
     no_time = (
-        "is no story time. Write a number (3, -10, 2.5) or a date (1921-05-03, 1921-05-03 14:30), or leave it out."
+        "is not a story time. Write a number (3, -10, 2.5) or a date (1921-05-03, 1921-05-03 14:30), or leave it out."
     )
     assert refusal(text) == [
         "p.yaml:1: plan: There is no 'titel' here. Did you mean 'title'?",
-        "p.yaml:2: setting: A text is wanted here, not a list or a mapping. If it holds a colon, put it in quotes.",
-        "p.yaml:5: character 'Mara' > group: 'maybe' is neither yes nor no. Write one.",
-        "p.yaml:6: character 2: A character has a name and more. Write '- name: ...'.",
+        (
+            "p.yaml:2: setting: A text is expected here, not a list or a mapping. If the text contains a colon, put "
+            "it in quotes."
+        ),
+        "p.yaml:5: character 'Mara' > group: 'maybe' is neither yes nor no. Write yes or no.",
+        "p.yaml:6: character 2: A character must have a name. Write '- name: ...'.",
         "p.yaml:9: scene 'A': There is no 'outlin' here. Did you mean 'outline'?",
-        "p.yaml:10: scene 'A' > importance: 'lots' is no whole number. Write one from 1 (least) to 10.",
+        "p.yaml:10: scene 'A' > importance: 'lots' is not a whole number. Write a number from 1 (lowest) to 10.",
         "p.yaml:11: scene 'A' > after 2: 'C' is none of the plan's scenes. There are 'A', 'B'.",
-        "p.yaml:13: scene 'B' > element: 'climaks' is no part of the arc. Did you mean 'climax'?",
+        "p.yaml:13: scene 'B' > element: 'climaks' is not a part of the arc. Did you mean 'climax'?",
         f"p.yaml:14: scene 'B' > time: 'at dawn' {no_time}",
         (
-            "p.yaml:15: scene 'B' > after 1: Story time goes in a circle: 'A' before 'B' (after), "
-            "'B' before 'A' (after). Take one of these out."
+            "p.yaml:15: scene 'B' > after 1: Story time forms a loop: 'A' before 'B' (after), "
+            "'B' before 'A' (after). Remove one of these."
         ),
         "p.yaml:16: scene 'B' > characters 2: 'Mira' is none of the plan's characters. Did you mean 'Mara'?",
         (
-            "p.yaml:18: scene 'B' > outline 1: An event is a text, or has 'event', 'time', "
-            "'place', 'characters', 'there' and 'notices'. "
-            "If a text holds a colon, put it in quotes."
+            "p.yaml:18: scene 'B' > outline 1: An event must be a text, or have 'event', 'time', 'place', "
+            "'characters', 'there' and 'notices'. If a text contains a colon, put it in quotes."
         ),
         f"p.yaml:20: scene 'B' > outline 2 > time: 'never' {no_time}",
-        "p.yaml:21: plan: '&a' marks a place for reference. Take the mark out.",
+        "p.yaml:21: plan: '&a' marks a place for reference. Remove the mark.",
         "p.yaml:22: plan: '*a' refers to another place. Write the text out here.",
         (
-            "p.yaml:23: scene 'A' > name: It is named like scene 1: file names would be the same ('a'). "
+            "p.yaml:23: scene 'A' > name: It has the same name as scene 1: file names would be the same ('a'). "
             "Give one of them another name."
         ),
-        "p.yaml:24: scene 'A' > name: 'name' stands here twice. Keep one.",
-        "p.yaml:25: plan: The tag 'tag:yaml.org,2002:str' names a type. Take it out, or put the text in quotes.",
+        "p.yaml:24: scene 'A' > name: 'name' appears twice here. Keep only one.",
+        "p.yaml:25: plan: The tag 'tag:yaml.org,2002:str' names a type. Remove it, or put the text in quotes.",
         (
-            "p.yaml:26: scene 4 > outline: A list is wanted here. "
-            "Begin every entry of 'outline' with '- ' on a line of its own."
+            "p.yaml:26: scene 4 > outline: A list is expected here. Begin every entry of 'outline' with '- ' on "
+            "a separate line."
         ),
-        "p.yaml:26: scene 4 > name: This scene has no name. Give it one.",
+        "p.yaml:26: scene 4 > name: This scene has no name. Add one.",
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", ["p.yaml:1: scenes: The plan has no scene. Write at least one, with a name and an outline."]),
+        ("", ["p.yaml:1: scenes: The plan has no scenes. Write at least one scene with a name and an outline."]),
         ("title: x\nscenes:\n",
-         ["p.yaml:2: scenes: The plan has no scene. Write at least one, with a name and an outline."]),
+         ["p.yaml:2: scenes: The plan has no scenes. Write at least one scene with a name and an outline."]),
         ("scenes: none",
-         ["p.yaml:1: scenes: A list is wanted here. Begin every entry of 'scenes' with '- ' on a line of its own."]),
+         ["p.yaml:1: scenes: A list is expected here. Begin every entry of 'scenes' with '- ' on a separate line."]),
         ("Once upon a time", [
-            "p.yaml:1: plan: A plan has keys with texts and lists, as in 'title: ...' and 'scenes:'. Write it so."]),
+            "p.yaml:1: plan: A plan must have keys with texts and lists, such as 'title: ...' and 'scenes:'."]),
         (scene("outline:"), [
-            "p.yaml:5: scene 'The wreck' > outline: It holds no event. Write what happens, one entry an event."]),
+            ("p.yaml:5: scene 'The wreck' > outline: It contains no events. Describe what happens, with one "
+            "entry for each event.")]),
         (scene("place: x"), [
-            "p.yaml:4: scene 'The wreck' > outline: It holds no event. Write what happens, one entry an event."]),
+            ("p.yaml:4: scene 'The wreck' > outline: It contains no events. Describe what happens, with one "
+            "entry for each event.")]),
         (scene("outline: [x]\ncharacters:\n  Mara: x\n  Mara: y"),
-         ["p.yaml:8: scene 'The wreck' > characters > Mara: 'Mara' stands here twice. Keep one."]),
+         ["p.yaml:8: scene 'The wreck' > characters > Mara: 'Mara' appears twice here. Keep only one."]),
         (scene("outline: [x]\ncharacters:\n  Mara: [x]"),
          [f"p.yaml:7: scene 'The wreck' > characters 1: {NO_PRESENCE}"]),
         (scene("outline: [x]\ncharacters:\n  Mara:\n    gaol: x"),
@@ -258,21 +264,22 @@ scenes:
         (scene(f"outline: [x]\ndate: {'x' * 201}"),
          [f"p.yaml:6: scene 'The wreck' > date: {LONG_DATE}"]),
         ("demands: ['', x]\n" + scene("outline: [x]"),
-         ["p.yaml:1: demand 1: This entry is empty. Write a sentence, or take it out."]),
+         ["p.yaml:1: demand 1: This entry is empty. Write a sentence, or remove it."]),
         (f"payoffs: [{'x, ' * 101}]\n" + scene("outline: [x]"),
-         ["p.yaml:1: payoffs: The plan has 101 payoffs; 100 are the most. Leave some out."]),
+         ["p.yaml:1: payoffs: The plan has 101 payoffs, but the maximum is 100. Leave some out."]),
         (scene("outline: [x]\nafter:\n  - ''"),
-         ["p.yaml:7: scene 'The wreck' > after 1: An empty name stands here. Take it out."]),
+         ["p.yaml:7: scene 'The wreck' > after 1: This name is empty. Remove it."]),
         (scene("outline: [x]\nimportance: 7.5"),
-         ["p.yaml:6: scene 'The wreck' > importance: '7.5' is no whole number. Write one from 1 (least) to 10."]),
+         [("p.yaml:6: scene 'The wreck' > importance: '7.5' is not a whole number. Write a number from 1 "
+         "(lowest) to 10.")]),
         (scene("outline:\n  - event: x\n    tme: 3"),
          ["p.yaml:7: scene 'The wreck' > outline 1: There is no 'tme' here. Did you mean 'time'?"]),
         (scene("outline:\n  - - x"),
          [f"p.yaml:6: scene 'The wreck' > outline 1: {NO_EVENT}"]),
         (scene("outline: x\n? [a]\n: b"),
-         ["p.yaml:6: plan: A list or mapping stands where a name is wanted. Write a text."]),
+         ["p.yaml:6: plan: There is a list or a mapping where a name is expected. Write a text instead."]),
         (scene("outline: &a x\n*a : b"),
-         ["p.yaml:5: plan: '&a' marks a place for reference. Take the mark out.",
+         ["p.yaml:5: plan: '&a' marks a place for reference. Remove the mark.",
           "p.yaml:6: plan: '*a' refers to another place. Write the text out here."]),
         ('scenes: [{name: "a\\nb", outline: x}]',
          ["p.yaml:1: scene 'a b' > name: The name has line breaks. Write it on one line."]),
@@ -285,25 +292,26 @@ def test_a_problem_is_told_with_its_line(text: str, says: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("title: a: b", 1, "A colon stands where none can. Put the text in quotes, or correct the indentation."),
+        ("title: a: b", 1, COLON),
         ("title: x\nbrief: 'it's\nscenes:", 2,
-         "This line does not fit the lines above. Check how far it is indented, and its quotes."),
+         "This line does not match the lines above. Check its indentation and quotes."),
         ("title: x\nbrief: 'its\nscenes:", 2,
-         "A quote is opened here and never closed. Close it, or double it inside a text."),
-        ("scenes:\n\t- a", 2, "A tab stands at the beginning of this line. Indent with blanks."),
+         "A quotation mark is opened here and never closed. Close it, or double it inside a text."),
+        ("scenes:\n\t- a", 2, "This line begins with a tab. Indent it with spaces."),
         ("title: x\nscenes: [a, b\n", 2,
-         "A bracket is opened here and not closed, or a comma is missing. Correct it, or use quotes."),
+         "A bracket is opened here and not closed, or a comma is missing. Correct this, or quote the text."),
         ("title: x\nbrief\nscenes:", 2,
-         "A key without a colon. Write 'key: text', or indent what goes on from above."),
-        ("title: @x", 1, "A text begins with a sign that means something else in YAML. Put the text in quotes."),
-        ("title: !a!b x", 1, "A text begins with '!', which means a type. Put the text in quotes."),
-        ("title: *", 1, "A text begins with '&' or '*', which means a reference. Put the text in quotes."),
-        ('title: "\\q"', 1, "A backslash in double quotes means something special. Double it, or use single quotes."),
-        ("--- a\n--- b", 2, "A second document begins here ('---'). Keep one."),
-        ("a\n\nb\x00", 3, "The character U+0000 cannot stand in a text file. Take it out, or give a text file."),
-        ("a\ud800", 1, "The character U+D800 cannot stand in a text file. Take it out, or give a text file."),
+         "A key has no colon. Write 'key: text', or indent the text if it continues the line above."),
+        ("title: @x", 1, "A text begins with a character that has a special meaning in YAML. Put the text in quotes."),
+        ("title: !a!b x", 1, "A text begins with '!', which marks a type in YAML. Put the text in quotes."),
+        ("title: *", 1, "A text begins with '&' or '*', which marks a reference in YAML. Put the text in quotes."),
+        ('title: "\\q"', 1, "A backslash in double quotes has a special meaning. Double it, or use single quotes."),
+        ("--- a\n--- b", 2, "A second document begins here ('---'). Keep only one document."),
+        ("a\n\nb\x00", 3, "The character U+0000 is not allowed in a text file. Remove it, or use a text file."),
+        ("a\ud800", 1, "The character U+D800 is not allowed in a text file. Remove it, or use a text file."),
         ("title: |x\n", 1,
-         "This is not YAML (did not find expected comment or line break). Check indentation, colons and quotes."),
+         ("This is not valid YAML (did not find expected comment or line break). Check the indentation, colons and "
+          "quotes.")),
     ],
 )  # fmt: skip
 def test_what_is_no_yaml_is_told_in_plain_words(text: str, line: int, says: str) -> None:
@@ -313,15 +321,15 @@ def test_what_is_no_yaml_is_told_in_plain_words(text: str, line: int, says: str)
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[" * 1_900_000, "p.yaml:1: plan: More than 20 levels are nested here. Write it with fewer."),
-        ("{a: " * 400_000, "p.yaml:1: plan: More than 20 levels are nested here. Write it with fewer."),
+        ("[" * 1_900_000, "p.yaml:1: plan: This is nested more than 20 levels deep. Use fewer levels."),
+        ("{a: " * 400_000, "p.yaml:1: plan: This is nested more than 20 levels deep. Use fewer levels."),
         ("\n".join(" " * i + "a:" for i in range(1_000)),
-         "p.yaml:21: plan: More than 20 levels are nested here. Write it with fewer."),
+         "p.yaml:21: plan: This is nested more than 20 levels deep. Use fewer levels."),
         ("a: &a [x, x]\n" + "".join(f"b{i}: &b{i} [*a, *a]\n" for i in range(20_000)),
-         "p.yaml:1: plan: '&a' marks a place for reference. Take the mark out."),
+         "p.yaml:1: plan: '&a' marks a place for reference. Remove the mark."),
         ("scenes: [" + "a," * 900_000 + "]",
-         "p.yaml:1: plan: The file holds more than 200,000 values. Give a shorter one."),
-        ("x" * 2_000_001, "The plan p.yaml is longer than 2,000,000 characters. Give a shorter one."),
+         "p.yaml:1: plan: The file contains more than 200,000 values. Use a shorter file."),
+        ("x" * 2_000_001, "The plan p.yaml is longer than 2,000,000 characters. Use a shorter plan."),
     ],
     ids=["lists", "mappings", "lines", "aliases", "values", "long"],
 )  # fmt: skip
@@ -335,25 +343,25 @@ def test_hostile_text_is_refused_in_linear_time(piece: str) -> None:
 
 
 def test_twenty_levels_are_no_syntax_error() -> None:
-    assert "A text is wanted here" in refusal("title: " + "[" * 19 + "]" * 19)[0]
+    assert "A text is expected here," in refusal("title: " + "[" * 19 + "]" * 19)[0]
 
 
 def test_only_the_first_problems_are_listed() -> None:
     problems = refusal("scenes:\n" + "  - a\n" * 300)
     assert len(problems) == 101
-    assert problems[-1] == "p.yaml: More may be wrong; these are the first problems."
+    assert problems[-1] == "p.yaml: These are only the first problems. There may be more."
 
 
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (None, "Cannot read the plan {}: No such file or directory. Give a YAML file."),
-        (b"x" * 3_000_000, "The plan {} is larger than 2,000,000 bytes. Give a shorter one."),
-        (b"title: x\n\xff\xfe", "{}:2: plan: This is not UTF-8 text. Give a YAML file, saved as UTF-8."),
-        (b"\x89PNG\r\n\x1a\n\x00", "{}:1: plan: This is not UTF-8 text. Give a YAML file, saved as UTF-8."),
+        (None, "There is no file {}. Correct the name, or give a plan (a YAML file)."),
+        (b"x" * 3_000_000, "The plan {} is larger than 2,000,000 bytes. Use a shorter plan."),
+        (b"title: x\n\xff\xfe", "{}:2: plan: This is not UTF-8 text. Use a YAML file in UTF-8."),
+        (b"\x89PNG\r\n\x1a\n\x00", "{}:1: plan: This is not UTF-8 text. Use a YAML file in UTF-8."),
         (
             b"PK\x03\x04",
-            "{}:1: plan: The character U+0003 cannot stand in a text file. Take it out, or give a text file.",
+            "{}:1: plan: The character U+0003 is not allowed in a text file. Remove it, or use a text file.",
         ),
     ],
     ids=["none", "large", "latin", "picture", "archive"],

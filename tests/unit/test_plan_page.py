@@ -42,7 +42,7 @@ async def test_the_plan_of_the_sample_has_cards_both_orders_and_tables(tmp_path:
         html = (await client.get(AT)).text
         rails = (await client.get(f"{AT}/rails")).text
     assert titles(html)[:2] == ["Two questions", "The crate"]
-    assert "not written as a part of its own" not in html, "where no card is a part of its own"
+    assert "not written as its own part" not in html, "where no card is its own part"
     assert '<a href="#scene-2">' in rails
     assert 'role="group"' in rails
     assert "told ahead" in rails or "flashback" in rails
@@ -76,7 +76,7 @@ async def test_a_plan_that_was_changed_meanwhile_is_not_overwritten(tmp_path: Pa
         await post(client, "save", do="remove", base=base, number="9")
         late = await post(client, "save", do="remove", base=base, number="1")
         assert late.status_code == 409
-        assert "changed since this page was made" in late.text
+        assert "changed since this page was loaded" in late.text
         assert len(titles((await client.get(AT)).text)) == 8
 
 
@@ -99,7 +99,7 @@ async def test_a_plan_from_which_no_story_can_be_written_is_not_saved(tmp_path: 
         change = {"do": "change", "base": base, "number": "2", "people": "Nobody", "time": "tomorrow"}
         shown = (await post(client, "preview", **change)).text
         assert "&#39;Nobody&#39; is none of the plan&#39;s characters" in shown
-        assert "is no story time" in shown
+        assert "is not a story time" in shown
         assert re.search(r"<button[^>]*disabled>Save", shown)
         assert (await post(client, "save", **change)).status_code == 400
         assert base_in((await client.get(AT)).text) == base
@@ -112,15 +112,15 @@ async def test_problems_of_a_plan_that_was_changed_outside_stand_at_their_cards(
             file.read_text(encoding="utf-8").replace("time: 1998-10-12", "time: long ago"), encoding="utf-8"
         )
         html = (await client.get(AT)).text
-        assert re.search(r'id="scene-2"(?:(?!id="scene-3").)*no story time', html, re.DOTALL)
+        assert re.search(r'id="scene-2"(?:(?!id="scene-3").)*not a story time', html, re.DOTALL)
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
         ({"do": "fly"}, "is none of these"),
-        ({"do": "order", "order": "1,2"}, "does not name every card once"),
-        ({"do": "order", "order": "1,x"}, "no number of a card"),
+        ({"do": "order", "order": "1,2"}, "must include every card once"),
+        ({"do": "order", "order": "1,x"}, "not the number of a card"),
         ({"do": "remove", "number": "77"}, "no card 77"),
         ({"do": "add", "after": "1", "title": " "}, "has no title"),
     ],

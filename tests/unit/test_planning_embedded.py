@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.embedded,
     pytest.mark.slow,
     pytest.mark.skipif(
-        not installed("smollm2", HOME), reason="the weights are not here: `fabula models pull smollm2` fetches them"
+        not installed("smollm2", HOME), reason="the weights are not here: `fabula models pull smollm2` downloads them"
     ),
 ]
 BRIEF = Brief("Write a short story about Mara, who keeps a lighthouse, and Tobias, a boy who is late in a storm.")

@@ -117,7 +117,7 @@ async def test_a_preset_is_a_program_with_its_prompts(
 
 
 def test_a_setting_of_ours_is_refused_where_the_paper_runs_alone(folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"titles is a setting of what fabula adds; the preset faithful is the paper"):
+    with pytest.raises(ConfigError, match=r"titles is a setting of fabula.s additions, which the preset faithful"):
         find(str(folder)).config("faithful", {"titles": "no"})
 
 

@@ -77,7 +77,9 @@ def test_a_new_project_has_its_brief_and_settings(tmp_path: Path) -> None:
 
 
 def test_a_project_is_not_made_twice(home: ProjectFolder) -> None:
-    with pytest.raises(ProjectError, match=r"tale is a project already\. Use it with `fabula write .*`, or name anoth"):
+    with pytest.raises(
+        ProjectError, match=r"tale is already a project\. Use it with `fabula write .*`, or choose another folder"
+    ):
         ProjectFolder.create(home.folder, BRIEF)
     assert home.brief == BRIEF
 
@@ -98,7 +100,7 @@ def test_a_project_whose_making_was_killed_is_finished_by_the_same_command(
     monkeypatch.setattr("os.replace", killed)
     with pytest.raises(KeyboardInterrupt):
         ProjectFolder.create(tmp_path, BRIEF, {"seed": 4})
-    with pytest.raises(ProjectError, match=r"has no brief\.md\. Create one with `fabula new"):
+    with pytest.raises(ProjectError, match=r"has no brief\.md\. To make a project, run `fabula new"):
         ProjectFolder.open(tmp_path)
     assert ProjectFolder.create(tmp_path, BRIEF, {"seed": 4}).settings.seed == 4
     assert ProjectFolder.open(tmp_path).brief == BRIEF
@@ -150,13 +152,15 @@ def test_a_folder_or_file_without_permission_is_named(
 
 
 def test_wrong_settings_make_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="the command line: sede"):
+    with pytest.raises(ConfigError, match="the command line: There is no field 'sede'"):
         ProjectFolder.create(tmp_path / "tale", BRIEF, {"sede": 1})
     assert not (tmp_path / "tale").exists()
 
 
 def test_a_folder_without_a_brief_is_no_project(tmp_path: Path) -> None:
-    with pytest.raises(ProjectError, match=r"is not a fabula project: it has no brief.md\. Create one with `fabula"):
+    with pytest.raises(
+        ProjectError, match=r"is not a fabula project: it has no brief.md\. To make a project, run `fabula new"
+    ):
         ProjectFolder.open(tmp_path)
 
 
@@ -195,7 +199,7 @@ def test_saved_settings_are_laid_over_those_that_stand(home: ProjectFolder) -> N
     settings = home.settings
     assert (settings.seed, settings.model) == (4, "smollm2")
     assert (settings.sampling.temperature, settings.sampling.top_p) == (0.7, None)
-    with pytest.raises(ConfigError, match="the command line: seed"):
+    with pytest.raises(ConfigError, match="the command line: `seed` must be"):
         home.save_settings({"seed": "x"})
     assert home.settings == settings
 
@@ -206,7 +210,7 @@ def test_saved_settings_are_laid_over_those_that_stand(home: ProjectFolder) -> N
 def test_a_held_project_names_the_holder(home: ProjectFolder) -> None:
     with (
         home.lock(),
-        pytest.raises(ProjectError, match=rf"is in use by process {os.getpid()}\. Wait for it to end, or stop it\."),
+        pytest.raises(ProjectError, match=rf"is in use by process {os.getpid()}\. Wait for it to finish, or stop it\."),
         ProjectFolder(home.folder).lock(),
     ):
         pass
@@ -228,7 +232,7 @@ def test_a_disk_that_cannot_lock_is_named(home: ProjectFolder, monkeypatch: pyte
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr("fabula.base.files.lock", refuse)
-    with pytest.raises(ProjectError, match=r"Cannot lock .*lock: No locks available\. Keep the folder on a disk"):
+    with pytest.raises(ProjectError, match=r"Cannot lock .*lock: No locks available\. Move the folder to a disk"):
         home.lock().__enter__()
 
 
@@ -237,7 +241,7 @@ def test_a_lock_that_cannot_be_made_is_named(home: ProjectFolder, monkeypatch: p
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("os.open", refuse)
-    with pytest.raises(ProjectError, match=r"Cannot write in .*tale/\.fabula: Permission denied\. Check its perm"):
+    with pytest.raises(ProjectError, match=r"Cannot write to .*tale/\.fabula: Permission denied\. Check its perm"):
         home.lock().__enter__()
 
 
@@ -294,7 +298,10 @@ def test_editors_files_and_folders_are_no_artefacts(home: ProjectFolder, journal
 def test_two_files_of_one_artefact_are_named(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, "story/07-climax.md", "Another.")
-    message = r"story/02-climax.md and story/07-climax.md are both files of 'climax'\. Keep one, or give story/07"
+    message = (
+        r"story/02-climax.md and story/07-climax.md both belong to 'climax'\. "
+        r"Keep only one of the files, or rename story/07"
+    )
     with pytest.raises(UsageError, match=message):
         home.changes(journal)
     (home.folder / "story/02-climax.md").unlink()  # the author has renamed it
@@ -305,7 +312,7 @@ def test_two_new_files_of_one_artefact_are_named(home: ProjectFolder, journal: J
     put(home, "plan/conflict.md", "One.")
     put(home, "plan/01-conflict.md", "Two.")
     message = (
-        r"plan/01-conflict.md and plan/conflict.md were both changed, and differ in 'conflict'\. Make them alike or"
+        r"plan/01-conflict.md and plan/conflict.md were both changed and differ in 'conflict'\. Make them equal, or"
     )
     with pytest.raises(UsageError, match=message):
         home.changes(journal)
@@ -315,7 +322,7 @@ def test_two_new_files_of_one_artefact_are_named(home: ProjectFolder, journal: J
     ("data", "expected"),
     [
         (b"caf\xe9", r"conflict.md is not UTF-8 text"),
-        (b"a\0b", r"conflict.md holds binary data"),
+        (b"a\0b", r"conflict.md contains binary data"),
         (b"x" * (MAX_FILE + 1), r"conflict.md is larger than 2,000,000 bytes"),
     ],
 )
@@ -389,8 +396,8 @@ def test_texts_that_the_journal_lost_are_no_edits_and_stay_in_its_history(home: 
         assert journal.decisions.find() == []
         assert [version.text for version in journal.artefacts.versions("climax")] == ["Text of climax."]
     assert told[0].startswith(
-        "The journal has lost the calls that plan/conflict.md, story/01-exposition.md, story/02-climax.md came from: "
-        "what a run needs of them is asked again. The texts that stand are kept: see"
+        "The journal has lost the calls that produced plan/conflict.md, story/01-exposition.md, story/02-climax.md. "
+        "A run will make the required calls again. Existing texts are kept (see"
     )
 
 
@@ -429,7 +436,9 @@ def test_an_emptied_file_is_not_filled_again_without_a_word(home: ProjectFolder)
     put(home, "story/02-climax.md", " \n")
     with home.recorded() as journal:
         written(home, journal)
-    assert told == ["story/02-climax.md is empty, which says nothing: it gets its text back when the story is written."]
+    assert told == [
+        "story/02-climax.md is empty, but this has no effect. fabula restores its text when it writes the story."
+    ]
     assert read(home, "story/02-climax.md") == "Text of climax.\n"
 
 
@@ -471,7 +480,7 @@ def test_different_edits_in_both_places_are_named(home: ProjectFolder, journal: 
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
     put(home, "story/02-climax.md", "She runs.")
-    message = r"story/02-climax.md and story.md were both changed, and differ in 'climax'\. Make them alike or undo one"
+    message = r"story/02-climax.md and story.md were both changed and differ in 'climax'\. Make them equal, or undo one"
     with pytest.raises(UsageError, match=message):
         home.changes(journal)
 
@@ -479,21 +488,21 @@ def test_different_edits_in_both_places_are_named(home: ProjectFolder, journal: 
 def test_a_lost_scene_mark_is_named_and_no_text_moves_to_another_part(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("<!-- scene: Climax -->\n", ""))
-    with pytest.raises(UsageError, match=r"story.md lacks the scene 'climax'\. Keep its lines <!-- scene: ... --> as"):
+    with pytest.raises(UsageError, match=r"story.md lacks the scene 'climax'\. Restore its lines <!-- scene: ... -->"):
         home.changes(journal)
 
 
 def test_a_renamed_scene_mark_is_named(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("<!-- scene: Climax -->", "<!-- scene: The storm -->"))
-    message = r"story.md lacks the scene 'climax'\. .* or move story.md away; it is written again"
+    message = r"story.md lacks the scene 'climax'\. .* or move story.md away and let fabula write it again"
     with pytest.raises(UsageError, match=message):
         home.changes(journal)
 
 
 def test_a_story_that_was_there_before_the_journal_is_not_overwritten(home: ProjectFolder, journal: Journal) -> None:
     put(home, STORY, "My own story.")
-    with pytest.raises(UsageError, match=r"story.md has a scene that is not in story/: 'story'"):
+    with pytest.raises(UsageError, match=r"story.md has a scene that story/ lacks: 'story'"):
         home.changes(journal)
 
 
@@ -602,7 +611,7 @@ def test_a_part_that_cannot_be_moved_is_named(
 
     monkeypatch.setattr(type(home.folder), "replace", refuse)
     home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
-    with pytest.raises(ProjectError, match=r"Cannot write .*01-climax.md\. There is no permission to write there"):
+    with pytest.raises(ProjectError, match=r"Cannot write .*01-climax.md\. You do not have permission to write there."):
         home.write_story(journal, Story().add("Climax", "Text of climax."))
 
 
@@ -633,7 +642,7 @@ def test_an_edit_is_recorded_and_in_the_file(home: ProjectFolder, journal: Journ
 def test_an_edit_to_nothing_is_refused(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     with pytest.raises(
-        UsageError, match=r"The new text of 'climax' is empty\. Give some text, or use `fabula text retake`"
+        UsageError, match=r"The new text of 'climax' is empty\. Write some text, or run `fabula text retake climax`"
     ):
         home.edit(journal, "climax", " \n")
 
@@ -707,7 +716,7 @@ def test_a_folder_that_a_shell_takes_for_home_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = r"'~', which a shell takes for your home folder: .* whole path"
+    said = r"'~', which a shell interprets as your home folder, so .* full path"
     with pytest.raises(ProjectError, match=said):
         ProjectFolder.create(Path(name), Brief("A tale."))
     with pytest.raises(ProjectError, match=said):

@@ -53,7 +53,7 @@ def test_mending_a_sentence_changes_it_alone_and_makes_the_finding_stale(sample:
     assert one.stale
     assert one.place("y").quoted is None
     assert one.place("x").quoted is not None
-    with pytest.raises(UsageError, match="does not stand in the story any more"):
+    with pytest.raises(UsageError, match="is no longer in the story"):
         mended(findings_of(sample), KEY, "y", "Tea.")
 
 
@@ -67,14 +67,14 @@ def test_a_sentence_that_moved_is_found_again(sample: ProjectFolder) -> None:
     assert after.sentence == before.sentence
 
 
-@pytest.mark.parametrize(("wording", "said"), [(" \n", "is empty"), (None, "is the old one")])
+@pytest.mark.parametrize(("wording", "said"), [(" \n", "is empty"), (None, "is the same as the old wording")])
 def test_a_wording_has_to_be_a_new_one(sample: ProjectFolder, wording: str | None, said: str) -> None:
     found = findings_of(sample)
     now = found.find(KEY).place("x").quoted
     assert now is not None
     with pytest.raises(UsageError, match=said):
         mended(found, KEY, "x", now.sentence if wording is None else wording)
-    with pytest.raises(UsageError, match="places x and y"):
+    with pytest.raises(UsageError, match="places, x and y"):
         found.find(KEY).place("z")
     with pytest.raises(UnknownNameError):
         mended(found, "nothing", "x", "Tea.")
@@ -90,7 +90,7 @@ def test_a_dismissal_is_what_the_command_line_writes_and_can_be_taken_back(sampl
     assert len(findings_of(sample).left) == 1
     with pytest.raises(UnknownNameError):
         count_again(sample.folder, KEY)
-    with pytest.raises(UsageError, match="no reason"):
+    with pytest.raises(UsageError, match="is missing"):
         dismiss_finding(sample.folder, KEY, " - ")
 
 

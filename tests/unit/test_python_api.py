@@ -168,9 +168,9 @@ def test_one_that_gives_no_text_is_told() -> None:
 
 
 def test_what_is_no_model_is_said() -> None:
-    with pytest.raises(UsageError, match=r"Own is a class. Hand in an object of it: model=Own\(\)"):
+    with pytest.raises(UsageError, match=r"Own is a class. Pass an instance of it: model=Own\(\)"):
         fabula.write(BRIEF, "lamp", model=Own)  # type: ignore[arg-type] # a class
-    with pytest.raises(UsageError, match=r"'int' is no model. Give a name .* or an object with a method reply"):
+    with pytest.raises(UsageError, match=r"'int' is not a model. Pass a name .* or an object with a method reply"):
         fabula.write(BRIEF, "lamp", model=3)  # type: ignore[arg-type] # a number
     assert not Path("lamp").exists()
 
@@ -180,7 +180,7 @@ def test_a_project_of_such_a_model_says_at_the_command_line_whose_it_is(cli: Cli
     assert cli("write", "lamp").code == 0  # all of it is recorded
     ran = cli("write", "lamp", "--anew", "--seed", "2")
     assert ran.code == 1
-    assert "is one of a Python program, and was not handed in" in ran.err
+    assert "belongs to a Python program and was not passed to fabula. Pass" in ran.err
     with pytest.raises(ModelUnavailableError):
         fabula.write("lamp", seed=3, anew=True)
 
@@ -196,7 +196,7 @@ def test_roles_have_models_of_their_own() -> None:
 
 
 def test_two_models_of_one_name_are_refused() -> None:
-    with pytest.raises(UsageError, match="Two models are called 'program:Own'"):
+    with pytest.raises(UsageError, match="Two models have the name 'program:Own'"):
         fabula.write(BRIEF, "lamp", model={"*": Own(), "writer": Own()}, **ALONE)
 
 
@@ -207,8 +207,8 @@ def test_events_are_heard_and_the_default_model_is_said(here: Path) -> None:
     written = fabula.write(
         BRIEF, "lamp", on_event=heard.append, environ={"FABULA_MODEL": f"scripted:{script}"}, **ALONE
     )
-    assert written.why == "as FABULA_MODEL says"
-    assert heard[0] == fabula.events.Noted("", f"The model is scripted:{script}, as FABULA_MODEL says.")
+    assert written.why == "set by FABULA_MODEL"
+    assert heard[0] == fabula.events.Noted("", f"The model is scripted:{script}, set by FABULA_MODEL.")
     assert any(isinstance(event, fabula.events.TextArrived) for event in heard)
     assert fabula.write("lamp", environ={}).why == ""  # it goes on with the model it had
 
@@ -234,9 +234,9 @@ def test_a_brief_may_be_a_text_a_file_a_brief_or_a_project(here: Path) -> None:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("breif.md", r"There is no file or folder 'breif.md'. Name one that is there, or hand over the text itself."),
+        ("breif.md", r"There is no file or folder breif.md. Pass the path of an existing one, or the text itself."),
         ("", "The brief brief is empty"),
-        (3, "'int' is no brief. Give a text, the path of a file, a Brief or a project."),
+        (3, "'int' is not a brief. Pass a text, the path of a file, a Brief or a project."),
     ],
 )
 def test_what_is_no_brief_is_said(what: object, message: str) -> None:
@@ -252,20 +252,20 @@ def test_an_unknown_setting_is_named_before_anything_is_made() -> None:
 
 @pytest.mark.parametrize("settings", [{"config": 3}, {"roles": 3}, {"roles": {"writer": 3}}], ids=str)
 def test_a_setting_that_has_to_be_a_table_is_said(settings: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=r"(config|roles|writer)=3 is no mapping. Give names with their values"):
+    with pytest.raises(ConfigError, match=r"(config|roles|writer)=3 is not a mapping. Pass names with their values"):
         fabula.write(BRIEF, "lamp", model=Own(), **settings)
     assert not Path("lamp").exists()
-    with pytest.raises(ConfigError, match="config=3 is no mapping"):
+    with pytest.raises(ConfigError, match="config=3 is not a mapping"):
         fabula.measure(STORY, config=3)  # type: ignore[arg-type] # a wrong one
 
 
 def test_what_is_wrong_is_said_before_anything_is_made() -> None:
-    with pytest.raises(UsageError, match="'many' is no number of words"):
+    with pytest.raises(UsageError, match="'many' is not a number of words"):
         fabula.write(BRIEF, "lamp", words="many", model=Own(), system="end-to-end")
     with pytest.raises(UnknownNameError, match="Unknown role 'critic'"):
         fabula.write(BRIEF, "lamp", model={"*": Own(), "critic": "smollm2"}, **ALONE)
     assert not Path("lamp").exists()
-    with pytest.raises(UsageError, match="No story is given"):
+    with pytest.raises(UsageError, match="No story was passed"):
         fabula.check(model=Own())
 
 
@@ -302,7 +302,7 @@ def test_read_gives_a_project_and_says_what_is_none(here: Path) -> None:
     assert isinstance(fabula.read("lamp"), fabula.Project)
     (here / "many.jsonl").write_text((json.dumps({"text": STORY}) + "\n") * 2, encoding="utf-8")
     with pytest.raises(
-        UsageError, match=r"many.jsonl holds 2 stories. Give its path to fabula.rank or fabula.measure."
+        UsageError, match=r"many.jsonl contains 2 stories. Pass its path to fabula.rank or fabula.measure."
     ):
         fabula.read("many.jsonl")
 
@@ -359,7 +359,7 @@ def test_measure_counts_without_a_model(cli: Cli, here: Path) -> None:
     assert [report.evaluator for report in measured.reports] == ["surface", "rouge"]
     assert "<table>" in measured._repr_html_()
     assert fabula.measure("lamp.md").to_dict() == cli("measure", "lamp.md", "--json").json
-    with pytest.raises(UsageError, match="BERTScore compares with a reference"):
+    with pytest.raises(UsageError, match="BERTScore compares stories with references"):
         fabula.measure(STORY, bertscore=True)
 
 

@@ -49,12 +49,12 @@ def test_any_texts_come_back(rows: list[tuple[str, str, str | float, str]]) -> N
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"answer": None}, "has an answer, or `unscored` says why"),
-        ({"unscored": "but there is one"}, "has an answer, or `unscored` says why"),
-        ({"answer": float("nan")}, "number is finite, not nan"),
-        ({"items": ("x", "x"), "answer": "x"}, "'x' stands there twice"),
-        ({"answer": float("inf")}, "number is finite, not inf"),
-        ({"systems": ("x", "y")}, "1 items have 2 systems; name one for each"),
+        ({"answer": None}, "needs an answer, or a reason in `unscored` if"),
+        ({"unscored": "but there is one"}, "needs an answer, or a reason in `unscored` if"),
+        ({"answer": float("nan")}, "number must be finite, not nan"),
+        ({"items": ("x", "x"), "answer": "x"}, "this one contains 'x' twice"),
+        ({"answer": float("inf")}, "number must be finite, not inf"),
+        ({"systems": ("x", "y")}, "There are 1 items and 2 systems. Specify one system for each"),
     ],
 )
 def test_a_rating_that_makes_no_sense_cannot_be_made(fields: dict[str, Any], expected: str) -> None:
@@ -68,14 +68,14 @@ def test_a_rating_that_makes_no_sense_cannot_be_made(fields: dict[str, Any], exp
     [
         ("{", "line 2: Invalid JSON"),
         ("[1]", "line 2: "),
-        ('{"rater": "a"}', "line 2: kind: Field required"),
+        ('{"rater": "a"}', "line 2: `kind` is missing"),
         (
             '{"rater": "a", "kind": "cat", "items": ["i"], "question": "q", "answer": 1}',
-            "line 2: kind: Input should be",
+            "line 2: `kind` must be",
         ),
         (
             '{"rater": "a", "kind": "person", "items": ["i"], "question": "q", "answer": null}',
-            "line 2: A rating has an answer, or",
+            "line 2: A rating needs an answer, or",
         ),
         ('{"rater": "a", "kind": "person", "items": ["i"], "question": "q", "answer": NaN}', "line 2: "),
     ],
@@ -87,13 +87,13 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, expected: 
         read_ratings(file)
     assert expected in str(caught.value)
     assert str(caught.value).startswith(f"{file}, line 2: ")
-    assert str(caught.value).endswith("Correct the line or take it out.")
+    assert str(caught.value).endswith("Correct the line or remove it.")
     assert ".. " not in str(caught.value)
 
 
 def test_the_same_verdict_twice_is_an_error_that_names_both_lines() -> None:
     text = f"{write_line(SCORE)}\n\n{write_line(CHOICE)}\n{write_line(SCORE)}\n"
-    with pytest.raises(UsageError, match=r"ratings, line 4: the same verdict stands in line 1. Take one out."):
+    with pytest.raises(UsageError, match=r"ratings, line 4: line 1 already contains this verdict. Remove one of them."):
         parse_ratings(text)
 
 
@@ -104,5 +104,5 @@ def test_the_same_question_in_the_other_order_or_at_another_time_is_another_verd
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"Cannot read .*none.jsonl"):
+    with pytest.raises(UsageError, match=r"There is no file .*none\.jsonl\. .* or give a file of ratings \(JSONL\)\."):
         read_ratings(tmp_path / "none.jsonl")

@@ -50,7 +50,7 @@ async def test_a_journal_file_will_do_and_what_is_recorded_is_its_identity(folde
 
 
 async def test_a_path_that_was_not_recorded_is_named(folder: Path) -> None:
-    with pytest.raises(ModelError, match=r"journal.db holds no reply at climax/section\. Replay the run it was made"):
+    with pytest.raises(ModelError, match=r"journal.db has no reply at climax/section\. Replay the same run that was"):
         await ReplayModel(folder).ask(request("climax/section"))
 
 

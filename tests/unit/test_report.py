@@ -123,7 +123,7 @@ def test_a_report_shows_every_number_with_its_interval_n_and_method() -> None:
     assert section.heading == "pairwise"
     for found in ("0.875", "0.5 to 1.25", "28", "by prompt", "95 % interval", "not scored", "no lengths", "(baseline)"):
         assert found in read.text
-    for found in ("Two systems are not connected.", "1 of 1 verdicts could not be had.", "preset: faithful"):
+    for found in ("Two systems are not connected.", "1 of 1 verdicts are missing.", "preset: faithful"):
         assert found in read.text
 
 

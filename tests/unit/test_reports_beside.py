@@ -9,7 +9,7 @@ from fabula.measure.report.beside import compared
 from fabula.stats.estimate import Estimate, Scored, Unscored, between
 from fabula.stats.shares import wilson
 
-OTHERS = "These two cannot be compared: one is a report of x, the other of y, and their numbers mean different things."
+OTHERS = "These reports cannot be compared: one is by x and the other by y, and their numbers mean different things."
 LEVELS = "no interval: those of the two numbers are of different levels"
 
 
@@ -82,7 +82,9 @@ def test_strengths_are_not_compared_where_others_are_ranked() -> None:
         return report(*rows)
 
     row = compared(ranking("a", "b"), ranking("a", "b", "c")).rows[0]
-    assert row.apart == Unscored("a strength says how one stands among those ranked with it, and these rank others")
+    assert row.apart == Unscored(
+        "a strength is relative to the systems ranked with it, and these reports rank different systems"
+    )
     assert isinstance(compared(ranking("a", "b"), ranking("b", "a")).rows[0].apart, Estimate)
     assert isinstance(compared(ranking("a", "b"), ranking("a", "b", "c")).rows[1].apart, Estimate)
 
@@ -94,10 +96,10 @@ def test_strengths_are_not_compared_where_others_are_ranked() -> None:
             report(("a", "w", number(1)), evaluator="y"),
             OTHERS,
         ),
-        (report(("b", "v", number(1))), "These two cannot be compared: they have no number in common."),
+        (report(("b", "v", number(1))), "These reports cannot be compared because they have no number in common."),
         (
             report(("a", "w", number(1, method="median"))),
-            "These two cannot be compared: they have no number in common.",
+            "These reports cannot be compared because they have no number in common.",
         ),
     ],
 )
@@ -110,5 +112,5 @@ def test_a_count_in_a_method_makes_no_other_method() -> None:
     other = report(("a", "w", number(1, method="mean over stories, by 9 groups; too few groups for an interval")))
     assert not compared(one, other).problem
     assert compared(one, other).notes == (
-        "No difference has an interval, so none of them says that something has changed.",
+        "None of the differences has an interval, so they do not show that anything has changed.",
     )

@@ -84,7 +84,7 @@ def test_ttcw_rows_match_differ_or_say_what_is_absent(tmp_path: Path) -> None:
     assert rows["gpt4, story 0"] == rows["gpt4, average"] == ("-1.00", "-1.00", True)
     assert rows["cgpt, story 0"] == ("0.50", "", None)
     assert (spearman.matching, spearman.differing, spearman.unavailable) == (2, 0, 2)
-    why = "neither verdicts_cgpt.jsonl nor data/annotations_cgpt.jsonl of the release is there"
+    why = "neither verdicts_cgpt.jsonl nor data/annotations_cgpt.jsonl of the release was found"
     assert {row.why for row in spearman.rows} == {"", why}
     assert by_name(of(tmp_path, "ttcw-figure-3").rows)["gpt4, story 0"] == ("-1.00", "0.00", False)
     table = of(tmp_path, "ttcw-table-1").rows
@@ -240,7 +240,7 @@ def test_ttcw_is_read_from_a_clone_of_its_release(tmp_path: Path) -> None:
     assert known["gpt4, story 0"] == "-1.00"
     assert {row.why for row in outcome.rows if row.name.startswith("qwen2")} == {"its replies were not released"}
     assert of(tmp_path / "clones", "ttcw-kappa").rows
-    assert "expected_human.json, what another program computed" in of(tmp_path / "clones", "ttcw-people").absent
+    assert "expected_human.json, which another program computed" in of(tmp_path / "clones", "ttcw-people").absent
 
 
 def test_hanna_is_read_from_its_release(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_hanna_is_read_from_its_release(tmp_path: Path) -> None:
     read = measured_stories(clone)
     assert [(one.number, one.measures["Novelty-2"]) for one in read] == [(0, 1.0), (1, 0.5)]
     (clone / "hanna_metric_scores.csv").write_text("Model,Relevance\nHuman,[1\n", encoding="utf-8")
-    assert "line 2: 'Relevance' is no list of numbers" in of(tmp_path, "hanna-correlations").absent
+    assert "line 2: 'Relevance' is not a list of numbers" in of(tmp_path, "hanna-correlations").absent
 
 
 def test_storysumm_is_read_from_its_release(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from fabula.base.errors import ModelError, ReplyError, UsageError
 from fabula.craft import PROMPTS
-from fabula.craft.revising import PromptChange, changes, passage_spans, reviser, rewrite_passage
+from fabula.craft.revising import PromptChange, changes, reviser
+from fabula.craft.suggesting import Cursor, passage_spans, rewrite_passage
 from fabula.engine.journal import Decision, Journal
 from fabula.engine.making import add_fits, announced_as, wanted_of
 from fabula.engine.prompts import SystemPrompts
@@ -155,7 +156,7 @@ async def test_without_a_reviser_the_note_is_an_error() -> None:
         journal.decisions.add("x", "edit", TEXT)
         journal.decisions.add("x", "revise", "darker")
         run = Run(RunContext(journal, SystemPrompts(Path(PROMPTS)), Cast.of(ScriptedModel({}))))
-        with pytest.raises(UsageError, match=r"Nothing here revises texts. Take the note on 'x/note/1' back"):
+        with pytest.raises(UsageError, match=r"This run cannot revise texts. Take the note on 'x/note/1' back"):
             await run.given("x", folder="story")
 
 
@@ -163,17 +164,17 @@ async def test_a_passage_that_is_none_is_an_error() -> None:
     with Journal() as journal:
         run = Run(RunContext(journal, SystemPrompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: "***"))))
         with pytest.raises(ReplyError, match="gave no usable passage in 3 tries"):
-            await rewrite_passage(run, "writer", TEXT, (0, 8), "", "A story.")
+            await rewrite_passage(run, "writer", Cursor("A story.", TEXT, (0, 8)), "")
 
 
 async def test_a_passage_that_is_none_is_asked_for_anew_by_the_same_command() -> None:
     replies = iter(["***"] * 3 + ["The lamp burned low."])
     with Journal() as journal:
         run = Run(RunContext(journal, SystemPrompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: next(replies)))))
-        with pytest.raises(ReplyError, match="The same command asks anew"), run.context.recording_failures():
-            await rewrite_passage(run, "writer", TEXT, (0, 8), "", "A story.")
+        with pytest.raises(ReplyError, match="The same command asks again"), run.context.recording_failures():
+            await rewrite_passage(run, "writer", Cursor("A story.", TEXT, (0, 8)), "")
         run = Run(RunContext(journal, SystemPrompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: next(replies)))))
-        assert "The lamp burned low." in await rewrite_passage(run, "writer", TEXT, (0, 8), "", "A story.")
+        assert "The lamp burned low." in await rewrite_passage(run, "writer", Cursor("A story.", TEXT, (0, 8)), "")
 
 
 # killed ---------------------------------------------------------------------------------------------------------------

@@ -83,9 +83,7 @@ async def test_a_program_may_be_a_plain_or_an_async_function() -> None:
 @pytest.mark.parametrize("said", ["", " \n ", None, 7])
 async def test_a_performer_without_text_is_named_with_its_role(said: object) -> None:
     program = Program("roles.py:answer", lambda _: said)  # type: ignore[arg-type,return-value] # a user's mistake
-    with pytest.raises(
-        ModelError, match=r"program:roles.py:answer gave no text for the role 'character'\. Answer"
-    ) as e:
+    with pytest.raises(ModelError, match=r"program:roles.py:answer gave no text for the role 'character'\. Give") as e:
         await program.ask(REQUEST)
     assert e.value.model == "program:roles.py:answer"
 
@@ -125,9 +123,19 @@ def test_a_users_file_may_hold_dataclasses(tmp_path: Path) -> None:
     assert load_function(f"{file}:answer")(None) == f"calm{file}"
 
 
-@pytest.mark.parametrize("spec", ["missing.py:f", "no-colon.py", "file.txt:f", ":f"])
-def test_what_names_no_function_is_told_how_to_write_it(spec: str) -> None:
-    with pytest.raises(ConfigError, match=r"names no Python function\. Write it as path/to/file.py:function\."):
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ("missing.py:f", r"\. There is no Python file missing\.py\."),
+        ("no-colon.py", r": the name of the file must end in \.py\."),
+        ("file.txt:f", r": the name of the file must end in \.py\."),
+        (":f", r": the name of the file must end in \.py\."),
+    ],
+)
+def test_what_names_no_function_is_told_how_to_write_it(spec: str, why: str) -> None:
+    with pytest.raises(
+        ConfigError, match=rf"^'{spec}' does not name a Python function{why} Write it as path/to/file\.py:f"
+    ):
         load_function(spec)
 
 
@@ -143,5 +151,5 @@ def test_an_unknown_function_names_the_nearest(tmp_path: Path) -> None:
 def test_a_file_that_is_no_python_is_named_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("x = 1\ndef broken(:\n    pass\n")
-    with pytest.raises(ConfigError, match=r"mine.py is no valid Python: .*\(line 2\)\. Correct it\."):
+    with pytest.raises(ConfigError, match=r"mine.py is not valid Python: .*\(line 2\)\. Correct it\."):
         load_function(f"{file}:broken")

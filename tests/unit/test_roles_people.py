@@ -82,7 +82,7 @@ async def test_without_a_model_nothing_is_handed_back() -> None:
     with pytest.raises(ModelError, match=r"There is no model to play 'Mara'\. Write its text\."):
         await Person("me", saying(PASS)).ask(REQUEST)
     person = Person("me", saying(), _handed_back=True)
-    with pytest.raises(ModelError, match=r"Nobody plays 'Mara'\. Cast the role anew\."):
+    with pytest.raises(ModelError, match=r"No one plays 'Mara'\. Cast the role again\."):
         await person.ask(REQUEST)
 
 

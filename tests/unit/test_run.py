@@ -184,7 +184,7 @@ async def test_a_failed_call_is_not_recorded_and_gives_its_budget_back(room: Roo
 async def test_a_call_that_might_pass_the_cap_is_not_made(room: Room) -> None:
     model = ScriptedModel({"poet": "A line."})
     run = Run(room.context({}, model=model, budget=Budget(tokens=50)))
-    with pytest.raises(BudgetError, match=r"Stopped before the budget of 50 tokens is passed"):
+    with pytest.raises(BudgetError, match=r"Stopped before the budget of 50 tokens is exceeded"):
         await run.ask("poet", "say", sampling=Sampling(max_tokens=60), what="it")
     assert not model.asked
 
@@ -270,7 +270,7 @@ async def test_after_the_allowed_repairs_the_reply_is_shown(room: Room) -> None:
     run = room.run(in_turn("one", "two", "three"))
     with pytest.raises(
         ReplyError,
-        match=r"role 'critic' at say could not be read after 2 repairs: .* The same command asks anew from there",
+        match=r"role 'critic' at say could not be read after 2 repairs: .* The same command asks again from there",
     ) as caught:
         await run.ask_for(Mood, "critic", "say", what="it")
     assert caught.value.reply == "three"
@@ -377,7 +377,7 @@ async def test_where_nothing_follows_the_text_stays(room: Room) -> None:
 async def test_a_system_that_cannot_continue_a_text_says_so(room: Room) -> None:
     room.journal.decisions.add("book/verse", "continue", "One.")
     with pytest.raises(
-        UsageError, match=r"This system cannot continue 'book/verse'\. Take that back with `fabula undo`"
+        UsageError, match=r"This system cannot continue 'book/verse'\. Take the request back with `fabula undo`"
     ):
         await room.run({}).scope("book").keep("verse", making, folder="story")
 

@@ -175,7 +175,7 @@ async def test_a_folder_that_may_not_be_read_for_a_while_keeps_no_run_from_its_e
                 await asyncio.sleep(0.02)
         monkeypatch.setattr(Shelf, "names", names)
         await until(runs, run, "finished")
-    assert caplog.text.count("could not be seen; it is tried again: PermissionError") == 1
+    assert caplog.text.count("could not be watched. The server tries again: PermissionError") == 1
 
 
 async def test_what_does_not_stop_is_killed_when_it_is_asked_again(tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ async def test_what_does_not_stop_is_killed_when_it_is_asked_again(tmp_path: Pat
             "crash",
             "killed",
             (
-                "The process was killed before it could say why. What was finished is kept; the same again goes on "
-                "from there. It had said last: Traceback: something"
+                "The process was killed before it could report a reason. Finished work is kept. To continue, "
+                "start the run again. Its last messages were: Traceback: something"
             ),
         ),
     ],
@@ -244,7 +244,7 @@ async def test_the_next_server_says_that_a_run_was_killed_meanwhile(tmp_path: Pa
         child.process.wait()
     async with serving(tmp_path) as runs:
         ended = await until(runs, run, "killed")
-        assert "the same again goes on from there" in ended.message
+        assert "To continue, start the run again." in ended.message
         assert runs.again("tale", run.id).arguments == run.arguments
 
 
@@ -255,7 +255,9 @@ async def test_a_server_that_ends_in_order_leaves_its_processes_and_empties_its_
     async with serving(tmp_path) as runs:
         assert runs.get("tale", first.id).state == "running"
         assert runs.get("tale", second.id).state == "stopped"
-        assert runs.get("tale", second.id).message == "It had not begun when the server ended. Nothing was asked."
+        assert (
+            runs.get("tale", second.id).message == "The run had not begun when the server stopped. No model was called."
+        )
         runs.stop("tale", first.id)
         await until(runs, first, "stopped")
 
@@ -394,26 +396,38 @@ def test_what_a_run_costs_before_its_first_answer_is_not_made_up() -> None:
     [
         ("dance", {}, "Unknown verb that takes long 'dance'. Known: "),
         ("pin", {"all": True}, "Unknown verb that takes long 'pin'. "),
-        ("check", {"approve": "all"}, "`check` cannot be done as asked; approve: Extra inputs are not permitted."),
-        ("write", {"budget_usd": -1.0}, "`write` cannot be done as asked; budget_usd: Input should be greater than"),
-        ("write", {"budget_usd": float("nan")}, "`write` cannot be done as asked; budget_usd: Input should be"),
+        ("check", {"approve": "all"}, "The arguments of `check` do not fit. There is no field 'approve'. Known: "),
+        (
+            "write",
+            {"budget_usd": -1.0},
+            "The arguments of `write` do not fit. `budget_usd` must be 0 or more, not -1.0.",
+        ),
+        (
+            "write",
+            {"budget_usd": float("nan")},
+            "The arguments of `write` do not fit. `budget_usd` must be a finite number",
+        ),
         (
             "write",
             {"system": "./evil"},
-            "'./evil' is a folder of code, which is not run from here. Name an installed system.",
+            "'./evil' is a folder of code, which cannot be run from here. Use the name of an installed system.",
         ),
         (
             "evaluate",
             {"evaluator": "../evil"},
-            "'../evil' is a folder of code, which is not run from here. Name an installed evaluator.",
+            "'../evil' is a folder of code, which cannot be run from here. Use the name of an installed evaluator.",
         ),
-        ("evaluate", {}, "`evaluate` cannot be done as asked; evaluator: Field required."),
-        ("rewrite", {"artefact": "x", "passage": "a-2"}, "`rewrite` cannot be done as asked; passage: String should"),
-        ("judge", {}, "`judge` cannot be done as asked; against: Field required."),
-        ("rank", {"beside": []}, "`rank` cannot be done as asked; beside: "),
+        ("evaluate", {}, "The arguments of `evaluate` do not fit. `evaluator` is missing."),
+        (
+            "rewrite",
+            {"artefact": "x", "passage": "a-2"},
+            "The arguments of `rewrite` do not fit. `passage` does not have the required form",
+        ),
+        ("judge", {}, "The arguments of `judge` do not fit. `against` is missing."),
+        ("rank", {"beside": []}, "The arguments of `rank` do not fit. `beside` must not be empty."),
         ("judge", {"against": "none"}, "Unknown project 'none'."),
         ("rank", {"beside": ["tale", "../.."]}, "Unknown project '../..'."),
-        ("learn", {"model": "m"}, "`learn` cannot be done as asked; model: Extra inputs are not permitted."),
+        ("learn", {"model": "m"}, "The arguments of `learn` do not fit. There is no field 'model'. "),
     ],
 )
 async def test_a_run_that_does_not_hold_is_refused(tmp_path: Path, verb: str, given: dict[str, Any], says: str) -> None:

@@ -72,12 +72,12 @@ async def test_a_run_in_a_terminal_is_shown_and_stopped_and_nothing_is_started_b
             assert "in a terminal" in page
             assert "Stop</button>" in page
             waiting = (await client.get(f"{PARTS}/expected")).text
-            assert f"A command in a terminal is at work on this project (process {process.pid})." in waiting
+            assert f"A terminal command is running on this project (process {process.pid})." in waiting
             assert START not in waiting
             await client.post(f"{PARTS}/stop", data={"run": run["id"]})
             _, said = await asyncio.to_thread(process.communicate, timeout=120)
         assert process.returncode == 128 + signal.SIGINT
-        assert "Stopped. Every finished call is kept; go on with `fabula write tale`." in said
+        assert "Stopped. Every finished call is kept. To continue, use `fabula write tale`." in said
         ended = await until(client, "stopped", "killed")
         assert ended["state"] == "stopped"
         assert START in (await client.get(f"{PARTS}/expected")).text
@@ -127,13 +127,11 @@ async def test_a_record_stops_no_process_that_does_not_hold_the_project(tmp_path
 
 def test_a_command_says_that_the_studio_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(BEGUN_BY, STUDIO)
-    said = (
-        rf"The tale is in use by process {os.getpid()}, a run that was begun in the studio. Wait for it to end, or stop"
-    )
+    said = rf"The tale is in use by process {os.getpid()}, a run that was started in the studio. Wait for it to finish,"
     with held(tmp_path, "The tale"), pytest.raises(LockedError, match=said), held(tmp_path, "The tale"):
         pass
     monkeypatch.delenv(BEGUN_BY)
-    plain = rf"in use by process {os.getpid()}\. Wait for it to end, or stop it\."
+    plain = rf"in use by process {os.getpid()}\. Wait for it to finish, or stop it\."
     with held(tmp_path, "The tale"), pytest.raises(LockedError, match=plain), held(tmp_path, "The tale"):
         pass
 

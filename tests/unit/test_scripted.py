@@ -67,12 +67,19 @@ async def test_a_script_is_read_from_a_file_and_its_content_is_its_identity(tmp_
     assert ScriptedModel.read(file).identity != model.identity
 
 
-@pytest.mark.parametrize("data", [None, b"[replies", b"[replies]\nx = 'caf\xe9'"])
-def test_a_script_that_cannot_be_read_is_named(tmp_path: Path, data: bytes | None) -> None:
+def test_a_missing_script_is_named_with_a_near_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"There is no file .*scirpt\.toml\. .* or give a script \(a TOML file\)\."):
+        ScriptedModel.read(tmp_path / "scirpt.toml")
+    (tmp_path / "script.toml").touch()
+    with pytest.raises(ConfigError, match=r"There is no file .*scirpt\.toml\. Did you mean '.*script\.toml'\?"):
+        ScriptedModel.read(tmp_path / "scirpt.toml")
+
+
+@pytest.mark.parametrize("data", [b"[replies", b"[replies]\nx = 'caf\xe9'"])
+def test_a_script_that_cannot_be_read_is_named(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "script.toml"
-    if data is not None:
-        file.write_bytes(data)
-    with pytest.raises(ConfigError, match=r"Cannot read the script .*script.toml: .* Give a TOML file\."):
+    file.write_bytes(data)
+    with pytest.raises(ConfigError, match=r"Cannot read the script .*script.toml: .* Use a TOML file\."):
         ScriptedModel.read(file)
 
 

@@ -37,7 +37,7 @@ class Numbers(list[int]):
 
 
 class Tokeniser:
-    """Words by number, with an end mark; a line end is no token."""
+    """Words by number, with an end mark; a line end is not a token."""
 
     def __init__(self) -> None:
         self.words = ["", "</s>", "<s>"]
@@ -242,7 +242,7 @@ async def test_lengths_keep_to_what_the_model_can_do(model: Seq2SeqModel, networ
     assert network.asked[-1]["max_new_tokens"] == 10, "the library's own twenty is no summary"
     network.generation_config.max_length, network.generation_config.min_length = 142, 56
     await model.ask(request("Mara: Hello."))
-    assert "max_new_tokens" not in network.asked[-1], "the model has a length of its own"
+    assert "max_new_tokens" not in network.asked[-1], "the model has its own length"
     await model.ask(request("Mara: Hello.", max_tokens=5))
     assert network.asked[-1]["min_length"] == 5
     network.generation_config.forced_eos_token_id = END
@@ -275,7 +275,7 @@ async def test_closing_ends_the_running_call_and_those_that_wait_with_an_error(
     await model.close()
     ends = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10)
     assert [type(end) for end in ends] == [ModelUnavailableError] * 2
-    assert "was closed while it was asked" in str(ends[1])
+    assert "was closed during a call." in str(ends[1])
     network.gate = None
     assert (await model.ask(request("anew", max_tokens=5))).text == "anew"
     await model.close()
@@ -296,7 +296,7 @@ def test_its_identity_tells_settings_tokeniser_and_weights_apart(model: Seq2SeqM
     assert len({first, second, anew()}) == 3
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors").mkdir()
-    with pytest.raises(ModelUnavailableError, match=r"cannot be read \(Is a directory\)\. Give a folder that can"):
+    with pytest.raises(ModelUnavailableError, match=r"cannot be read \(Is a directory\)\. Specify another folder\."):
         anew()
 
 
@@ -363,21 +363,21 @@ def test_a_folder_that_holds_no_such_model_is_told_before_anything_is_asked(tmp_
         open_model(f"seq2seq:{place}", ModelTable(), Environment())
 
     with pytest.raises(
-        ModelUnavailableError, match=r"gone/config\.json cannot be read \(No such file.*Give the folder"
+        ModelUnavailableError, match=r"gone/config\.json cannot be read \(No such file.*Specify the folder"
     ):
         opened(tmp_path / "gone")
     with pytest.raises(
-        ModelUnavailableError, match=r"\(gpt2\) is no encoder-decoder, as BART and T5 are.*embedded:FILE"
+        ModelUnavailableError, match=r"\(gpt2\) is not an encoder-decoder such as BART or T5.*embedded:FILE"
     ):
         opened(saved(tmp_path / "gpt", model_type="gpt2", is_encoder_decoder=False))
     (folder / "tokenizer_config.json").unlink()
-    with pytest.raises(ModelUnavailableError, match=r"has no tokeniser\. Save that of its training there"):
+    with pytest.raises(ModelUnavailableError, match=r"has no tokeniser\. Save the tokeniser from its training there"):
         opened(folder)
     (folder / "config.json").write_text("[")
     with pytest.raises(ModelUnavailableError, match=r"config\.json cannot be read \(no JSON\)"):
         opened(folder)
     (folder / "config.json").write_text("[]")
-    with pytest.raises(ModelUnavailableError, match=r"\(of no known type\) is no encoder-decoder"):
+    with pytest.raises(ModelUnavailableError, match=r"\(of no known type\) is not an encoder-decoder"):
         opened(folder)
 
 
@@ -397,7 +397,7 @@ async def test_a_damaged_model_is_told_with_the_librarys_words(
     model: Seq2SeqModel, library: Library, error: Exception
 ) -> None:
     library.fails = error
-    with pytest.raises(ModelUnavailableError, match=r"cannot be opened \(no weights\)\. Save it anew"):
+    with pytest.raises(ModelUnavailableError, match=r"cannot be opened \(no weights\)\. Save it and its"):
         await model.ask(request("Hello."))
     library.fails = None
     assert (await model.ask(request("Hello.", max_tokens=5))).text == "Hello.", "once it is mended it is asked"

@@ -184,8 +184,8 @@ async def test_a_report_that_is_too_large_is_said_and_not_read(tmp_path: Path, m
     monkeypatch.setattr(reports, "_document", document)
     assert [one.name for one in reports_in(tmp_path / SAMPLE)] == ["evaluation/atlas"]
     assert too_large_in(tmp_path / SAMPLE) == [
-        "long.json has more than 5,000,000 bytes, too many for a page. Read it by other means.",
-        "many.json has more than 400,000 parts, too many for a page. Read it by other means.",
+        "long.json has more than 5,000,000 bytes, too many for a page. Open it elsewhere.",
+        "many.json has more than 400,000 parts, too many for a page. Open it elsewhere.",
     ]
     assert head[:30] not in parsed, "what is too large is not even parsed"
     async with studio_here(tmp_path) as client:
@@ -202,7 +202,7 @@ async def test_a_page_shows_so_many_numbers_of_a_report_and_says_how_many_more_t
     (tmp_path / SAMPLE / "evaluation" / "measure.json").write_text(report(1300))
     async with studio_here(tmp_path) as client:
         page = (await client.get(f"/projects/{SAMPLE}/measure/evaluation/measure")).text
-    assert "1,250 more numbers stand in the file." in page
+    assert "1,250 more numbers are in the file." in page
     assert page.count('<th scope="row">story') == 50
 
 
@@ -213,7 +213,9 @@ def test_single_verdicts_that_are_too_many_are_said(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(reports, "_MOST_LINES", 1)
     touched(found.file.with_name("ratings.jsonl"), 7)
     (found,) = reports_in(tmp_path / SAMPLE)
-    with pytest.raises(UsageError, match=r"ratings.jsonl has more than 1 lines, too many for a page\. Put the ratings"):
+    with pytest.raises(
+        UsageError, match=r"ratings.jsonl has more than 1 lines, too many for a page\. Move the ratings"
+    ):
         _ = found.verdicts
 
 

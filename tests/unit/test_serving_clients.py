@@ -147,9 +147,9 @@ async def test_a_turn_of_sillytavern_is_a_turn_also_with_instructions_behind_it(
     ("quiet", "told"),
     [
         ("[Stop the roleplay. Summarize the most important events in the story so far.]", "asks for a summary"),
-        ("[Write the next reply from the point of view of Tobias.]", "your own part"),
-        ("[Go on with your last message; repeat nothing of it.]", "the story waits for you"),
-        ("Describe how Mara looks, in keywords.", "the story waits for you"),
+        ("[Write the next reply from the point of view of Tobias.]", "your own lines"),
+        ("[Go on with your last message; repeat nothing of it.]", "the story is waiting for you."),
+        ("Describe how Mara looks, in keywords.", "the story is waiting for you."),
     ],
 )
 @pytest.mark.parametrize("role", ["system", "developer"])
@@ -186,7 +186,7 @@ async def test_a_last_message_of_the_character_moves_nothing(server: Here, named
 async def test_a_command_is_no_turn(server: Here, command: str) -> None:
     error = (await server.say(command)).json()["error"]
     assert error["code"] == "no_turn"
-    assert error["message"].startswith(f"{command.split(maxsplit=1)[0]} is a command and no part of a conversation")
+    assert error["message"].startswith(f"{command.split(maxsplit=1)[0]} is a command, and this server has no commands.")
     assert server.logs() == []
     assert (await server.say("/ that was the wind")).status_code == 200
     assert (await server.say("Half of it, 1/2.")).status_code == 200
@@ -274,11 +274,11 @@ def test_openais_client_raises_what_its_users_know(served: There) -> None:
             client.chat.completions.create(model=MODEL, messages=said, n=3)
         assert several.value.param == "n"
         picture = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
-        with pytest.raises(openai.BadRequestError, match="read text alone"):
+        with pytest.raises(openai.BadRequestError, match="read only text"):
             client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": picture}])  # type: ignore[misc,list-item] # as a program sends it
-        with pytest.raises(openai.NotFoundError, match="complete no texts"):
+        with pytest.raises(openai.NotFoundError, match="do not complete texts"):
             client.completions.create(model=MODEL, prompt="Once upon a time")
-        with pytest.raises(openai.NotFoundError, match="Responses API is not spoken here"):
+        with pytest.raises(openai.NotFoundError, match="Responses API is not supported here"):
             client.responses.create(model=MODEL, input="Hello.")
         with pytest.raises(openai.NotFoundError, match="Known: "):
             client.chat.completions.create(model="fabula/lamp/the", messages=said)

@@ -133,7 +133,7 @@ async def test_that_nothing_can_be_accepted_is_said_once(caplog: pytest.LogCaptu
     for _ in range(1000):
         loop.call_exception_handler({"message": "socket.accept() out of system resource", "exception": error})
     assert [record.message for record in caplog.records] == [
-        "No connection can be accepted: [Errno 24] Too many open files. It is tried again."
+        "No connection can be accepted: [Errno 24] Too many open files. The server tries again."
     ]
     loop.call_exception_handler({"message": "something else"})
     assert len(caplog.records) == 2

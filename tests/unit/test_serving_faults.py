@@ -38,7 +38,7 @@ def test_no_address_or_path_of_the_machine_is_told(error: Exception) -> None:
     for problem in (problem_of(error), problem_of(ExceptionGroup("side by side", [error]))):
         assert not set(WHERE.split()) & set(problem.message.split())
         assert "secret" not in problem.message.casefold()
-        assert "The conversation stands as before." in problem.message
+        assert "The conversation is unchanged." in problem.message
 
 
 def test_errors_side_by_side_are_told_as_the_first_of_ours() -> None:

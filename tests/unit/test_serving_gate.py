@@ -83,7 +83,7 @@ def test_tokens_are_held_as_hashes_and_each_is_known() -> None:
 
 @pytest.mark.parametrize("bad", [[], ["short"], [TOKEN, "short"]])
 def test_a_token_that_is_easily_guessed_is_refused(bad: list[str]) -> None:
-    with pytest.raises(UsageError, match="16 letters at least") as caught:
+    with pytest.raises(UsageError, match="at least 16 characters") as caught:
         AccessTokens.of(bad)
     assert TOKEN not in str(caught.value)
 
@@ -125,7 +125,7 @@ async def test_a_message_that_is_too_long_is_refused_and_the_conversation_stands
     first = await server.answer("One.")
     found = fault(await server.say("One.", first, "x" * letters), 413)
     assert found["code"] == "message_too_long"
-    assert "4,000 are the most" in found["message"]
+    assert "The maximum is 4,000" in found["message"]
     assert (await server.say("One.", first, "x" * 4000)).status_code == 200
     assert len(server.logs()) == 1
 
@@ -321,7 +321,7 @@ async def test_who_is_not_in_the_story_cannot_be_talked_to_or_played(server: Her
 
 
 async def test_a_name_of_a_conversation_is_bounded(server: Here) -> None:
-    assert "200 are the most" in fault(await server.say("One.", metadata={"session_id": "x" * 201}), 400)["message"]
+    assert "The maximum is 200" in fault(await server.say("One.", metadata={"session_id": "x" * 201}), 400)["message"]
 
 
 async def test_html_is_text(server: Here) -> None:
@@ -393,9 +393,11 @@ async def test_what_is_not_expected_tells_nothing_and_is_logged(
 def test_an_address_that_is_taken_is_told() -> None:
     with listening("127.0.0.1", 0) as opened:
         port = opened.getsockname()[1]
-        with pytest.raises(UsageError, match=rf"127\.0\.0\.1:{port} .*Give another --host or --port"):
+        with pytest.raises(
+            UsageError, match=rf"127\.0\.0\.1:{port}: another program uses this port\. Give another one, such"
+        ):
             listening("127.0.0.1", port)
-    with pytest.raises(UsageError, match=r"Cannot listen at 192\.0\.2\.1"):
+    with pytest.raises(UsageError, match=r"Cannot listen on 192\.0\.2\.1:0 \(.*\)\. Choose another --host or --port\."):
         listening("192.0.2.1", 0)
 
 

@@ -117,7 +117,7 @@ async def test_where_nobody_has_spoken_the_character_begins_and_then_waits(serve
     assert opening["content"].removeprefix("(looks up) ") in prompt(server)
     response = await server.say(messages=[*heard, answer])
     assert response.status_code == 400
-    assert "the story waits for you" in response.json()["error"]["message"]
+    assert "the story is waiting for you." in response.json()["error"]["message"]
     assert len(server.logs()) == 1
 
 

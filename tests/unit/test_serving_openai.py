@@ -128,7 +128,7 @@ def test_a_session_with_a_name_needs_no_history(client: openai.OpenAI, server: T
 def test_a_wrong_token_is_told(server: There) -> None:
     with (
         openai.OpenAI(base_url=server.address, api_key="wrong", max_retries=0) as client,
-        pytest.raises(openai.AuthenticationError, match="No valid token"),
+        pytest.raises(openai.AuthenticationError, match="no valid token"),
     ):
         client.models.list()
 

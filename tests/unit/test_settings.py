@@ -56,26 +56,26 @@ def test_every_table_is_read(tmp_path: Path, encoding: str) -> None:
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "fabula.toml"
     file.write_bytes(data)
-    with pytest.raises(ConfigError, match=r"Cannot read .*fabula.toml: .*\. Correct the line or delete the file\."):
+    with pytest.raises(ConfigError, match=r"Cannot read .*fabula.toml: .*\. Correct the line\."):
         Settings.read(file)
 
 
 def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
     (tmp_path / "fabula.toml").mkdir()
-    with pytest.raises(ConfigError, match=r"Cannot read .*fabula.toml"):
+    with pytest.raises(ConfigError, match=r"fabula\.toml is a folder\. Give a text file\. Or delete it\."):
         Settings.read(tmp_path / "fabula.toml")
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        ({"sede": 3}, r"fabula.toml: sede: Extra inputs are not permitted \(got 3\)\."),
-        ({"seed": "three"}, r"fabula.toml: seed: Input should be a valid integer.*\(got 'three'\)\."),
-        ({"preset": "best"}, r"fabula.toml: preset: Input should be 'faithful' or 'improved' \(got 'best'\)\."),
-        ({"sampling": {"temperature": -1}}, r"fabula.toml: sampling.temperature: .*greater than or equal to 0"),
-        ({"roles": {"plot": {"top_p": 0}}}, r"fabula.toml: roles.plot.top_p: .*greater than 0"),
-        ({"models": {"m": {"parallel": 0}}}, r"fabula.toml: models.m.parallel: "),
-        ({"prices": {"m": {"input": 1}}}, r"fabula.toml: prices.m.output: Field required"),
+        ({"sede": 3}, r"fabula.toml: There is no field 'sede'\. Did you mean 'seed'\?"),
+        ({"seed": "three"}, r"fabula.toml: `seed` must be a whole number, not 'three'\."),
+        ({"preset": "best"}, r"fabula.toml: `preset` must be 'faithful' or 'improved', not 'best'\."),
+        ({"sampling": {"temperature": -1}}, r"fabula.toml: `sampling.temperature` must be 0 or more"),
+        ({"roles": {"plot": {"top_p": 0}}}, r"fabula.toml: `roles.plot.top_p` must be more than 0"),
+        ({"models": {"m": {"parallel": 0}}}, r"fabula.toml: `models.m.parallel` must be more than 0"),
+        ({"prices": {"m": {"input": 1}}}, r"fabula.toml: `prices.m.output` is missing"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_value(data: dict[str, Any], expected: str) -> None:
@@ -96,7 +96,7 @@ def test_changes_are_laid_over_and_tables_merged() -> None:
 
 
 def test_a_wrong_change_is_laid_to_the_command_line() -> None:
-    with pytest.raises(ConfigError, match=r"^the command line: seed: "):
+    with pytest.raises(ConfigError, match=r"^the command line: `seed` must be a whole number"):
         Settings().with_({"seed": "x"})
 
 
@@ -121,7 +121,7 @@ def test_settings_cannot_be_changed_in_place() -> None:
 )
 def test_an_address_that_may_hold_a_key_is_refused_and_not_shown(address: str) -> None:
     with pytest.raises(
-        ConfigError, match=r"models\.openai-chat:m\.base_url: .* set the key in the environment"
+        ConfigError, match=r"`models\.openai-chat:m\.base_url`: .* set the key in the environment"
     ) as caught:
         Settings.of({"models": {"openai-chat:m": {"base_url": address}}}, "fabula.toml")
     shown = "".join(traceback.format_exception(caught.value))
@@ -133,6 +133,6 @@ SECRET = "sk-" + "1234"
 
 @pytest.mark.parametrize("field", ["key", "api_key", "token", "auth_token", "password", "client_secret"])
 def test_a_key_that_was_put_into_the_file_is_not_shown(field: str) -> None:
-    with pytest.raises(ConfigError, match=rf"{field}: Extra inputs are not permitted\.$") as caught:
+    with pytest.raises(ConfigError, match=rf"no field '{field}' in .* Do not store keys in a file. Set") as caught:
         Settings.of({"models": {"openai:gpt-4o": {field: SECRET}}}, "fabula.toml")
     assert SECRET not in "".join(traceback.format_exception(caught.value))

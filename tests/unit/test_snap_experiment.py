@@ -64,7 +64,7 @@ def test_what_a_system_does_not_know_cannot_be_set_for_briefs(tmp_path: Path) ->
     (tmp_path / "one.md").write_text("Mara kept the lamp.", encoding="utf-8")
     file = tmp_path / "exp.toml"
     file.write_text('briefs = { prompts = "one.md", config = { npc = "Mara" } }\nsystems = ["vanilla", "end-to-end"]\n')
-    with pytest.raises(UsageError, match=r"briefs\[1\]: Unknown setting of end-to-end 'npc'"):
+    with pytest.raises(UsageError, match=r"briefs\[1\]: Unknown end-to-end setting 'npc'"):
         read_experiment(file, {})
 
 

@@ -152,7 +152,7 @@ async def test_who_takes_a_line_out_leaves_its_plan_aside(room: Room) -> None:
 async def test_a_table_of_other_plans_is_refused(room: Room, old: str, new: str) -> None:
     await room.best()
     room.journal.decisions.add(f"{AT}/scores", "edit", room.table.replace(old, new))
-    message = r"plan/cell-1-plan-scores\.csv is no table of the 3 plans .* `fabula text retake cell-1/plan/scores`"
+    message = r"plan/cell-1-plan-scores\.csv is not a table of the 3 plans.* `fabula text retake cell-1/plan/scores`"
     with pytest.raises(UsageError, match=message):
         await room.best()
     with pytest.raises(UsageError, match=message):
@@ -288,7 +288,7 @@ async def test_the_model_is_opened_once_off_the_loop_and_not_in_dry_runs(room: R
 
 async def test_a_missing_model_is_told_before_anybody_is_asked(room: Room) -> None:
     for config, found in (
-        ({"coherence_embedder": "gone.py:open"}, "'gone.py:open' names no Python function"),
+        ({"coherence_embedder": "gone.py:open"}, "'gone.py:open' does not name a Python function"),
         ({"coherence_model": "no/such/model"}, r"--set coherence_model=FOLDER|pip install .*\[bertscore\]'"),
     ):
         with pytest.raises(UsageError, match=found):
@@ -368,12 +368,17 @@ def test_one_cell_has_no_interval() -> None:
 @pytest.mark.parametrize(
     ("table", "cells", "over", "expected"),
     [
-        ([], [], None, "Weights are learned from two plans or more; there are 0"),
-        ([(1, 2, 3)], [], None, "Weights are learned from two plans or more; there is 1"),
-        ([(1, 2, 3), (2, 2, 4)], [], None, "connectivity is the same in all plans, so it tells none apart"),
+        ([], [], None, "Weights are learned from at least two plans, but there are 0"),
+        ([(1, 2, 3)], [], None, "Weights are learned from at least two plans, but there is 1"),
+        ([(1, 2, 3), (2, 2, 4)], [], None, "connectivity is the same in all plans, so it distinguishes none"),
         ([(1, 2, 3), (2, 3, 3), (3, 4, 5), (4, 5, 5)], ["a", "a", "b", "b"], None, "same in all plans of each cell"),
         ([(1, 2, 3), (2, 3, 4)], ["a", "b"], None, "None of the 2 cells has two plans to compare"),
-        ([(1, 2, 3), (2, 3, 4)], ["a", ""], "cells", r"x, line 3 names no cell\. Add a column `cell` .* --over all"),
+        (
+            [(1, 2, 3), (2, 3, 4)],
+            ["a", ""],
+            "cells",
+            r"x, line 3 does not name a cell\. Add a column `cell` .* --over all",
+        ),
     ],
 )
 def test_what_weights_cannot_be_learned_from_is_said(table: Any, cells: Any, over: Any, expected: str) -> None:  # noqa: ANN401 - a table of cases

@@ -15,7 +15,7 @@ from fabula.app.importing import read_manuscript
 from fabula.app.item_files import Selection, read_items
 from fabula.app.sources import read_story
 from fabula.base.errors import UsageError
-from fabula.data import word_files
+from fabula.data import unpacked
 from fabula.data.story_files import SUFFIXES, text_of
 
 if TYPE_CHECKING:
@@ -129,11 +129,11 @@ def test_a_screenplay_has_its_scenes_wherever_it_is_read(tmp_path: Path) -> None
         (b"%PDF-1.7 x", "is a PDF file. Save it as DOCX, Markdown or plain text"),
         (b"\xd0\xcf\x11\xe0abc", "is an old Word file, or one with a password"),
         (b"<!DOCTYPE html><p>Mara</p>", "is a web page"),
-        (b"PK\x03\x04 no zip", "cannot be read as a Word, OpenDocument or EPUB file: it is damaged"),
-        (b"\xff\xfe\x00\xd8a", "in an encoding that is not known"),
-        (b"Mara \xb5\xb6\xb7\xa6 \xb7\xb6 came", "in an encoding that is not known. Save it as UTF-8 text."),
-        (b"Mara \x00\x01\x02 came", "holds binary data"),
-        (b"{\\rtf1" + b"{" * 5000, "cannot be read as a Rich Text file (.rtf): it is damaged"),
+        (b"PK\x03\x04 no zip", "cannot be read as an archive: it is damaged"),
+        (b"\xff\xfe\x00\xd8a", "not a text file"),
+        (b"Mara \xb5\xb6\xb7\xa6 \xb7\xb6 came", "in an unknown encoding. Save it as UTF-8 text."),
+        (b"Mara \x00\x01\x02 came", "contains binary data"),
+        (b"{\\rtf1" + b"{" * 5000, "cannot be read as a Rich Text file: it is damaged"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_a_sentence(data: bytes, message: str, tmp_path: Path) -> None:
@@ -160,14 +160,14 @@ def test_a_damaged_file_of_a_word_processor_is_never_read_as_text(
     whole = odt(tmp_path / "whole.zip").read_bytes()
     for content in (data, whole[:-40], whole[4:], packed(tmp_path / "none.zip", {"a.xml": "<a/>"}).read_bytes()):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(UsageError, match=rf"read as {what}|read as a Word, |empty|is packed, but"):
+        with pytest.raises(UsageError, match=rf"read as {what}|empty|is an archive, but"):
             read_manuscript(tmp_path / name)
 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"OPS/text/b.xhtml": "<html><p>not closed</html>"}, "cannot be read as an EPUB: it is damaged"),
+        ({"OPS/text/b.xhtml": "<html><p>not closed</html>"}, "cannot be read as an EPUB file: it is damaged"),
         ({"OPS/text/b.xhtml": '<!DOCTYPE html [<!ENTITY a "b">]><html><p>&a;</p></html>'}, "cannot be read as an EPUB"),
         ({"OPS/text/b.xhtml": "<html><p>" + "a" * 3_000_000 + "</p></html>"}, "unpacks to more than 1,000,000 bytes"),
         ({"META-INF/container.xml": "<container/>"}, "cannot be read as an EPUB"),
@@ -176,7 +176,7 @@ def test_a_damaged_file_of_a_word_processor_is_never_read_as_text(
 def test_books_that_mean_harm_are_refused(
     parts: dict[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(word_files, "_UNPACKED", 1_000_000)
+    monkeypatch.setattr(unpacked, "_UNPACKED", 1_000_000)
     with pytest.raises(UsageError, match=message):
         text_of(epub(tmp_path / "book.epub", **parts), MOST)
 

@@ -146,7 +146,7 @@ async def test_beside_other_texts_stands_what_there_is(tmp_path: Path) -> None:
         (folder / ".fabula" / "world.db").write_text("no database", encoding="utf-8")
         broken = (await client.get(f"{PARTS}/beside", params={"name": "climax"})).text
         assert broken.count('<p class="note">') == 2
-        assert "is no report of a check" in broken
+        assert "is not a report of a check" in broken
 
 
 async def test_a_finding_is_mended_or_dismissed_beside_its_text(tmp_path: Path) -> None:
@@ -156,13 +156,13 @@ async def test_a_finding_is_mended_or_dismissed_beside_its_text(tmp_path: Path) 
         assert f'hx-post="{at}/mend/x?of=climax"' in form
         done = await client.post(f"{at}/dismiss?of=climax", data={"reason": "Two."})
         assert json.loads(done.headers["hx-trigger"]) == {"fabula:look": True, "fabula:saved": True}
-        assert "Nothing is left here of what the last check found." in done.text
+        assert "No findings of the last check are left here." in done.text
         assert f'hx-post="{at}/count?of=climax"' in done.text
         assert "On purpose:" not in (await client.post(f"{at}/count?of=climax")).text
         wording = {"wording": "After the New Year it was the gas ring."}
         saved = await client.post(f"{at}/mend/x?of=climax", data=wording)
         assert "Saved: story/02-rising-action.md" in saved.text
-        assert "the text was changed since" in saved.text
+        assert "the text has changed since" in saved.text
         elsewhere = await client.post(f"{at}/dismiss?of=resolution", data={"reason": "Two."})
         assert "<article" not in elsewhere.text
 
@@ -183,7 +183,7 @@ async def test_what_a_plan_says_beside_a_text_is_text(tmp_path: Path) -> None:
 async def test_what_would_change_is_said_with_calls_tokens_and_cost(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         before = (await client.get(f"{PARTS}/expected", params={"name": "setting"})).text
-        assert "Nothing: every text fits the others as it is." in before
+        assert "Nothing would change, because all texts are consistent with each other." in before
         space = space_of(client)
         read = space.text("setting")
         await save(space, f"{read.text} The fen was flooded.")
@@ -193,7 +193,7 @@ async def test_what_would_change_is_said_with_calls_tokens_and_cost(tmp_path: Pa
         assert "without a call: Exposition" in after
         assert 'id="tree" hx-swap-oob="true"' in after
         assert after.count('<span class="chip stale">') > 5
-        assert "Undo takes back: edit of Setting." in after
+        assert "Undo reverts: edit of Setting." in after
         fitted = (await client.get(f"{PARTS}/expected", params={"name": "setting", "fit": "1"})).text
         assert "Texts that the next run revises to fit" in fitted
         assert 'data-run="revise"' in fitted
@@ -229,10 +229,10 @@ async def test_three_of_five_changes_are_taken(tmp_path: Path) -> None:
         await save(space, new)
         shown = (await client.get(f"{PARTS}/compare", params={"name": "setting", "old": 2, "new": 3})).text
         assert shown.count('name="take"') == 5
-        assert '<del><span class="unseen">taken out: </span>out<span class="unseen"> end</span></del>' in shown
+        assert '<del><span class="unseen">removed: </span>out<span class="unseen"> end</span></del>' in shown
         form = {"name": "setting", "old": "2", "new": "3", "base": space.text("setting").base, "take": ["1", "3", "5"]}
         done = await client.post(f"{PARTS}/take", data=form)
-        assert "“Setting”: 3 of 5 changes taken." in done.text
+        assert "“Setting”: 3 of 5 changes accepted." in done.text
         assert done.headers["hx-trigger"] == '{"fabula:look": true, "fabula:saved": true}'
         taken = "Mara woke late. The lamp was out. She heard the wind. Nobody called. The door was shut."
         assert space.text("setting").text == taken
@@ -282,7 +282,7 @@ async def test_the_box_of_a_change_stands_at_its_own_words_and_not_behind_the_pa
 
 
 async def test_only_a_text_that_was_written_for_its_author_can_go_back_to_that(tmp_path: Path) -> None:
-    back = "Back to what was written"
+    back = "Restore the written text"
     async with studio_here(tmp_path) as client:
         assert back not in (await client.get(f"{PAGE}/setting")).text
         await save(space_of(client), "A lamp.\n")
@@ -327,7 +327,7 @@ async def test_history_says_who_and_an_earlier_version_is_picked(tmp_path: Path)
         assert "Another place." in takes
         assert "Pick version 1" in takes
         done = await client.post(f"{PARTS}/pick", data={"name": "setting", "version": "1"})
-        assert "Version 1 stands again in “Setting”." in done.text
+        assert "Version 1 of “Setting” was restored." in done.text
         assert space.text("setting").text == first
 
 
@@ -345,7 +345,7 @@ async def test_the_history_can_show_what_was_saved_on_the_way(tmp_path: Path) ->
         for text in ("One.", "One, two.", "One, two, three."):
             await save(space_of(client), text)
         short = (await client.get(f"{PARTS}/history", params={"name": "setting"})).text
-        assert "saved 2 times on the way" in short
+        assert "saved 2 times in between" in short
         assert short.count('name="old"') == 2
         whole = (await client.get(f"{PARTS}/history", params={"name": "setting", "all_": "1"})).text
         assert whole.count('name="old"') == 4
@@ -360,14 +360,14 @@ async def test_what_is_decided_on_the_page_is_said_and_taken_back(tmp_path: Path
 
         assert "“Setting” is pinned" in await decide("pin")
         assert "Taken back: pin of Setting." in await decide("undo")
-        assert "Decided again: pin of Setting." in await decide("redo")
+        assert "Redone: pin of Setting." in await decide("redo")
         assert "“Setting” can change again" in await decide("unpin")
         assert "Approved: setting." in await decide("approve")
         retake = await client.post(f"{PARTS}/retake", data={"name": "setting", "note": "colder"})
-        assert "setting will be revised as you wish by the next run" in retake.text
+        assert "The next run will revise setting according to your note." in retake.text
         refused = await client.post(f"{PARTS}/decide", data={"what": "revert", "name": "setting"})
         assert refused.status_code == 400
-        assert "no edit to take back" in refused.text
+        assert "no edit to undo" in refused.text
 
 
 async def test_a_change_of_the_final_reading_is_refused_and_made_after_all(tmp_path: Path) -> None:
@@ -395,13 +395,13 @@ async def test_the_second_of_two_sees_both_texts_and_one_with_both_changes(tmp_p
         await save(space, was.replace("Four stays", "Four went away"))
         body = {"name": "setting", "base": was, "mine": was.replace("One stays", "One sleeps")}
         shown = (await client.post(f"{PARTS}/merge", json=body)).text
-        assert "“Setting” was changed elsewhere, too" in shown
+        assert "“Setting” was also changed elsewhere" in shown
         assert shown.count('name="take"') == 1
         merged = "One sleeps. Two stays.\n\nThree stays.\n\nFour went away."
         assert merged in shown
         form = {"name": "setting", "base": space.text("setting").base, "mine": body["mine"], "merged": merged}
         done = await client.post(f"{PARTS}/merged", data=form | {"what": "both", "take": "1"})
-        assert "saved with the changes of both" in done.text
+        assert "saved with both changes" in done.text
         assert "fabula:settled" in done.headers["hx-trigger"]
         assert space.text("setting").text == merged
 
@@ -426,7 +426,7 @@ async def test_words_that_both_changed_are_shown(tmp_path: Path) -> None:
         await save(space, "The lamp fell. It was cold.")
         body = {"name": "setting", "base": "The lamp went out. It was cold.", "mine": "The lamp burned. It was cold."}
         shown = (await client.post(f"{PARTS}/merge", json=body)).text
-        assert "in 1 place both of you changed the same words, and yours are shown" in shown
+        assert "In 1 place, both versions changed the same words, and yours are shown" in shown
         assert "The lamp fell." in shown
 
 
@@ -435,4 +435,4 @@ async def test_a_project_that_is_deleted_is_said_to_be_gone(tmp_path: Path) -> N
         shutil.rmtree(space_of(client).folder)
         gone = await client.get(PAGE, headers={"accept": "text/html"})
         assert gone.status_code == 410
-        assert "is not there any more" in unescape(gone.text)
+        assert "is no longer available" in unescape(gone.text)

@@ -30,17 +30,17 @@ async def test_a_server_that_was_started_anew_says_so_in_the_page_and_in_the_lin
         for headers in (PAGE, {"hx-request": "true"}, {}):
             answer = await client.post("/new/estimate", headers={**old, **headers})
             assert answer.status_code == 401
-            assert "The server was started anew since you signed in. Open its new link" in answer.text
+            assert "The server has been restarted since you signed in. Open its new link" in answer.text
             assert ("<html" in answer.text, answer.text.startswith("{")) == (headers is PAGE, headers == {})
         form = await client.post("/new/estimate", headers={"hx-request": "true", "host": "evil.example"})
-        assert form.text.startswith('<p class="problem">This server does not go by the name')
+        assert form.text.startswith('<p class="problem">This server is not named')
 
 
 async def test_a_browser_that_keeps_no_cookies_is_told_so_and_not_to_open_the_link_once_more(tmp_path: Path) -> None:
     async with studio_here(tmp_path, signed_in=False) as client:
         answer = await client.get("/", headers={**PAGE, "referer": f"{HOST}/login?token={TOKEN}"})
         assert answer.status_code == 401
-        assert "Your link is right, but this browser has not kept the cookie that says so." in answer.text
+        assert "Your link is valid, but this browser has not stored its cookie." in answer.text
 
 
 async def test_the_link_is_exchanged_for_a_cookie_that_no_script_reads(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_a_person_without_the_token_is_told_what_to_do(tmp_path: Path, pat
     async with studio_here(tmp_path, signed_in=False) as client:
         response = await client.get(path, headers=PAGE)
         assert response.status_code == 401
-        assert "Open the link that was printed when the server was started" in response.text
+        assert "Open the link that the server printed when it started" in response.text
         assert SAMPLE not in response.text
 
 
@@ -178,7 +178,7 @@ async def test_no_page_has_script_or_style_of_its_own(tmp_path: Path) -> None:
 
 async def test_errors_are_a_page_for_a_person_a_line_for_a_form_and_json_for_a_program(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
-        assert "<h1>Not there</h1>" in (await client.get("/nothing", headers=PAGE)).text
+        assert "<h1>Not found</h1>" in (await client.get("/nothing", headers=PAGE)).text
         assert (await client.get("/nothing", headers={"hx-request": "true"})).text.startswith('<p class="problem">')
         assert (await client.get("/nothing")).json()["error"]["code"] == "unknown_url"
         assert (await client.get("/api/v1/nothing", headers=PAGE)).json()["error"]["code"] == "unknown_url"

@@ -66,7 +66,7 @@ async def test_every_project_says_where_it_stands(tmp_path: Path) -> None:
     assert "Sufficient Knowledge" in text
     assert "3,234 words" in text
     assert "The &lt;Lamp&gt;" in text
-    assert "Nothing is written yet" in text
+    assert "Nothing has been written yet" in text
     assert "fabula.toml" in text
     assert "no project" not in text
 
@@ -90,7 +90,7 @@ async def test_a_project_that_takes_long_keeps_neither_the_list_nor_other_rows_w
             first = (await client.get("/")).text
             rows = re.findall(r'hx-get="(/cards/[^"]+)" hx-trigger="load"', first)
             assert {f"/cards/slow-{number}" for number in range(3)} <= set(rows), "these are asked for one by one"
-            assert "Looking where it stands" in first
+            assert "Checking its state " in first
             waiting = asyncio.create_task(client.get("/cards/slow-1"))
             assert "3,234 words" in (await client.get(f"/cards/{SAMPLE}")).text, "it is known before the slow ones"
             assert not waiting.done()
@@ -156,7 +156,7 @@ async def test_a_story_becomes_a_project_whose_plan_is_read_off(tmp_path: Path, 
     async with studio_here(home) as client:
         looked = await sent(client, "/new/estimate", **wanted)
         assert looked.status_code == 200, looked.text
-        assert "Reading the plan off the story" in looked.text
+        assert "Estimate for extracting the plan" in looked.text
         made = await sent(client, "/new", **wanted)
         assert made.headers["hx-redirect"].startswith("/projects/the-lamp/")
     assert "Mara kept the lamp." in (home / "the-lamp" / ".fabula" / "source.md").read_text()
@@ -186,14 +186,14 @@ async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
         assert made.headers["hx-redirect"] == "/projects/the-lamp/write"
         shown = await client.get("/projects/the-lamp/edit/two")
         assert "Then the letter came." in shown.text
-        assert "Back to what was written" not in shown.text
+        assert "Restore the written text" not in shown.text
         space = client.state.shelf["the-lamp"]  # type: ignore[attr-defined] # set by `studio_here`
         await asyncio.to_thread(space.edit, "two", "## Two\n\nThen a letter came.\n", space.text("two").base)
         shown = await client.get("/projects/the-lamp/edit/two")
         assert "Then a letter came." in shown.text
         assert "Then a letter came." in (await client.get("/api/v1/projects/the-lamp/exports/markdown")).text
         assert "Put the story together" in (await client.get("/projects/the-lamp/edit-parts/expected?name=two")).text
-        assert "Back to what was written" not in shown.text
+        assert "Restore the written text" not in shown.text
         await asyncio.to_thread(space.undo)
         assert "Then a letter came." not in (await client.get("/api/v1/projects/the-lamp/exports/markdown")).text
         assert (
@@ -232,9 +232,9 @@ async def test_it_is_begun_at_once_where_that_is_wanted(
         ({"kind": "story", "text": " "}, "The story is empty"),
         ({"kind": "manuscript", "text": " "}, "The manuscript is empty"),
         ({"kind": "manuscript", "upload": "%PDF-1.7 Mara", "name": "a.md"}, "is a PDF file"),
-        ({"kind": "manuscript", "upload": "PK", "name": "a.pages"}, "a.pages is no text that is read here"),
-        ({"kind": "manuscript", "text": "Mara.", "system": "snap"}, "snap makes the parts of a story from a plan"),
-        ({"upload": "x", "name": "story.exe"}, "story.exe is no text that is read here"),
+        ({"kind": "manuscript", "upload": "PK", "name": "a.pages"}, "a.pages is not a supported file"),
+        ({"kind": "manuscript", "text": "Mara.", "system": "snap"}, "snap divides a story into parts according to"),
+        ({"upload": "x", "name": "story.exe"}, "story.exe is not a supported file"),
         ({"upload": "\0\1\2", "name": "story.md"}, "story"),
     ],
 )
@@ -305,7 +305,7 @@ def test_projects_keep_their_names(tmp_path: Path) -> None:
     ProjectFolder.create(tmp_path / "b" / "ferry", Brief(BRIEF))
     assert shelf["ferry"].folder == tmp_path / "b" / "ferry"
     shutil.rmtree(tmp_path / "b" / "lamp")
-    with pytest.raises(GoneError, match="is not there any more"):
+    with pytest.raises(GoneError, match="is no longer available"):
         shelf.folder("lamp")
     with pytest.raises(UnknownNameError, match="Did you mean 'ferry'"):
         shelf.folder("fery")
@@ -338,7 +338,7 @@ async def test_a_project_that_may_not_be_read_keeps_nobody_from_the_others(
         assert (first.status_code, "Lamp" in first.text, "Shut" in first.text) == (200, True, False)
         gone = await client.get("/api/v1/projects/shut")
         assert gone.status_code == 410
-        assert "its folder was removed or renamed, or may not be read." in gone.json()["error"]["message"]
+        assert "its folder was removed or renamed, or cannot be read." in gone.json()["error"]["message"]
 
 
 def test_a_project_among_thousands_of_folders_is_found(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_a_project_among_thousands_of_folders_is_found(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"There is no folder .* Name a project"):
+    with pytest.raises(UsageError, match=r"There is no folder .* Specify a project"):
         Home.of([tmp_path / "nowhere"])
 
 
@@ -363,8 +363,8 @@ def test_a_sample_for_which_there_is_no_room_leaves_no_part_and_says_why(
     with pytest.raises(DiskFullError) as error:
         copy_sample(tmp_path / "sample")
     assert str(error.value) == (
-        f"Cannot write {tmp_path}/sample. The disk or quota is full. Free some space and run the command again; "
-        "nothing that was there before is lost."
+        f"Cannot write {tmp_path}/sample. The disk or quota is full. Free some space and run the command again. No "
+        "earlier data is lost."
     )
     assert [*tmp_path.iterdir()] == []
 
@@ -373,5 +373,5 @@ async def test_the_page_says_in_which_older_encoding_a_manuscript_was_read(tmp_p
     file = ("old.txt", "Schöne Grüße, sagte er über die Straße.".encode("cp1252"), "text/plain")
     async with studio_here(tmp_path) as client:
         looked = await client.post("/new/estimate", data={"kind": "manuscript"}, files={"file": file})
-        assert "old.txt is no UTF-8: it was read as cp1252" in looked.text
+        assert "old.txt is not UTF-8. It was read as cp1252" in looked.text
         assert "UTF-8" not in (await sent(client, "/new/estimate", kind="manuscript", text=MANUSCRIPT)).text

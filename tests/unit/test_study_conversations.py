@@ -147,5 +147,5 @@ def test_characters_of_different_stories_cannot_be_compared(tmp_path: Path) -> N
         ).folder
         for name, thing in (("one", "lamp"), ("two", "bell"))
     ]
-    with pytest.raises(UsageError, match="No two items answer the same prompt"):
+    with pytest.raises(UsageError, match="No two items by different systems answer the same prompt"):
         study_of_characters(tmp_path / "s", "Talk", places, "", "")

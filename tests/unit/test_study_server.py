@@ -136,12 +136,12 @@ async def test_a_missing_answer_is_named_and_nothing_is_kept(tmp_path: Path) -> 
         page = await rater.post(f"/task/{key}", {"plot": "A", "comment": "So far."})
         assert page.status_code == httpx.codes.BAD_REQUEST
         assert (
-            "Creativity of ideas, themes and topics is not answered yet. Answer it, or skip the task with a reason."
-            in page.text
+            "You have not answered Creativity of ideas, themes and topics yet. Answer it, or skip the task and give a "
+            "reason." in page.text
         )
         assert "So far." in page.text
         wrong = await rater.post(f"/task/{key}", {**ALL, "plot": "C"})
-        assert "Plot: &#39;C&#39; is no answer. Choose one of those shown." in wrong.text
+        assert "Plot: &#39;C&#39; is not a valid answer. Choose one of the answers shown." in wrong.text
     assert not room.study.ratings_file.exists()
     assert not room.study.sealed
 
@@ -200,7 +200,7 @@ async def test_a_task_is_skipped_with_a_reason(tmp_path: Path) -> None:
     key = await _begun(room, name := room.study.raters[0])
     async with room.rater(name) as rater:
         page = await rater.post(f"/task/{key}", {"skipping": "yes", "skip": " "})
-        assert "Say in a few words why you skip this task." in page.text
+        assert "Explain in a few words why you are skipping this task." in page.text
         assert key_in((await rater.post(f"/task/{key}", {"skipping": "yes", "skip": "I know it."})).text) not in (
             "",
             key,
@@ -226,6 +226,7 @@ async def test_enough_for_this_sitting_and_on_after_it(tmp_path: Path) -> None:
         assert "<h1>1 of 2</h1>" in page
         page = (await rater.post(f"/task/{key_in(page)}", ALL)).text
         assert "Thank you" in (await rater.post(f"/task/{key_in(page)}", ALL)).text
+    assert '"went on"' in room.study.log_file.read_text(), "the word that logs of running studies have"
 
 
 async def test_who_withdraws_takes_everything_along(tmp_path: Path) -> None:
@@ -240,9 +241,9 @@ async def test_who_withdraws_takes_everything_along(tmp_path: Path) -> None:
     (talk / "words.json").write_text("{}")
     async with room.rater(first) as rater:
         unsure = await rater.post("/withdraw")
-        assert "Tick the box" in unsure.text
+        assert "To delete" in unsure.text
         assert (
-            "You have withdrawn, and all that you had answered is deleted."
+            "You have withdrawn, and all your answers are deleted."
             in (await rater.post("/withdraw", {"sure": "yes"})).text
         )
         assert (await rater.get(f"/task/{room.study.tasks_of[first][0].key}")).status_code == httpx.codes.FORBIDDEN
@@ -276,15 +277,12 @@ async def test_an_expired_link_and_a_wrong_one_say_so(tmp_path: Path) -> None:
         for asked in ("/", "/task", f"/task/{key}"):
             late = await rater.get(asked)
             assert late.status_code == httpx.codes.UNAUTHORIZED
-            assert (
-                "Your link has ended: answers could be given until 2026-12-01. What you had answered is kept."
-                in late.text
-            )
+            assert "Your link has expired: it was valid until 2026-12-01. Your answers are kept." in late.text
         assert (await rater.post(f"/task/{key}", ALL)).status_code == httpx.codes.UNAUTHORIZED
         assert not (room.folder / "ratings.jsonl").exists()
         assert 'href="/task"' not in (await rater.get("/")).text
         gone = await rater.post("/withdraw", {"sure": "yes"})  # this was promised at any time
-        assert "You have withdrawn, and all that you had answered is deleted." in gone.text
+        assert "You have withdrawn, and all your answers are deleted." in gone.text
         assert (await rater.post("/consent")).status_code == httpx.codes.UNAUTHORIZED
     assert replace(room.means, until="2027-01-31T00:00:00+00:00").ended == ""
     transport = httpx.ASGITransport(room.app)
@@ -331,7 +329,7 @@ async def test_a_full_disk_is_said_and_the_answer_can_be_sent_again(
             patched.setattr(answering, "append_synced", full)
             page = await rater.post(f"/task/{key}", ALL)
             assert page.status_code == httpx.codes.SERVICE_UNAVAILABLE
-            assert "This could not be done just now, and nothing is lost. Send it again in a minute." in page.text
+            assert "The request failed, but your answers are not lost. Send it again in a minute." in page.text
             assert page.text.count(" checked>") == 6  # what was answered, and that keys are used
             assert "/secret" not in page.text
         assert room.answers.done(name) == 0
@@ -395,7 +393,7 @@ async def test_time_and_pay_are_said_as_people_say_them(tmp_path: Path) -> None:
     async with room.rater(room.study.raters[0]) as rater:
         page = (await rater.get("/")).text
     assert "You are paid 12.50 EUR an hour." in page
-    assert " hours. You can stop after each one" in page
+    assert " hours. You can stop after each sitting" in page
 
 
 def test_stories_are_read_as_prose_and_nothing_in_them_runs() -> None:
@@ -437,7 +435,7 @@ async def test_ratings_that_are_lost_while_a_study_is_served_come_back_and_the_o
     for opened in (room, room_of(Study.open(room.folder))):  # also after the server was started again
         async with opened.rater(ORGANISER) as organiser:
             assert (
-                "ratings.jsonl was deleted or cut short while the study was served"
+                "ratings.jsonl was deleted or truncated while the study was running."
                 in (await organiser.get("/organiser")).text
             )
 
@@ -449,7 +447,7 @@ async def test_the_organiser_hears_of_lost_ratings_before_the_next_one_comes(tmp
         await rater.post(f"/task/{key}", ALL)
     room.study.ratings_file.unlink()
     async with room.rater(ORGANISER) as organiser:
-        assert "5 ratings that raters had given were put back" in (await organiser.get("/organiser")).text
+        assert "5 ratings by raters were restored" in (await organiser.get("/organiser")).text
     assert len(read_ratings(room.study.ratings_file)) == 5
 
 

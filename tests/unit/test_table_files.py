@@ -114,4 +114,4 @@ async def test_a_table_runs_whole_and_every_printed_number_has_ours_beside_it(
     assert complete(results), results.stopped
     printed = beside_papers(results)
     assert not [(row.what, row.of, row.here) for row in printed if not isinstance(row.here, Estimate)]
-    assert ("Beside what was published" in as_page(results)) == bool(found.spec.published)
+    assert ("Compared with published values" in as_page(results)) == bool(found.spec.published)

@@ -56,6 +56,6 @@ def test_shown_differences_stand_first_and_the_rest_is_counted() -> None:
     shown = differences_table([*rows, Row("a", "words", Estimate(1, 1))]).splitlines()
     assert shown[0].split() == ["difference", "of", "value", "95", "%,", "all", "at", "once", "n", "p,", "corrected"]
     assert shown[1].split() == ["a", "-", "b", "13", "2", "1", "to", "3", "9", "<", ".001"]
-    assert shown[-1] == "... and 8 more that are not shown to differ"
+    assert shown[-1] == "... and 8 more without a significant difference"
     assert len(shown) == 14
     assert not differences_table([Row("a", "words", Estimate(1, 1))])

@@ -319,14 +319,14 @@ def test_the_command_takes_a_plan_file(here: Path, capsys: pytest.CaptureFixture
     assert main(["show", "bell.yaml", "--timeline", "--out", "bell.svg"]) == 0
     ran = capsys.readouterr()
     assert ran.out.startswith("The Bell\n2 scenes; all told as it happens\n")
-    assert "Drawn into bell.svg." in ran.err
+    assert "Drawn to bell.svg." in ran.err
     assert "order of time not known for all scenes" in ran.err
     assert "order of time not known" in (here / "bell.svg").read_text(encoding="utf-8")
 
 
 def test_a_file_in_the_way_of_the_picture_is_an_error(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "bell.yaml", "--timeline", "--out", "no/bell.svg"]) == 1
-    assert "Cannot write no/bell.svg. Its folder does not exist." in capsys.readouterr().err
+    assert "Cannot write no/bell.svg. The folder does not exist." in capsys.readouterr().err
 
 
 def test_the_command_reads_plan_and_order_of_a_project(
@@ -362,7 +362,9 @@ def test_a_plan_laid_into_a_project_is_shown_before_anything_is_written(
 ) -> None:
     assert main(["show", "--timeline", "-C", "bell"]) == 1
     text = capsys.readouterr().err
-    assert text.startswith("fabula: bell has no plan of scenes yet. Write with a system that plans scenes, put a plan ")
+    assert text.startswith(
+        "fabula: bell has no plan of scenes yet. Write with a system that plans scenes, save a plan "
+    )
     assert "bell/plan/plan.yaml" in text
     (project.folder / "plan" / "plan.yaml").write_text(LAID, encoding="utf-8")
     assert main(["show", "plan/plan.yaml", "--timeline", "-C", "bell"]) == 0
@@ -375,14 +377,14 @@ def test_a_changed_plan_is_pointed_out(project: ProjectFolder, capsys: pytest.Ca
     assert main(["show", "--timeline", "-C", "bell"]) == 0
     ran = capsys.readouterr()
     assert ran.out.startswith("The Bell\n")
-    assert "plan/plan.yaml was changed since: `fabula update bell` takes it over." in ran.err
+    assert "plan/plan.yaml has changed since. To apply the change, run `fabula update bell`." in ran.err
 
 
 def test_what_cannot_be_drawn_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in {
-        ("--out", "x.svg"): "--out goes with --timeline. To write the story into a file use `fabula export`.",
+        ("--out", "x.svg"): "--out requires --timeline. To write the story to a file, use `fabula export`.",
         ("--timeline", "nowhere.yaml"): "nowhere.yaml",
-        ("--timeline", "plot"): "plot is no project folder",
+        ("--timeline", "plot"): "plot is not a project folder",
     }.items():
         assert main(["show", *arguments]) != 0
         assert message in capsys.readouterr().err

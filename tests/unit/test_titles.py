@@ -35,6 +35,11 @@ def test_texts_have_titles_and_no_names_of_files() -> None:
     assert titles("story/01-the-letter.md") == "The Letter", "a file is its text"
 
 
+def test_a_draft_of_no_text_of_its_name_is_called_by_its_own() -> None:
+    titles = Titles.of({"drafts/draft-2": "drafts/draft-2.md", "story": "story/01-story.md"}, {})
+    assert titles("drafts/draft-2") == "Draft 2"
+
+
 def test_a_run_is_called_by_what_it_writes_also_what_is_only_planned() -> None:
     titles = Titles.of(FILES, TEXTS)
     named = titles.of_calls(["the-church-at-vardnes/chapter", "the-church-at-vardnes/chapter/2", "chapters/plan"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree as ET
 
@@ -50,9 +49,38 @@ from fabula.training.sft import GAP, TokenLimits, encode, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 END = 7
-GUIDE = Path(__file__).parents[2] / "docs/how-to/train.md"
+# What the papers and DialogSum's authors print, written down from them by hand: data, setting, value.
+PRINTED = """
+examples rank 4
+examples learning_rate 1e-6
+examples batch 16
+examples steps 250
+examples evaluate_every 20
+examples prompt_tokens 1024, 2048, 4096, 8192
+examples completion_tokens 4096
+pairs rank 16
+pairs alpha 16
+pairs dropout 0.0
+pairs beta 0.1
+pairs learning_rate 5e-5
+pairs decay cosine
+pairs warmup 10
+pairs epochs 1
+pairs batch 8
+pairs micro_batch 1
+pairs sequence_tokens 2048
+pairs prompt_tokens 1024
+pairs precision bfloat16
+pairs seed 42
+dialogues learning_rate 3e-5
+dialogues epochs 5
+dialogues batch 16
+dialogues dialogue_tokens 256
+dialogues summary_tokens 128
+"""
 
 
 class Words:
@@ -80,17 +108,15 @@ def example(prompt: str, completion: str, system: str = "You plan.") -> Example:
 # settings
 
 
-def test_the_faithful_presets_have_the_papers_values_as_the_guide_lists_them_with_their_sections() -> None:
-    section = GUIDE.read_text(encoding="utf-8").partition("## The papers' values")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (\w+) \| `(\w+)` \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
+def test_the_faithful_presets_have_the_values_that_are_printed() -> None:
+    rows = [line.split(maxsplit=2) for line in PRINTED.strip().splitlines()]
     for name, kind in zip(("examples", "pairs", "dialogues"), KINDS.values(), strict=True):
         config: Any = kind.faithful()
-        said = {setting: value for command, setting, value, _ in rows if command == name}
+        said = {setting: value for data, setting, value in rows if data == name}
         assert list(said) == [setting.name for setting in settings_of(config) if setting.group == "paper"]
         same: Any = with_values(kind.improved(), said, "training")
         assert same.paper == config.paper
     assert len(rows) == sum(one.group == "paper" for kind in KINDS.values() for one in settings_of(kind.faithful()))
-    assert all(re.search(r"section|appendix|DialogSum's authors", where) for *_, where in rows)
 
 
 def test_every_setting_of_every_kind_is_described_and_every_one_of_a_paper_has_its_section() -> None:
@@ -106,11 +132,11 @@ def test_every_setting_of_every_kind_is_described_and_every_one_of_a_paper_has_i
 def test_settings_are_set_by_name_and_refused_with_a_sentence() -> None:
     config = config_of(Sft, "improved", given_values(["rank=2", "ours.patience=1", "prompt_tokens=512"]))
     assert (config.paper.rank, config.ours.patience, config.paper.prompt_tokens) == (2, 1, (512,))
-    with pytest.raises(UnknownNameError, match=r"Unknown setting of training 'rnak'\. Did you mean 'rank'\?"):
+    with pytest.raises(UnknownNameError, match=r"Unknown training setting 'rnak'\. Did you mean 'rank'\?"):
         config_of(Sft, "improved", {"rnak": "2"})
-    with pytest.raises(ConfigError, match=r"training\.rank = 'two' does not fit"):
+    with pytest.raises(ConfigError, match=r"`training\.rank` must be a whole number, not 'two'"):
         config_of(Sft, "improved", {"rank": "two"})
-    with pytest.raises(UsageError, match=r"--set rank: write it as FIELD=VALUE, as --set rank=8\."):
+    with pytest.raises(UsageError, match=r"--set rank does not have the form FIELD=VALUE, such as --set rank=8\."):
         given_values(["rank"])
 
 
@@ -133,7 +159,7 @@ def test_settings_are_set_by_name_and_refused_with_a_sentence() -> None:
 )
 def test_settings_with_which_nothing_can_be_trained_are_refused(kind: type[Sft | Dpo], value: str, bounds: str) -> None:
     with pytest.raises(
-        ConfigError, match=rf"does not fit: it has to be {bounds}\. Leave it out for .+, which is improved's, or"
+        ConfigError, match=rf"does not fit: it must be {bounds}\. Leave it out for .+, which is improved's, or"
     ):
         config_of(kind, "improved", given_values([value]))
 
@@ -224,8 +250,8 @@ def test_a_prompt_that_cannot_be_short_enough_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         encode(Words(), example("a b c d e f g", "Yes."), TokenLimits(5, 10, 0))
     assert str(caught.value) == (
-        "The prompt of a has 23 tokens and cannot be cut to 5. Set prompt_tokens higher, completion_tokens lower, or "
-        "take a base with a longer context."
+        "The prompt of a has 23 tokens and cannot be cut to 5. Set prompt_tokens higher or completion_tokens lower, or "
+        "use a base with a longer context."
     )
 
 
@@ -363,7 +389,7 @@ def test_the_card_says_what_the_adapter_is_and_how_to_use_it() -> None:
         "| Own stories | CC0-1.0 | 40 |",
         "Licence: Apache-2.0.",
         "fabula write BRIEF --model embedded:smollm2 --adapter climax=THIS_FOLDER",
-        "whose BASE has to be embedded:smollm2 (digest `ab12`):",
+        "whose BASE must be embedded:smollm2 (digest `ab12`):",
         "--enable-lora --lora-modules climax=THIS_FOLDER",
         "| learning_rate | 0.0005 |",
         "> After.",
@@ -401,9 +427,9 @@ def test_texts_of_others_stand_in_the_card_letter_by_letter() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"completion": " \n"}, r"train\.jsonl, line 1: there is no text in 'completion'\. Take the line out\."),
-        ({"messages": ()}, r"train\.jsonl, line 1: nothing of 'prompt' is the user's\. Take the line out\."),
-        ({"messages": (Message("user", ""),)}, r"nothing of 'prompt' is the user's"),
+        ({"completion": " \n"}, r"train\.jsonl, line 1: there is no text in 'completion'\. Remove the line\."),
+        ({"messages": ()}, r"train\.jsonl, line 1: 'prompt' has no message of the user\. Remove the line\."),
+        ({"messages": (Message("user", ""),)}, r"'prompt' has no message of the user"),
     ],
 )
 def test_examples_that_teach_nothing_are_refused(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
@@ -454,7 +480,7 @@ def test_a_reply_that_is_no_single_message_is_refused(tmp_path: Path) -> None:
     line = json.loads((tmp_path / "train.jsonl").read_text(encoding="utf-8"))
     line["completion"] *= 2
     (tmp_path / "train.jsonl").write_text(json.dumps(line), encoding="utf-8")
-    with pytest.raises(UsageError, match=r"line 1: 'completion' has to be one message, of the assistant"):
+    with pytest.raises(UsageError, match=r"line 1: 'completion' must be one message, of the assistant"):
         read_examples(tmp_path, "train")
 
 

@@ -28,8 +28,11 @@ def opened(spec: str, home: Path, gguf: Path | None = None) -> None:
         ({"general.architecture": "gemma3"}, r"is a gemma3 model, which cannot be trained here\. Give a whole text"),
         ({}, "is a nameless model, which cannot be trained here"),
         ({"general.architecture": "llama", "general.type": "adapter"}, r"is an adapter, not a model\. Give the model"),
-        ({"general.architecture": "clip", "general.type": "mmproj"}, "is the part of a model that reads pictures"),
-        ({"general.architecture": "llama", "split.count": 3}, r"is one of several parts of a model, which is not read"),
+        ({"general.architecture": "clip", "general.type": "mmproj"}, "is only the part of a model that reads pictures"),
+        (
+            {"general.architecture": "llama", "split.count": 3},
+            r"is one of several parts of a model, which cannot be read separately",
+        ),
         ({"general.architecture": "llama", "tokenizer.ggml.model": "rwkv"}, r"a tokeniser of an unknown kind \(rwkv\)"),
     ],
 )
@@ -56,9 +59,7 @@ def test_a_damaged_gguf(tmp_path: Path) -> None:
 def test_a_disk_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tinygguf.write_model(tmp_path / "model.gguf", tinygguf.weights())
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=100_000))
-    with pytest.raises(
-        UsageError, match=r"model\.gguf takes 0\.0 GB in .*/bases to be made trainable, and 0\.0 are fr"
-    ):
+    with pytest.raises(UsageError, match=r"model\.gguf trainable needs 0\.0 GB in .*/bases, and 0\.0 GB are fr"):
         opened(f"embedded:{file}", tmp_path)
 
 
@@ -88,11 +89,11 @@ def test_a_folder_is_read_without_being_loaded(tmp_path: Path) -> None:
 
 def test_folders_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        UsageError, match=r"holds no model \(no config\.json\)\. Give a model's folder, or `--base smol"
+        UsageError, match=r"contains no model \(no config\.json\)\. Give a model's folder, or `--base smol"
     ):
         opened(str(tmp_path), tmp_path)
     model = folder(tmp_path, auto_map={"AutoModel": "evil.Model"})
-    with pytest.raises(UsageError, match="comes with code of its own, which is not run"):
+    with pytest.raises(UsageError, match="comes with its own code, which fabula does not run"):
         opened(str(model), tmp_path)
     (model / "config.json").write_text("{")
     with pytest.raises(UsageError, match=r"config\.json cannot be read"):
@@ -103,10 +104,10 @@ def test_folders_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"model\.safetensors cannot be read as a safetensors file"):
         opened(str(model), tmp_path)
     (model / "model.safetensors").rename(model / "pytorch_model.bin")
-    with pytest.raises(UsageError, match=r"holds no weights \(\*\.safetensors\)"):
+    with pytest.raises(UsageError, match=r"has no weights \(\*\.safetensors\)"):
         opened(str(model), tmp_path)
     (model / "chat_template.jinja").unlink()
-    with pytest.raises(UsageError, match="has no chat template, so it cannot be asked as agents are"):
+    with pytest.raises(UsageError, match="has no chat template, so it cannot play agents"):
         opened(str(model), tmp_path)
 
 

@@ -11,7 +11,7 @@ import pytest
 from fabula.app.importing import read_manuscript
 from fabula.app.sources import read_story
 from fabula.base.errors import UsageError
-from fabula.data import word_files
+from fabula.data import unpacked
 from fabula.data.story_files import text_of
 
 if TYPE_CHECKING:
@@ -89,10 +89,12 @@ def test_a_file_of_python_docx_is_read(tmp_path: Path) -> None:
 
 
 def test_what_unpacks_to_far_more_than_a_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_files, "_UNPACKED", 1_000_000)
+    monkeypatch.setattr(unpacked, "_UNPACKED", 1_000_000)
     file = packed(tmp_path / "bomb.docx", paragraph(run("a" * 5_000_000)))
     assert file.stat().st_size < 10_000
-    with pytest.raises(UsageError, match=r"bomb\.docx unpacks to more than 1,000,000 bytes, which no text has\."):
+    with pytest.raises(
+        UsageError, match=r"bomb\.docx unpacks to more than 1,000,000 bytes, which is too much for a text\."
+    ):
         text_of(file, 20_000_000)
 
 
@@ -107,18 +109,21 @@ def test_what_unpacks_to_far_more_than_a_text_is_refused(tmp_path: Path, monkeyp
 def test_entities_and_broken_files_are_refused_in_words(tmp_path: Path, head: str) -> None:
     file = packed(tmp_path / "novel.docx", paragraph(run("Mara.")), head=head)
     with pytest.raises(
-        UsageError, match=r"novel\.docx cannot be read as a Word file: it is damaged or of another kind\."
+        UsageError, match=r"novel\.docx cannot be read as a Word file: it is damaged or has another format\."
     ):
         read_manuscript(file)
 
 
 def test_other_packed_and_empty_files_are_refused_in_words(tmp_path: Path) -> None:
     other = packed(tmp_path / "book.docx", name="pictures.xml")
-    with pytest.raises(UsageError, match=r"is packed, but no Word, OpenDocument or EPUB file"):
+    with pytest.raises(
+        UsageError,
+        match=r"is an archive, but no manuscript: it has no Markdown or text files, and is none of Markdown",
+    ):
         read_manuscript(other)
     cut = tmp_path / "cut.docx"
     cut.write_bytes(packed(tmp_path / "whole.docx", paragraph(run("Mara."))).read_bytes()[:-40])
-    with pytest.raises(UsageError, match="cannot be read as a Word, OpenDocument or EPUB file"):
+    with pytest.raises(UsageError, match="cannot be read as a Word file"):
         read_manuscript(cut)
     with pytest.raises(UsageError, match=r"The manuscript .*empty\.docx is empty"):
         read_manuscript(packed(tmp_path / "empty.docx", paragraph("")))

@@ -84,7 +84,7 @@ def test_a_text_that_is_saved_makes_stale_what_hangs_on_it(space: Project) -> No
 def test_the_second_of_two_editors_sees_the_text_of_the_first(space: Project) -> None:
     read = space.text(PART)
     saved = space.edit(PART, "The first was here.", read.base)
-    with pytest.raises(ConflictError, match="exposition was changed since you read it") as refused:
+    with pytest.raises(ConflictError, match="exposition has changed since you read it") as refused:
         space.edit(PART, "The second was here.", read.base)
     assert (refused.value.theirs, refused.value.base) == ("The first was here.", saved.base)
     assert space.text(PART).text == "The first was here."
@@ -143,7 +143,7 @@ def test_a_pinned_text_stays_and_a_take_can_be_picked(space: Project) -> None:
 def test_a_text_of_ones_own_goes_into_the_story(space: Project) -> None:
     saved = space.edit("story/99-epilogue.md", "The end of it.", "")
     assert (saved.name, saved.version) == ("epilogue", 1)
-    with pytest.raises(UsageError, match="cannot be a new text"):
+    with pytest.raises(UsageError, match="cannot be the name of a new text"):
         space.edit("story/x.exe", "Text.", "")
     for name in ("../outside.md", "story/../../outside.md", "/etc/passwd", "nothing"):
         with pytest.raises(UnknownNameError):
@@ -185,7 +185,7 @@ def test_plan_world_findings_and_calls_are_shown(space: Project) -> None:
     names = [scene.name for scene in plan.plan.scenes]
     space.reorder(names[::-1], plan.base)
     assert [scene.name for scene in space.plan().plan.scenes] == names[::-1]
-    with pytest.raises(UsageError, match="not the scenes of the plan"):
+    with pytest.raises(UsageError, match="does not contain each scene of the plan exactly once"):
         space.reorder(names[1:], plan.base)
     world = space.world()
     assert world.facts

@@ -82,14 +82,18 @@ def test_an_exported_file_reads_back_with_who_learned_later(tmp_path: Path) -> N
         ("modality: reported", "modality: said", "w.yaml:18: fact 2 > modality: is 'said'. Give one of: asserted"),
         ("confidence: 0.8", "confidence: high", "fact 2 > confidence: is 'high'. Give a number, such as 0.8."),
         ("confidence: 0.8", "confidence: nan", "fact 2 > confidence: is nan. Give a number from 0 to 1."),
-        ("from: 1921-10-30", "from: long ago", "w.yaml:22: fact 2 > from: is 'long ago', which is no story time."),
+        ("from: 1921-10-30", "from: long ago", "w.yaml:22: fact 2 > from: is 'long ago', which is not a story time."),
         ("value: grey", "value: {a: b}", "fact 1 > value: is a mapping. Write a text, or a list of texts."),
-        ("about: Jonas", "about: [[a]]", "fact 2 > about: is no list of names. Write [Mara, Tobias], or one name."),
+        ("about: Jonas", "about: [[a]]", "fact 2 > about: is not a list of names. Write [Mara, Tobias], or one name."),
         ("span: [120, 137]", "span: here", "fact 2 > span: is no pair of numbers. Write [120, 145]."),
-        ("value: grey", "value: grey\n    value: blue", "w.yaml:13: 'value' comes twice. Keep one."),
+        ("value: grey", "value: grey\n    value: blue", "w.yaml:13: 'value' appears twice. Keep only one."),
         ("  - name: Mara", "  - nane: Mara", "w.yaml:3: entity 1 > name: is missing. Give it."),
-        ("      - who: Ada\n        scene: 5", "      - ada", "w.yaml:28: fact 2 > learned: learned 1 is no mapping."),
-        ("facts:\n", "facts: none\nfact:\n", "w.yaml:9: facts: is no list. Begin every entry with '- '."),
+        (
+            "      - who: Ada\n        scene: 5",
+            "      - ada",
+            "w.yaml:28: fact 2 > learned: learned 1 is not a mapping.",
+        ),
+        ("facts:\n", "facts: none\nfact:\n", "w.yaml:9: facts: is not a list. Begin every entry with '- '."),
         ("many: [owns]", "many: *x", "w.yaml:1: '*x' refers to another place."),
         ("many: [owns]", "many: [owns", "w.yaml:1: A bracket is opened here and not closed"),
         ("many: [owns]", "format: fabula-world-9", "format: is 'fabula-world-9'; this fabula reads fabula-world-1."),
@@ -109,23 +113,23 @@ def test_all_problems_are_told_at_once_but_not_a_thousand() -> None:
     text = str(caught.value).splitlines()
     assert len(text) == 51
     assert text[1].startswith("w.yaml:7: fact 2 > scene: is 'x1'.")
-    assert text[-1] == "w.yaml: More may be wrong; these are the first problems."
+    assert text[-1] == "w.yaml: These are only the first problems. There may be more."
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[1]", "A mapping with 'facts' is wanted here"),
-        ("{", "This is not JSON"),
-        ("[" * 100_000, "Too deeply nested"),
-        ('{"facts": [{"subject": "a", "slot": "b", "value": NaN}]}', "This is not JSON (NaN is no JSON)"),
-        ('{"facts": [{"subject": "a", "slot": "b", "value": ' + "9" * 5000 + "}]}", "This is not JSON"),
+        ("[1]", "A mapping with 'facts' is expected here."),
+        ("{", "This is not valid JSON"),
+        ("[" * 100_000, "This is nested too deeply. Use"),
+        ('{"facts": [{"subject": "a", "slot": "b", "value": NaN}]}', "This is not valid JSON (NaN is not JSON)"),
+        ('{"facts": [{"subject": "a", "slot": "b", "value": ' + "9" * 5000 + "}]}", "This is not valid JSON"),
         (
             '{"facts": [{"subject": "a", "slot": "b", "value": 99999999999999999999}]}',
             "w: fact 1 > value: cannot stand",
         ),
-        ('{"facts": [{"subject": true, "slot": "b"}]}', "w: fact 1 > subject: is no text. Write one."),
-        ('{"facts": [3]}', "w: facts: fact 1 is no mapping."),
+        ('{"facts": [{"subject": true, "slot": "b"}]}', "w: fact 1 > subject: is not text. Write one."),
+        ('{"facts": [3]}', "w: facts: fact 1 is not a mapping."),
         ('{"facts": [{"subject": "a", "slot": "b", "step": -1}]}', "w: fact 1 > step: is '-1'."),
     ],
 )
@@ -137,12 +141,14 @@ def test_hostile_json_is_told(text: str, said: str) -> None:
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "empty.yaml").write_text("just words", encoding="utf-8")
-    with pytest.raises(UsageError, match="A mapping with 'facts:' is wanted here"):
+    with pytest.raises(UsageError, match=r"A mapping with 'facts:' is expected here."):
         read_world(tmp_path / "empty.yaml")
     (tmp_path / "large.yaml").write_text("#" * 4_000_001, encoding="utf-8")
     with pytest.raises(UsageError, match="is larger than 4,000,000 bytes"):
         read_world(tmp_path / "large.yaml")
-    with pytest.raises(UsageError, match="Cannot read"):
+    with pytest.raises(
+        UsageError, match=r"There is no file .*none\.json\. Correct the name, or give a world \(a YAML or JSON file\)\."
+    ):
         read_world(tmp_path / "none.json")
 
 

@@ -82,7 +82,7 @@ async def test_a_world_without_facts_offers_to_read_the_story_and_says_the_cost(
     async with studio_here(tmp_path) as client:
         sample_of(client).folder.joinpath(".fabula", "world.db").unlink()
         html = (await client.get(AT)).text
-        assert "Nothing is known of this story" in html
+        assert "Nothing is known about this story" in html
         assert f'hx-get="{AT}/expected/facts"' in html
         said = (await client.get(f"{AT}/expected/facts")).text
         assert "calls" in said or "cannot be estimated" in said
@@ -103,24 +103,24 @@ async def test_a_finding_has_both_sentences_and_is_mended_as_an_edit(tmp_path: P
         assert wording not in workspace.text("climax").text
         saved = (await post(client, f"findings/{KEY}/mend/y", wording=wording)).text
         assert "Saved: story/03-climax.md" in saved
-        assert "the text was changed since" in saved
+        assert "the text has changed since" in saved
         assert wording in workspace.text("climax").text
         workspace.undo()
-        assert "the text was changed since" not in (await client.get(f"{AT}/findings")).text
+        assert "the text has changed since" not in (await client.get(f"{AT}/findings")).text
 
 
 async def test_a_dismissal_is_seen_by_the_command_line_and_taken_back(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         folder = sample_of(client).folder
         refused = await post(client, f"findings/{KEY}/dismiss", reason=" ")
-        assert (refused.status_code, "no reason" in refused.text) == (400, True)
+        assert (refused.status_code, "is missing. Explain why" in refused.text) == (400, True)
         done = (await post(client, f"findings/{KEY}/dismiss", reason="<i>A second</i> kettle.")).text
         assert "&lt;i&gt;A second&lt;/i&gt; kettle." in done
         assert [(key, one.reason) for key, one in read_dismissed(folder / "evaluation").items()] == [
             (KEY, "<i>A second</i> kettle.")
         ]
         back = (await post(client, f"findings/{KEY}/count")).text
-        assert "It counts again." in back
+        assert "The finding counts again." in back
         assert read_dismissed(folder / "evaluation") == {}
         assert (await post(client, "findings/nothing/count")).status_code == 404
 
@@ -128,7 +128,7 @@ async def test_a_dismissal_is_seen_by_the_command_line_and_taken_back(tmp_path: 
 async def test_what_a_check_costs_is_said_before_it_begins(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         sample_of(client).folder.joinpath("evaluation", "atlas.json").unlink()
-        assert "was not checked yet" in (await client.get(f"{AT}/findings")).text
+        assert "has not been checked yet" in (await client.get(f"{AT}/findings")).text
         said = (await client.get(f"{AT}/expected/check")).text
-        assert "nothing has to be asked, all of it is kept from before" in said  # the sample's check is recorded
+        assert "no call is needed, because all of it is already recorded" in said  # the sample's check is recorded
         assert (await client.get(f"{AT}/expected/nothing")).status_code == 422

@@ -122,7 +122,7 @@ def test_who_learns_if_nothing_is_said_of_witnesses(world: WorldState) -> None:
 
 def test_learning_before_it_is_told_is_refused(world: WorldState) -> None:
     world.add([at(3, "rank", "captain")])
-    with pytest.raises(UsageError, match=r"Fact 1 is told in scene 3. Give who learns of it, and a later moment"):
+    with pytest.raises(UsageError, match=r"Fact 1 is told in scene 3. Specify who learns it, and a later moment"):
         world.learn(1, "Tobias", Moment(2))
 
 
@@ -211,7 +211,7 @@ def test_story_time_leaves_out_what_is_true_at_other_times(world: WorldState) ->
     world.add([at(1, "job", "keeper", story_from="1900", story_to="1905"), at(1, "job", "smith", story_from="1906-02")])
     found = {year: [f.value for f in world.snapshot(story_time=year)] for year in ("1899", "1905", "1906-01", "1907")}
     assert found == {"1899": [], "1905": ["keeper"], "1906-01": [], "1907": ["smith"]}
-    with pytest.raises(UsageError, match="'soon' is no story time"):
+    with pytest.raises(UsageError, match="'soon' is not a story time"):
         world.snapshot(story_time="soon")
 
 
@@ -255,11 +255,11 @@ def test_facts_of_a_file_are_replaced_by_its_new_ones(world: WorldState) -> None
         (Fact("Mara", " "), "slot is empty. Name it."),
         (Fact("M" * 201, "x"), "subject is longer than 200 characters"),
         (at(-1, "x", 1), "scene is -1, offset 0. Give a scene from 0 to 1,000,000."),
-        (at(1, "x", float("nan")), "value cannot stand. A value is nan. Give a text, a number"),
+        (at(1, "x", float("nan")), "value cannot stand. A value is nan. Use a text, a number"),
         (at(1, "x", {"a": 1}), "value cannot stand. A value is dict."),
         (at(1, "x", "y" * 10_001), "value cannot stand. A value has 10,001 characters"),
         (at(1, "x", 1, modality="said"), "modality is 'said'. Give one of: asserted, reported"),
-        (at(1, "x", 1, story_from="May"), "from is 'May', which is no story time"),
+        (at(1, "x", 1, story_from="May"), "from is 'May', which is not a story time"),
         (at(1, "x", 1, story_from="1921", story_to="1920"), "to is 1920, before 1921. Give the earlier one first."),
         (at(1, "x", 1, span=(5, 2)), "span is 5 to 2. Give two places"),
         (at(1, "x", 1, confidence=2.0), "confidence is 2.0. Give a number from 0 to 1."),
@@ -293,7 +293,7 @@ def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
         db.execute("CREATE TABLE mine (x)")
     db.close()
     before = file.read_bytes()
-    with pytest.raises(ProjectError, match=r"is a database, but no world of fabula's. Move it away"):
+    with pytest.raises(ProjectError, match=r"is a database, but not a fabula world. Move it away"):
         WorldState(file).open()
     assert file.read_bytes() == before
 
@@ -333,7 +333,7 @@ def test_a_change_that_cannot_be_written_leaves_memory_as_it_was(tmp_path: Path)
         world._store.rows("PRAGMA busy_timeout = 0")
         other = sqlite3.connect(file, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(ProjectError, match=r"cannot be used .* no other run is at work on it"):
+        with pytest.raises(ProjectError, match=r"cannot be used .* no other run is using it"):
             world.add([at(2, "coat", "blue")])
         with pytest.raises(ProjectError, match="cannot be used"):
             world.same("Miss Lund", "Mara")

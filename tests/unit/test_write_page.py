@@ -122,7 +122,7 @@ async def test_each_text_of_the_plan_is_approved_or_changed_before_the_next_step
             assert answer.status_code == 200, answer.text
         run = await until(client, "finished", "failed")
         assert run["state"] == "finished", run["message"]
-        assert asked(folder) == CALLS, "nothing is asked twice"
+        assert asked(folder) == CALLS, "no model is called twice"
         assert (folder / "tale/plan/conflict.md").read_text() == "Mara wants the harbour dark.\n"
 
 
@@ -163,8 +163,8 @@ async def test_a_run_that_was_killed_goes_on_and_pays_nothing_twice(tmp_path: Pa
         os.kill(run["pid"], signal.SIGKILL)
         run = await until(client, "killed")
         shown = (await client.get(f"{PARTS}/run")).text
-        assert "Go on" in shown
-        assert "was killed before it could say why" in shown
+        assert "Continue" in shown
+        assert "was killed before it could report a reason." in shown
         before = asked(folder)
         hold.unlink()
         assert (await client.post(f"{PARTS}/again", data={"run": run["id"]})).status_code == 200
@@ -220,7 +220,7 @@ async def test_a_model_that_is_gone_in_the_middle_of_its_answer_is_said_in_words
             assert run["kind_of_error"] in ("ModelUnavailableError", "OverloadedError")
             kinds = [e["type"] for e in (await client.get(f"{RUNS}/{run['id']}/events")).json()["events"]]
             assert "call_retried" in kinds
-            assert "Go on" in (await client.get(f"{PARTS}/run")).text
+            assert "Continue" in (await client.get(f"{PARTS}/run")).text
 
 
 async def test_the_api_says_what_is_wrong_with_an_order(tmp_path: Path) -> None:
@@ -235,12 +235,12 @@ async def test_the_api_says_what_is_wrong_with_an_order(tmp_path: Path) -> None:
             response = await client.post(f"/api/v1/projects/tale/{verb}", json=body)
             if status == 202:  # what only the verb itself knows, its run says
                 run = await until(client, "failed", "finished")
-                assert "'a lot' is no number of words" in run["message"]
+                assert "'a lot' is not a number of words" in run["message"]
                 continue
             assert response.status_code == status
             assert response.json()["error"]["message"]
         wrong = await client.post(f"{PARTS}/start", data={"usd": "a lot"})
-        assert (wrong.status_code, "is no number of dollars" in wrong.text) == (400, True)
+        assert (wrong.status_code, "is not a number of dollars" in wrong.text) == (400, True)
         assert (await client.get(f"{RUNS}/nothing")).status_code == 404
         assert (await client.post("/api/v1/projects/none/write", json={})).status_code == 404
 
@@ -269,8 +269,8 @@ async def test_a_project_that_a_command_line_holds_is_said_to_be_in_use(tmp_path
             await client.post(f"{PARTS}/start", data={})
             run = await until(client, "failed", "finished")
         assert run["state"] == "failed"
-        assert f"is in use by process {os.getpid()}. Wait for it to end, or stop it." in run["message"]
-        assert "Go on" in (await client.get(f"{PARTS}/run")).text
+        assert f"is in use by process {os.getpid()}. Wait for it to finish, or stop it." in run["message"]
+        assert "Continue" in (await client.get(f"{PARTS}/run")).text
 
 
 async def test_a_cap_stops_a_run_in_words(tmp_path: Path) -> None:
@@ -291,10 +291,10 @@ async def test_a_finished_story_is_written_again_by_another_seed_only_where_a_pe
         await client.post(f"{PARTS}/start", data={})
         run = await until(client, "failed", "finished")
         assert (run["state"], run["kind_of_error"]) == ("failed", "WrittenBeforeError")
-        assert run["message"].startswith("The story is finished. With other settings (seed), 9 texts that stand would")
+        assert run["message"].startswith("The story is finished. With other settings (seed), 9 existing texts would")
         assert asked(folder) == CALLS
         form = (await client.get(f"{PARTS}/run")).text
-        assert "Write again what stands" in form
+        assert "Rewrite existing texts" in form
         await client.post(f"{PARTS}/again", data=hidden(form))
         run = await until(client, "finished", "failed")
         assert (run["state"], run["arguments"]["anew"]) == ("finished", True)

@@ -1,4 +1,4 @@
-"""What a verb that asks models works with: its project, the settings in force, what it may spend, and its bill."""
+"""The context of a verb that calls models: its project, the settings in force, its budget, and its bill."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fabula.app.beginning import with_system_of
 from fabula.app.bills import Bill, Estimate
 from fabula.app.evaluating import dry_run_evaluation, evaluate_in
 from fabula.app.writing import check_prices, settings_as_last_time
@@ -33,24 +34,24 @@ Approve: TypeAlias = Literal["", "plans", "all"]
 
 
 class ForeseenError(Exception):
-    """Ends a verb before anything is asked, with what would be."""
+    """Ends a verb before any model is called, and carries the estimate."""
 
     def __init__(self, estimate: Estimate) -> None:
-        super().__init__("This was only to say what would be asked.")
+        super().__init__("This was only an estimate: no model was called.")
         self.estimate = estimate
 
 
 @dataclass(frozen=True)
 class Asking:
-    """A verb at work.
+    """A running verb.
 
     Attributes:
-        project: its project.
-        settings: in force.
-        options: how it is done; its listeners have the bill among them.
-        bill: what it takes.
-        begun: the project was written in before.
-        only_foreseen: it only says what it would ask.
+        project: the project that it works in.
+        settings: the settings in force.
+        options: how the work is done; the listeners include the bill.
+        bill: what the verb costs.
+        begun: whether the project was written in before.
+        only_foreseen: whether the verb only estimates its calls.
     """
 
     project: ProjectFolder
@@ -61,11 +62,11 @@ class Asking:
     only_foreseen: bool
 
     async def begin(self, look: Callable[[], Awaitable[DryRun]], changes: Sequence[FileChange] = ()) -> None:
-        """Called before anything is asked: ends a verb that is only to say what that would be.
+        """Prepare for the first call: a verb that only estimates its calls ends here.
 
         Raises:
-            ForeseenError: it is.
-            UsageError: there is a cap in dollars, and a call that is to come has no known price.
+            ForeseenError: the verb only estimates its calls.
+            UsageError: there is a cap in dollars, and a planned call has no known price.
         """
         if self.only_foreseen:
             raise ForeseenError(Estimate.of(await look(), changes=changes))
@@ -74,10 +75,10 @@ class Asking:
             check_prices(await look(), self.settings, cap)
 
     async def evaluated(self, task: EvaluationTask) -> Report:
-        """What an evaluator finds, with the settings in force; it is kept in its folder.
+        """The report of an evaluator that ran with the settings in force; it is kept in the evaluator's folder.
 
         Raises:
-            FabulaError: any of its kinds; all finished calls are kept.
+            FabulaError: an error of any kind; all finished calls are kept.
         """
         await self.begin(lambda: dry_run_evaluation(task, self.settings, self.options))
         report = (await evaluate_in(task, self.settings, self.options)).report
@@ -94,10 +95,10 @@ async def asking(
     approve: Approve = "",
     caps: tuple[int | None, float | None] = (None, None),
 ) -> Asking:
-    """What a verb works with: the settings as last time, what its caller says on top, else the model that is offered.
+    """The context of a verb: the last settings with the caller's changes, and the offered model if none is named.
 
     Raises:
-        FabulaError: a setting does not hold, or a name is not known.
+        FabulaError: a setting is invalid, or a name is unknown.
     """
     project = workspace.project()
     named = find(system).spec if system else ""
@@ -110,7 +111,7 @@ async def asking(
         changes["model"] = full_name(model)
     elif not begun and "model" not in settings.model_fields_set and (offered := await offered_model(workspace.environ)):
         changes |= offered.changes
-    settings = settings.with_(changes, "the call")
+    settings = settings.with_(with_system_of(project, changes), "the call")
     if not workspace.at_home:
         settings = settings.said_by(project.settings_file)
     bill = Bill()
@@ -124,23 +125,23 @@ async def asking(
 
 
 def file_of(folder: Path, kept: Kept) -> Path:
-    """The file of an artefact in a project, with its number if it has one."""
+    """The file of an artefact in a project, including its number if it has one."""
     name = re.escape(f"{slug(kept.path.removeprefix(f'{kept.folder}/'))}.{kept.suffix}")
     place = folder / kept.folder
     return next((file for file in place.glob("*") if re.fullmatch(rf"(\d+-)?{name}", file.name)), place)
 
 
 def waiting_for(folder: Path, kept: Kept) -> PausedError:
-    """That a text waits for its author's approval."""
+    """The error that tells the author that a text waits for approval."""
     return PausedError(
-        f"{file_of(folder, kept)} waits for your approval. Edit the file, or say `fabula text approve -C {folder}`; "
-        "then give the same command again.",
+        f"{file_of(folder, kept)} waits for your approval. Edit the file, or run `fabula text approve -C "
+        f"{folder}`. Then give the same command again.",
         path=kept.path,
     )
 
 
 def _waits(approve: Approve, folder: Path) -> Callable[[Kept], Awaitable[str]]:
-    """Has a run end where a text waits for approval."""
+    """A function that ends the run if a text waits for approval."""
 
     async def approved(kept: Kept) -> str:
         if approve == "plans" and kept.folder != "plan":

@@ -1,4 +1,4 @@
-"""Training data for Agents' Room from finished stories, in a folder that keeps every call.
+"""Training data for Agents' Room, made from finished stories in a folder that keeps every call.
 
 DIR/.fabula/journal.db   every call; nothing is paid for twice
 DIR/data.json, *.jsonl   the training data (`fabula.training.examples`)
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from hashlib import sha256
+from itertools import chain
 from pathlib import Path
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.evaluating import journal_in, journal_to_read
@@ -22,7 +25,7 @@ from fabula.craft.length import asked_range
 from fabula.engine.methods import settings_of, values_of
 from fabula.engine.replies.strangers import unknown_capitals
 from fabula.engine.run import Run, side_by_side
-from fabula.models.servers import Part
+from fabula.models.base import Message
 from fabula.story import count_words, plain
 from fabula.systems import find, system_of
 from fabula.systems.agents_room.back_translation import METHOD, LeftOutError, back_translate
@@ -30,14 +33,15 @@ from fabula.training.asked import AskedPrompts
 from fabula.training.examples import DataCard, Example, held_aside, write_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from fabula.app.corpora.rows import StoryRows
     from fabula.app.writing import Options
     from fabula.engine.dry_run import DryRun
+    from fabula.engine.methods import Method
     from fabula.engine.run import RunContext
     from fabula.measure.items import Item
     from fabula.models.base import Capabilities
-    from fabula.models.budget import Budget
     from fabula.project.settings import Settings
     from fabula.story import Brief
     from fabula.systems import System
@@ -45,34 +49,32 @@ if TYPE_CHECKING:
     from fabula.systems.agents_room.config import Config
     from fabula.training.examples import Split
 
-__all__ = ["METHOD", "BackTranslation", "BackTranslationTask", "back_translate_in", "dry_run_back_translation"]
-
 ROOM: Final = "agents-room"
 END_TO_END: Final = "end-to-end"
 UNSUPPORTED: Final = ("chapters", "final_reading")
-"""Settings of improved mode under which a system asks for texts that no finished story shows."""
+"""Settings of improved mode with which a system writes texts that a finished story does not contain."""
 
 
 UNKNOWN: Final = "unknown_names"
-"""In the counts of a card: how many examples hold each capitalised word that neither story nor task has."""
+"""The key for the number of examples that contain each capitalised word found in neither the story nor the task.
+"""
 _MOST_UNKNOWN: Final = 50
 _SIDES: Final = {"train": "train", "validation": "development", "valid": "development", "test": "test"}
 
 
 @dataclass(frozen=True)
 class BackTranslationTask:
-    """What training data is made of, and for whom.
+    """What training data is made of, and for which model.
 
     Attributes:
         items: the stories.
-        folder: for journal and data.
-        settings: those of the system that is trained: its name, preset, `--set` and aids.
-        able: what the model that is trained can do.
-        learner: its name.
-        development: the share of stories that is kept aside.
-        ask_tasks: whether the task of a story that comes without one is asked for.
-        empty: why stories that were named could not be read.
-        part: of several shards, each of which asks about its own stories.
+        folder: the folder for journal and data.
+        settings: the settings of the system that is trained: its name, preset, `--set` and aids.
+        able: the capabilities of the model that is trained.
+        learner: the name of that model.
+        development: the share of stories that is held out.
+        ask_tasks: whether a model writes the task of a story that has none.
+        empty: why some of the named stories could not be read.
     """
 
     items: Sequence[Item]
@@ -83,22 +85,22 @@ class BackTranslationTask:
     development: float = 0.2
     ask_tasks: bool = False
     empty: Sequence[str] = ()
-    part: Part = field(default_factory=Part)
 
     def __post_init__(self) -> None:
         if self.settings.system not in (ROOM, END_TO_END):
             raise UsageError(
-                f"Stories are back-translated for {ROOM} and {END_TO_END}, and not for {self.settings.system}."
+                f"Back-translation of stories is only available for {ROOM} and {END_TO_END}, not for "
+                f"{self.settings.system}."
             )
         chosen = [name for name in UNSUPPORTED if _chosen(self.settings, name)]
         if chosen:
             raise UsageError(
-                f"{' and '.join(chosen)} cannot be trained from finished stories: they show no edits, no drafts and no "
-                "chapters' accounts. Leave that setting out."
+                f"{' and '.join(chosen)} cannot be trained on finished stories, which contain no edits, drafts "
+                "or chapter summaries. Remove that setting."
             )
         config = self.config
         if self.settings.system == ROOM and config.paper.orchestrator != "deterministic":
-            raise UsageError("Training data follow the order of the paper: leave the setting orchestrator out.")
+            raise UsageError("Training data follows the order in the paper. Remove the setting `orchestrator`.")
 
     @cached_property
     def system(self) -> System:
@@ -107,7 +109,7 @@ class BackTranslationTask:
 
     @cached_property
     def config(self) -> Any:  # noqa: ANN401 - of either system
-        """The system's settings, without those that no finished story has texts for."""
+        """The system's settings, without those that require texts that a finished story does not contain."""
         settings = self.settings
         config = self.system.config(settings.preset, settings.config)
         for setting in settings_of(config):
@@ -122,7 +124,7 @@ class BackTranslationTask:
 
     @cached_property
     def asking(self) -> Config:
-        """The settings of the room by which the teacher is asked."""
+        """The settings with which Agents' Room calls the teacher."""
         return self.config if self.settings.system == ROOM else find(ROOM).config(self.settings.preset)  # type: ignore[no-any-return] # the room's own
 
     @property
@@ -143,83 +145,153 @@ def _chosen(settings: Settings, name: str) -> bool:
 
 @dataclass(frozen=True)
 class BackTranslation:
-    """The training data that was made: examples of both sides, what is left out, and the budget."""
+    """The training data that was made, and what was left out."""
 
-    examples: Mapping[Split, Sequence[Example]]
     left_out: Sequence[Mapping[str, Any]]
     card: DataCard
-    budget: Budget
+
+
+@dataclass(frozen=True)
+class StoryData:
+    """The result for one story: its examples, or why there are none.
+
+    Attributes:
+        side: the side of the split that its set assigns; empty if the set assigns none.
+        task: the task that the story answers, or the task's name.
+        unknown: for each example, capitalised words in the notes that are in neither the story nor its task.
+    """
+
+    id: str
+    source: str
+    side: str
+    task: str
+    reason: str = ""
+    examples: tuple[Example, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> StoryData:
+        """The object that `asdict` turned into this data."""
+        examples = [
+            Example(**{**one, "messages": tuple(Message(**message) for message in one["messages"])})
+            for one in data["examples"]
+        ]
+        return cls(**{**data, "examples": tuple(examples), "unknown": tuple(data["unknown"])})
 
 
 async def back_translate_in(task: BackTranslationTask, settings: Settings, options: Options) -> BackTranslation:
-    """Make the training data, replaying what is recorded.
+    """Make the training data, and replay the recorded calls.
 
     Raises:
-        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+        FabulaError: an error of any kind; all finished calls are kept, and the same command continues from there.
     """
     prepared = PreparedMethod(settings, options, METHOD)
-    make_folder(task.folder, "Choose another with --out.")
+    make_folder(task.folder, "Choose another folder with --out.")
+    usable = Usable(task)
     with journal_in(task.folder) as journal:
         async with prepared.opened(journal) as context:
             with recorded_run(prepared, context):
-                made = await _made(task, context)
-    write_data(task.folder, made.card, made.examples, made.left_out)
-    return made
+                found = await story_data(task, context, usable.sides(task.items))
+        return write_stories(task, found, usable.left_out, context.seed, journal.calls.performers())
 
 
-async def back_translate_part(task: BackTranslationTask, settings: Settings, options: Options) -> int:
-    """Ask what one part of the stories needs, into the journal of its folder; how many stories these are.
+@dataclass(frozen=True)
+class BackTranslating:
+    """Back-translation story by story, as workers do it.
 
-    No data are written: which stories stand aside is drawn from all of them, once their calls are merged.
-
-    Raises:
-        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+    Attributes:
+        task: the task without its stories.
+        sides: decides which stories can be data, and to which side their sets assign them.
     """
-    prepared, items = PreparedMethod(settings, replace(options, turns=task.part), METHOD), _of_part(task)
-    make_folder(task.folder, "Choose another with --out.")
-    with journal_in(task.folder) as journal:
-        async with prepared.opened(journal) as context:
-            with recorded_run(prepared, context):
-                await _each(task, context, items)
-    return len(items)
+
+    task: BackTranslationTask
+    sides: Usable
+    size: int = 20
+
+    @property
+    def method(self) -> Method:
+        """The method whose roles are called."""
+        return METHOD
+
+    @property
+    def of(self) -> str:
+        """Everything other than the stories that affects the result."""
+        task = self.task
+        return repr((task.settings, task.able, task.ask_tasks, sorted(self.sides.trained)))
+
+    def usable(self, items: Iterator[Item]) -> Iterator[Item]:
+        """The stories that can be data."""
+        return (item for item, _ in self.sides.sides(items))
+
+    def place(self, item: Item) -> str:
+        """The place where the calls for a story are recorded."""
+        return f"story/{item.id}"
+
+    async def rows(self, items: Sequence[Item], context: RunContext) -> list[tuple[Any, bytes]]:
+        """The result for each story."""
+        sides = [(item, self.sides.side(item)) for item in items]
+        return [(asdict(one), b"") for one in await story_data(self.task, context, sides)]
 
 
 async def dry_run_back_translation(task: BackTranslationTask, settings: Settings, options: Options) -> DryRun:
-    """What `back_translate_in` would ask and cost now. Asks nobody, writes nothing."""
+    """The calls and cost of `back_translate_in` now. It calls no model and writes nothing."""
     prepared = PreparedMethod(settings, options, METHOD)
     with journal_to_read(task.folder) as journal:
         async with prepared.opened(journal, dry=True) as context:
-            await _each(task, context, _of_part(task))
+            await _each(task, context, [item for item, _ in Usable(task).sides(task.items)])
     return context.dry_run
 
 
-def _usable(task: BackTranslationTask) -> tuple[list[Item], dict[str, str]]:
-    """The stories that can be data, and why the others cannot, by id."""
-    usable: list[Item] = []
-    left_out: dict[str, str] = {}
-    seen: dict[str, str] = {}
-    sides = sides_of_sets(task.items)
-    for item in task.items:
-        if not count_words(item.story.text):
-            left_out[item.id] = "It is empty."
-        elif sides.get(item.id) == "test":
-            left_out[item.id] = "It is of its set's test split, which is kept for measuring."
-        elif item.brief is None and not task.ask_tasks:
-            left_out[item.id] = "The task that it answers is not known. --ask-tasks has one asked for from the story."
-        elif (first := seen.setdefault(" ".join(item.story.text.split()), item.id)) != item.id:
-            left_out[item.id] = f"It is the same story as {first}."
-        else:
-            usable.append(item)
-    return usable, left_out
+class Usable:
+    """Decides which stories can be data, and to which side their sets assign them.
+
+    Attributes:
+        trained: the sets whose train side is here.
+        left_out: why stories cannot be data, by id, for the stories read last.
+    """
+
+    def __init__(self, task: BackTranslationTask, items: Iterable[Item] | None = None) -> None:
+        self.trained = frozenset(
+            item.source for item in (task.items if items is None else items) if _split_of(item) == "train"
+        )
+        self.left_out: dict[str, str] = {}
+        self._ask_tasks = task.ask_tasks
+
+    def side(self, item: Item) -> str:
+        """The side that the story's set assigns: train, development or test; empty if the train side is not here."""
+        return _SIDES.get(_split_of(item), "") if item.source in self.trained else ""
+
+    def sides(self, items: Iterable[Item]) -> Iterator[tuple[Item, str]]:
+        """The stories that can be data, each with the side that its set assigns."""
+        self.left_out.clear()
+        seen: dict[bytes, str] = {}
+        for item in items:
+            side = self.side(item)
+            if not count_words(item.story.text):
+                self.left_out[item.id] = "It is empty."
+            elif side == "test":
+                self.left_out[item.id] = "The story is in the test split of its set, which is reserved for measuring."
+            elif item.brief is None and not self._ask_tasks:
+                self.left_out[item.id] = (
+                    "The story's task is unknown. With --ask-tasks, a model writes a task from the story."
+                )
+            elif (first := seen.setdefault(_digest(item), item.id)) != item.id:
+                self.left_out[item.id] = f"The story is the same as {first}."
+            else:
+                yield item, side
 
 
-def _of_part(task: BackTranslationTask) -> list[Item]:
-    """The usable stories of the part; whether one is usable is seen among all of them."""
-    return _usable(task)[0][task.part.number - 1 :: task.part.of]
+def _digest(item: Item) -> bytes:
+    return sha256(" ".join(item.story.text.split()).encode("utf-8", "replace")).digest()
+
+
+def _split_of(item: Item) -> str:
+    """The split of a story; the ids of a set with splits are `SET/SPLIT/NUMBER`."""
+    return item.id.split("/")[1] if item.source and item.id.count("/") > 1 else ""
 
 
 async def _each(task: BackTranslationTask, context: RunContext, items: Sequence[Item]) -> list[BackTranslated | str]:
-    """What came of each story, or why nothing did."""
+    """The result for each story, or why it has none."""
     room = asyncio.Semaphore(max((one.performer.capabilities.parallel for one in _players(context)), default=1))
     run = Run(context)
 
@@ -244,59 +316,97 @@ def _players(context: RunContext) -> list[Any]:
     return [context.cast.assignment(role) for role in METHOD.roles]
 
 
-async def _made(task: BackTranslationTask, context: RunContext) -> BackTranslation:
-    items, left_out = _usable(task)
-    found = await _each(task, context, items)
-    asked = _asked(task)
-    of_story: dict[str, list[Example]] = {}
-    unknown: Counter[str] = Counter()
-    for item, one in zip(items, found, strict=True):
+async def story_data(
+    task: BackTranslationTask, context: RunContext, usable: Iterable[tuple[Item, str]]
+) -> list[StoryData]:
+    """The result for each story."""
+    stories = list(usable)
+    found = await _each(task, context, [item for item, _ in stories])
+    asked, made = _asked(task), []
+    for (item, side), one in zip(stories, found, strict=True):
+        data = StoryData(item.id, item.source, side, item.brief.text if item.brief else item.id)
         if isinstance(one, str):
-            left_out[item.id] = one
+            made.append(replace(data, reason=one))
             continue
         try:
-            of_story[item.id] = await _examples(task, asked, item, one)
+            examples = await _examples(task, asked, item, one)
         except ReplyError as error:
-            left_out[item.id] = str(error)
+            made.append(replace(data, reason=str(error)))
         else:
-            unknown.update(_unknown(item, one, of_story[item.id]))
-    examples: dict[Split, list[Example]] = {"train": [], "development": []}
-    for name, side in _divided(task, [item for item in items if item.id in of_story], context.seed).items():
-        examples[side] += of_story[name]
+            made.append(replace(data, examples=tuple(examples), unknown=tuple(_unknown(item, one, examples))))
+    return made
+
+
+def write_stories(
+    task: BackTranslationTask,
+    stories: Iterable[StoryData],
+    left_out: Mapping[str, str],
+    seed: int,
+    performers: Sequence[str],
+) -> BackTranslation:
+    """Write the results as training data.
+
+    Args:
+        task: the task that the stories belong to.
+        stories: the results, which are read several times, one at a time.
+        left_out: why other stories cannot be data, by id.
+        seed: the seed for drawing the stories that are held out.
+        performers: the models that were paid for.
+    """
+    left_out, unknown, made, agents = dict(left_out), Counter[str](), list[StoryData](), list[tuple[str, ...]]()
+    for one in stories:
+        if one.reason:
+            left_out[one.id] = one.reason
+        else:
+            made.append(replace(one, examples=(), unknown=()))
+            agents.append(tuple(intern(example.agent) for example in one.examples))
+            unknown.update(one.unknown)
+    aside = _aside(made, task.development, seed)
+
+    def of_side(side: Split) -> Iterator[Example]:
+        for one in stories:
+            if (one.id in aside) == (side == "development"):
+                yield from one.examples
+
     lines = [{"group": name, "reason": reason} for name, reason in left_out.items()]
     lines += [{"group": "", "reason": reason} for reason in task.empty]
-    return BackTranslation(examples, lines, _card(task, context, examples, lines, unknown), context.budget)
+    counts: dict[str, Any] = {}
+    for side in ("train", "development"):
+        some = [own for one, own in zip(made, agents, strict=True) if (one.id in aside) == (side == "development")]
+        counts[side] = {"stories": sum(map(bool, some)), "agents": dict(Counter(chain.from_iterable(some)))}
+    counts |= {"left_out": len(lines), UNKNOWN: dict(unknown.most_common(_MOST_UNKNOWN))}
+    sources = sources_of(one.source for one, own in zip(made, agents, strict=True) if own)
+    card = DataCard("examples", _how(task, seed, performers), sources, counts)
+    write_data(task.folder, card, {"train": of_side("train"), "development": of_side("development")}, lines)
+    return BackTranslation(lines, card)
+
+
+@dataclass(frozen=True)
+class StoriesOf:
+    """The results for stories, read from their rows on each iteration."""
+
+    rows: StoryRows
+
+    def __iter__(self) -> Iterator[StoryData]:
+        return (StoryData.of(data) for data, _ in self.rows)
 
 
 def _unknown(item: Item, made: BackTranslated, examples: Sequence[Example]) -> list[str]:
-    """What has a capital in the notes on a story and is neither in the story nor in its task, once for each example."""
+    """For each example, capitalised words of the notes that are in neither the story nor its task."""
     known = f"{made.brief.titled}\n\n{item.story.text}"
     names = dict.fromkeys(name for note in made.notes.values() for name in unknown_capitals(note, known))
     texts = ["\n".join((one.completion, *(message.content for message in one.messages))) for one in examples]
     return [name for name in names for text in texts if name in text]
 
 
-def sides_of_sets(items: Sequence[Item]) -> dict[str, str]:
-    """The sides that stories have in their sets, by id: train, development or test; for sets whose train side is here.
+def _aside(made: Sequence[StoryData], share: float, seed: int) -> set[str]:
+    """The stories that are held out: those that their sets assign, or else those of a share of all tasks.
 
-    The ids of a set with splits are `SET/SPLIT/NUMBER`.
+    All stories of one task are on the same side.
     """
-    splits = {item.id: item.id.split("/")[1] for item in items if item.source and item.id.count("/") > 1}
-    trained = {item.source for item in items if splits.get(item.id) == "train"}
-    return {item.id: _SIDES[splits[item.id]] for item in items if item.source in trained and splits[item.id] in _SIDES}
-
-
-def _divided(task: BackTranslationTask, items: Sequence[Item], seed: int) -> dict[str, Split]:
-    """The side of each story: that of its set, where it has one; else a share of all tasks stands aside.
-
-    Stories of one task stand on one side.
-    """
-    own = sides_of_sets(items)
-    divided = {item.source for item in items if own.get(item.id) == "development"}
-    tasks = {item.id: item.brief.text if item.brief else item.id for item in items if item.source not in divided}
-    aside = held_aside(tasks.values(), task.development, seed)
-    aside |= {name for name, side in own.items() if side == "development" and name not in tasks}
-    return {item.id: "development" if {item.id, tasks.get(item.id)} & aside else "train" for item in items}
+    divided = {one.source for one in made if one.side == "development"}
+    tasks = held_aside((one.task for one in made if one.source not in divided), share, seed)
+    return {one.id for one in made if (one.side == "development" if one.source in divided else one.task in tasks)}
 
 
 def _asked(task: BackTranslationTask) -> AskedPrompts:
@@ -320,7 +430,7 @@ ROLES_OF_PARTS: Final = ("exposition", "rising_action", "climax", "falling_actio
 
 
 def texts_of(task: BackTranslationTask, story: str, made: BackTranslated) -> dict[str, str]:
-    """What each role of the variant answers."""
+    """The answer of each role of the variant."""
     if task.variant == END_TO_END:
         return {"writer": plain(story)}
     if task.variant == "plan":
@@ -330,7 +440,7 @@ def texts_of(task: BackTranslationTask, story: str, made: BackTranslated) -> dic
 
 
 def config_for(task: BackTranslationTask, brief: Brief, texts: Mapping[str, str]) -> Any:  # noqa: ANN401 - of either system
-    """The system's settings with the lengths that this story has, where lengths are asked for: they are true."""
+    """The system's settings; if they ask for lengths, with the true lengths of this story."""
     config = task.config
     if config.ours is None or not getattr(config.ours, "length_control", True):
         return config
@@ -346,20 +456,15 @@ def config_for(task: BackTranslationTask, brief: Brief, texts: Mapping[str, str]
 
 
 def _published(performer: str) -> str:
-    """Who answered, without the folder: a card is given to others, whom this machine does not concern."""
+    """The model's name without its folder: the card is published, and the folder concerns only this machine."""
     kind, colon, rest = performer.partition(":")
     return f"{kind}{colon}{Path(rest).name}" if "/" in rest else performer
 
 
-def _card(
-    task: BackTranslationTask,
-    context: RunContext,
-    examples: Mapping[Split, Sequence[Example]],
-    left_out: Sequence[Mapping[str, Any]],
-    unknown: Counter[str],
-) -> DataCard:
+def _how(task: BackTranslationTask, seed: int, performers: Sequence[str]) -> dict[str, Any]:
+    """How the data was made, for its card."""
     settings = task.settings
-    made = {
+    return {
         "command": "fabula data backtranslate",
         "system": settings.system,
         "variant": task.variant,
@@ -367,15 +472,7 @@ def _card(
         "settings": values_of(task.config),
         "aids": settings.aids_in_force,
         "for": task.learner,
-        "seed": context.seed,
-        "teachers": sorted({_published(one.performer) for one in context.journal.calls.payments()}),
+        "seed": seed,
+        "teachers": sorted({_published(one) for one in performers}),
         "development": task.development,
     }
-    counts: dict[str, Any] = {
-        split: {"stories": len({one.group for one in some}), "agents": dict(Counter(one.agent for one in some))}
-        for split, some in examples.items()
-    }
-    counts["left_out"] = len(left_out)
-    counts[UNKNOWN] = dict(unknown.most_common(_MOST_UNKNOWN))
-    used = {one.group for some in examples.values() for one in some}
-    return DataCard("examples", made, sources_of([item for item in task.items if item.id in used]), counts)

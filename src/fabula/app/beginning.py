@@ -1,7 +1,8 @@
-"""How a project begins: with a brief, a story or a manuscript; its system, model and length; what it asks and costs."""
+"""How a project begins: its brief, story or manuscript, its system, model and length, its first calls and cost."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +14,10 @@ from fabula.app.planning import dry_run_plan_in, planning_system, project_for_st
 from fabula.app.standing import check_words
 from fabula.app.writing import Options, dry_run
 from fabula.base.addresses import is_loopback
-from fabula.base.errors import ConfigError, UnknownNameError, UsageError
+from fabula.base.errors import ConfigError, FabulaError, UnknownNameError, UsageError, hint
 from fabula.continuity.parts import manuscript
-from fabula.craft.length import ONE_REPLY, asked_length
+from fabula.craft.chapters import LONG
+from fabula.craft.length import asked_length
 from fabula.engine.methods import values_of
 from fabula.models.base import Wrapper
 from fabula.models.finding import context_at
@@ -30,37 +32,38 @@ from fabula.story import Brief, Story, count_words, slug
 from fabula.systems import find, system_of, systems
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from fabula.app.importing import Imported
     from fabula.continuity.parts import Manuscript
     from fabula.engine.dry_run import DryRun
     from fabula.models.base import Request
+    from fabula.systems import System
 
 Kind: TypeAlias = Literal["brief", "story", "manuscript"]
 FOR_SMALL_MODELS: Final = "end-to-end"
-"""The system that reads best where a model is small."""
-FOR_SHORT_STORIES: Final = "reviewed-draft"
-"""The system that reads best where it is not, for a story that one reply can hold."""
+"""The system that writes best with a small model."""
+FOR_SHORT_STORIES: Final = "chosen-draft"
+"""The system that writes best with a larger model, for a story that fits in one reply."""
 LEAST_CONTEXT: Final = 256
-"""Tokens of context that the settings take at least."""
+"""The smallest number of context tokens that the settings accept."""
 _TITLE_WORDS: Final = 6  # of a text that has no title, for the name of its folder
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """What somebody wants to begin with.
+    """The form for a new project.
 
     Attributes:
-        text: the brief, the story whose plan is read off, or the manuscript that is gone on with.
-        kind: which of the three it is.
-        title: of the story.
-        system: that writes; the default one where it is empty.
-        model: that plays every role; the default one where it is empty.
-        base_url: the model's address, where it is not the usual one.
-        words: the length, as a brief says it.
+        text: the brief, the story whose plan is extracted, or the manuscript that is continued.
+        kind: which of the three the text is.
+        title: the title of the story.
+        system: the system that writes; empty for the default.
+        model: the model that plays every role; empty for the default.
+        base_url: the model's address, if it is not the usual one.
+        words: the length, as a brief states it.
         source: the name of the manuscript's file.
-        parts: the manuscript, where it was read from a file already.
+        parts: the manuscript, if it was already read from a file.
     """
 
     text: str
@@ -75,7 +78,7 @@ class Beginning:
 
     @property
     def from_story(self) -> bool:
-        """Whether a plan is read off a story."""
+        """Whether a plan is extracted from a story."""
         return self.kind == "story"
 
     @cached_property
@@ -83,23 +86,23 @@ class Beginning:
         """The manuscript in its parts.
 
         Raises:
-            UsageError: there are no words in it.
+            UsageError: the manuscript has no words.
         """
         return self.parts or manuscript(self.text)
 
     @property
     def brief(self) -> Brief:
-        """The brief that it is.
+        """The brief in the form.
 
         Raises:
-            BriefError: nothing is asked in it.
+            BriefError: the brief is empty.
         """
         brief = Brief.parse(self.text, name="in the form")
         return replace(brief, title=self.title) if self.title else brief
 
     @property
     def called(self) -> str:
-        """What its folder is called after."""
+        """The name for the project's folder."""
         if self.title:
             return self.title
         if self.kind == "manuscript":
@@ -111,7 +114,7 @@ class Beginning:
         """The settings of the project, checked.
 
         Raises:
-            FabulaError: they do not hold, or there is no such system or model.
+            FabulaError: the settings are invalid, or there is no such system or model.
         """
         tables: dict[str, Any] = {}
         if self.kind == "manuscript":
@@ -141,34 +144,49 @@ class Beginning:
         return {"model": name} | ({"models": {name: table}} if table else {})
 
 
-def with_usual_system(tables: dict[str, Any], brief: Brief | None = None) -> dict[str, Any]:
-    """The settings of a project that begins, with the system that reads best for its model and its length.
+def with_usual_system(tables: dict[str, Any], brief: Brief) -> dict[str, Any]:
+    """The settings of a new project, with the system that reads best for its model and length.
 
-    Only where nobody has named a system, or said something that Agents' Room alone may know: it is the system where
-    nothing is chosen here. What was measured stands in `docs/how-to/models.md` and `docs/design/0017`.
+    The system is only chosen if no system is named and no setting or role is given that only Agents' Room knows. The
+    measurements are in `docs/how-to/models.md` and `docs/design/0017`.
 
     Args:
-        tables: what was said of the settings.
-        brief: what is to be written from it alone; `None` where there is a plan, too.
+        tables: the settings that were given.
+        brief: the brief, if the story is written from it alone.
 
     Raises:
-        UsageError: the setting `words` is no range.
+        UsageError: the setting `words` is not a range.
     """
     settings = Settings.of(tables, "the settings")
     if "system" in tables or settings.prompts or settings.adapters:
         return tables
-    said, small = set(settings.config), _is_small(settings, settings.model)
-    if "model" in tables and small and not (settings.roles or said - {"words"}):
-        return {**tables, "system": FOR_SMALL_MODELS}
-    system = find(FOR_SHORT_STORIES)
-    known = values_of(system.config())
-    if settings.preset == "faithful" or brief is None or said - set(known) or set(settings.roles) - set(system.roles):
+    usual = _usual_system(settings, brief, has_model="model" in tables)
+    if usual == settings.system or (not _fits(settings, usual) and _fits(settings, settings.system)):
         return tables
-    writer = settings.roles.get(system.roles[0], RoleTable()).model or settings.model
+    return {**tables, "system": usual}
+
+
+def with_system_of(project: ProjectFolder, changes: dict[str, Any]) -> dict[str, Any]:
+    """The changes to a project's settings, with the usual system if the project is only a brief."""
+    return with_usual_system(changes, project.brief) if project.is_only_brief else changes
+
+
+def _usual_system(settings: Settings, brief: Brief, *, has_model: bool) -> str:
+    """The system that reads best for the model that writes and for the length; the default if neither is known."""
+    writer = settings.roles.get("writer", RoleTable()).model
+    if _is_small(settings, writer or settings.model):
+        return FOR_SMALL_MODELS if has_model or writer else settings.system
     asked = asked_length(brief, str(settings.config.get("words", "")))
     several = asked.parts is not None and asked.parts.kind == "chapter" and asked.parts.count > 1
-    short = asked.words.target <= ONE_REPLY if asked.words else not several
-    return {**tables, "system": FOR_SHORT_STORIES} if short and not _is_small(settings, writer) else tables
+    short = asked.words.target <= LONG if asked.words else not several
+    return FOR_SHORT_STORIES if short and settings.preset != "faithful" else settings.system
+
+
+def _fits(settings: Settings, name: str) -> bool:
+    """Whether a system has the settings and roles that are given, so that none of them is without effect."""
+    system = find(name)
+    given = set(settings.config) - {"words"}
+    return given <= set(values_of(system.config())) and set(settings.roles) <= set(system.roles)
 
 
 def _is_small(settings: Settings, model: str) -> bool:
@@ -179,10 +197,10 @@ def _is_small(settings: Settings, model: str) -> bool:
 
 
 async def expected(beginning: Beginning, environ: Mapping[str, str], tables: Mapping[str, Any]) -> DryRun:
-    """What the first run would ask and cost: the whole story, or the plan that is read off one. Nothing is kept.
+    """The calls and cost of the first run: the whole story, or the plan that is extracted from one. It writes nothing.
 
     Raises:
-        FabulaError: the project cannot be begun so.
+        FabulaError: no project can begin with this form.
     """
     settings, options = Settings.of(dict(tables), "the form"), Options(environ=environ)
     if not beginning.from_story:
@@ -196,20 +214,20 @@ async def expected(beginning: Beginning, environ: Mapping[str, str], tables: Map
 
 
 def planned(beginning: Beginning, tables: Mapping[str, Any]) -> Imported:
-    """What a manuscript would become; nothing is made.
+    """The parts that a manuscript would become; nothing is written.
 
     Raises:
-        UsageError: a part of it is too long.
+        UsageError: a part is too long.
     """
     found, source = beginning.manuscript, beginning.source
     return planned_import(Path(slug(beginning.called)), found, source, dict(tables), beginning.title)
 
 
 def begin(beginning: Beginning, folder: Path, tables: dict[str, Any]) -> ProjectFolder:
-    """Make the project in `folder`.
+    """Create the project in `folder`.
 
     Raises:
-        FabulaError: it cannot be made so, or there.
+        FabulaError: the project cannot be created from this form, or in this folder.
     """
     if beginning.kind == "manuscript":
         import_manuscript(folder, beginning.manuscript, beginning.source, tables, beginning.title)
@@ -217,28 +235,73 @@ def begin(beginning: Beginning, folder: Path, tables: dict[str, Any]) -> Project
     if not beginning.from_story:
         return ProjectFolder.create(folder, beginning.brief, tables)
     if not count_words(beginning.text):
-        raise UsageError("The story is empty. Give a text with a story in it.")
+        raise UsageError("The story is empty. Provide a text that contains a story.")
     return project_for_story(folder, beginning.text, None, tables)
 
 
 def check(settings: Settings, environ: Mapping[str, str]) -> None:
-    """Find now what a run would stumble over: system, settings, roles, models, players, prompts. Asks nobody.
+    """Check what a run needs before it begins: system, settings, roles, models, players, prompts. Calls no model.
 
     Raises:
-        FabulaError: what is wrong, by its name.
+        FabulaError: the first problem that was found; one in the settings file names the file.
     """
+    with naming_file(settings.file, environ):
+        _check(settings, environ)
+
+
+@contextmanager
+def naming_file(file: Path | None, environ: Mapping[str, str]) -> Iterator[None]:
+    """Add the name of a settings file to an error that its settings alone cause, without any option."""
+    try:
+        yield
+    except UsageError as error:
+        if file is not None and file.exists():
+            try:
+                _check(Settings.read(file).at(file.parent), environ)
+            except FabulaError as alone:
+                found, said = str(alone.args[0]), str(error.args[0])
+                if found.startswith(said) and str(file) not in found:
+                    error.args = (f"{file}: {found}",)
+        raise
+
+
+def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     system = system_of(settings)
-    check_words(settings)
+    with other_systems(system):
+        check_words(settings)
     if settings.prompts and not Path(settings.prompts).is_dir():
-        raise ConfigError(f"--prompts {settings.prompts} is not a folder. Give a folder of .jinja files.")
-    open_cast(settings, system.roles, Environment(environ, person=_nobody), system.open_role)
+        raise ConfigError(f"--prompts {settings.prompts} is not a folder. Specify a folder of .jinja files.")
+    with other_systems(system):
+        open_cast(settings, system.roles, Environment(environ, person=_nobody), system.open_role)
+
+
+@contextmanager
+def other_systems(system: System) -> Iterator[None]:
+    """Add to the error on a setting or role that `system` lacks: its name, and the systems that have it."""
+    try:
+        yield
+    except UnknownNameError as error:
+        of_role, of_setting = error.kind == "role", error.kind == f"{system.name} setting"
+        if (of_role or of_setting) and not hint(error.name, error.known).endswith("?"):
+            able = [
+                name
+                for name, one in systems().items()
+                if not one.source and error.name in (one.roles if of_role else values_of(one.config()))
+            ]
+            said = f"{error.args[0]} The system is {system.name}." if of_role else error.args[0]
+            error.args = (
+                (f"{said} Systems with this {'role' if of_role else 'setting'}: {', '.join(able)}.",)
+                if able
+                else (said,)
+            )
+        raise
 
 
 def check_weights(settings: Settings, environ: Mapping[str, str], expected: DryRun) -> None:
-    """Find before a run begins whether a model on this machine that it would ask has its file.
+    """Check before a run begins that each local model that it would call has its file.
 
     Raises:
-        ModelUnavailableError: it has none; says how to get one.
+        ModelUnavailableError: a model has no file; the message says how to get one.
     """
     from fabula.models.embedded import EmbeddedModel  # noqa: PLC0415 - the engine's side, which other beginnings spare
     from fabula.models.llamacpp import check_gguf  # noqa: PLC0415 - the same
@@ -257,9 +320,9 @@ async def _nobody(request: Request) -> str:
 
 
 def context_of(model: str, base_url: str, known: ModelTable, environ: Mapping[str, str]) -> int | None:
-    """Tokens of context that a model's server says it gives; `None` where that is `known`, or the server does not say.
+    """The tokens of context that a model's server reports; `None` if they are `known` or not reported.
 
-    Only servers of one's own are asked, at loopback or at the address that was typed, which is `base_url`.
+    Only the user's own servers are called: those at loopback, or at the address that the user entered, `base_url`.
     """
     kind, _, model_id = model.partition(":")
     if kind not in OWN_KINDS or known.context is not None:
@@ -272,7 +335,7 @@ def context_of(model: str, base_url: str, known: ModelTable, environ: Mapping[st
 
 
 def _known_system(name: str) -> str:
-    """A system by its name; no folder with code."""
+    """A system by its name, but not by a folder with code."""
     known = systems()
     if name not in known:
         raise UnknownNameError("system", name, known)

@@ -1,4 +1,4 @@
-"""What a run took, by role and by model, and what a dry run expects: added up, and as JSON data."""
+"""What a run cost, by role and by model, and what a dry run expects: totals, also as JSON data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class UsageData(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Billed:
-    """What was asked of models for it, how much of that came from the journal, and what each role took."""
+    """The number of calls, how many of them came from the journal, and what each role cost."""
 
     asked: int
     replayed: int
@@ -46,11 +46,11 @@ class Billed:
 
 @dataclass
 class Bill:
-    """A listener that adds up what is really asked; replayed calls cost nothing and are only counted.
+    """A listener that adds up the calls that are made; replayed calls cost nothing and are only counted.
 
     Attributes:
-        roles: what each role took.
-        paid: what each model took.
+        roles: what each role cost.
+        paid: what each model cost.
     """
 
     roles: dict[str, Usage] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Bill:
     replayed: int = 0
 
     def __call__(self, event: Event) -> None:
-        """Take an event in."""
+        """Count an event."""
         if not isinstance(event, CallFinished | CallLost):
             return
         if isinstance(event, CallFinished) and event.replayed:
@@ -70,33 +70,37 @@ class Bill:
         self.calls[event.role] = self.calls.get(event.role, 0) + 1
 
     def remember(self, settings: Settings) -> None:
-        """Remember the model of the settings as the one used last, if it has performed."""
+        """Remember the model in the settings as the one used last, if it was called."""
         name = full_name(settings.model)
         if any(who.partition("@")[0] == name for who in self.paid):
             remember_model(settings)
 
     @property
     def total(self) -> Usage:
-        """All roles together."""
+        """The total of all roles."""
         return total(self.roles)
 
     @property
     def tokens(self) -> int:
-        """Prompt and reply tokens together."""
+        """The total of prompt and reply tokens."""
         return self.total.prompt + self.total.reply
 
     @property
     def paid_lines(self) -> str:
-        """A line for each model that costs something, or whose tokens we had to count; empty where none does."""
+        """A line for each model that costs something or whose tokens are estimated; empty if there is none."""
         lines = []
         for who, usage in self.paid.items():
             if usage.cost != 0 or usage.estimated:
-                guessed = f" ({usage.estimated:,} tokens estimated: it does not count them)" if usage.estimated else ""
+                guessed = (
+                    f" ({usage.estimated:,} tokens estimated, because it does not report them)"
+                    if usage.estimated
+                    else ""
+                )
                 lines.append(f"Paid to {who}: {dollars(usage.cost)}{guessed}.")
         return "\n".join(lines)
 
     def as_data(self) -> dict[str, Any]:
-        """What was asked and what came from the journal, for JSON."""
+        """The calls that were made and those that came from the journal, for JSON."""
         return {
             "asked": sum(self.calls.values()),
             "replayed": self.replayed,
@@ -105,21 +109,21 @@ class Bill:
 
 
 def dollars(cost: float | None) -> str:
-    """US dollars for people: "price unknown", "$0", "$0.0123"."""
+    """US dollars in words: "price unknown", "$0", "$0.0123"."""
     if cost is None:
         return "price unknown"
     return f"${cost:,.4f}" if cost else "$0"
 
 
 def cost_of(cost: float | None) -> str:
-    """What something costs, as a part of a sentence: "price unknown", "cost $0", "cost $0.0123"."""
+    """The cost as a part of a sentence: "price unknown", "cost $0", "cost $0.0123"."""
     return dollars(cost) if cost is None else f"cost {dollars(cost)}"
 
 
 def amount(expected: DryRun) -> str:
-    """What a dry run expects, in words: calls, tokens and, where it is known, the cost."""
+    """What a dry run expects, in words: calls, tokens and, if it is known, the cost."""
     if not expected.planned:
-        return "nothing to ask"
+        return "no calls to make"
     (few, calls), (tokens, least, most) = expected.calls, map(_about, (expected.tokens, *expected.range))
     between = f" ({least:,.0f} to {most:,.0f})" if least < most else ""
     cost = "" if expected.cost == 0 else f", {dollars(expected.cost)}"
@@ -132,7 +136,7 @@ def _about(tokens: float) -> float:
 
 
 def total(roles: Mapping[str, Usage]) -> Usage:
-    """The sum over roles; its cost is `None` where one is unknown."""
+    """The sum of all roles; its cost is `None` if the cost of any role is unknown."""
     return sum(roles.values(), NOTHING_USED)
 
 
@@ -151,7 +155,7 @@ def usage_data(usage: Usage) -> UsageData:
 
 @dataclass(frozen=True, slots=True)
 class BudgetSpent:
-    """A project's caps, and what is spent of them; no cap and an unknown cost are null."""
+    """A project's caps, and how much of them is spent; a missing cap or an unknown cost is null."""
 
     tokens: int | None
     usd: float | None
@@ -161,13 +165,13 @@ class BudgetSpent:
 
     @classmethod
     def of(cls, spent: Usage, caps: BudgetTable) -> Self:
-        """What `spent` is of the caps."""
+        """The budget with these caps of which `spent` is spent."""
         return cls(caps.tokens, caps.usd, spent.prompt + spent.reply, spent.cost, spent.estimated)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that its author has changed, and that a run would take over."""
+    """A file that its author has changed, and that a run would apply."""
 
     artefact: str
     file: str
@@ -175,23 +179,23 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What would be asked, and what it would cost; nobody was asked.
+    """The calls and cost of work that was not done.
 
     Attributes:
-        calls: the calls to be made; over HTTP and in tools the first 200.
-        total_calls: how many there are; at least `least_calls`.
-        most: how many an update makes at most before its author is asked again.
-        tokens: of prompts and replies, estimated.
-        cost: US dollars; null where a price is not known.
+        calls: the planned calls; over HTTP and in tools only the first 200.
+        total_calls: the number of planned calls; at least `least_calls`.
+        most: the most calls that an update makes before it asks its author again.
+        tokens: estimated tokens of prompts and replies.
+        cost: US dollars; null if a price is unknown.
         replayed: calls that the journal answers at no cost.
-        changed: changed files that would be taken over.
-        stale: artefacts that would be written, or written again.
-        restored: artefacts that would get an earlier text again.
-        not_obeyed: what was asked for and would not be done, in sentences.
-        of_files: what is to be said of the files, in sentences.
-        notices: what is to be said of how the run goes, in sentences.
-        seconds: that writing takes, where the speed of the model is known.
-        done: always false, which tells it from what was done.
+        changed: edited files that would be applied.
+        stale: artefacts that would be written or rewritten.
+        restored: artefacts that would get an earlier text back.
+        not_obeyed: requests that would not be met, as sentences.
+        of_files: remarks on the files, as sentences.
+        notices: remarks on the run, as sentences.
+        seconds: how long the writing takes, if the model's speed is known.
+        done: always false, to distinguish it from a result.
     """
 
     calls: list[PlannedCall]
@@ -212,7 +216,7 @@ class Estimate:
 
     @classmethod
     def of(cls, *runs: DryRun, changes: Iterable[FileChange] = (), seconds: float | None = None) -> Self:
-        """What dry runs found, as one."""
+        """The estimate of several dry runs together."""
         calls = [one for run in runs for one in run.planned]
         costs = [run.cost for run in runs]
         return cls(
@@ -233,7 +237,7 @@ class Estimate:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as commands print it with `--json`."""
+        """The estimate as commands print it with `--json`."""
         return asdict(self)
 
     def _repr_html_(self) -> Html:

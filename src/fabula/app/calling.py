@@ -1,4 +1,4 @@
-"""What the verbs of the Python API have in common: who performs, whose environment, who hears, and how one waits."""
+"""What the verbs of the Python API have in common: models, environment, listeners, and waiting for results."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Performer: TypeAlias = "str | Model | OwnModel"
-"""A model: its name, an open one, or one of the caller's own."""
+"""A model: its name, an open model, or a custom object."""
 Performers: TypeAlias = "Performer | Mapping[str, Performer]"
-"""One for all roles, or one for each role that is named; "*" stands for all others."""
+"""A model for all roles, or a model for each role; "*" stands for all other roles."""
 OnEvent: TypeAlias = "Callable[[Event], object]"
 EVERYBODY: Final = "*"
 
 
 class CallOptions(TypedDict, total=False):
-    """Who performs, who hears, and what may be spent.
+    """Models, listeners and budgets of a call.
 
     Attributes:
-        model: a name, an open model, an object with a method `reply(prompt)`, or a mapping from roles to these, in
-            which "*" stands for all others. Without one: the project's, that of FABULA_MODEL, the one used last, or
-            the best of fabula's own that is here; the result says which.
-        on_event: called with every event (`fabula.events`), for instance each piece of text as it comes.
-        budget_tokens: most tokens that may be used.
-        budget_usd: most US dollars that it may cost.
-        environ: variables that hold keys and folders; by default those of the process.
+        model: a name, an opened model, an object with a method `reply(prompt)`, or a mapping from roles to these, in
+            which "*" stands for all other roles. The default is the project's model, that of FABULA_MODEL, the one
+            used last, or the best of fabula's own models that is installed; the result says which.
+        on_event: called with every event (`fabula.events`), for instance each piece of text as it arrives.
+        budget_tokens: the most tokens to use.
+        budget_usd: the most US dollars to spend.
+        environ: variables that hold keys and folders; the default is the environment of the process.
     """
 
     model: Performers | None
@@ -63,7 +63,7 @@ class CallOptions(TypedDict, total=False):
 
 
 class MethodSettings(TypedDict, total=False):
-    """How an evaluator works, under the names of `fabula.toml`; `config` has its own settings."""
+    """How an evaluator works, under the names in `fabula.toml`; `config` holds the evaluator's own settings."""
 
     preset: Literal["faithful", "improved"]
     seed: int
@@ -78,7 +78,7 @@ class MethodSettings(TypedDict, total=False):
 
 
 class SystemSettings(MethodSettings, total=False):
-    """How a writing system works, under the names of `fabula.toml`."""
+    """How a writing system works, under the names in `fabula.toml`."""
 
     system: str
     budget: Mapping[str, float]
@@ -86,24 +86,24 @@ class SystemSettings(MethodSettings, total=False):
 
 
 class MethodOptions(CallOptions, MethodSettings, total=False):
-    """What a verb takes that runs an evaluator."""
+    """The options of a verb that runs an evaluator."""
 
 
 class SystemOptions(CallOptions, SystemSettings, total=False):
-    """What a verb takes that runs a writing system."""
+    """The options of a verb that runs a writing system."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls a verb, and with what.
+    """The caller of a verb, with its settings and models.
 
     Attributes:
-        changes: settings that the caller names, as tables.
-        models: handed in, by the names that the settings have for them.
+        changes: settings that the caller gives, as tables.
+        models: the models that were passed, by their names in the settings.
         environ: variables that hold keys, folders and the default model.
-        on_event: hears every event.
-        budget: what it may spend.
-        bill: what the verb takes.
+        on_event: receives every event.
+        budget: what the verb may spend.
+        bill: what the verb costs.
     """
 
     changes: dict[str, Any]
@@ -115,11 +115,11 @@ class Caller:
 
     @classmethod
     def of(cls, given: MethodOptions, words: int | str | None = None) -> Caller:
-        """The caller of a verb that takes options and settings; `words` is how long a story is to be.
+        """The caller of a verb with options and settings; `words` is the length of the story.
 
         Raises:
-            UsageError: a model is none.
-            UnknownNameError: a setting or a model is not known.
+            UsageError: an object given as a model is not a model.
+            UnknownNameError: a setting or a model is unknown.
             ConfigError: a setting is wrong.
         """
         how = {name: given.get(name) for name in CallOptions.__annotations__}
@@ -142,13 +142,13 @@ class Caller:
 
     @property
     def selection(self) -> Selection:
-        """All stories; data sets lie where FABULA_DATA says."""
+        """A selection of all stories; data sets are in the folder that FABULA_DATA names."""
         data = self.environ.get("FABULA_DATA")
         return Selection(Path(data) if data else None)
 
     @property
     def options(self) -> Options:
-        """How a run is to be done."""
+        """The options of a run."""
         return Options(
             whole=self.budget,
             listeners=(self.bill,) if self.on_event is None else (self.bill, self._tell),
@@ -161,9 +161,10 @@ class Caller:
             self.on_event(event)
 
     def wanted(self, *, has_model: bool) -> tuple[dict[str, Any], str]:
-        """What is to be set: what the caller says, and the default model where neither caller nor project names one.
+        """The settings that the caller gives, with the default model if neither caller nor project names one.
 
-        With it comes why that model was chosen, which the listener is told too; empty where none was.
+        The second value says why that model was chosen, which the listener is told too; it is empty if none was
+        chosen.
         """
         chosen = None if has_model or "model" in self.changes else default_model(self.environ)
         if chosen is None:
@@ -172,25 +173,25 @@ class Caller:
         return merged(chosen.changes, self.changes), chosen.why
 
     def finished(self, settings: Settings) -> Bill:
-        """What the verb took; the model of its settings is remembered as the one used last."""
+        """What the verb cost; the model in its settings is remembered as the one used last."""
         self.bill.remember(settings)
         return self.bill
 
 
 def table_in(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The table of that name among settings; an empty one where there is none.
+    """The table with that name among settings; empty if there is none.
 
     Raises:
-        ConfigError: what has the name is no table.
+        ConfigError: the value with that name is not a table.
     """
     found = settings.get(name, {})
     if not isinstance(found, Mapping):
-        raise ConfigError(f"{name}={found!r} is no mapping. Give names with their values, as {name}={{...}}.")
+        raise ConfigError(f"{name}={found!r} is not a mapping. Pass names with their values, such as {name}={{...}}.")
     return found
 
 
 def _cast_of(model: Performers | None) -> tuple[dict[str, Any], dict[str, Model]]:
-    """The tables that cast the models which a caller names or hands in, and those that are handed in."""
+    """The tables that assign the models that a caller names or passes, and the models that were passed."""
     models: dict[str, Model] = {}
     changes: dict[str, Any] = {"roles": {}}
     named = {} if model is None else model if isinstance(model, Mapping) else {EVERYBODY: model}
@@ -204,11 +205,11 @@ def _cast_of(model: Performers | None) -> tuple[dict[str, Any], dict[str, Model]
 
 
 def _named(performer: Performer, models: dict[str, Model]) -> str:
-    """The name of a model in settings; one that is handed in is put among `models`."""
+    """The name of a model in settings; a model that was passed is added to `models`."""
     if isinstance(performer, str):
         return full_name(performer)
     if inspect.isclass(performer):
-        raise UsageError(f"{performer.__name__} is a class. Hand in an object of it: model={performer.__name__}().")
+        raise UsageError(f"{performer.__name__} is a class. Pass an instance of it: model={performer.__name__}().")
     opened: Model
     if hasattr(performer, "ask") and hasattr(performer, "capabilities"):
         opened = cast("Model", performer)
@@ -216,8 +217,8 @@ def _named(performer: Performer, models: dict[str, Model]) -> str:
         opened = own_model(performer)
     else:
         raise UsageError(
-            f'{type(performer).__name__!r} is no model. Give a name as "ollama:llama3.1", or an object with a method '
-            "reply(prompt) that gives a text."
+            f'{type(performer).__name__!r} is not a model. Pass a name such as "ollama:llama3.1", or an object with a '
+            "method reply(prompt) that returns a text."
         )
     try:
         name = full_name(opened.name)
@@ -226,7 +227,7 @@ def _named(performer: Performer, models: dict[str, Model]) -> str:
     else:
         name = opened.identity if name.startswith(f"{PROGRAM}:") else name
     if models.setdefault(name, opened) is not opened:
-        raise UsageError(f"Two models are called {name!r}. Give one of them another attribute `name`.")
+        raise UsageError(f"Two models have the name {name!r}. Give one of them a different `name` attribute.")
     return name
 
 
@@ -234,9 +235,9 @@ def _named(performer: Performer, models: dict[str, Model]) -> str:
 
 
 def waiting(verb: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """The verb that waits for what the asynchronous one of the same name with `_async` gives.
+    """The synchronous form of a verb: it waits for the result of the `_async` verb with the same name.
 
-    Where an event loop runs already, as in a notebook, the work is done in a thread beside it.
+    If an event loop is already running, as in a notebook, the work is done in another thread.
     """
 
     @wraps(verb)
@@ -249,7 +250,7 @@ def waiting(verb: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 def waited_for(work: Coroutine[Any, Any, T], run: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
-    """What `work` gives when `run` runs it. An interrupt stops it, also where it runs in a thread of its own."""
+    """The result of `work` when `run` runs it. An interrupt stops the work, even in its own thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,7 +1,7 @@
-"""A conversation with the characters of a story, from line to line.
+"""A conversation with the characters of a story, line by line.
 
-A `Chat` holds no project between two lines: each line opens it, goes on from the conversation's log, and closes it.
-Only the models stay open.
+A `Chat` does not hold its project between two lines: each line opens it, continues from the conversation's log, and
+closes it. Only the models stay open.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ T = TypeVar("T")
 
 
 def project_for_talk(folder: Path, story: Story, name: str, changes: dict[str, Any]) -> ProjectFolder:
-    """The project in which a story is talked through, made where it is not there yet; the story is its narrative.
+    """The project for conversations about a story, created if it does not exist; the story is its narrative.
 
     Raises:
         BriefError: the story has no words.
         ProjectError: the folder cannot be written.
     """
     if not count_words(story.text):
-        raise BriefError(f"The story {name} is empty. Give a text in which somebody does something.")
+        raise BriefError(f"The story {name} is empty. Provide a text in which a character does something.")
     if (folder / "brief.md").exists():
         project = ProjectFolder.open(folder)
     else:
@@ -58,16 +58,16 @@ def project_for_talk(folder: Path, story: Story, name: str, changes: dict[str, A
 
 
 class Chat:
-    """A conversation with the characters of a story, from line to line; kept in the project like one at a terminal.
+    """A conversation with characters of a story, kept in the project like a conversation in a terminal.
 
     The models stay open until `close`, or the end of a `with` block.
 
     Attributes:
-        project: in which it is kept.
-        name: of the conversation.
-        model: that answers, where no other is cast.
-        why: that model, where nobody named one; else empty.
-        bill: what it took so far.
+        project: the project that keeps it.
+        name: the conversation's name.
+        model: the model that answers by default.
+        why: the reason for that model if none was named; else empty.
+        bill: the cost so far.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class Chat:
         weakref.finalize(self, _closed, self._open, self._runners)
 
     async def open(self, parties: Parties | None, freedom: Freedom | None) -> None:
-        """Begin the conversation, or take it up again.
+        """Start or continue the conversation.
 
         Raises:
-            FabulaError: any of its kinds.
+            FabulaError: an error of any kind.
         """
         async with self._opened() as open_:
             self._conversation = await open_.conversation(self.name, parties, freedom)
@@ -93,34 +93,34 @@ class Chat:
     # moves ----------------------------------------------------------------------------------------------------------
 
     async def say_async(self, line: str, on_text: OnText | None = None) -> Turn:
-        """The answer to what you say; pieces of it go to `on_text` as they come.
+        """The answer to your line; pieces of it go to `on_text` as they arrive.
 
         Raises:
-            UsageError: the line is empty or has more than 4,000 characters, or the story is over.
-            FabulaError: no answer came; the conversation stands as before.
+            UsageError: the line is empty or longer than 4,000 characters, or the story is over.
+            FabulaError: no answer came; the conversation is unchanged.
         """
         return await self._moved(lambda conversation: conversation.say(line, on_text))
 
     async def go_on_async(self, on_text: OnText | None = None) -> Turn:
-        """The story goes on without a word of yours; at its beginning, the character speaks first.
+        """Let the story continue without a line from you; at its start, the character speaks first.
 
         Raises:
             UsageError: the story is over.
-            FabulaError: no answer came; the conversation stands as before.
+            FabulaError: no answer came; the conversation is unchanged.
         """
         return await self._moved(lambda conversation: conversation.move("go_on", "", on_text))
 
     async def retry_async(self, on_text: OnText | None = None) -> Turn:
-        """The last answer, drawn anew.
+        """Another answer in place of the last one.
 
         Raises:
-            UsageError: there is none yet.
-            FabulaError: no answer came; the conversation stands as before.
+            UsageError: there is no answer yet.
+            FabulaError: no answer came; the conversation is unchanged.
         """
         return await self._moved(lambda conversation: conversation.retry(on_text))
 
     async def undo_async(self) -> Turn | None:
-        """The turn that stands after the last one was taken back; `None` before the first.
+        """Take back the last turn; returns the one before it, or `None`.
 
         Raises:
             UsageError: there is no turn to take back.
@@ -128,28 +128,28 @@ class Chat:
         return await self._moved(lambda conversation: conversation.undo())
 
     async def close_async(self) -> None:
-        """Close the models. What is said later opens them again."""
+        """Close the models. The next line opens them again."""
         while self._open:
             await self._open.pop().cast.close()
 
     def say(self, line: str, on_text: OnText | None = None) -> Turn:
-        """As `say_async`, and waits for it."""
+        """Call `say_async` and wait for the answer."""
         return self._waited(self.say_async(line, on_text))
 
     def go_on(self, on_text: OnText | None = None) -> Turn:
-        """As `go_on_async`, and waits for it."""
+        """Call `go_on_async` and wait for the answer."""
         return self._waited(self.go_on_async(on_text))
 
     def retry(self, on_text: OnText | None = None) -> Turn:
-        """As `retry_async`, and waits for it."""
+        """Call `retry_async` and wait for the answer."""
         return self._waited(self.retry_async(on_text))
 
     def undo(self) -> Turn | None:
-        """As `undo_async`, and waits for it."""
+        """Call `undo_async` and wait for the result."""
         return self._waited(self.undo_async())
 
     def close(self) -> None:
-        """As `close_async`, and waits for it."""
+        """Call `close_async` and wait until the models are closed."""
         _closed(self._open, self._runners)
 
     def _waited(self, work: Coroutine[Any, Any, T]) -> T:
@@ -158,7 +158,7 @@ class Chat:
         return waited_for(work, self._runners[0].run)
 
     async def _moved(self, move: Callable[[Conversation], Awaitable[T]]) -> T:
-        """What a move gives, made in the project as it is now."""
+        """The result of a move in the project as it is now."""
         async with self._opened() as open_:
             self._conversation = conversation = await open_.conversation(self.name)
             try:
@@ -175,17 +175,17 @@ class Chat:
 
     @property
     def player(self) -> str:
-        """The character that is you."""
+        """The character that you play."""
         return self._conversation.parties.player if self._conversation else ""
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Who answers."""
+        """The characters that answer."""
         return self._conversation.parties.others if self._conversation else ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """All that stands."""
+        """The turns so far."""
         return self._conversation.turns if self._conversation else ()
 
     @property
@@ -199,7 +199,7 @@ class Chat:
         return self._conversation is not None and self._conversation.where.over
 
     def to_dict(self) -> dict[str, Any]:
-        """As `fabula chat --json` prints it at the end."""
+        """The conversation as `fabula chat --json` prints it at the end."""
         return asdict(ended(self.project, self._conversation, self.bill)) if self._conversation else {}
 
     def __repr__(self) -> str:
@@ -223,7 +223,7 @@ class Chat:
 
 
 def _closed(open_: list[Supplied], runners: list[asyncio.Runner]) -> None:
-    """Close the models and the loop of a chat that nobody holds any more."""
+    """Close the models and the loop of a chat that is no longer referenced."""
 
     def close() -> None:
         while open_:

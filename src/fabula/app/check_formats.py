@@ -1,4 +1,4 @@
-"""The findings of a check for other programs: SARIF 2.1.0, and the annotations of GitHub's workflows."""
+"""The findings of a check for other programs: SARIF 2.1.0 and GitHub workflow annotations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 
 @dataclass(frozen=True)
 class _File:
-    """A file with a text of the story; `text` is empty where its lines are not those of what was checked."""
+    """A file with a text of the story; `text` is empty if its lines differ from those that were checked."""
 
     name: str
     text: str
@@ -42,14 +42,14 @@ class _File:
         return [found.start() for found in re.finditer("\n", self.text)]
 
     def at(self, place: int) -> tuple[int, int]:
-        """The line and column of a place, from 1 on."""
+        """The line and column of a place, counted from 1."""
         line = bisect_left(self._ends, place)
         return line + 1, place - (self._ends[line - 1] if line else -1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a passage stands: its file, and its line and column there from 1 on; 0 where they are not known."""
+    """The place of a passage: its file, line and column, counted from 1; 0 if they are unknown."""
 
     file: str
     line: int = 0
@@ -59,7 +59,7 @@ class _Place:
 
 
 def as_sarif(found: Checked, sources: Sequence[Path]) -> dict[str, Any]:
-    """A log in SARIF 2.1.0, each finding with both places; what was dismissed is suppressed, with the reason."""
+    """A SARIF 2.1.0 log in which each finding has both places; dismissed findings are suppressed, with the reason."""
     results = [_result(one, found.dismissed, places) for one, places in _placed(found, sources)]
     rules = [
         {"id": name, "shortDescription": {"text": f"Contradiction: {meaning}"}} for name, meaning in CATEGORIES.items()
@@ -75,7 +75,7 @@ def as_sarif(found: Checked, sources: Sequence[Path]) -> dict[str, Any]:
 
 
 def as_annotations(found: Checked, sources: Sequence[Path]) -> str:
-    """A line for each finding that nobody has dismissed, as GitHub's workflows read commands out of what is printed."""
+    """A line for each finding that is not dismissed, as a command that GitHub workflows read from the output."""
     lines = []
     for one, (before, after) in _placed(found, sources):
         if one["key"] not in found.dismissed:
@@ -141,7 +141,7 @@ def _files(path: Path) -> list[_File]:
 
 
 def _place(one: Mapping[str, Any], side: str, files: Sequence[_File]) -> _Place:
-    """Where a passage stands in the files as they are: in the line that the check saw, else where it is found first."""
+    """The place of a passage in the files: on the line that the check read, or else its first occurrence."""
     passage = one[f"passage_{side}"]
     sentence, (low, high) = str(passage["text"]), passage["focus"]
     line = int(one.get(f"line_{side}") or 0)

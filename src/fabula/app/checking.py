@@ -1,4 +1,4 @@
-"""Where stories contradict themselves: what is checked, its page, and the findings that a person has dismissed."""
+"""Checking stories for contradictions: what is checked, its page, and the findings that a person has dismissed."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ OUT: Final = "evaluation"
 AUTHOR: Final = "author"
 """The rater of a dismissal, in `ratings.jsonl`."""
 VERDICT: Final = "verdict"
-"""What a study of findings asks of each, and what a dismissal answers."""
+"""The question that a study asks about each finding and that a dismissal answers."""
 GROUNDED: Final = "grounded"
-"""The answer that a finding is no error."""
+"""The answer which says that a finding is not an error."""
 _RUBRIC: Final = "findings-people-1"  # of the studies' form
 _TAKEN_BACK: Final = "taken back"
 _MOST_BYTES: Final = 200_000_000
@@ -48,15 +48,15 @@ _DATA: Final = (".json", ".yaml", ".yml")
 
 
 def project_alone(stories: Sequence[Path]) -> Path | None:
-    """The folder, where what is checked is one project and nothing else: its report stands in it."""
+    """The folder, if only one project is checked: its report is kept in it."""
     return stories[0] if len(stories) == 1 and (stories[0] / "brief.md").is_file() else None
 
 
 def stories_to_check(sources: Sequence[StorySource], selection: Selection) -> tuple[Item, ...]:
-    """The stories; a single file is taken as it is, so that scenes, headings and places in it stay its own.
+    """The stories to check; a single file is read unchanged, so that its scenes, headings and places stay as they are.
 
     Raises:
-        UsageError: one cannot be read, or has no words.
+        UsageError: a story cannot be read, or has no words.
     """
     paths = [path for path in map(_as_path, sources) if path is not None]
     if len(paths) < len(sources) or not sources:
@@ -75,7 +75,7 @@ def _as_path(source: StorySource) -> Path | None:
 def _whole(path: Path) -> Item:
     whole = text_of(path, MAX_STORY_BYTES)
     if not count_words(whole):
-        raise UsageError(f"The story in {path} is empty. Give one with text in it.")
+        raise UsageError(f"The story in {path} is empty. Provide a story that contains text.")
     if path.suffix.casefold() in _DATA:
         _check_data(path, whole)
     label = WHOLE_FILE if path.suffix.casefold() in LINES else ""
@@ -83,27 +83,27 @@ def _whole(path: Path) -> Item:
 
 
 def _check_data(path: Path, whole: str) -> None:
-    """Stop where a file of data is no story, instead of reading its marks as prose.
+    """Reject a data file that is not a story instead of reading its markup as prose.
 
     Raises:
-        UsageError: it is YAML, or JSON that is broken or holds no scenes.
+        UsageError: the file is YAML, or JSON that is broken or contains no scenes.
     """
     if path.suffix.casefold() != ".json":
         raise UsageError(
-            f"{path} is YAML, which is not read as a story. Give text, Markdown, Fountain or JSON of scenes."
+            f"{path} is YAML, which cannot be read as a story. Use text, Markdown, Fountain or a JSON file of scenes."
         )
     try:
         json.loads(whole.lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"{path} is no valid JSON ({error}). Correct it; or give the text in a file named .txt to have it read as "
-            "prose."
+            f"{path} is not valid JSON ({error}). Correct the file. To have fabula read it as prose, save the "
+            "text as a .txt file."
         ) from error
     split(whole, "json")
 
 
 def settings_to_judge(project: ProjectFolder, settings: Settings) -> Settings:
-    """With what a project's story is judged: the model that writes it, how that is reached, and what it costs."""
+    """The settings for judging a project's story: the model that writes it, how to reach that model, and its prices."""
     own: dict[str, Any] = {"model": settings.model}
     tables = settings.as_tables
     for name in ("models", "prices"):
@@ -113,7 +113,7 @@ def settings_to_judge(project: ProjectFolder, settings: Settings) -> Settings:
 
 
 def check_of(project: ProjectFolder, settings: Settings) -> tuple[EvaluationTask, Settings]:
-    """The check of a project's story by the model that writes it, and the settings that it is done with.
+    """The check of a project's story by the model that writes it, and the settings for the check.
 
     Raises:
         FabulaError: there is no story yet, or a setting is wrong.
@@ -125,13 +125,13 @@ def check_of(project: ProjectFolder, settings: Settings) -> tuple[EvaluationTask
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found, as it stands in its folder.
+    """The findings of a check.
 
     Attributes:
-        report: as plain data; every finding quotes both passages.
+        report: the report as plain data; every finding quotes both passages.
         page: the report as an HTML file.
-        dismissed: the reasons of findings that a person has dismissed, by their keys.
-        bill: what was asked; `None` where a report was only read again.
+        dismissed: a person's reasons for dismissing findings, by key.
+        bill: the cost; `None` if a report was only read again.
     """
 
     report: Mapping[str, Any]
@@ -141,13 +141,13 @@ class Checked:
 
     @classmethod
     def in_(cls, folder: Path, report: Mapping[str, Any], command: Sequence[str], bill: Bill | None = None) -> Checked:
-        """A report with its page in `folder`, each story's findings in the paper's format and as Markdown, its graph.
+        """Write to `folder` the page of a report and, for each story, the findings in three forms, one a graph.
 
         Args:
-            folder: of the report.
-            report: as plain data.
-            command: that checks these stories again, for the page.
-            bill: what was asked.
+            folder: the folder of the report.
+            report: the report as plain data.
+            command: the command that checks these stories again, for the page.
+            bill: the cost.
         """
         dismissed = reasons_in(folder, report)
         page = folder / "atlas.html"
@@ -164,25 +164,25 @@ class Checked:
 
     @property
     def stories(self) -> list[Mapping[str, Any]]:
-        """What is said of each story."""
+        """The report on each story."""
         return list(self.report["details"]["stories"])
 
     @property
     def findings(self) -> list[Mapping[str, Any]]:
-        """The contradictions that nobody has dismissed, of all stories in the order of their texts."""
+        """The findings that have not been dismissed, of all stories, in text order."""
         return [one for story in self.stories for one in self.left_in(story)]
 
     @property
     def complete(self) -> bool:
-        """Whether every story was read to its end, and what was said of it could be read."""
+        """Whether every story was read to its end and every reply could be read."""
         return all(story["scored"] and not story.get("partial") for story in self.stories)
 
     def left_in(self, story: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """The findings in a story that nobody has dismissed."""
+        """The findings in a story that have not been dismissed."""
         return [one for one in all_findings(story) if one["key"] not in self.dismissed]
 
     def to_dict(self) -> dict[str, Any]:
-        """As `fabula check --json` prints it."""
+        """The result as `fabula check --json` prints it."""
         asked = self.bill.as_data() if self.bill is not None else {}
         shown = {"page": str(self.page), "dismissed": dict(self.dismissed), "left": len(self.findings)}
         return {**self.report, **shown, **asked}
@@ -192,7 +192,7 @@ class Checked:
 
 
 def reasons_in(folder: Path, report: Mapping[str, Any]) -> dict[str, str]:
-    """Why findings of a report are none, by their keys, as far as they were dismissed in `folder`.
+    """The reasons for dismissing findings of a report, by key, from the dismissals in `folder`.
 
     Raises:
         UsageError: the dismissals cannot be read.
@@ -209,33 +209,33 @@ def stored_check(folder: Path) -> dict[str, Any]:
     """The report of the last check in `folder`, as plain data.
 
     Raises:
-        UsageError: nothing was checked there, or it is no report.
+        UsageError: nothing was checked in the folder, or the file is not a report.
     """
     file = folder / "atlas.json"
     if not is_plain(file):
-        raise UsageError(f"Nothing was checked in {folder} yet. Say `fabula check STORY` first.")
+        raise UsageError(f"Nothing was checked in {folder} yet. Run `fabula check STORY` first.")
     try:
         report: Any = json.loads(read_text(file, _MOST_BYTES))
         for story in report["details"]["stories"]:
             all_findings(story)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"{file} is no report of a check. Say `fabula check STORY` to make it anew.") from error
+        raise UsageError(f"{file} is not a report of a check. Run `fabula check STORY` to create a new one.") from error
     return dict(report)
 
 
 def story_called(folder: Path, name: str) -> str:
-    """What people are told that a checked story is called: a project's own by its folder, others by their names.
+    """The displayed name of a checked story: the folder's name for a project's own story, else the story's name.
 
     Args:
-        folder: of the check's report.
-        name: of the story in the report.
+        folder: the folder of the check's report.
+        name: the story's name in the report.
     """
     place = folder.resolve()
     return name if name != _ALONE else place.parent.name if (place.parent / "brief.md").is_file() else place.name
 
 
 def finding_id(story: str, key: str) -> str:
-    """What a finding in a story of that name is called in `ratings.jsonl`."""
+    """The id in `ratings.jsonl` of a finding in the story with that name."""
     return f"{slug(story)}/{key}"
 
 
@@ -246,10 +246,10 @@ def _utc_now() -> str:
 def dismiss(
     folder: Path, report: Mapping[str, Any], reasons: Mapping[str, str], now: Callable[[], str] = _utc_now
 ) -> None:
-    """Keep why findings are none, by their keys; each is a rating too, as raters of a study of findings give it.
+    """Keep the reasons for dismissing findings, by key; each one also becomes a rating, as in a study of findings.
 
     Raises:
-        UsageError: there is no reason, or the file of ratings cannot be read.
+        UsageError: a reason is missing, or the file of ratings cannot be read.
         UnknownNameError: there is no such finding.
     """
     sentences = {
@@ -257,7 +257,7 @@ def dismiss(
     }
     for key, reason in reasons.items():
         if not count_words(reason):
-            raise UsageError(f"There is no reason for {key!r}. Say why it is no error.")
+            raise UsageError(f"The reason for {key!r} is missing. Explain why it is not an error.")
         if key not in sentences:
             raise UnknownNameError("finding", key, sentences)
     stands, at, lines = _author_said(folder), now(), []
@@ -278,11 +278,11 @@ def dismiss(
 
 
 def take_dismissal_back(folder: Path, report: Mapping[str, Any], key: str, now: Callable[[], str] = _utc_now) -> None:
-    """Count a finding again that was dismissed; its rating stays, and a line that amends it takes it back.
+    """Count a dismissed finding again; its rating stays in the file, followed by a line that withdraws it.
 
     Raises:
         UsageError: the file of ratings cannot be read.
-        UnknownNameError: none of that key was.
+        UnknownNameError: no finding with that key was dismissed.
     """
     kept, stands = read_dismissed(folder), _dismissed(folder, report)
     if key not in stands:
@@ -296,7 +296,7 @@ def take_dismissal_back(folder: Path, report: Mapping[str, Any], key: str, now: 
 
 
 def _dismissal(finding: str, story: str, reason: str, at: str) -> Rating:
-    """What the author says of a finding, as a rater of a study would."""
+    """The author's verdict on a finding, in the form of a study's rating."""
     return Rating(
         rater=AUTHOR,
         kind="person",
@@ -313,7 +313,7 @@ def _dismissal(finding: str, story: str, reason: str, at: str) -> Rating:
 
 
 def _author_said(folder: Path) -> dict[str, Rating]:
-    """The ratings of findings by the author that stand, by the findings' keys."""
+    """The author's current ratings of findings, by the findings' keys."""
     file = folder / RATINGS
     ratings = read_ratings(file) if file.is_file() else ()
     mine = (one for one in ratings if (one.rater, one.question, len(one.items)) == (AUTHOR, VERDICT, 1))
@@ -321,6 +321,6 @@ def _author_said(folder: Path) -> dict[str, Rating]:
 
 
 def _append(folder: Path, ratings: Sequence[Rating]) -> None:
-    """Put ratings behind those that are there."""
+    """Append ratings to the file."""
     if ratings:
         append_synced(folder / RATINGS, write_ratings(ratings).encode())

@@ -1,8 +1,8 @@
 """Choosing a few prompts that cover many: embeddings, UMAP, k-means, the prompts nearest to the centres.
 
-Character Simulation, section 4.1: sentence embeddings of 230 prompts, of which many differ by a few words, reduced by
-UMAP and put into 14 groups by k-means, "the number that fit the data best", and 28 of them chosen by hand. Here the
-nearest to the centres are chosen, and what differs by a few words counts once.
+Character Simulation, section 4.1, embeds 230 prompts, of which many differ only by a few words, reduces the embeddings
+by UMAP, and puts them into 14 groups by k-means, "the number that fit the data best". The authors chose 28 prompts by
+hand. Here the prompts nearest to the centres are chosen, and prompts that differ only by a few words count once.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class ChoiceOptions:
     """How prompts are chosen.
 
     Attributes:
-        number: of prompts.
-        clusters: of groups; 0 takes the number with the best silhouette.
-        embedder: what compares prompts; empty takes MiniLM where it is installed, else words.
-        reduction: what reduces embeddings; empty takes UMAP where it is installed, else a decomposition.
-        seed: of all draws.
+        number: how many prompts to choose.
+        clusters: how many groups to make; 0 takes the number with the best silhouette.
+        embedder: what compares prompts; empty takes MiniLM if it is installed, else words.
+        reduction: what reduces embeddings; empty takes UMAP if it is installed, else a decomposition.
+        seed: the seed of all random choices.
     """
 
     number: int = 28
@@ -70,8 +70,8 @@ class ChosenPrompt:
     """A prompt that was chosen.
 
     Attributes:
-        cluster: its group, from 1.
-        distance: from the group's centre.
+        cluster: the number of its group, from 1.
+        distance: its distance from the group's centre.
     """
 
     prompt: WritingPrompt
@@ -84,10 +84,10 @@ class Cluster:
     """A group of prompts.
 
     Attributes:
-        number: from 1, the largest first.
-        size: how many unlike prompts are in it.
+        number: the group's number, from 1 for the largest.
+        size: how many different prompts are in it.
         chosen: how many of them were chosen.
-        words: that stand in it far more often than elsewhere.
+        words: words that are far more frequent in the group than elsewhere.
     """
 
     number: int
@@ -98,16 +98,16 @@ class Cluster:
 
 @dataclass(frozen=True)
 class PromptChoice:
-    """What was chosen, and how.
+    """The chosen prompts, and how they were chosen.
 
     Attributes:
-        prompts: as many as were given.
-        groups: of prompts that differ by a few words, the one that stands for them first.
-        chosen: by group, the nearest to its centre first.
+        prompts: how many prompts were given.
+        groups: prompts that differ only by a few words, with the representative of each group first.
+        chosen: the chosen prompts by group, the nearest to its centre first.
         clusters: the groups.
         scores: the mean silhouette of each number of groups that was tried.
-        how: what compared and reduced the prompts, in words.
-        picture: the groups as SVG.
+        how: what compared and reduced the prompts, as text.
+        picture: a picture of the groups as SVG.
     """
 
     prompts: int
@@ -124,7 +124,7 @@ class PromptChoice:
         return len(self.groups)
 
     def lines(self) -> str:
-        """The chosen prompts as JSON lines: briefs, as experiments read them."""
+        """The chosen prompts as JSON lines: briefs that experiments can read."""
         return "".join(
             json.dumps(
                 {
@@ -142,10 +142,10 @@ class PromptChoice:
 
 
 def choose(prompts: Sequence[WritingPrompt], wanted: ChoiceOptions) -> PromptChoice:
-    """Prompts that cover all, chosen as `wanted` says; the same ones for the same prompts and seed.
+    """Choose prompts that cover all others; the same prompts, options and seed give the same choice.
 
     Raises:
-        UsageError: there are fewer unlike prompts than are wanted, or a package that was asked for is not installed.
+        UsageError: fewer different prompts are given than wanted, or a required package is not installed.
     """
     texts = [prompt.brief.titled for prompt in prompts]
     words = tf_idf_vectors(texts)
@@ -182,16 +182,16 @@ def choose(prompts: Sequence[WritingPrompt], wanted: ChoiceOptions) -> PromptCho
 def _too_few(prompts: int, unlike: int, wanted: int) -> str:
     there = "There is one prompt" if prompts == 1 else f"There are {prompts:,} prompts"
     same = "" if unlike == prompts else f", of which {unlike:,} differ by more than a few words"
-    return f"{there}{same}; {wanted} cannot be chosen. Give a smaller --n, or more prompts."
+    return f"{there}{same}, so {wanted} cannot be chosen. Use a smaller --n, or provide more prompts."
 
 
 # what differs by a few words -----------------------------------------------------------------------------------------
 
 
 def near_duplicates(texts: Sequence[str], words: WordVectors) -> list[int]:
-    """For each text the first one that differs from it by a few words at most: itself, where there is none before it.
+    """For each text, the first text that differs from it by at most a few words, or else the text itself.
 
-    Two texts count as one where nine in ten of their words agree, in their order.
+    Two texts count as one if nine in ten of their words agree, in the same order.
     """
     from rapidfuzz.distance import Indel  # noqa: PLC0415 - only this needs it
 
@@ -219,7 +219,7 @@ def near_duplicates(texts: Sequence[str], words: WordVectors) -> list[int]:
 
 
 def _vectors(texts: Sequence[str], words: WordVectors, wanted: ChoiceOptions) -> tuple[Any, str]:
-    """A row for each text, and what they were made by."""
+    """A row for each text, and the name of the method that made the rows."""
     missing = [module for module in _MODULES if find_spec(module) is None]
     if wanted.embedder == "minilm" or (not wanted.embedder and not missing):
         return minilm_vectors(texts), f"{MINILM}, mean of tokens"
@@ -228,12 +228,14 @@ def _vectors(texts: Sequence[str], words: WordVectors, wanted: ChoiceOptions) ->
 
 
 def _points(vectors: Any, wanted: ChoiceOptions) -> tuple[Array, str]:  # noqa: ANN401 - an array or a sparse matrix
-    """The points that are put into groups, and what reduced them."""
+    """The points that are grouped, and the name of the method that reduced them."""
     there = find_spec("umap") is not None
     few = vectors.shape[0] <= _NEIGHBOURS
     if wanted.reduction == "umap" or (not wanted.reduction and there and not few):
         if few:
-            raise UsageError(f"UMAP needs more than {_NEIGHBOURS} unlike prompts. Say --reduce svd, or give more.")
+            raise UsageError(
+                f"UMAP needs more than {_NEIGHBOURS} different prompts. Use --reduce svd, or provide more prompts."
+            )
         return _umap(vectors, wanted.seed), "UMAP"
     why = "" if wanted.reduction or few else f"; umap is not installed (`{installing('choose')}`)"
     points = reduced(vectors, max(2, min(_DIRECTIONS, vectors.shape[0] // 5)), wanted.seed)
@@ -242,7 +244,7 @@ def _points(vectors: Any, wanted: ChoiceOptions) -> tuple[Array, str]:  # noqa: 
 
 
 def _umap(vectors: Any, seed: int) -> Array:  # noqa: ANN401 - as `_points`
-    """Two dimensions by UMAP with its own defaults, by the cosine, in one thread, so that a seed gives one result."""
+    """The prompts in two dimensions, by UMAP with its defaults and the cosine, in one thread to be repeatable."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on what it is compiled with, and on its threads
         library = extra("umap", "choose", "UMAP")
@@ -251,7 +253,7 @@ def _umap(vectors: Any, seed: int) -> Array:  # noqa: ANN401 - as `_points`
 
 
 def _clustered(points: Array, wanted: ChoiceOptions) -> tuple[Clusters, Mapping[int, float]]:
-    """The points in groups, and how well each number of groups that was tried fits."""
+    """The points in groups, and how well each tried number of groups fits."""
     most = min(_MOST, len(points) - 1, wanted.number)
     if wanted.clusters or most < 2:  # noqa: PLR2004 - there is nothing to try
         return k_means(points, wanted.clusters or 1, wanted.seed), {}
@@ -264,9 +266,9 @@ def _clustered(points: Array, wanted: ChoiceOptions) -> tuple[Clusters, Mapping[
 
 
 def _nearest(clusters: Clusters, distances: Array, number: int) -> list[int]:
-    """The points nearest to the centres: of each group one at least, as far as they go, and the others in proportion.
+    """The points nearest to the centres: at least one of each group if there are enough, and the others in proportion.
 
-    The largest groups come first where there are more groups than points to choose.
+    If there are more groups than points to choose, the largest groups come first.
     """
     sizes = np.bincount(clusters.labels, minlength=len(clusters.centres))
     shares = np.zeros(len(sizes), dtype=np.int64)
@@ -283,7 +285,7 @@ def _nearest(clusters: Clusters, distances: Array, number: int) -> list[int]:
 
 
 def _described(words: WordVectors, clusters: Clusters, group: int) -> tuple[str, ...]:
-    """The words that stand in a group far more often than in all."""
+    """The words that are far more frequent in a group than in all prompts."""
     inside = np.asarray(words.rows[clusters.labels == group].mean(axis=0)).ravel()
     above = inside - np.asarray(words.rows.mean(axis=0)).ravel() if len(clusters.centres) > 1 else inside
     order = np.argsort(-np.round(above, 9), kind="stable")[: 4 * _WORDS]
@@ -291,8 +293,8 @@ def _described(words: WordVectors, clusters: Clusters, group: int) -> tuple[str,
 
 
 def _picture(points: Array, clusters: Clusters, taken: set[int], prompts: Sequence[WritingPrompt]) -> str:
-    """The groups in the plane: as they are where they have two dimensions, else so that the centres lie far apart."""
-    flat, note = points, "With a ring: chosen."
+    """The groups in the plane; points with more dimensions are projected so that the centres are far apart."""
+    flat, note = points, "Chosen prompts have a ring."
     if points.shape[1] > _PLANE:
         middle = points.mean(axis=0)
         weights = np.sqrt(np.bincount(clusters.labels, minlength=len(clusters.centres)))[:, None]
@@ -300,13 +302,16 @@ def _picture(points: Array, clusters: Clusters, taken: set[int], prompts: Sequen
         spread = apart if len(apart) > _PLANE else points - middle  # two centres lie on a line
         axes = np.linalg.svd(spread, full_matrices=False)[2][:_PLANE]
         flat = (points - middle) @ axes.T
-        note += f" Groups are made in {points.shape[1]} dimensions; this plane holds their centres apart."
+        note += (
+            f" The groups were formed in {points.shape[1]} dimensions. This plane spreads their centres as far apart "
+            "as possible."
+        )
     dots = [
         Dot(float(place[0]), float(place[-1]), int(label) + 1, prompts[at].id, marked=at in taken)
         for at, (place, label) in enumerate(zip(flat, clusters.labels, strict=True))
     ]
     return dots_svg(
         dots,
-        title=f"{len(prompts):,} prompts in {len(clusters.centres)} groups, {len(taken)} of them chosen",
+        title=f"{len(prompts):,} prompts in {len(clusters.centres)} groups, {len(taken)} of which are chosen",
         note=note,
     )

@@ -1,6 +1,6 @@
-"""Conversations of a project: what is seen of them, where one is kept, and what is done in it without asking anybody.
+"""Conversations of a project: what is shown of them, where they are kept, and what can be done without a model.
 
-All of it is read from logs and done in logs, so that it can be seen while a run goes on.
+Everything here reads or changes logs only, so that conversations can be seen while a run continues.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SLUG: Final = 50  # letters of a conversation's name before its number
 
 @dataclass(frozen=True, slots=True)
 class ChatLine:
-    """A conversation in a list. `last` is how its last words begin; `problem` says why its log cannot be read."""
+    """A conversation in a list. `last` begins its last words; `problem` says why its log cannot be read."""
 
     name: str
     player: str = ""
@@ -66,12 +66,12 @@ class ChatLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownPeople:
-    """Who can be talked to.
+    """The people whom you can talk to.
 
     Attributes:
-        characters: of the plan, the personas and the settings, and who has a card; where there are none, `named`.
-        named: others whom the plan or the world has as persons, or a model found who read the story.
-        was_read: a model has read the story, as it stands now, for its people.
+        characters: the characters of the plan, the personas, the settings and the cards; if there are none, `named`.
+        named: other people from the plan or the world, or found by a model that read the story.
+        was_read: whether a model has read the current story for its people.
     """
 
     characters: list[str] = field(default_factory=list)
@@ -81,18 +81,18 @@ class KnownPeople:
 
 @dataclass(frozen=True, slots=True)
 class ChatList(KnownPeople):
-    """The conversations of a project, the one that was last talked in first, and who can be talked to."""
+    """The conversations of a project, the most recent first, and the people whom you can talk to."""
 
     chats: list[ChatLine]
 
 
 @dataclass(frozen=True, slots=True)
 class People(KnownPeople):
-    """Who is in a story, and what a model's reading of it for its people would take.
+    """The people in a story, and the cost of having a model read the story for more.
 
     Attributes:
-        reading: what it would ask; `null` where that cannot be said.
-        problem: why it cannot.
+        reading: the calls and cost of the reading; `null` if they cannot be estimated.
+        problem: why they cannot be estimated.
     """
 
     reading: Estimate | None = None
@@ -101,13 +101,13 @@ class People(KnownPeople):
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """An exchange: what the player said (empty where the character spoke by itself), and the answer of `who`.
+    """An exchange: what the player said (empty if the character spoke first), and the answer of `who`.
 
     Attributes:
-        number: in the conversation, from 1.
-        step: number of the point of the plan that it serves; 0 where there is no plan.
-        who: answered; empty where nobody did.
-        action: what `who` did; `answer` has it too.
+        number: the turn's number, from 1.
+        step: the number of the point of the plan that the turn serves; 0 if there is no plan.
+        who: the character that answered; empty if none did.
+        action: what `who` did; `answer` contains it too.
     """
 
     number: int
@@ -122,7 +122,7 @@ class ChatTurn:
 
     @classmethod
     def of(cls, turn: Turn) -> ChatTurn:
-        """A turn as doors show it."""
+        """A turn in the form that the interfaces show."""
         line = turn.line
         who, answer, action = (line.name, line.text, line.action) if line else ("", "", "")
         ends = turn.ends_cell, turn.ends_story
@@ -141,14 +141,14 @@ class ChatPoint:
 
 @dataclass(frozen=True, slots=True)
 class ChatMoving:
-    """A turn that is being made, or failed last.
+    """A turn that is being made, or whose last attempt failed.
 
     Attributes:
-        kind: of the move.
-        said: by the player.
-        who: answers, where that is known yet.
-        text: what has come of the answer.
-        problem: why it failed; empty while it is being made.
+        kind: the kind of the move.
+        said: what the player said.
+        who: the character that answers, if it is already known.
+        text: the part of the answer that has arrived.
+        problem: why the turn failed; empty while it is being made.
     """
 
     kind: str
@@ -163,13 +163,15 @@ class ChatView:
     """A conversation.
 
     Attributes:
-        system: that it was begun with.
-        version: grows with whatever is done in it: a turn, another answer, a choice, who is there. Who sends it back
-            with what they do next does that only if nobody else has done anything since.
-        alternatives: the answers that were drawn for the last turn; `chosen` (from 1) is the one that stands.
-        plan: the points of the present cell, where they are asked for; those that are ahead are the reader's choice.
-        branches: that went off from this one; `branched_from` is the one that it went off from.
-        moving: what is being made now, or failed last.
+        system: the system that the conversation was started with.
+        version: a number that grows with every change: a turn, another answer, a choice, a change of characters. A
+            request that includes it is only carried out if nothing has changed since.
+        alternatives: the answers that were given for the last turn; `chosen` (from 1) is the current one.
+        plan: the points of the present cell, if they are requested; the reader decides whether to see those that are
+            ahead.
+        branches: the conversations that branched from this one; `branched_from` is the one that this one branched
+            from.
+        moving: the turn that is being made, or whose last attempt failed.
     """
 
     name: str
@@ -190,12 +192,12 @@ class ChatView:
 
 @dataclass(frozen=True, slots=True)
 class ChatMade:
-    """A turn that was made, and how the conversation stands with it.
+    """A turn that was made, and the conversation's new state.
 
     Attributes:
-        conversation: its name.
+        conversation: the conversation's name.
         player: the character that is played.
-        version: of the conversation now; see `ChatView`.
+        version: the conversation's version now; see `ChatView`.
     """
 
     conversation: str
@@ -213,7 +215,7 @@ class ChatMade:
 
 @dataclass(frozen=True, slots=True)
 class ChatEnded(ChatView):
-    """A conversation at its end for now, with the project that it is kept in, its log, and what it took."""
+    """A conversation at the end of a session, with its project, its log, and its cost."""
 
     project: str = ""
     log: str = ""
@@ -230,15 +232,17 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class ChatWhy:
-    """Why somebody said something: what it knew, which point of the plan it served, and what it was asked.
+    """Why a character said something: what it knew, which point of the plan it served, and which calls were made.
 
     Attributes:
-        story: what it knows of this part of the story; `null` where the project is in use and only the log was read.
-        persona: who it is.
-        memory: what it remembers of earlier cells.
-        heard: what it has heard in this cell, as `Name: words`.
-        plan: points that it knows of.
-        calls: numbers of the calls that were made for the turn, the last one first; their model, and what they took.
+        story: what the character knows of this part of the story; `null` if the project is in use and only the log was
+            read.
+        persona: who the character is.
+        memory: what the character remembers of earlier cells.
+        heard: what the character has heard in this cell, as `Name: words`.
+        plan: the points of the plan that the character knows.
+        calls: the numbers of the calls that were made for the turn, the last one first; `model` and `took` belong to
+            them.
     """
 
     turn: int
@@ -261,13 +265,13 @@ class ChatWhy:
 
 
 def chats_in(project: ProjectFolder) -> ChatList:
-    """The conversations of a project, and who can be talked to in it."""
+    """The conversations of a project, and the people whom you can talk to in it."""
     known, named = people_in(project)
     return ChatList(lines_in(project), characters=known, named=named, was_read=reading_in(project) is not None)
 
 
 def lines_in(project: ProjectFolder) -> list[ChatLine]:
-    """The conversations of a project in which something was said, the one that was last talked in first."""
+    """The conversations of a project in which something was said, the most recent first."""
     found = []
     for name in conversations_in(project.folder):
         with suppress(OSError, UsageError):  # it was deleted just now, or cannot be a conversation's
@@ -277,7 +281,7 @@ def lines_in(project: ProjectFolder) -> list[ChatLine]:
 
 
 def _line(folder: Path, name: str, changed: float) -> ChatLine:
-    """A conversation in the list, whose log was last changed then."""
+    """The list entry of a conversation whose log was last changed at that time."""
     at = datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds")
     try:
         log = Log.at(folder, name, mend=False)
@@ -292,7 +296,7 @@ def _line(folder: Path, name: str, changed: float) -> ChatLine:
 
 
 def view_of(project: ProjectFolder, name: str, *, plan: bool = False) -> ChatView:
-    """A conversation as its log has it; with the points of its present cell, if they are asked for.
+    """A conversation as its log records it, with the points of its present cell if they are requested.
 
     Raises:
         UnknownNameError: there is no such conversation.
@@ -304,7 +308,7 @@ def view_of(project: ProjectFolder, name: str, *, plan: bool = False) -> ChatVie
 
 
 def shown(log: Log, name: str, branches: Sequence[ChatLine] = (), *, plan: bool = False) -> ChatView:
-    """The conversation of a log."""
+    """The conversation that a log records."""
     parties, state, (drawn, chosen) = log.parties, log.state, log.answers
     where = state.where(log.cells, parties)
     return ChatView(
@@ -340,7 +344,7 @@ def _stands(number: int, step: int) -> str:
 
 
 def why_of(journal: Journal, log: Log, name: str, known: Known) -> ChatWhy:
-    """Why somebody said what it did in a turn; without a `view`, as far as the log says it."""
+    """Why a character said something in a turn; without a `view`, only what the log records."""
     turn, view, line = known.turn, known.view, known.turn.line
     calls = calls_for(journal, log, name, turn.number)
     own = [call for call in calls if line is not None and line.message in call.reply.text] or calls
@@ -364,7 +368,7 @@ def why_of(journal: Journal, log: Log, name: str, known: Known) -> ChatWhy:
 
 
 def calls_for(journal: Journal, log: Log, name: str, number: int) -> list[Call]:
-    """The calls that were made for a turn, oldest first; of a branch, also those of what it came from."""
+    """The calls that were made for a turn, oldest first; in a branch, including those of the original conversation."""
     (source, after), turns = log.origin, log.state.turns
     cell = turns[number - 1].cell
     place = sum(one.cell == cell for one in turns[:number])
@@ -378,18 +382,18 @@ def calls_for(journal: Journal, log: Log, name: str, number: int) -> list[Call]:
 
 
 def parties_for(project: ProjectFolder, others: Sequence[str], player: str, *, dry: bool = False) -> Parties | None:
-    """Who talks, where those who answer are named; the player is the first other who is known, by default.
+    """The parties of a conversation if those who answer are named; you play another known character by default.
 
-    Where nobody else is known, or the player is to be a stranger to the story, they get a card in the project, unless
-    it is only asked who would talk (`dry`).
+    If no other character is known, or you are to be a stranger to the story, the stranger gets a card in the project.
+    With `dry`, no card is written.
 
     Raises:
-        UnknownNameError: one of them is not in the story.
+        UnknownNameError: a named character is not in the story.
         UsageError: only the player is named.
     """
     if not others:
         if player:
-            raise UsageError(f"You are {player}. Say with whom you talk, too.")
+            raise UsageError(f"You are {player}. Also specify the character that answers.")
         return None
     people = [name for names in people_in(project) for name in names]
     others, cards = [among(one, people) or one for one in others], Cards.in_(project.folder)
@@ -412,14 +416,14 @@ def _stranger(others: str) -> CharacterCard:
 def conversation_for(
     project: ProjectFolder, named: str, given: Parties | None, *, new: bool = False
 ) -> tuple[str, Parties | None]:
-    """The name of the conversation, and who talks in it: in a new one those of the last one, where nobody is named.
+    """The conversation's name and parties; a new conversation has the last one's parties if none are named.
 
     Raises:
-        UsageError: a new one is wanted under a name that is taken.
+        UsageError: a new conversation is to have a name that is taken.
     """
     known = conversations_in(project.folder)
     if named and new and named in known:
-        raise UsageError(f"There is a conversation {named!r} already. Go on with it, or choose another name.")
+        raise UsageError(f"There is already a conversation named {named!r}. Continue it, or choose another name.")
     if named in known or (known and not (given or named or new)):
         return named or known[0], given
     parties = given or (_parties_of(project, known[0]) if known else None)
@@ -430,7 +434,7 @@ def conversation_for(
 
 
 def free_name(wanted: str, known: Sequence[str]) -> str:
-    """The name of a new conversation: `wanted`, with a number where there is one of that name."""
+    """A free name for a new conversation: `wanted`, followed by a number if that name is taken."""
     number, free = 1, wanted
     while free in known:
         number += 1
@@ -444,22 +448,22 @@ def _parties_of(project: ProjectFolder, name: str) -> Parties | None:
 
 
 def kind_of(move: MoveKind, line: str | None) -> MoveKind:
-    """The move that is meant: without a line, the story goes on."""
+    """The requested kind of move: without a line, the story continues."""
     return "go_on" if move == "say" and line is None else move
 
 
 def system_of(project: ProjectFolder, name: str) -> str:
-    """The system that a conversation was begun with; empty where there is none of that name."""
+    """The system that a conversation was started with; empty if there is no conversation with that name."""
     return Log.at(project.folder, name).system
 
 
 def settings_of(project: Workspace, system: str = "", model: str | None = None) -> Settings:
-    """What a conversation that was begun with a system is gone on with.
+    """The settings with which a conversation continues.
 
     Args:
-        project: in which it is.
-        system: of the conversation; the project's own, if it can be talked to, where it is empty.
-        model: that answers; the project's own where it is empty, the one that answered last where it is `None`.
+        project: the project that contains it.
+        system: the conversation's system; if empty, the project's own system, if it supports conversations.
+        model: the model that answers; if empty, the project's own; if `None`, the one that answered last.
     """
     settings = settings_for(project.turns.settings or project.settings(project.project()), system)
     model = project.turns.models.get(settings.system, "") if model is None else model
@@ -467,7 +471,7 @@ def settings_of(project: Workspace, system: str = "", model: str | None = None) 
 
 
 def looking(project: Workspace, system: str) -> AbstractAsyncContextManager[Conversing]:
-    """A project whose conversations are only looked at: nobody is asked, and nothing is written."""
+    """A project opened only to look at its conversations: no model is called, and nothing is written."""
     return looked_at(project.project(), settings_of(project, system), project.options)
 
 
@@ -476,10 +480,10 @@ def looking(project: Workspace, system: str) -> AbstractAsyncContextManager[Conv
 
 @contextmanager
 def changing(project: Workspace) -> Iterator[ProjectFolder]:
-    """The project, for who changes conversations and asks nobody.
+    """The project, opened to change conversations without calling a model.
 
     Raises:
-        LockedError: a run or a command is at work on the project.
+        LockedError: a run or a command is working on the project.
     """
     with nullcontext(project.project()) if project.turns.held else project.locked() as opened, project.turns.lock:
         yield opened
@@ -487,43 +491,43 @@ def changing(project: Workspace) -> Iterator[ProjectFolder]:
 
 @contextmanager
 def free(project: Workspace, name: str, version: int | None = None) -> Iterator[Log]:
-    """The log of a conversation, for who changes it and asks nobody.
+    """The log of a conversation, opened to change it without calling a model.
 
     Raises:
         UnknownNameError: there is no such conversation.
-        BusyError: an answer is being made in it.
-        StaleError: it has gone on since that version.
-        LockedError: a run or a command is at work on the project.
+        BusyError: the conversation is waiting for an answer.
+        StaleError: the conversation has continued since that version.
+        LockedError: a run or a command is working on the project.
     """
     with changing(project):
         yield check_free(project, name, version)
 
 
 def check_free(project: Workspace, name: str, version: int | None) -> Log:
-    """The log of a conversation in which something can be done now.
+    """The log of a conversation that can be changed now.
 
     Raises:
         UnknownNameError: there is no such conversation.
-        BusyError: an answer is being made in it.
-        StaleError: it has gone on since that version.
+        BusyError: the conversation is waiting for an answer.
+        StaleError: the conversation has continued since that version.
     """
     log = Log.of(project.project().folder, name)
     project.turns.check(name)
     if version is not None and version != log.version:
         raise StaleError(
-            "This conversation has gone on in another window. It is shown as it stands now; what you wrote is kept."
+            "This conversation was continued in another window. You now see its current state. Your text is kept."
         )
     return log
 
 
 async def begun(project: Workspace, parties: Parties | None, freedom: Freedom | None, wanted: str) -> str:
-    """The name of a new conversation, in which nobody has said anything yet.
+    """The name of a new conversation that has no turns yet.
 
     Raises:
-        UsageError: nobody is named, the name is taken or cannot be one, or nothing here obeys the freedom.
+        UsageError: no character is named, the name is taken or invalid, or nothing in the system obeys the freedom.
     """
     if parties is None:
-        raise UsageError("Choose at least one character to talk with.")
+        raise UsageError("Choose at least one character to talk to.")
     async with looking(project, "") as open_:
         talk, system = await open_.talk(parties), open_.prepared.method.name
     asked = checked_freedom(freedom or talk.freedom or "guided", talk)
@@ -534,11 +538,11 @@ async def begun(project: Workspace, parties: Parties | None, freedom: Freedom | 
 
 
 async def meant(project: Workspace, wanted: str, others: Sequence[str], player: str, freedom: Freedom | None) -> str:
-    """The name of the conversation that is meant, `wanted` or the last one of these people; begun where there is none.
+    """The name of the requested conversation: `wanted`, or the last one of these people; a new one if there is none.
 
     Raises:
-        UnknownNameError: somebody is not in the story.
-        UsageError: nobody is named, or others talk in the conversation of that name.
+        UnknownNameError: a named character is not in the story.
+        UsageError: no character is named, or the conversation with that name has other parties.
     """
     opened = project.project()
     name, parties = conversation_for(opened, wanted, parties_for(opened, others, player))
@@ -549,10 +553,10 @@ async def meant(project: Workspace, wanted: str, others: Sequence[str], player: 
 
 
 async def knew(project: Workspace, log: Log, name: str, number: int) -> Known:
-    """What whoever answered in a turn knew; without a `view` where that is not recorded.
+    """What the character that answered in a turn knew; without a `view` if that is not recorded.
 
     Raises:
-        UsageError: there is no such turn, or nobody answered in it.
+        UsageError: there is no such turn, or it has no answer.
     """
     known = log.known(number)
     with suppress(FabulaError):

@@ -1,4 +1,4 @@
-"""Talking in a project: its narrative, who is in it, and its conversations. What the terminal and a server call."""
+"""Talking in a project: its narrative, its characters and its conversations, for the terminal and the server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.people import narrative_in, people_in, written_or_asked
-from fabula.app.writing import PreparedMethod, first_error
+from fabula.app.writing import PreparedMethod, answer_in_language_of, first_error
 from fabula.base.errors import UsageError
 from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation import Log, open_conversation
@@ -44,20 +44,20 @@ _TALKS: Final = 100  # held for whoever asks next; conversations hold their own
 
 
 def able() -> list[str]:
-    """Names of the systems that can be talked to."""
+    """The names of the systems that support conversations."""
     return [name for name, system in systems().items() if system.paper.get("chat")]
 
 
 def settings_for(stored: Settings, system: str = "") -> Settings:
-    """A project's settings for talking: its own system's if one can talk to it, else those that fit `system` (SNAP).
+    """A project's settings for conversations: those of its own system, or of `system` (SNAP) if it has none.
 
     Raises:
         UnknownNameError: there is no such system.
-        UsageError: one cannot talk to it.
+        UsageError: the system does not support conversations.
     """
     name = find(system).name if system else stored.system if stored.system in able() else DEFAULT
     if name not in able():
-        raise UsageError(f"One cannot talk to `{name}`. Systems that can be talked to: {', '.join(able())}.")
+        raise UsageError(f"The system `{name}` does not support conversations. These systems do: {', '.join(able())}.")
     if name == stored.system:
         return stored
     roles = {role: table for role, table in stored.roles.items() if role in find(name).roles}
@@ -66,13 +66,13 @@ def settings_for(stored: Settings, system: str = "") -> Settings:
 
 @dataclass
 class Conversing:
-    """A project that is open for conversations. One process at a time; conversations run side by side in it.
+    """A project that is open for conversations, in one process at a time; several conversations can run at once.
 
     Attributes:
-        context: what calls are made with.
-        narrative: what is talked through.
-        config: of the system.
-        cards: of those who talk, and lorebooks.
+        context: the context in which calls are made.
+        narrative: the narrative that the conversations are about.
+        config: the settings of the system.
+        cards: the cards of those who talk, and lorebooks.
     """
 
     project: ProjectFolder
@@ -87,13 +87,13 @@ class Conversing:
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def talk(self, parties: Parties | None = None) -> Talk:
-        """The narrative, ready to be talked through by `parties` (by default the system finds two).
+        """The narrative, prepared for conversations of `parties` (by default, two characters that the system finds).
 
-        Whoever asks side by side gets the same object.
+        Concurrent callers get the same object.
 
         Raises:
-            UnknownNameError: one of them is not in the narrative.
-            UsageError: there is nobody to talk with.
+            UnknownNameError: one of the parties is not in the narrative.
+            UsageError: there is no character to talk to.
         """
         async with self._opening:
             return await self._talk(parties)
@@ -111,13 +111,13 @@ class Conversing:
     async def conversation(
         self, name: str, parties: Parties | None = None, freedom: Freedom | None = None
     ) -> Conversation:
-        """The conversation of that name, new or gone on with; whoever asks again, also side by side, gets the same.
+        """The conversation with that name, new or continued; all callers get the same object, even at the same time.
 
-        Without `parties`, those of its log talk. In which order the others are named does not matter. What others have
-        done in its log since is taken over.
+        Without `parties`, those in the log talk. The order in which the other parties are named does not matter.
+        Changes that others have made in the log since then are applied.
 
         Raises:
-            UsageError: the name cannot be one, or the log is a conversation of other people.
+            UsageError: the name is invalid, or the log is a conversation of other parties.
             UnknownNameError: one of the parties is not in the narrative.
             ProjectError: the log cannot be read.
         """
@@ -146,46 +146,46 @@ class Conversing:
 
     @property
     def too_small(self) -> str:
-        """What to say where the planner's model is too small for the system's plans; empty where it is not."""
+        """A warning if the planner's model is too small for the system's plans; empty if it is not."""
         run, method = Run(self.context), self.prepared.method
         if "planner" not in method.roles or not run.room("planner").aids:
             return ""
         return (
-            f"The model that plans is small, and {method.name} needs a larger one: its plans and turns will be poor. "
-            "`--system vanilla` needs no plan and answers sooner."
+            f"The planning model is too small for {method.name}, so its plans and turns will be poor. `--system "
+            "vanilla` needs no plan and answers faster."
         )
 
     async def close_conversation(self, name: str) -> None:
-        """Forget a conversation that is in memory; its log stays."""
+        """Remove a conversation from memory; its log stays."""
         if (conversation := self._conversations.pop(name, None)) is not None:
             await conversation.close()
 
     async def prepared_ahead(self) -> None:
-        """Wait until what conversations make ready ahead is there."""
+        """Wait until everything that conversations prepare ahead is ready."""
         for conversation in list(self._conversations.values()):
             await conversation.prepared()
 
     async def close(self) -> None:
-        """End what conversations make ready ahead."""
+        """Stop what conversations prepare ahead."""
         for name in list(self._conversations):
             await self.close_conversation(name)
 
 
 def is_card(path: Path) -> bool:
-    """Whether a file is taken for a character card, by its name."""
+    """Whether a file is a character card, judging by its name."""
     return path.suffix.lower() in _CARDS and path.is_file()
 
 
 def card_project(
     card: CharacterCard, folder: Path, player: str, changes: Mapping[str, Any], worlds: Mapping[str, bytes]
 ) -> ProjectFolder:
-    """The project in which one talks with a card's character, made where it is not there yet.
+    """The project in which you talk to a card's character, created if it does not exist.
 
-    Its story is what the card tells of the character and the situation. Without another system or preset the whole of
-    it is in the prompt, and the conversation has no end.
+    Its story is what the card tells about the character and the situation. By default, the whole story is in the
+    prompt, and the conversation has no end.
 
     Raises:
-        FabulaError: any of its kinds.
+        FabulaError: an error of any kind.
     """
     if (folder / "brief.md").exists():
         project = ProjectFolder.open(folder)
@@ -207,10 +207,10 @@ def card_project(
 async def conversing(
     project: ProjectFolder, settings: Settings, options: Options, supplied: Supplied | None = None
 ) -> AsyncIterator[Conversing]:
-    """The project, open for conversations; edits found in its files are taken over first.
+    """The project, open for conversations; edits found in its files are applied first.
 
     Raises:
-        FabulaError: any of its kinds.
+        FabulaError: an error of any kind.
     """
     prepared = PreparedMethod(settings, options)
     with project.recorded() as journal:
@@ -240,6 +240,7 @@ async def conversing(
 
 async def _opened(project: ProjectFolder, prepared: PreparedMethod, context: RunContext) -> Conversing:
     narrative, settings = await _narrative(project, Run(context)), prepared.settings
+    answer_in_language_of(narrative, context, settings)
     config = prepared.method.config(settings.preset, settings.config)
     known, others = people_in(project)
     cards = replace(Cards.in_(project.folder), known=(*known, *others))
@@ -248,12 +249,12 @@ async def _opened(project: ProjectFolder, prepared: PreparedMethod, context: Run
 
 @asynccontextmanager
 async def looked_at(project: ProjectFolder, settings: Settings, options: Options) -> AsyncIterator[Conversing]:
-    """The project for who looks at its conversations: what would be asked is noted in `context.dry_run`.
+    """The project, opened only to look at its conversations: planned calls are noted in `context.dry_run`.
 
-    Asks nobody and writes nothing, so that others may be at work on the project.
+    It calls no model and writes nothing, so that others can work on the project at the same time.
 
     Raises:
-        FabulaError: what stands in the way.
+        FabulaError: the problem that prevents it.
     """
     prepared = PreparedMethod(settings, options)
     with project.journal as journal:
@@ -264,10 +265,10 @@ async def looked_at(project: ProjectFolder, settings: Settings, options: Options
 async def dry_run_beginning(
     project: ProjectFolder, settings: Settings, options: Options, parties: Parties, freedom: Freedom | None = None
 ) -> DryRun:
-    """What the first turn of a new conversation would ask and cost. Asks nobody, writes nothing.
+    """The calls and cost of the first turn of a new conversation. It calls no model and writes nothing.
 
     Raises:
-        FabulaError: what stands in the way.
+        FabulaError: the problem that prevents it.
     """
     async with looked_at(project, settings_for(settings), options) as open_:
         open_.cards = replace(open_.cards, known=(*open_.cards.known, *parties.names))
@@ -276,22 +277,24 @@ async def dry_run_beginning(
 
 
 async def read_people(project: ProjectFolder, settings: Settings, options: Options) -> tuple[str, ...]:
-    """Who is in the story, as a model reads it now; recorded, and asked once for each version of the story.
+    """The people in the story as a model finds them; the call is recorded and made once for each version of the story.
 
     Raises:
-        FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
+        FabulaError: an error of any kind; a finished call is kept and replayed for the same request.
     """
+    narrative, prepared = narrative_in(project), PreparedMethod(settings_for(settings), options)
     with project.recorded() as journal:
-        async with PreparedMethod(settings_for(settings), options).opened(journal) as context:
+        async with prepared.opened(journal) as context:
+            answer_in_language_of(narrative, context, prepared.settings)
             with context.recording_failures():
-                return await people_read(Run(context), narrative_in(project), READER)
+                return await people_read(Run(context), narrative, READER)
 
 
 async def dry_run_people(project: ProjectFolder, settings: Settings, options: Options) -> DryRun:
-    """What `read_people` would ask and cost. Asks nobody, writes nothing.
+    """The calls and cost of `read_people`. It calls no model and writes nothing.
 
     Raises:
-        FabulaError: what stands in the way.
+        FabulaError: the problem that prevents it.
     """
     async with looked_at(project, settings_for(settings), options) as open_:
         await people_read(Run(open_.context), narrative_in(project), READER)
@@ -299,6 +302,6 @@ async def dry_run_people(project: ProjectFolder, settings: Settings, options: Op
 
 
 async def _narrative(project: ProjectFolder, run: Run) -> str:
-    """What is talked through: the author's narrative, else the written story, else the brief."""
+    """The narrative for conversations: the author's narrative, else the written story, else the brief."""
     given = await narrative_of(run, Brief("-"))
     return given if given != "-" else written_or_asked(project)

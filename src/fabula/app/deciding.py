@@ -1,4 +1,4 @@
-"""What decisions about single texts have in common: new and older wordings, why a text stands, decisions in words.
+"""What decisions about single texts have in common: new and older versions, reasons for a text, decisions in words.
 
 The verbs themselves are in `fabula.verbs`.
 """
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from fabula.project.folder import ProjectFolder
 
 FINAL_EDITS: Final = f"{DRAFTS}/{EDITS}"
-"""What the final reading of the story changed."""
+"""The changes that the final reading made to the story."""
 REFUSED_EDITS: Final = f"{DRAFTS}/{REFUSED}"
-"""What of it the author refuses."""
+"""The edits among them that the author refuses."""
 _KNOWN_REFUSED: Final = "What you refused of the final reading"
 OF_TEXTS: Final = frozenset({"edit", "rewrite", "unedit", "continue", "pin", "unpin"})
-"""Decisions by which another text stands than before."""
+"""Decisions that replace or protect a text."""
 _SEVERAL: Final = {"pin-all": "pin --all", "fit-all": "update --revise"}
 _PART_OF: Final = {"pin": "pin-all", "fit": "fit-all"}
 _SHOWN: Final = 3
@@ -37,7 +37,7 @@ _NOUNS: Final = {"revise": "revision"}
 
 
 def authored(journal: Journal) -> dict[str, str]:
-    """The files of the artefacts that a person may want to read, by path; records of a run are none of them."""
+    """The files of the artefacts that a person may want to read, by path, without the records of a run."""
     return {path: file for path, file in journal.artefacts.places().items() if not file.endswith(f".{RECORD}")}
 
 
@@ -45,11 +45,11 @@ def newest_of(journal: Journal, path: str) -> str:
     """The newest text of an artefact.
 
     Raises:
-        UsageError: it has none.
+        UsageError: the artefact has no text.
     """
     text = journal.artefacts.newest(path)
     if text is None:
-        raise UsageError(f"{path} has no text yet. Write it first.")
+        raise UsageError(f"{path} does not have a text yet. Write it first.")
     return text
 
 
@@ -57,11 +57,11 @@ def newest_of(journal: Journal, path: str) -> str:
 
 
 async def edit(project: ProjectFolder, journal: Journal, path: str, text: str, options: Options) -> bool:
-    """Give an artefact a new text; whether it was another one than before.
+    """Give an artefact a new text, and return whether it differs from the previous one.
 
     Raises:
         UsageError: the text is empty or too long.
-        PlanError: it has a form, and no story could be written from it.
+        PlanError: the text must have a certain form, and no story could be written from it.
     """
     wanted = plain(text)
     if wanted == plain(journal.artefacts.newest(path) or ""):
@@ -75,7 +75,7 @@ def version_of(journal: Journal, path: str, number: int) -> str:
     """The text of an artefact's version.
 
     Raises:
-        UnknownNameError: there is none of that number.
+        UnknownNameError: there is no version with that number.
     """
     versions = journal.artefacts.versions(path)
     if not 1 <= number <= len(versions):
@@ -84,17 +84,17 @@ def version_of(journal: Journal, path: str, number: int) -> str:
 
 
 def revert(project: ProjectFolder, journal: Journal, path: str) -> None:
-    """Give an artefact the text again that was written for the author.
+    """Give an artefact back the text that was written for the author.
 
     Raises:
-        UsageError: it has it, or nothing was ever written for them.
+        UsageError: the artefact already has that text, or no text was ever written for the author.
     """
     override = journal.decisions.override(path)
     if override is None or override[1] not in ("edited", "rewritten"):
-        raise UsageError(f"{path} has no edit to take back" + (f": it is {override[1]}." if override else "."))
+        raise UsageError(f"{path} has no edit to undo" + (f": it is {override[1]}." if override else "."))
     made = [version.text for version in journal.artefacts.versions(path) if version.made]
     if not made:
-        raise UsageError(f"{path} was never written for you; its text is yours alone.")
+        raise UsageError(f"{path} was never written for you: it is your own text.")
     with journal.transaction():
         journal.decisions.add(path, "unedit")
         journal.artefacts.keep(path, made[-1], "made")
@@ -102,29 +102,29 @@ def revert(project: ProjectFolder, journal: Journal, path: str) -> None:
 
 
 def check_unpinned(journal: Journal, path: str) -> None:
-    """Check that somebody else than the author may write an artefact.
+    """Check that an artefact may be written by anyone other than the author.
 
     Raises:
-        UsageError: it is pinned, or a text of the author's own.
+        UsageError: the artefact is pinned, or is the author's own text.
     """
     if source_of(journal, path) == "pinned":
-        raise UsageError(f"{path} is pinned. Say `fabula text unpin {path}` first.")
+        raise UsageError(f"{path} is pinned. Run `fabula text unpin {path}` first.")
     there = reached(journal)
     if there is not None and path not in there and is_own(journal, path, journal.artefacts.places()[path]):
-        raise UsageError(f"{path} is a text of your own, which nobody else writes. Change its file, or delete it.")
+        raise UsageError(f"{path} is your own text, and only you can change it. Edit its file, or delete it.")
 
 
 def reached(journal: Journal) -> Collection[str] | None:
-    """The artefacts that the last run made use of that came to its end; `None` where none did."""
+    """The artefacts that the last completed run used; `None` if no run was completed."""
     found: Collection[str] | None = (journal.last_settings(REACHED) or {}).get(REACHED)
     return found
 
 
 def wording_of(done: Done, titles: Mapping[str, str]) -> str:
-    """What a command decided, in words; texts by their titles, a change of the whole story by what was changed."""
+    """A command's decisions in words; texts are named by their titles, a change of the whole story by its parts."""
     if done.found:
         named = [titles.get(one.path, f"the story ({one.path})") for one in done.decisions if one.kind != "pin"]
-        return f"your changes in {_some(named)}" if len(named) > 1 else f"your change of {named[0]}"
+        return f"your changes to {_some(named)}" if len(named) > 1 else f"your change to {named[0]}"
     kinds: dict[str, list[str]] = {}
     for one in done.decisions:
         kinds.setdefault(one.kind, []).append(titles.get(one.path, one.path))
@@ -143,14 +143,14 @@ def _decided(kind: str, paths: list[str]) -> str:
 
 
 def _some(names: list[str]) -> str:
-    """Names in words; of many the first ones and their number."""
+    """The names in words; if there are many, the first few and the number of the others."""
     if len(names) <= _SHOWN + 1:
         return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
 
 
 def restore(journal: Journal, undone: Decision) -> None:
-    """Give the artefact the text that holds without the decision."""
+    """Give the artefact the text that it has without the decision."""
     if undone.kind != "continue":
         hold(journal, undone.path)
     elif undone.text:  # it was recorded with the text that it was to go on from
@@ -159,7 +159,7 @@ def restore(journal: Journal, undone: Decision) -> None:
 
 
 def hold(journal: Journal, path: str) -> None:
-    """Give the artefact the text that the decisions which stand about it want."""
+    """Give the artefact the text that the current decisions about it require."""
     text, source = journal.decisions.override(path) or ("", "made")
     made = [version.text for version in journal.artefacts.versions(path) if version.made]
     if source == "continued":
@@ -171,6 +171,6 @@ def hold(journal: Journal, path: str) -> None:
 
 
 def source_of(journal: Journal, path: str) -> str:
-    """Why a text stands in for the artefact's own; empty if none does."""
+    """The reason why a text replaces the artefact's own; empty if none does."""
     override = journal.decisions.override(path)
     return "" if override is None else override[1]

@@ -1,4 +1,4 @@
-"""What authors are shown of their own work: what a run would write again, what the last one changed, who wrote what."""
+"""What authors see of their own work: what a run would rewrite, what the last run changed, and who wrote what."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _PAUSE: Final = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class WrittenAgain:
-    """A text that a run would write, or write again, and what that is expected to take.
+    """A text that a run would write or rewrite, and the expected cost.
 
     Attributes:
-        name: of the artefact; empty for calls that belong to no text.
-        file: in the project; empty where there is none yet.
-        calls: how many are made for it.
-        tokens: of prompts and replies.
-        cost: in US dollars; `None` where a price is not known.
-        follows: nobody is asked for it; it is put together from others.
+        name: the name of the artefact; empty for calls that belong to no text.
+        file: its file in the project; empty if there is none yet.
+        calls: how many calls are made for it.
+        tokens: the tokens of prompts and replies.
+        cost: the cost in US dollars; `None` if a price is unknown.
+        follows: whether it is assembled from other texts without calling a model.
     """
 
     name: str
@@ -43,7 +43,7 @@ class WrittenAgain:
 
 
 def written_again(expected: Estimate, places: Mapping[str, str]) -> list[WrittenAgain]:
-    """The texts that a run would write, in order of their first call; what no text claims stands at the end."""
+    """The texts that a run would write, in order of their first call; calls that belong to no text come last."""
     names = sorted({*places, *expected.stale}, key=len, reverse=True)
     calls: dict[str, list[PlannedCall]] = defaultdict(list)
     for call in expected.calls:
@@ -62,7 +62,7 @@ def _again(name: str, file: str, calls: Sequence[PlannedCall]) -> WrittenAgain:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A text that the last run changed: the numbers of the version before it and of the newest one."""
+    """A text that the last run changed, with the numbers of its newest version and of the one before."""
 
     name: str
     file: str
@@ -71,7 +71,7 @@ class Rewritten:
 
 
 def last_rewritten(journal: Journal) -> list[Rewritten]:
-    """The texts that the last run changed and that their author has not changed since: those of the story first."""
+    """The texts that the last run changed and their author has not changed since; those of the story come first."""
     runs = journal.runs()
     found = []
     for path, file in authored(journal).items() if runs else ():
@@ -84,14 +84,14 @@ def last_rewritten(journal: Journal) -> list[Rewritten]:
 
 @dataclass(frozen=True, slots=True)
 class VersionStage:
-    """A version, and how many of its author's were saved on the way to it, within a few minutes each."""
+    """A version, and how many versions its author saved while writing it, each within a few minutes of the last."""
 
     made: ArtefactVersion
     before: int = 0
 
 
 def stages(versions: Sequence[ArtefactVersion]) -> list[VersionStage]:
-    """The versions of a text, oldest first, without those that were saved while its author went on typing."""
+    """The versions of a text, oldest first, without those that were saved while the author was still writing."""
     found: list[VersionStage] = []
     for made in versions:
         last = found[-1] if found else None
@@ -103,20 +103,20 @@ def stages(versions: Sequence[ArtefactVersion]) -> list[VersionStage]:
 
 
 def _soon(before: str, after: str) -> bool:
-    """Whether one moment came soon after another."""
+    """Whether one moment came soon after the other."""
     return datetime.fromisoformat(after) - datetime.fromisoformat(before) <= _PAUSE
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A piece of two texts that stand beside each other."""
+    """A pair of matching pieces from two versions of a text."""
 
     left: tuple[Piece, ...]
     right: tuple[Piece, ...]
 
 
 def beside(old: str, new: str, *, lines: bool = False) -> list[DiffRow]:
-    """Two texts in rows, paragraph beside paragraph, with the words marked that only one has."""
+    """Two texts in rows, paragraph next to paragraph, with the words marked that only one of them contains."""
     rows: list[DiffRow] = []
     left: list[Piece] = []
     right: list[Piece] = []

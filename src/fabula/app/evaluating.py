@@ -1,10 +1,10 @@
-"""Running an evaluator in a folder that keeps its calls, verdicts and report. What the command line and notebooks call.
+"""Running an evaluator in a folder that keeps its calls, verdicts and report, for the command line and notebooks.
 
 DIR/.fabula/journal.db   every call; nothing is paid for twice
 DIR/<evaluator>.json     the report: numbers with their intervals
-DIR/<evaluator>.csv      the same numbers, one a line
-DIR/ratings.jsonl        every single verdict of every evaluator that ran here
-DIR/earlier/             reports that newer ones took the place of, and their verdicts, by the time of each
+DIR/<evaluator>.csv      the same numbers, one per line
+DIR/ratings.jsonl        every verdict of every evaluator that ran here
+DIR/earlier/             replaced reports and their verdicts, by time
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
 RATINGS: Final = "ratings.jsonl"
 EARLIER: Final = "earlier"
-"""The folder of reports that newer ones took the place of: NAME-TIME.json, with NAME-TIME.ratings.jsonl beside it."""
+"""The folder of replaced reports: NAME-TIME.json and NAME-TIME.ratings.jsonl."""
 _MOST_BYTES: Final = 50_000_000
 _A_PAIR: Final = 2
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A report, and the budget that knows what this run used by role."""
+    """A report, and the budget with the cost of this run by role."""
 
     report: Report
     budget: Budget
@@ -59,11 +59,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """What is to be measured, how, and where it is kept.
+    """What is measured, how, and where the results are kept.
 
     Attributes:
         config: the evaluator's own `Config`.
-        folder: for journal, report and ratings; `None` keeps nothing (for evaluators that ask no model).
+        folder: the folder for journal, report and ratings; `None` keeps nothing (for evaluators that call no model).
     """
 
     evaluator: Evaluator
@@ -73,10 +73,10 @@ class EvaluationTask:
 
 
 async def evaluate_in(task: EvaluationTask, settings: Settings, options: Options) -> Evaluation:
-    """What the evaluator finds, replaying what is recorded.
+    """The report of the evaluator; recorded calls are replayed.
 
     Raises:
-        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+        FabulaError: an error of any kind; all finished calls are kept, and the same command continues from there.
     """
     prepared = PreparedMethod(settings, options, task.evaluator)
     if task.evaluator.roles and len(task.items) > _A_PAIR:  # of fewer there is no interval; after the calls is too late
@@ -93,7 +93,7 @@ async def evaluate_in(task: EvaluationTask, settings: Settings, options: Options
 
 
 async def dry_run_evaluation(task: EvaluationTask, settings: Settings, options: Options) -> DryRun:
-    """What `evaluate_in` would ask and cost now. Asks nobody, writes nothing."""
+    """The calls and cost of `evaluate_in` now. It calls no model and writes nothing."""
     prepared = PreparedMethod(settings, options, task.evaluator)
     with journal_to_read(task.folder) as journal:
         async with prepared.opened(journal, dry=True) as context:
@@ -103,7 +103,7 @@ async def dry_run_evaluation(task: EvaluationTask, settings: Settings, options: 
 
 
 def write_page(folder: Path, evaluator: Evaluator, report: Report) -> Path:
-    """The file of a report's page, which is written into `folder`."""
+    """The file of a report's page, which is written to `folder`."""
     file = folder / f"{report.evaluator}.html"
     title = f"{evaluator.name[:1].upper()}{evaluator.name[1:]}"
     write_atomically(file, page(title, [report_section(report)], lead=str(evaluator.paper["summary"])))
@@ -112,10 +112,10 @@ def write_page(folder: Path, evaluator: Evaluator, report: Report) -> Path:
 
 @contextmanager
 def journal_in(folder: Path | None) -> Iterator[Journal]:
-    """The open journal of an output folder, which this process alone changes; one in memory without a folder.
+    """The open journal of an output folder, locked for this process; without a folder, a journal in memory.
 
     Raises:
-        ProjectError: another process is at work in it.
+        ProjectError: another process is working in the folder.
         JournalError: the journal cannot be used.
     """
     if folder is None:
@@ -130,18 +130,18 @@ def journal_in(folder: Path | None) -> Iterator[Journal]:
 
 
 def journal_to_read(folder: Path | None) -> Journal:
-    """The journal of an output folder, to look into; an empty one where there is none."""
+    """The journal of an output folder, for reading only; empty if there is none."""
     file = None if folder is None else folder / ".fabula" / "journal.db"
     return Journal(file if file is not None and file.exists() else None)
 
 
 def _verdict(rating: Rating) -> tuple[object, ...]:
-    """What makes two ratings one verdict."""
+    """What identifies a verdict: two ratings with the same value are the same verdict."""
     return rating.evaluator, rating.rater, rating.items, rating.question, rating.call
 
 
 def _write(folder: Path, report: Report) -> None:
-    """Write the report, and its ratings beside those that are there; a verdict that is given again replaces the old."""
+    """Write the report, and add its ratings to the existing ones; a repeated verdict replaces the old one."""
     file = folder / RATINGS
     data = json.dumps(report.as_data(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     _keep_earlier(folder, report.evaluator, data)
@@ -160,7 +160,7 @@ def _write(folder: Path, report: Report) -> None:
 
 
 def _keep_earlier(folder: Path, evaluator: str, new: str) -> None:
-    """Keep a report that another one takes the place of, with the verdicts that it rests on."""
+    """Keep a report that another one replaces, with its verdicts."""
     file = folder / f"{evaluator}.json"
     try:
         old = read_text(file, _MOST_BYTES, links=False)

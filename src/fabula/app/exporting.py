@@ -1,4 +1,4 @@
-"""A project's story as its newest texts have it."""
+"""A project's story, with the newest versions of its texts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def as_it_stands(journal: Journal, story: Story) -> Story:
-    """The story of `story.md` with the newest text of each part that has an earlier one there.
+    """The story of `story.md`, with the newest version of each part that has an earlier version there.
 
-    So what was edited or taken back since it was put together counts; what its author changed there stays.
+    Parts that were edited or reverted after the story was assembled are up to date. Changes that the author made in
+    the file itself are kept.
     """
     paths = {slug(path): path for path, file in journal.artefacts.places().items() if file.startswith("story/")}
     names = [slug(scene.label) for scene in story.scenes]
@@ -31,15 +32,15 @@ def as_it_stands(journal: Journal, story: Story) -> Story:
 
 
 def _newest(journal: Journal, path: str, text: str) -> str:
-    """A part's newest text, where `text` is one of its texts."""
+    """A part's newest version, if `text` is one of its versions."""
     versions = [plain(version.text) for version in journal.artefacts.versions(path)]
     return versions[-1] if plain(text) in versions else text
 
 
 def as_it_came(story: Story) -> Story:
-    """A manuscript's story in its chapters: what begins without a heading stands below the one before, as it came.
+    """The story of a manuscript in chapters: text without a heading belongs to the chapter before, unchanged.
 
-    Its parts hold the breaks that are between them, so none is put there.
+    The manuscript's parts contain the breaks between them, so that none are added.
     """
     scenes: list[Scene] = []
     for scene in story.scenes:

@@ -1,4 +1,4 @@
-"""A project's world as pages show it: facts in rows, by scene and character, each beside the sentence that says so."""
+"""A project's world as pages show it: facts in rows, by scene and character, each with the sentence that states it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def has_world(folder: Path) -> bool:
-    """Whether anything has been recorded of a project's world."""
+    """Whether the project's world contains any records."""
     return any(is_plain(folder / file) for file in (WORLD_FILE, READ_FILE)) or bool(
         plain_files(folder / "world", "*.json")
     )
 
 
 def people_of(state: WorldState) -> tuple[str, ...]:
-    """Who can know something, those first who witness most: characters, witnesses, sources, and who learned later."""
+    """Everyone who can know something (characters, witnesses, sources, later learners), the best informed first."""
     counts: dict[str, int] = {}
     for entity in state.entities():
         if entity.kind == "character":
@@ -48,21 +48,21 @@ def people_of(state: WorldState) -> tuple[str, ...]:
 
 
 def value_shown(fact: Fact) -> str:
-    """A fact's value in words; a denied one with "not", and with how it is said where that binds nobody."""
+    """A fact's value in words, with "not" if the fact is denied."""
     items = fact.value if isinstance(fact.value, tuple) else (fact.value,)
     shown = ", ".join("nothing" if item is None else str(item) for item in items)
     return one_line(shown if fact.polarity else f"not {'anything' if fact.value is None else shown}")
 
 
 def modality_shown(fact: Fact) -> str:
-    """How a fact is said, where it is no plain statement of the story: "believed by Mara"."""
+    """How a fact is stated, if it is not a plain statement of the story: "believed by Mara"."""
     if fact.modality in ("asserted", "author"):
         return ""
     return f"{fact.modality}{f' by {fact.source}' * bool(fact.source)}"
 
 
 def witnesses_shown(fact: Fact) -> str:
-    """Who learns of a fact as it is told."""
+    """The characters that learn of a fact when it is told."""
     if fact.witnesses is None:
         return "all" if fact.public else fact.source
     return ", ".join(fact.witnesses) or "nobody"
@@ -70,16 +70,16 @@ def witnesses_shown(fact: Fact) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FactRow:
-    """A fact as tables show it.
+    """A fact in the form that tables show.
 
     Attributes:
-        about: others whom it concerns.
-        scene: the number of the scene that tells it, from 1; 0 for what was set down beforehand.
-        said: how it is said, where that is no plain statement.
-        known_to: who learns of it as it is told.
+        about: others whom the fact concerns.
+        scene: the number of the scene that tells it, from 1; 0 for facts that were recorded beforehand.
+        said: how it is stated, if it is not a plain statement.
+        known_to: the characters that learn of it when it is told.
         since: for one character: the number of the scene in which they learned of it.
-        outdated: for one character: it is true no more, and they have not learned of that.
-        quoted: the scene's words that say so are known.
+        outdated: for one character: whether it is no longer true, and the character has not learned of that.
+        quoted: whether the scene's words that state it are known.
     """
 
     id: int
@@ -96,19 +96,19 @@ class FactRow:
     quoted: bool = False
 
     def has(self, words: Sequence[str]) -> bool:
-        """Whether all of these words, in small letters, stand in it."""
+        """Whether the row contains all of these words, which are in lower case."""
         text = " ".join((self.subject, self.slot, self.value, *self.about, self.said, self.known_to)).casefold()
         return all(word in text for word in words)
 
 
 @dataclass(frozen=True, slots=True)
 class FactsBeside:
-    """What stands in a story's world at the end of a scene, for who reads the scene.
+    """The facts of a story's world at the end of a scene, for someone who reads the scene.
 
     Attributes:
-        told: the first of what the scene itself tells.
-        before: the first of what was told before, of those who are there.
-        total: how many facts stand there in all.
+        told: the first facts that the scene itself tells.
+        before: the first facts about those present that were told before.
+        total: how many facts hold there in all.
     """
 
     told: tuple[FactRow, ...]
@@ -118,12 +118,12 @@ class FactsBeside:
 
 @dataclass(frozen=True)
 class ProjectWorld:
-    """A project's world, read into memory at once, so that it can be asked from any thread.
+    """A project's world, read into memory at once, so that any thread can query it.
 
     Attributes:
-        state: closed already; what it has in memory can be asked.
-        titles: of the scenes, by number.
-        parts: of the story, as they stand.
+        state: the world's state, already closed; what is in memory can be queried.
+        titles: the titles of the scenes, by number.
+        parts: the parts of the story, in their current versions.
         there: whether anything is recorded.
     """
 
@@ -134,10 +134,10 @@ class ProjectWorld:
 
     @classmethod
     def of(cls, project: ProjectFolder) -> ProjectWorld:
-        """What is recorded in a project; an empty world where nothing is.
+        """What is recorded in a project; an empty world if nothing is.
 
         Raises:
-            ProjectError: it cannot be read.
+            ProjectError: the world cannot be read.
         """
         parts = story_parts(project)
         if not has_world(project.folder):
@@ -151,12 +151,12 @@ class ProjectWorld:
 
     @property
     def scenes(self) -> tuple[int, ...]:
-        """The numbers of all scenes that are known or that a fact is told in."""
+        """The numbers of all scenes that are known or that tell a fact."""
         return tuple(sorted({*self.titles, *(fact.told.scene for fact in self.state.facts())}))
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Who can know something."""
+        """Everyone who can know something."""
         return people_of(self.state)
 
     def at(self, scene: int | None) -> Moment:
@@ -164,23 +164,23 @@ class ProjectWorld:
         return NOW if scene is None else Moment.end(scene)
 
     def person(self, who: str) -> str:
-        """A name as the world spells it.
+        """A name in the spelling of the world.
 
         Raises:
-            UnknownNameError: nobody is called so.
+            UnknownNameError: nobody has this name.
         """
         return person_of(self.state, who)
 
     def facts(self, scene: int | None = None, of: str = "", search: str = "") -> tuple[FactRow, ...]:
-        """The facts that stand at the end of a scene; with `of`, those that somebody takes for true.
+        """The facts that hold at the end of a scene; with `of`, those that a character believes.
 
         Args:
-            scene: its number; `None` for the end of the story.
+            scene: the scene's number; `None` for the end of the story.
             of: a character's name.
-            search: words that all have to stand in a row.
+            search: words that a row must all contain.
 
         Raises:
-            UnknownNameError: nobody is called so.
+            UnknownNameError: nobody has this name.
         """
         at = self.at(scene)
         if of:
@@ -208,45 +208,50 @@ class ProjectWorld:
         )
 
     def beside(self, scene: int, people: Sequence[str], most: int) -> FactsBeside:
-        """What stands at the end of a scene, as far as it belongs to it: told there, or known of who is there.
+        """The facts at the end of a scene that belong to it: those told there, or known about those present.
 
         Args:
-            scene: its number.
-            people: names of who is there; without any, of those of whom the scene tells something.
-            most: facts of either kind, the newest first of those told before.
+            scene: the scene's number.
+            people: the names of those present; if empty, those about whom the scene tells something.
+            most: the most facts of either kind; of those told before, the newest come first.
         """
         rows = self.facts(scene)
         told = [row for row in rows if row.scene == scene]
-        owner = self.state.index.owner
-        present = {owner(name) for name in people or [row.subject for row in told]}
-        before = [
-            row for row in rows if row.scene < scene and present & {owner(name) for name in (row.subject, *row.about)}
-        ]
+        before = [row for row in self._about(rows, people or [row.subject for row in told]) if row.scene < scene]
         before.sort(key=lambda row: -row.scene)
         return FactsBeside(tuple(told[:most]), tuple(before[:most]), len(rows))
 
+    def about(self, name: str, scene: int | None = None) -> tuple[FactRow, ...]:
+        """The facts about a person or thing that hold at the end of a scene, the newest first."""
+        return tuple(sorted(self._about(self.facts(scene), [name]), key=lambda row: -row.scene))
+
+    def _about(self, rows: Sequence[FactRow], names: Sequence[str]) -> list[FactRow]:
+        owner = self.state.index.owner
+        wanted = {owner(name) for name in names}
+        return [row for row in rows if wanted & {owner(name) for name in (row.subject, *row.about)}]
+
     def row(self, number: int) -> FactRow:
-        """One fact.
+        """The row of one fact.
 
         Raises:
-            UsageError: there is none of that number.
+            UsageError: there is no fact with that number.
         """
         return self._row(self.state.fact(number))
 
     def sentence(self, number: int) -> Quoted | None:
-        """Where the story says what a fact says; `None` where its words are not known, or stand there no more.
+        """The sentence that states a fact; `None` if its words are unknown or no longer in the story.
 
         Raises:
-            UsageError: there is no fact of that number.
+            UsageError: there is no fact with that number.
         """
         return sentence_of(self.state.fact(number), self.parts)
 
     def part(self, number: int) -> StoryPart | None:
-        """The part of the story that a scene's number means."""
+        """The part of the story that corresponds to a scene's number."""
         return next((part for part in self.parts if part.number == number), None)
 
     def entities(self, scene: int | None = None) -> tuple[Entity, ...]:
-        """Who and what is named by the end of a scene and described."""
+        """The people and things that are named and described by the end of a scene."""
         at = self.at(scene)
         return tuple(one for one in self.state.entities() if one.kind and one.scene <= at.scene)
 
@@ -256,12 +261,12 @@ class ProjectWorld:
 
 @dataclass(frozen=True, slots=True)
 class StoryPart:
-    """A part of the story as it stands.
+    """A part of the story in its current version.
 
     Attributes:
-        number: from 1, in the order of telling; what facts and findings name.
-        name: of the artefact; empty for a part of a story that was brought along as `story.md` alone.
-        label: as the story calls it.
+        number: its number from 1 in the order of telling, which facts and findings use.
+        name: the name of the artefact; empty for a part of a story that exists only as `story.md`.
+        label: the story's own name for the part.
     """
 
     number: int
@@ -290,7 +295,7 @@ def story_parts(project: ProjectFolder) -> tuple[StoryPart, ...]:
 
 
 def _called(label: str, text: str) -> str:
-    """A part's label, in the spelling of the heading that its text begins with, where that is the same title."""
+    """A part's label, spelled as in the heading at the beginning of its text, if that is the same title."""
     heading = text.partition("\n")[0].lstrip("#").strip()
     return heading if text.startswith("#") and slug(heading) == slug(label) else label
 
@@ -300,7 +305,7 @@ class Quoted:
     """A sentence in a part of the story.
 
     Attributes:
-        start, end: of the sentence, in characters of the part's text.
+        start, end: start and end of the sentence, in characters of the part's text.
         focus: start and end of the words in question, in characters of the part's text.
     """
 
@@ -311,11 +316,11 @@ class Quoted:
 
     @property
     def sentence(self) -> str:
-        """The sentence as it stands there."""
+        """The sentence in its current form."""
         return self.part.text[self.start : self.end]
 
     def pieces(self, around: int | None = None) -> dict[str, Any]:
-        """The text before the words in question, these, and what follows; with `around` at most as many sentences."""
+        """The words in question, with the text before and after them; at most `around` sentences of each."""
         text, (low, high) = self.part.text, self.focus
         first, last = 0, len(text)
         if around is not None:
@@ -330,13 +335,13 @@ class Quoted:
 
 
 def sentence_at(part: StoryPart, low: int, high: int) -> Quoted:
-    """The sentences that hold some words, given in characters of the part's text."""
+    """The sentences that contain some words, given in characters of the part's text."""
     held = [(a, b) for a, b in spans(part.text) if a < high and low < b]
     return Quoted(part, min((a for a, _ in held), default=low), max((b for _, b in held), default=high), (low, high))
 
 
 def sentence_of(fact: Fact, parts: Sequence[StoryPart]) -> Quoted | None:
-    """Where the story says what a fact says; `None` where its words are not known, or do not stand there any more."""
+    """The sentence that states a fact; `None` if its words are unknown or no longer in the story."""
     part = next((part for part in parts if part.number == fact.told.scene), None)
     if part is None or not fact.quote.strip():
         return None

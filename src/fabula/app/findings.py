@@ -1,7 +1,7 @@
-"""The findings of a project's last check beside its story as it is now: both sentences, mended here or there, or none.
+"""The findings of a project's last check next to the current story: both sentences, and what can be done about them.
 
-What a person decides is written where the command line writes it: a dismissal as `fabula check --dismiss`, a mended
-sentence as an edit of the text that holds it.
+A person's decisions are written where the command line writes them: a dismissal in the same way as by `fabula check
+--dismiss`, a corrected sentence as an edit of its text.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import is_plain
 from fabula.base.html import Html, joined, paragraph, quotation
 from fabula.continuity import scenes_of, split
+from fabula.craft.quoting import places
 from fabula.evaluators.atlas.page import all_findings, headline, place_of
 from fabula.project.folder import STORY
 from fabula.story import one_line, plain
@@ -37,14 +38,14 @@ class FindingPlace:
     """One of the two places of a finding.
 
     Attributes:
-        side: "x" for the earlier, "y" for the later one.
-        sentence: as it stood when the story was checked.
-        says: what it says, as a clause.
-        where: it stood then, in words: chapter, paragraph, line of the file.
-        artefact: the text in which it stands now; empty where it was changed since.
-        now: the sentence as it stands there.
-        was_in: the part of the story that has the scene's number now; empty where none has.
-        quoted: where it stands now; `None` where it was changed since.
+        side: "x" for the earlier place, "y" for the later one.
+        sentence: the sentence as it was when the story was checked.
+        says: the sentence's statement, as a clause.
+        where: its place at that time, in words: chapter, paragraph, line of the file.
+        artefact: the text that contains it now; empty if the sentence has changed since.
+        now: the sentence in its current form.
+        was_in: the part of the story that has the scene's number now; empty if there is none.
+        quoted: the sentence's current place; `None` if the sentence has changed since.
     """
 
     side: Side
@@ -65,9 +66,9 @@ class Finding:
 
     Attributes:
         kind: what differs: "possession", "date" and the like.
-        sure: how sure the verifier is; empty where nobody said.
-        dismissed: why a person says that it is none; empty where nobody does.
-        stale: one of the two sentences was changed since the check.
+        sure: how sure the verifier is; empty if it did not say.
+        dismissed: a person's reason for dismissing the finding; empty if it is not dismissed.
+        stale: whether one of the two sentences has changed since the check.
     """
 
     key: str
@@ -80,11 +81,11 @@ class Finding:
     places: tuple[FindingPlace, FindingPlace]
 
     def touches(self, name: str) -> bool:
-        """Whether one of its sentences stands in a part of the story, or stood there when it was checked."""
+        """Whether one of its sentences is in a part of the story, or was there during the check."""
         return any((place.artefact if place.quoted else place.was_in) == name for place in self.places)
 
     def place(self, side: str) -> FindingPlace:
-        """One of its places.
+        """One of the finding's places.
 
         Raises:
             UsageError: `side` is neither "x" nor "y".
@@ -92,7 +93,7 @@ class Finding:
         for place in self.places:
             if place.side == side:
                 return place
-        raise UsageError(f"A finding has the places x and y; {side[:20]!r} is none of them.")
+        raise UsageError(f"A finding has two places, x and y, but {side[:20]!r} is neither. Use x or y.")
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,10 @@ class ProjectFindings:
     """What the last check of a project found.
 
     Attributes:
-        checked: whether there has been one.
-        notes: what the check says of itself: what was not read, whose verdicts are worth little.
-        partial: the check was not complete.
-        undecided: what was suspected and got no verdict.
+        checked: whether the project has been checked.
+        notes: the check's own notes: what was not read, and which verdicts are unreliable.
+        partial: whether the check was incomplete.
+        undecided: suspected contradictions without a verdict.
     """
 
     checked: bool
@@ -114,7 +115,7 @@ class ProjectFindings:
 
     @property
     def left(self) -> tuple[Finding, ...]:
-        """Those that nobody has dismissed."""
+        """The findings that have not been dismissed."""
         return tuple(one for one in self.findings if not one.dismissed)
 
     def _repr_html_(self) -> Html:
@@ -124,20 +125,20 @@ class ProjectFindings:
             for part in (paragraph(f"{one.head}: {one.why}"), *(quotation(place.sentence) for place in one.places))
         ]
         said = f"{len(self.findings)} found, {len(self.findings) - len(self.left)} dismissed."
-        return joined(paragraph(said if self.checked else "Nothing was checked yet.", faint=True), *shown)
+        return joined(paragraph(said if self.checked else "Nothing has been checked yet.", faint=True), *shown)
 
     def of(self, name: str) -> ProjectFindings:
-        """Those with a place in a part of the story; `story.md` is all of it."""
+        """The findings with a place in a part of the story; for `story.md`, all findings."""
         if name == STORY:
             return self
         near = (tuple(one for one in of if one.touches(name)) for of in (self.findings, self.undecided))
         return replace(self, findings=next(near), undecided=next(near))
 
     def find(self, key: str) -> Finding:
-        """The finding of that key.
+        """The finding with that key.
 
         Raises:
-            UnknownNameError: there is none.
+            UnknownNameError: there is no finding with that key.
         """
         for one in self.findings:
             if one.key == key:
@@ -146,7 +147,7 @@ class ProjectFindings:
 
 
 def findings_of(project: ProjectFolder) -> ProjectFindings:
-    """The findings of a project's last check, each place looked for in the story as it is now.
+    """The findings of a project's last check, with each place located in the current story.
 
     Raises:
         UsageError: the report or the dismissals cannot be read.
@@ -168,7 +169,7 @@ def findings_of(project: ProjectFolder) -> ProjectFindings:
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """A scene as checks number them, and where it begins in its part."""
+    """A scene numbered as in a check, and the position in its part where it begins."""
 
     part: StoryPart
     start: int
@@ -176,7 +177,7 @@ class _Numbered:
 
 
 def _ranges(parts: Sequence[StoryPart]) -> dict[int, _Numbered]:
-    """The scenes as a check numbers them: the story's parts, or, of a story in one part, what that is cut into."""
+    """The scenes numbered as in a check: the story's parts or, in a story with one part, its scenes."""
     told = [part for part in parts if part.text.strip()]
     if len(told) != 1:
         return {number: _Numbered(part, 0, part.text) for number, part in enumerate(told, 1)}
@@ -234,32 +235,24 @@ def _now(
     parts: Sequence[StoryPart],
     ranges: Mapping[int, _Numbered],
 ) -> Quoted | None:
-    """Where a sentence stands now: nearest to its old place in its own part, else in the only other that holds it."""
+    """The current place of a sentence: nearest in its own part, or else in the only other part that contains it."""
     if not sentence.strip():
         return None
     own = ranges.get(scene)
-    places = _all_places(own.part.text, sentence) if own else []
-    if own and places:
-        at = min(places, key=lambda place: abs(place - own.start - start))
+    own_places = places(own.part.text, sentence) if own else []
+    if own and own_places:
+        at = min(own_places, key=lambda place: abs(place - own.start - start))
         return sentence_at(own.part, at + focus[0], at + max(focus[1], focus[0] + 1))
-    found = [(part, at) for part in parts for at in _all_places(part.text, sentence)]
+    found = [(part, at) for part in parts for at in places(part.text, sentence)]
     if len(found) != 1:
         return None
     part, at = found[0]
     return sentence_at(part, at + focus[0], at + max(focus[1], focus[0] + 1))
 
 
-def _all_places(text: str, piece: str) -> list[int]:
-    found, at = [], text.find(piece)
-    while at >= 0:
-        found.append(at)
-        at = text.find(piece, at + 1)
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """A part of the story with one sentence worded anew: what is to be saved, and over which text."""
+    """A part of the story with one rewritten sentence: the text to save, and the text that it replaces."""
 
     name: str
     old: str
@@ -267,34 +260,34 @@ class Mended:
 
 
 def mended(found: ProjectFindings, key: str, side: str, wording: str) -> Mended:
-    """The text that holds one place of a finding, with that sentence worded anew.
+    """The text with one place of a finding, in which that sentence is rewritten.
 
     Raises:
         UnknownNameError: there is no such finding.
-        UsageError: the sentence was changed since the check, or the wording is empty or the old one.
+        UsageError: the sentence has changed since the check, or the new wording is empty or the same.
     """
     place = found.find(key).place(side)
     if place.quoted is None:
         raise UsageError(
-            "This sentence does not stand in the story any more, so there is nothing to mend here. Check the story "
-            "anew, or change the text on the Edit page."
+            "This sentence is no longer in the story, so there is nothing to correct here. Check the story "
+            "again, or change the text on the Edit page."
         )
     wording = plain(wording).strip()
     if not wording:
-        raise UsageError("The new wording is empty. Write the sentence as it should be.")
+        raise UsageError("The new wording is empty. Write the corrected sentence.")
     if wording == place.quoted.sentence.strip():
-        raise UsageError("The new wording is the old one. Change it, or say that the finding is on purpose.")
+        raise UsageError("The new wording is the same as the old wording. Change it, or mark the finding as intended.")
     part = place.quoted.part
     if not part.name:
-        raise UsageError("This story stands in story.md alone. Change the sentence in that file.")
+        raise UsageError("This story exists only in story.md. Change the sentence in that file.")
     return Mended(part.name, part.text, part.text[: place.quoted.start] + wording + part.text[place.quoted.end :])
 
 
 def dismiss_finding(folder: Path, key: str, reason: str) -> None:
-    """Write why a finding is none, as `fabula check --dismiss` does; `folder` is the project's.
+    """Write the reason for dismissing a finding, as `fabula check --dismiss` does; `folder` is the project's.
 
     Raises:
-        UsageError: there is no reason, or nothing was checked yet.
+        UsageError: the reason is missing, or nothing has been checked yet.
         UnknownNameError: there is no such finding.
     """
     report = stored_check(folder / OUT)
@@ -303,10 +296,10 @@ def dismiss_finding(folder: Path, key: str, reason: str) -> None:
 
 
 def count_again(folder: Path, key: str) -> None:
-    """Count a finding that was dismissed again; `folder` is the project's.
+    """Count a dismissed finding again; `folder` is the project's.
 
     Raises:
-        UnknownNameError: it was not dismissed.
+        UnknownNameError: the finding was not dismissed.
     """
     report = stored_check(folder / OUT)
     take_dismissal_back(folder / OUT, report, key)
@@ -314,5 +307,5 @@ def count_again(folder: Path, key: str) -> None:
 
 
 def _write_page(folder: Path, report: Mapping[str, Any]) -> None:
-    """The report's page anew, with what was dismissed."""
+    """Write the report's page again, including the dismissals."""
     Checked.in_(folder / OUT, report, ["fabula", "check", str(folder)])

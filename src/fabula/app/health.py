@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at: "good", "missing" (some things will not work) or "bad" (it must be corrected)."""
+    """The result of one check: "good", "missing" (some things will not work) or "bad" (it must be corrected)."""
 
     name: str
     state: Literal["good", "missing", "bad"]
@@ -17,7 +17,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What this machine has."""
+    """The state of this machine."""
 
     version: str
     healthy: bool

@@ -1,4 +1,4 @@
-"""A manuscript becomes a project: its parts are the author's own texts, word for word, and nobody is asked for it."""
+"""Turning a manuscript into a project: its parts are the author's own texts, word for word. No model is called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fabula.app.sources import read_story
 from fabula.base.errors import UsageError
 from fabula.continuity.parts import Manuscript, manuscript, of_story
 from fabula.craft.chapters import Chapter, chapters_text
-from fabula.data.story_files import SUFFIXES, said_of_encoding, text_and_encoding
+from fabula.data.story_files import LISTED, SCREENPLAYS, SUFFIXES, is_chat, said_of_encoding, text_and_encoding
 from fabula.project.folder import MAX_FILE, MAX_STORY, FileChange, ProjectFolder, numbered
 from fabula.project.settings import Settings
 from fabula.project.telling import imported_from
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Journal
 
 SYSTEM: Final = "end-to-end"
-"""What goes on from a manuscript where nothing else is named."""
-KINDS: Final = (*SUFFIXES, ".json")
-"""What the files of manuscripts may end with, for forms."""
+"""The system that continues a manuscript if no other system is specified."""
+KINDS: Final = (*SUFFIXES, ".json", ".jsonl", ".zip")
+"""The file extensions of manuscripts, for forms; a folder is uploaded as an archive."""
+READ: Final = f"A manuscript: {LISTED}, or a folder of Markdown or text files."
+"""What can be imported, for help."""
 _WAYS: Final[dict[Way, str]] = {
     "scenes": "by its scenes",
     "headings": "by its headings",
@@ -46,18 +48,18 @@ _CHAPTERS_FILE: Final = f"plan/{_CHAPTERS}.md"
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A project that was made of a manuscript, or would be.
+    """A project that was made from a manuscript, or would be.
 
     Attributes:
-        folder: of the project.
-        title: of the story; may be empty.
-        system: that goes on from it.
+        folder: the folder of the project.
+        title: the title of the story; may be empty.
+        system: the system that continues it.
         source: the manuscript's file.
-        way: what it was parted by.
-        cut: how many parts more there are since some were too long.
-        texts: of its parts, with their files.
-        before: it was there already, from the same manuscript.
-        notices: what the author should know of how it was read, in sentences.
+        way: how it was divided into parts.
+        cut: how many parts were added by dividing parts that were too long.
+        texts: the texts of its parts, with their files.
+        before: whether the project already existed, from the same manuscript.
+        notices: what the author should know about how it was read, as sentences.
     """
 
     folder: Path
@@ -72,16 +74,16 @@ class Imported:
 
     @property
     def words(self) -> int:
-        """Number of words of all parts."""
+        """The number of words in all parts."""
         return sum(count_words(one.text) for one in self.texts)
 
     @property
     def divided(self) -> str:
-        """What it was divided by, in words."""
+        """How it was divided, in words."""
         return _WAYS[self.way]
 
     def to_dict(self) -> dict[str, Any]:
-        """As `fabula import --json` prints it."""
+        """The result as `fabula import --json` prints it."""
         return {
             "project": str(self.folder),
             "title": self.title,
@@ -96,28 +98,28 @@ class Imported:
 
 
 def read_manuscript(file: Path) -> Manuscript:
-    """The manuscript in a file: Markdown, plain text, Word, OpenDocument, Rich Text, EPUB, Fountain, or JSON of scenes.
+    """The manuscript in a file, the project of a writing program, or a folder of files: see `story_files.KINDS`.
 
     Raises:
-        UsageError: it cannot be read, is of another kind, or has no words; says what to do.
+        UsageError: the file cannot be read, is of another kind, or has no words; the message says what to do.
     """
     suffix = file.suffix.casefold()
-    if file.is_dir():
-        raise UsageError(f"{file} is a folder. Give one file with the whole manuscript.")
-    if suffix in (".json", ".fountain") or file.name.endswith(TABLES):
+    if (file / "brief.md").is_file():
+        raise UsageError(f"{file} is already a fabula project. Continue it with `fabula text continue {file}`.")
+    if suffix == ".json" or (file.name.endswith(TABLES) and not is_chat(file)):
         return of_story(read_story(file))
     text, encoding = text_and_encoding(file, MAX_STORY)
     if not count_words(text):
-        raise UsageError(f"The manuscript {file} is empty. Give a file with words in it.")
-    return replace(manuscript(text), encoding=encoding)
+        raise UsageError(f"The manuscript {file} is empty. Specify a file that contains text.")
+    return replace(manuscript(text, is_screenplay=suffix in SCREENPLAYS), encoding=encoding)
 
 
 def system_for_manuscript(named: str | None) -> str:
-    """The system that is to go on from a manuscript.
+    """The system that is to continue from a manuscript.
 
     Raises:
-        UnknownNameError: there is none of that name.
-        UsageError: it makes its parts of a plan of its own, so that a manuscript's do not fit.
+        UnknownNameError: there is no system with that name.
+        UsageError: the system makes parts from its own plan, so that those of a manuscript do not fit.
     """
     if not named:
         return SYSTEM
@@ -125,15 +127,15 @@ def system_for_manuscript(named: str | None) -> str:
     if not system.takes_manuscript:
         able = ", ".join(name for name, one in systems().items() if one.takes_manuscript)
         raise UsageError(
-            f"{system.name} makes the parts of a story from a plan of its own, so those of a manuscript do not fit it. "
-            f"Import with {able}, which keeps them as they are; `fabula plan --from-story` reads a plan off a story "
-            "for the others."
+            f"{system.name} divides a story into parts according to its own plan, so it cannot use the parts of "
+            f"a manuscript. Import with {able}, which keeps the parts unchanged. For the other systems, `fabula "
+            "plan --from-story` extracts a plan from a story."
         )
     return system.spec
 
 
 def planned_import(folder: Path, found: Manuscript, source: str, settings: dict[str, Any], title: str = "") -> Imported:
-    """What `import_manuscript` would make; nothing is made.
+    """The project that `import_manuscript` would make; nothing is written.
 
     Raises:
         UsageError: a part is too long for a file.
@@ -142,7 +144,8 @@ def planned_import(folder: Path, found: Manuscript, source: str, settings: dict[
     for number, part in enumerate(found.parts, 1):
         if len(part.text.encode("utf-8", "replace")) >= MAX_FILE:
             raise UsageError(
-                f"{part.title or 'A part'} of {source} is larger than {MAX_FILE:,} bytes. Part it by a heading or two."
+                f"{part.title or 'A part'} of {source} is larger than {MAX_FILE:,} bytes. Divide it by adding "
+                "one or two headings."
             )
         texts.append(FileChange(part.name, numbered(number, part.name, len(found.parts)), part.text))
     system = system_of(Settings.of(settings, "the command line")).name
@@ -153,18 +156,18 @@ def planned_import(folder: Path, found: Manuscript, source: str, settings: dict[
 def import_manuscript(
     folder: Path, found: Manuscript, source: str, settings: dict[str, Any], title: str = ""
 ) -> Imported:
-    """Make the project of a manuscript; one that a kill left unfinished is finished. Nobody is asked.
+    """Create a project from a manuscript, or finish one that a kill left unfinished. No model is called.
 
     Args:
-        folder: of the project.
+        folder: the folder of the project.
         found: the manuscript.
-        source: the name of its file, for the history of the texts.
-        settings: of a new project.
-        title: of the story, where the manuscript's own is not meant.
+        source: the name of the manuscript's file, for the history of the texts.
+        settings: the settings of a new project.
+        title: the title of the story, if it differs from the manuscript's own.
 
     Raises:
-        UsageError: the folder is the project of something else, or a part is too long.
-        ProjectError: it cannot be written.
+        UsageError: the folder contains another project, or a part is too long.
+        ProjectError: the project cannot be written.
     """
     made = planned_import(folder, found, source, settings, title)
     listed = FileChange(_CHAPTERS, _CHAPTERS_FILE, plain(_listed(found)))
@@ -179,23 +182,23 @@ def import_manuscript(
             project.go_on_beginning(journal)
             return replace(made, before=True)
         if journal.artefacts.paths() or project.brief != brief:
-            raise UsageError(f"{folder} is the project of something else. Choose another folder with --out DIR.")
+            raise UsageError(f"{folder} already contains another project. Choose another folder with --out DIR.")
         project.begin_with(journal, texts, source)
     return made
 
 
 def _check_same(folder: Path, journal: Journal, texts: Sequence[FileChange]) -> None:
-    """Check that a project was made of these texts, whatever has become of them.
+    """Check that a project was made from these texts, even if they have changed since.
 
     Raises:
-        UsageError: it was made of others.
+        UsageError: it was made from other texts.
     """
     for one in texts:
         versions = journal.artefacts.versions(one.path)
         if not versions or plain(versions[0].text) != plain(one.text):
             raise UsageError(
-                f"{folder} was made of another manuscript, or of this one before it was changed. Choose another folder "
-                f"with --out DIR, or put what is new into the files in {folder}/story."
+                f"{folder} was made from another manuscript, or from an earlier version of this one. Choose "
+                f"another folder with --out DIR, or copy the new text to the files in {folder}/story."
             )
 
 

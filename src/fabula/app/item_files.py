@@ -1,4 +1,4 @@
-"""Reading stories from files, folders, projects and data sets, for all that measures them or learns from them."""
+"""Reading stories from files, folders, projects and data sets, in order to measure them or learn from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fabula.continuity.scenes import split
 from fabula.craft import CONVERSATIONS, NARRATIVE_FILE
 from fabula.data.corpora import entries, prompt_id
 from fabula.data.sets import SETS
-from fabula.data.story_files import SUFFIXES, text_of
+from fabula.data.story_files import SCREENPLAYS, SUFFIXES, is_chat, is_project, text_of
 from fabula.engine.folders import is_path
 from fabula.measure.items import Item
 from fabula.project.packed import RECORD, PackedRecord, packed_story
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 MAX_STORY_BYTES: Final = 20_000_000
 MAX_SET_BYTES: Final = 2_000_000_000
 MOST: Final = 20_000
-"""Stories that are read at once where no limit is given."""
+"""The maximum number of stories that are read at once if no limit is given."""
 STORY_SUFFIXES: Final = (".md", ".txt")
 TABLES: Final = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
+_TABLE: Final = "a .jsonl or .csv file"
 _BRIEF: Final = ".brief"  # between the name of a story and the suffix, in the file of what was asked
 _SET: Final = re.compile(r"([a-z][a-z-]*)(?::([a-z]*))?")
 
@@ -53,15 +54,15 @@ class _NoStoryError(UsageError):
 
 
 class _NoRunError(_NoStoryError):
-    """A run of an experiment has no story: it failed, or is not done yet."""
+    """A run of an experiment has no story: it failed, or is not finished."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where one story is, and how it is read from there.
+    """The place of one story, and how to read it.
 
     Attributes:
-        key: what it is drawn by: the same on every machine, wherever the folder lies.
+        key: the key for drawing: the same on every machine and in every folder.
     """
 
     path: Path
@@ -71,12 +72,12 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which of the stories are read.
+    """A choice of stories to read.
 
     Attributes:
-        data: folder of the data sets; where none is given, a set lies in the folder that its name is written with.
-        limit: how many are drawn, of all together; all of them where there is none.
-        seed: of the draw. A larger limit keeps what a smaller one drew.
+        data: the folder of the data sets; if there is none, a set is in the folder in its name.
+        limit: how many are drawn in all; `None` for all of them.
+        seed: the seed for drawing. A larger limit keeps the stories that a smaller one drew.
     """
 
     data: Path | None = None
@@ -84,22 +85,28 @@ class Selection:
     seed: int = 0
 
     def draw(self, keyed: Iterable[tuple[str, Any]]) -> list[Any]:
-        """As many of the things as the limit says, by their keys, in their order; of the others none is kept.
+        """As many objects as the limit allows, drawn by their keys, in their order; the others are not kept in memory.
 
         Raises:
-            UsageError: there is no limit, and they are too many to be read at once.
+            UsageError: there is no limit, and there are too many objects to read at once.
         """
         if self.limit is None:
             found = [thing for _, thing in islice(keyed, MOST + 1)]
             if len(found) > MOST:
                 raise UsageError(
-                    f"There are more than {MOST:,} texts. Say how many are to be drawn: --limit N, or `limit` in an "
-                    "experiment."
+                    f"There are more than {MOST:,} texts. Limit the number drawn with --limit N, or with "
+                    "`limit` in an experiment."
                 )
             return found
         chances = ((self._chance(key), number, thing) for number, (key, thing) in enumerate(keyed))
         drawn = heapq.nsmallest(self.limit, chances, key=lambda one: one[:2])
         return [thing for _, _, thing in sorted(drawn, key=lambda one: one[1])]
+
+    def drawn(self, keys: Iterable[str]) -> set[int] | None:
+        """The positions of the objects that `draw` draws, from the keys of all; `None` for all of them."""
+        if self.limit is None:
+            return None
+        return set(self.draw((key, number) for number, key in enumerate(keys)))
 
     def _chance(self, key: str) -> bytes:
         return sha256(f"{self.seed}\0{key}".encode("utf-8", "surrogatepass")).digest()
@@ -111,19 +118,19 @@ EVERYTHING: Final = Selection()
 def read_items(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tuple[Item, ...]:
     """The stories in files, folders and data sets.
 
-    A file of text (Markdown, plain text, Word, OpenDocument, Rich Text, EPUB, Fountain) is a story; what was asked may
-    stand beside it in `NAME.brief.md`. A .jsonl file has one a line (`id`, `text`, and, where known, `system`,
-    `prompt`, `brief`, `reference`, `narrative`, `title`; or what was asked with the story: `prompt` and
-    `completion` or `story`, `inputs` and `targets`), and a .csv file one a row. A folder is a project (its story,
-    brief and system), or holds one folder for each system with its stories in files
-    that are named after their prompts, or holds stories or projects, or is an experiment's, with its runs: systems and
+    A file of text (one of `story_files.KINDS`) or the project of a writing program is a story; the brief of a file may
+    be next to it in `NAME.brief.md`. A .jsonl file has one story per line, and a .csv file one per row, with the fields
+    `id`, `text` and, if they are known, `system`, `prompt`, `brief`, `reference`, `narrative` and `title`. Instead, it
+    may have pairs of a prompt and a story: `prompt` and `completion` or `story`, `inputs` and `targets`. A folder is a
+    project (its story, brief and system), or contains a folder for each system with stories in files that are named
+    after their prompts, or contains stories or projects. It may also be the folder of an experiment: systems and
     prompts are then those of the experiment, and runs without a story are left out. The conversation
-    `PROJECT/chat/NAME.md` comes with the narrative of its project: `PROJECT/NAME`. Files of one name in several folders
-    are called by folder and name. A data set is named as `tell-me-a-story` or, one split of it,
-    `tell-me-a-story:train`.
+    `PROJECT/chat/NAME.md` is read with the narrative of its project: `PROJECT/NAME`. Files with the same name in
+    several folders are named by folder and file. A data set is named as in `tell-me-a-story`, or one of its splits as
+    in `tell-me-a-story:train`.
 
     Raises:
-        UsageError: nothing is there, a story is empty, a line is no item, or two items have one id.
+        UsageError: nothing is there, a story is empty, a line is not an item, or two items have the same id.
     """
     return read_all(paths, selection, lenient=False)[0]
 
@@ -131,11 +138,12 @@ def read_items(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tupl
 def read_all(
     paths: Sequence[Path], selection: Selection = EVERYTHING, *, lenient: bool = True
 ) -> tuple[tuple[Item, ...], tuple[str, ...]]:
-    """The stories as `read_items` reads them, and of those that have no text why they are not among them.
+    """The stories that `read_items` reads, and for stories without text, the reasons why they are left out.
 
     Raises:
-        UsageError: no story has a text, a line is no item, or two items have one id; if not `lenient`, any story that
-            is empty, but for the runs of an experiment.
+        UsageError: no story has text, a line is not an item, or two items have the same id. Unless `lenient`, any
+            empty story is also an error, except for the runs of an experiment.
+        that is empty, but for the runs of an experiment.
     """
     found: list[tuple[Path, Item]] = []
     problems = []
@@ -150,13 +158,39 @@ def read_all(
     items = _told_apart(found)
     twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
     if twice:
-        raise UsageError(f"Two stories have the id {twice[0]!r}. Rename one of the files or change the id.")
+        files = [file for (file, _), item in zip(found, items, strict=True) if item.id == twice[0]]
+        if len({file.resolve() for file in files}) == 1 and not files[0].name.endswith(TABLES):
+            raise UsageError(f"The story {files[0]} is given twice. Give each story once.")
+        where = " and ".join(dict.fromkeys(map(str, files[:2])))
+        raise UsageError(f"Two stories have the id {twice[0]!r}, in {where}. Rename one of the files or change the id.")
     if problems and not items:
         raise UsageError(problems[0])
     if not items:
         where = ", ".join(map(str, paths)) or "nothing"
-        raise UsageError(f"No story found in {where}. Give files of text, .jsonl or .csv files, or a data set.")
+        raise UsageError(f"No story found in {where}. Provide text, .jsonl or .csv files, or a data set.")
     return items, tuple(problems)
+
+
+def each_item(paths: Sequence[Path], selection: Selection) -> Iterator[Item | str]:
+    """The stories that `read_items` reads, one at a time in any number; for a story without text, the reason.
+
+    Files with the same name are not told apart.
+
+    Raises:
+        UsageError: a line is not an item.
+    """
+
+    def places() -> Iterator[_Place]:
+        return chain.from_iterable(_places(path, selection) for path in paths)
+
+    drawn = selection.drawn(place.key or place.path.name for place in places())
+    for number, place in enumerate(places()):
+        if drawn is not None and number not in drawn:
+            continue
+        try:
+            yield place.read()
+        except _NoStoryError as problem:
+            yield str(problem)
 
 
 def runs_without_story(paths: Iterable[Path]) -> tuple[Path, ...]:
@@ -174,7 +208,7 @@ class NamedSet:
 
     Attributes:
         split: one of its splits; empty for all.
-        folder: where it lies.
+        folder: its folder.
     """
 
     data: DataSet
@@ -182,18 +216,18 @@ class NamedSet:
     folder: Path
 
     def entries(self) -> Iterator[CorpusText]:
-        """Its texts, as `corpora.entries`."""
+        """Its texts, in the form of `corpora.entries`."""
         return entries(self.data, self.split, self.folder)
 
 
 def named_set(path: Path, data: Path | None) -> NamedSet | None:
     """The data set that a path names; `None` for any other path.
 
-    `SET` or `SET:SPLIT` is looked for in the folder of all sets, and `DIR/SET` or `DIR/SET:SPLIT` in `DIR`. A folder of
-    that name is a set only if it has the set's files.
+    `SET` or `SET:SPLIT` is searched for in the folder of all sets, and `DIR/SET` or `DIR/SET:SPLIT` in `DIR`. A folder
+    with that name is only a set if it contains the set's files.
 
     Raises:
-        UnknownNameError: it reads like a data set, but there is none of that name.
+        UnknownNameError: the path looks like a data set, but there is none with that name.
     """
     read = _SET.fullmatch(path.name)
     if read is None or path.is_file():
@@ -209,9 +243,9 @@ def named_set(path: Path, data: Path | None) -> NamedSet | None:
     return NamedSet(known, read[2] or "", known.folder(home))
 
 
-def sources_of(items: Iterable[Item]) -> tuple[ExampleSource, ...]:
-    """What the stories are from, with licences, for cards: data sets, and texts of one's own."""
-    counts = Counter(item.source for item in items)
+def sources_of(sources: Iterable[str]) -> tuple[ExampleSource, ...]:
+    """The sources of stories, with licences, for cards: data sets, and the user's own texts."""
+    counts = Counter(sources)
     return tuple(
         ExampleSource(name, SETS[name].title, SETS[name].licence, count)
         if name
@@ -221,7 +255,7 @@ def sources_of(items: Iterable[Item]) -> tuple[ExampleSource, ...]:
 
 
 def notices(sources: Iterable[str]) -> tuple[str, ...]:
-    """For each data set that texts are from, by the source of each, how many they are, its licence and publisher."""
+    """A notice for each data set that texts are from: the number of texts, the licence and the publisher."""
     counts = Counter(source for source in sources if source)
     return tuple(f"{count:,} from {SETS[name].notice}" for name, count in counts.items())
 
@@ -237,7 +271,7 @@ def _of_set(entry: CorpusText, name: str) -> Item:
 
 
 def _told_apart(found: Sequence[tuple[Path, Item]]) -> tuple[Item, ...]:
-    """The items; those of files that have one name, with as much of their folders before it as tells them apart."""
+    """The items; files with the same name get as many of their parent folders as distinguish them."""
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for number, (_, item) in enumerate(found):
         groups[item.id].append(number)
@@ -274,7 +308,7 @@ def _places(path: Path, selection: Selection) -> Iterator[_Place]:
 
 
 def _in_file(path: Path) -> Iterator[_Place]:
-    if path.name.endswith(TABLES):
+    if path.name.endswith(TABLES) and not is_chat(path):
         for read, name, where in table_lines(path):
             yield _Place(path, partial(_of_table, read, name, where), f"{path.name}{name}")
     elif path.resolve().parent.name == CONVERSATIONS and (path.resolve().parents[1] / "brief.md").is_file():
@@ -292,10 +326,10 @@ def _file(path: Path, name: str, system: str = "", prompt: str = "") -> Item:
 
 
 def story_in(path: Path) -> Story:
-    """The story in a file of its own.
+    """The story in its own file.
 
     Raises:
-        UsageError: it cannot be read, or no story is in it.
+        UsageError: the file cannot be read, or contains no story.
     """
     text, form = text_of(path, MAX_STORY_BYTES), _FORMS.get(path.suffix.casefold())
     if form is None:
@@ -305,10 +339,13 @@ def story_in(path: Path) -> Story:
     return _with_words(Story("", found), str(path))
 
 
-_FORMS: Final[Mapping[str, Form]] = {".json": "json", ".fountain": "fountain"}
+_FORMS: Final[Mapping[str, Form]] = {".json": "json", **dict.fromkeys(SCREENPLAYS, "fountain")}
 
 
 def _folder(folder: Path) -> Iterator[_Place]:
+    if is_project(folder):
+        yield _Place(folder, partial(_file, folder, _name(folder)))
+        return
     if (folder / "brief.md").is_file():
         yield _Place(folder, partial(_project, folder))
         return
@@ -333,7 +370,7 @@ def _system(folder: Path) -> Iterator[_Place]:
 
 
 def _asked(path: Path) -> bool:
-    """Whether a file says what was asked for the story beside it."""
+    """Whether a file is the brief of the story next to it."""
     return path.stem.endswith(_BRIEF)
 
 
@@ -353,7 +390,7 @@ def _project(folder: Path) -> Item:
     text = packed_story(folder) if packed else read_text(file, MAX_STORY_BYTES) if file.is_file() else None
     if text is None:
         kept = ", ".join(map(str, sorted((folder / CONVERSATIONS).glob("*.md"))))
-        has = f" It has conversations; give their files: {kept}." if kept else ""
+        has = f" The folder contains conversations. To read them, specify their files: {kept}." if kept else ""
         kind = _NoRunError if _is_run(folder) else _NoStoryError
         raise kind(f"{folder} has no story yet. Write it with `fabula write {quote(str(folder))}`.{has}")
     brief = Brief.read(folder / "brief.md")
@@ -373,7 +410,7 @@ def _is_run(folder: Path) -> bool:
 
 
 def _conversation(file: Path) -> Item:
-    """What was said in a project, with what it plays: the narrative that lies in it, else its story, else its brief."""
+    """What was said in a conversation, with its narrative: the project's narrative, else its story, else its brief."""
     folder = file.resolve().parents[1]
     brief = Brief.read(folder / "brief.md")
     narrative, written = _narrative(folder), folder / "story.md"
@@ -404,9 +441,9 @@ _LONG: Final = 8  # words; a prompt of so many is no name of one
 
 
 def table_lines(path: Path) -> Iterator[tuple[Callable[[str], Any], str, str]]:
-    """For each line of a .jsonl file, or row of a .csv file, what reads it, a name for it, and where it stands.
+    """For each line of a .jsonl file or row of a .csv file, a reader, a name, and the line's place.
 
-    The reader is given the place, and raises a `UsageError` that names it where the line cannot be read.
+    The reader is given the place, and raises a `UsageError` that names it if the line cannot be read.
     """
     stem = path.name.partition(".")[0]
     for number, read in _rows(path) if path.name.endswith((".csv", ".csv.gz")) else _lines(path):
@@ -414,13 +451,13 @@ def table_lines(path: Path) -> Iterator[tuple[Callable[[str], Any], str, str]]:
 
 
 def id_of(data: Mapping[str, Any], name: str) -> str:
-    """What a line is called: the id in it, else `name`."""
+    """The name of a line: its id, or else `name`."""
     given = next((data[one] for one in _IDS if isinstance(data.get(one), str | int) and data[one] != ""), name)
     return name if isinstance(given, bool) else str(given)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Callable[[str], Any]]]:
-    for number, line in text_lines(path, MAX_STORY_BYTES, MAX_SET_BYTES):
+    for number, line in text_lines(path, MAX_STORY_BYTES, MAX_SET_BYTES, _TABLE):
         if line.strip():
             yield number, partial(_json, line)
 
@@ -429,24 +466,27 @@ def _json(line: str, where: str) -> Any:  # noqa: ANN401 - JSON of any kind
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: no JSON ({error}). Correct the line or take it out.") from error
+        raise UsageError(f"{where}: not valid JSON ({error}). Correct the line or remove it.") from error
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Callable[[str], Any]]]:
     csv.field_size_limit(MAX_STORY_BYTES)
-    reader = csv.DictReader((line for _, line in text_lines(path, MAX_STORY_BYTES, MAX_SET_BYTES)), strict=True)
+    reader = csv.DictReader((line for _, line in text_lines(path, MAX_STORY_BYTES, MAX_SET_BYTES, _TABLE)), strict=True)
     try:
         for row in reader:
             yield reader.line_num, partial(_row, {name: value for name, value in row.items() if value})
     except csv.Error as error:
         raise UsageError(
-            f"{path}, line {reader.reader.line_num}: no comma-separated values ({error}). Correct the file."
+            f"{path}, line {reader.reader.line_num}: not valid comma-separated values ({error}). Correct the file."
         ) from error
 
 
 def _row(row: Mapping[str, Any], where: str) -> Any:  # noqa: ANN401 - as `_json`
     if None in row:
-        raise UsageError(f"{where}: there are more cells than the first line names. Put texts with commas in quotes.")
+        raise UsageError(
+            f"{where}: there are more cells than column names in the first line. Enclose texts that contain "
+            "commas in quotes."
+        )
     return row
 
 
@@ -456,7 +496,7 @@ def _of_table(read: Callable[[str], Any], name: str, where: str) -> Item:
 
 
 def _usual(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The fields by our names: those of pairs under the names that others use; a story without an id gets `name`."""
+    """The fields under our names, translated from those that others use; a story without an id gets `name`."""
     found = {field: value for field, value in data.items() if field in _FIELDS and value is not None}
     found |= {"id": id_of(data, name)}
     pair = next((pair for pair in _PAIRS if pair[1] in data), None)
@@ -473,16 +513,16 @@ def item_of(data: Any, where: str) -> Item:  # noqa: ANN401 - JSON of any kind
     """The story in an object of JSON or TOML data, with the fields that `read_items` names.
 
     Raises:
-        UsageError: it is no object, a field is no text, or the story is empty; says `where`.
+        UsageError: the data is not an object, a field is not text, or the story is empty; the message names `where`.
     """
     if not isinstance(data, dict) or not all(isinstance(data.get(name, ""), str) for name in _FIELDS):
-        raise UsageError(f"{where}: not an object with texts in {', '.join(_FIELDS)}. Correct the line.")
+        raise UsageError(f"{where}: expected an object with text in the fields {', '.join(_FIELDS)}. Correct the line.")
     data |= {name: readable(data[name]) for name in _FIELDS if name in data}
     if not data.get("id"):
-        raise UsageError(f"{where}: the story has no id. Give it one.")
+        raise UsageError(f"{where}: the story has no id. Add an id.")
     if "text" not in data:
         names = ", ".join(f"`{asked}` and `{text}`" for asked, text in _PAIRS)
-        raise _NoStoryError(f"{where} has no story in a field whose name is known: `text`, or {names}. Name it so.")
+        raise _NoStoryError(f"{where} has no story in a known field: `text`, or {names}. Rename the field.")
     story = _with_words(Story.of_text(data["text"]), where)
     reference = _reference(data["reference"], f"{where}, reference") if data.get("reference") else None
     return Item(
@@ -505,11 +545,11 @@ def _reference(text: str, where: str) -> Story:
 
 def _with_words(story: Story, where: str) -> Story:
     if not count_words(story.text):
-        raise _NoStoryError(f"The story in {where} is empty. Give one with text in it.")
+        raise _NoStoryError(f"The story in {where} is empty. Provide a story that contains text.")
     return story
 
 
 def _name(path: Path) -> str:
-    """What a file or folder is called in a report: its name without suffix; of a project's story, the project's."""
+    """The name of a file or folder in a report: without its suffix; for a project's story, the project's name."""
     resolved = path.resolve()
     return resolved.parent.name if resolved.name == "story.md" else resolved.stem or str(path)

@@ -28,23 +28,23 @@ OVERALL = "overall"
 
 
 def two_stories(one: StorySource, other: StorySource, selection: Selection) -> tuple[Item, Item]:
-    """The two stories as if they answered one prompt, since it was asked to compare them.
+    """The two stories as a pair for one prompt: a judge is to compare them even if they answer different prompts.
 
     Raises:
-        UsageError: one of them holds several or none, or both are the same.
+        UsageError: one of the sources contains several stories or none, or both are the same story.
     """
     for source in (one, other):
         if (count := len(items_of([source], selection))) > 1:
             raise UsageError(
-                f"{source} holds {count} stories. Judge two stories, or rank many with `fabula evaluate pairwise`."
+                f"{source} contains {count} stories. Judge two stories, or rank more with `fabula evaluate pairwise`."
             )
     if one is other or (isinstance(one, str | Path) and isinstance(other, str | Path) and _same(one, other)):
-        raise UsageError(f"Both stories are {path_of(one) or 'the same text'}. Give two stories.")
+        raise UsageError(f"Both stories are {path_of(one) or 'the same text'}. Specify two different stories.")
     return as_pair(*items_of([one, other], selection))
 
 
 def as_pair(first: Item, second: Item) -> tuple[Item, Item]:
-    """Two stories as if they answered one prompt, since it was asked to compare them."""
+    """Two stories as a pair for one prompt: a judge is to compare them even if they answer different prompts."""
     prompt = first.prompt if first.prompt == second.prompt else ""
     systems = (first.system, second.system) if first.system != second.system else ("", "")
     return replace(first, prompt=prompt, system=systems[0]), replace(second, prompt=prompt, system=systems[1])
@@ -59,13 +59,13 @@ def _same(one: str | Path, other: str | Path) -> bool:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a judge says of two stories.
+    """A judge's verdicts on two stories.
 
     Attributes:
-        first: of the stories.
-        second: of the stories.
-        report: with every verdict and its reason.
-        bill: what was asked.
+        first: the name of the first story.
+        second: the name of the second story.
+        report: every verdict with its reason.
+        bill: the cost.
     """
 
     first: Item
@@ -75,7 +75,7 @@ class Judged:
 
     @property
     def pairs(self) -> dict[str, PairChoice | None]:
-        """What comes of both orders, by question; `None` where there is no verdict."""
+        """The combined result of both orders by question; `None` without a verdict."""
         from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices  # noqa: PLC0415 - heavy at start-up
 
         verdicts = choices_in(self.report.ratings)
@@ -88,28 +88,30 @@ class Judged:
 
     @property
     def verdicts(self) -> dict[str, str | None]:
-        """The name of the better story by question, or "same"; `None` where nothing is settled."""
+        """The name of the better story by question, or "same"; `None` if undecided."""
         return {question: better(pair) if pair else None for question, pair in self.pairs.items()}
 
     @property
     def better(self) -> str | None:
-        """The name of the better story over all, or "same"; `None` where that is not settled, or was not asked."""
+        """The name of the better story overall, or "same"; `None` if undecided or not asked."""
         return self.verdicts.get(OVERALL)
 
     @property
     def table(self) -> list[tuple[str, ...]]:
-        """The verdicts in each order and what comes of both, below a row of headings."""
+        """The verdicts in each order and combined, under a row of headings."""
         one, other = self.first.id, self.second.id
         rows: list[tuple[str, ...]] = [("", f"{one} shown first", f"{other} shown first", "both orders")]
         for question, pair in self.pairs.items():
             mine = [rating for rating in self.report.ratings if rating.question == question]
             shown = [_rendered([rating for rating in mine if rating.items[0] == first]) for first in (one, other)]
-            rows.append((question, *shown, (better(pair) or "not settled: one order only") if pair else "not scored"))
+            rows.append(
+                (question, *shown, (better(pair) or "undecided: judged in one order only") if pair else "not scored")
+            )
         return rows
 
     @property
     def reasons(self) -> list[tuple[str, str]]:
-        """Each reason that the judge gave, after which story was shown as A and which as B."""
+        """The judge's reasons, each after the stories shown as A and B."""
         return [
             (f"A being {rating.items[0]}, B {rating.items[1]}:", rating.reason)
             for rating in self.report.ratings
@@ -128,14 +130,14 @@ class Judged:
 
 
 def better(pair: PairChoice) -> str | None:
-    """The better of two stories, or "same"; `None` where they were judged in one order only."""
+    """The better of two stories, or "same"; `None` if they were judged in only one order."""
     if not pair.settled:
         return None
     return SAME if pair.score == TIE else pair.items[0] if pair.score > TIE else pair.items[1]
 
 
 def _rendered(ratings: Sequence[Rating]) -> str:
-    """What was answered in one order: the answer, with its probability or with how often it was given."""
+    """The answer in one order, with its probability or how often it was given."""
     if len(ratings) == 1:
         share = ratings[0].shown.partition(", ")[0].partition(" ")[2]
         return str(ratings[0].answer or "not scored") + (f" ({float(share):.0%})" if share else "")

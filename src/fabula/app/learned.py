@@ -1,4 +1,4 @@
-"""What was learned from an author: shown, and put into use. `fabula.app.learning` learns it, and needs much more."""
+"""What was learned from an author: showing and using it. `fabula.app.learning` learns it, and needs more packages."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _LONGEST_REPORT: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class AdapterStatus:
-    """What was learned from an author, as somebody is shown it.
+    """The state of what was learned from an author.
 
     Attributes:
-        learned: the record; `None` where nothing was.
-        usable: its adapter is there.
-        in_use: new projects write with it.
-        unfinished: something is being learned, or was left halfway.
-        report: what was found, as text.
-        problem: why it cannot be read; empty where it can.
-        missing: what has to be installed before anything can be learned; empty where nothing has to be.
+        learned: the record; `None` if nothing was learned.
+        usable: whether its adapter exists.
+        in_use: whether new projects write with it.
+        unfinished: whether learning is in progress, or was interrupted.
+        report: the results as text.
+        problem: why the record cannot be read; empty if it can.
+        missing: the packages that must be installed before learning; empty if there are none.
     """
 
     learned: Learned | None = None
@@ -46,7 +46,7 @@ class AdapterStatus:
 
     @classmethod
     def at(cls, place: LearnedFolder) -> AdapterStatus:
-        """What was learned at a place."""
+        """The state of what was learned, in this folder."""
         unfinished, missing = place.next.exists(), _missing_packages()
         try:
             learned = place.read()
@@ -59,7 +59,7 @@ class AdapterStatus:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is anything that could be forgotten."""
+        """Whether there is anything to forget."""
         return bool(self.learned or self.unfinished or self.problem)
 
 
@@ -72,11 +72,11 @@ def _missing_packages() -> str:
 
 
 def activate(place: LearnedFolder, *, on: bool = True) -> Learned:
-    """Have new projects write with what was learned, although it is not shown to be better; or without it.
+    """Have new projects write with what was learned, even if it is not shown to be better, or without it.
 
     Raises:
         UsageError: nothing was learned, or the record cannot be read.
-        ProjectError: the place is in use, or cannot be written.
+        ProjectError: the folder is in use, or cannot be written.
     """
     if place.read() is None:  # looking makes no folder
         raise UsageError(f"Nothing was learned from {place.folder.name}.")
@@ -95,10 +95,10 @@ def activate(place: LearnedFolder, *, on: bool = True) -> Learned:
 def with_learned(
     settings: Settings, environ: Mapping[str, str], *, begun: bool, wanted: bool | None = None
 ) -> tuple[Settings, Learned | None]:
-    """The settings with what was learned from the author, where it is `wanted` or, unasked, the project begins.
+    """The settings with what was learned from the author, if it is `wanted`, or by default if the project is new.
 
     Raises:
-        UsageError: it is wanted, and there is nothing that the system could write with.
+        UsageError: it is wanted, but nothing was learned that the system can use.
     """
     if begun and wanted is None:
         return settings, None
@@ -109,8 +109,8 @@ def with_learned(
     found = learned_for(settings, system_of(settings).roles, environ)
     if found is None and wanted:
         raise UsageError(
-            f"There is nothing learned that {settings.system} could write with on {settings.model}. `fabula learn "
-            "--status` says what was learned, for which model, and whether it is in use."
+            f"Nothing that was learned can be used by {settings.system} with {settings.model}. `fabula learn "
+            "--status` shows what was learned, for which model, and whether it is in use."
         )
     if found is None:
         return settings, None

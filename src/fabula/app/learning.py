@@ -1,12 +1,12 @@
-"""`fabula learn`: from an author's choices to an adapter that is used for that author, and a number that says whether.
+"""`fabula learn`: from an author's choices to an adapter for that author, and a number that shows whether it helps.
 
-The pairs are parted so that whatever comes from one scene (one project, where there are many) stays together. Each part
-in turn is put aside; an adapter is learned from the rest, and ranks the pairs that it has not seen. So every pair is
-held out once; the adapter in use is then learned from all of them. With `quick` only the first part is put aside, and
-the adapter of the rest is the one in use.
+The pairs are divided so that everything from one scene (or one project, if there are many) stays together. Each part
+in turn is held out: an adapter is trained on the rest, and ranks the pairs that it has not seen. Every pair is thus
+held out once. The adapter in use is then trained on all pairs. With `quick`, only the first part is held out, and the
+adapter trained on the rest is the one in use.
 
-Everything lies in the author's place (`project/learned.py`). What is finished there is not done again: a learning that
-was killed goes on, and the adapter before stays in use until the new one is whole.
+Everything is in the author's folder (`project/learned.py`). Finished work there is not repeated: after a kill,
+learning continues, and the previous adapter stays in use until the new one is complete.
 """
 
 from __future__ import annotations
@@ -75,17 +75,17 @@ _FEWEST_UNITS: Final = 2
 _NEAR: Final = "the two texts hardly differ"
 _LARGEST: Final = 50_000_000
 MANY: Final = 200
-"""Pairs from which on one training is enough: a fifth of them can show something."""
+"""The number of pairs from which a single training suffices, because a fifth of them can show a difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What one training takes.
+    """The cost of one training.
 
     Attributes:
-        steps: at most.
-        seconds: about; `None` where nothing tells.
-        memory: bytes; `None` where nothing tells.
+        steps: the most training steps.
+        seconds: the approximate time; `None` if it is unknown.
+        memory: the memory in bytes; `None` if it is unknown.
     """
 
     steps: int
@@ -94,27 +94,27 @@ class Needs:
 
 
 class Trainer(Protocol):
-    """Who tunes the base on pairs."""
+    """Trains adapters for the base on pairs."""
 
     def tune(self, data: Path, out: Path) -> None:
-        """Train an adapter on a folder of pairs; goes on where it stopped."""
+        """Train an adapter on a folder of pairs, continuing where the training stopped."""
 
     def margins(self, adapter: Path, pairs: Sequence[PreferencePair]) -> dict[str, tuple[float, float]]:
-        """By how much base and tuned model find each chosen text likelier, for a token; none of what is too long."""
+        """How much likelier base and tuned model find each chosen text, per token; overlong pairs are left out."""
 
 
 @dataclass(frozen=True)
 class LearningProposal:
-    """What would be learned, and how it would be shown.
+    """What would be learned, and how its effect would be measured.
 
     Attributes:
-        author: whose choices they are; may be empty.
-        base: the model that is tuned, as a user names it.
-        base_digest: of its weights.
-        pairs: what is learned from.
-        left_out: what is not, with the reasons.
-        settings: of the training.
-        quick: whether one part alone is put aside.
+        author: the author of the choices; may be empty.
+        base: the model to tune, as a user names it.
+        base_digest: the digest of its weights.
+        pairs: the pairs to learn from.
+        left_out: the pairs that are left out, with the reasons.
+        settings: the settings of the training.
+        quick: whether only one part is held out.
     """
 
     author: str
@@ -127,38 +127,38 @@ class LearningProposal:
 
     @property
     def units(self) -> list[str]:
-        """What each pair is kept together with."""
+        """The group that each pair belongs to; pairs of one group stay together."""
         return units_of(self.pairs)
 
     @property
     def parts(self) -> list[list[int]]:
-        """The indices of the pairs that are put aside, together, for each number that is made."""
+        """The indices of the pairs that are held out together, for each part."""
         found = parts(self.units, PARTS)
         return found[:1] if self.quick else found
 
     def without(self, part: Sequence[int]) -> list[PreferencePair]:
-        """The pairs that are learned from while a part is put aside."""
+        """The pairs to learn from while a part is held out."""
         aside = set(part)
         return [pair for index, pair in enumerate(self.pairs) if index not in aside]
 
     @property
     def trainings(self) -> int:
-        """How many adapters are trained: one for each part, and one of everything."""
+        """The number of adapters to train: one for each part, and one for all pairs."""
         return 1 if self.quick else len(self.parts) + 1
 
     @property
     def held_out(self) -> int:
-        """How many pairs the number will rest on."""
+        """The number of pairs that the result is based on."""
         return sum(map(len, self.parts))
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """The roles whose texts the author chose among."""
+        """The roles whose texts the author compared."""
         return tuple(sorted({pair.agent for pair in self.pairs}))
 
     @property
     def least(self) -> int | None:
-        """See `held_out.least_shown`."""
+        """The fewest errors that must be corrected to show an improvement; see `held_out.least_shown`."""
         units = self.units
         return least_shown(list(Counter(units[index] for part in self.parts for index in part).values()))
 
@@ -174,29 +174,29 @@ class LearningProposal:
         places = len({self.units[index] for part in self.parts for index in part})
         held = f"{self.held_out:,} held-out pairs from {places:,} {'place' if places == 1 else 'places'}"
         if (least := self.least) is None:
-            return f"{held} can show nothing, however well the tuned model ranks them. {HOW}"
+            return f"{held} cannot show an improvement, however well the tuned model ranks them. {HOW}"
         return (
-            f"{held}: an improvement can be shown if the tuned model mends at least {least:,} of the errors that the "
-            "model makes as it is, and makes no new ones."
+            f"{held}: an improvement can be shown if the tuned model corrects at least {least:,} errors of the "
+            "untuned model and makes no new ones."
         )
 
     def check(self) -> None:
         """Check that there is enough to learn from.
 
         Raises:
-            UsageError: there is not; says how many pairs there are, and how to get more.
+            UsageError: there are too few pairs; the message gives their number, and says how to get more.
         """
         count = len(self.pairs)
         if count >= _FEWEST and len(set(self.units)) < _FEWEST_UNITS:
             raise UsageError(
-                f"All {count} pairs come from one place, so none could be kept aside to see what was learned. {HOW}"
+                f"All {count} pairs come from one place, so none can be held out to measure what was learned. {HOW}"
             )
         if count < _FEWEST or min(len(_learnt(self.without(part))[0]) for part in self.parts) < LEAST:
             has = "1 pair of texts says" if count == 1 else f"{count or 'No'} pairs of texts say"
             more = f"{_FEWEST} or more" if count < _FEWEST else f"more than {count}, from more places"
             raise UsageError(
-                f"{has} what you prefer, and it takes {more}, so that {LEAST} can be learned from and others "
-                f"kept aside. {HOW}"
+                f"{has} what you prefer. Learning requires {more}, so that {LEAST} can be learned from and others "
+                f"held out. {HOW}"
             )
 
 
@@ -210,27 +210,28 @@ def proposed(
     quick: bool | None = None,
     said: Mapping[str, str] | None = None,
 ) -> LearningProposal:
-    """What would be learned from the choices in these projects, and in those that were learned from before.
+    """The proposal for learning from the choices in these projects, and in those that were learned from before.
 
     Args:
-        projects: of the author.
-        author: whose choices they are; may be empty.
-        place: of what was learned from the author.
+        projects: the projects of the author.
+        author: the author of the choices; may be empty.
+        place: the folder of what was learned from the author.
         environ: variables that hold folders.
-        base: the model that is tuned; empty for the one that the projects write with.
-        quick: whether one part alone is put aside; `None` where there are pairs enough for that.
-        said: settings of the training, by name.
+        base: the model to tune; empty for the model of these projects.
+        quick: whether only one part is held out; `None` decides by the number of pairs.
+        said: the settings of the training that were given, by name.
 
     Raises:
-        UsageError: the projects write with several models, or with one whose weights are not here.
+        UsageError: the projects write with several models, or with a model whose weights are not on this machine.
         FabulaError: a project's journal cannot be read.
     """
     spec = full_name(base or base_of(projects))
     kind, _, rest = spec.partition(":")
     if kind != "embedded":
         raise UsageError(
-            f"Your projects write with {spec}, whose weights are not on this machine, so it cannot be tuned. Say "
-            f"--base {next(iter(KNOWN))}, or another model that runs here; new projects of that model then use it."
+            f"Your projects write with {spec}, whose weights are not on this machine, so it cannot be tuned. "
+            f"Use --base {next(iter(KNOWN))}, or another model that runs here. New projects with that model "
+            "then use what is learned."
         )
     _check_author(place, author)
     pairs: list[PreferencePair] = []
@@ -253,26 +254,27 @@ def proposed(
 
 
 def _check_author(place: LearnedFolder, author: str) -> None:
-    """Refuse to mix the choices of two authors whose names make the same name of a folder, as Jörg and Jorg do."""
+    """Refuse to mix the choices of two authors whose names give the same folder name, such as Jörg and Jorg."""
     before = place.read()
     if before is not None and before.author.casefold() != author.casefold():
         raise UsageError(
-            f"{place.folder} has what was learned from {before.author or 'an author without a name'}, and would be the "
-            f"place of {author or 'an author without a name'}, too. Give one of them another name with --author."
+            f"{place.folder} contains what was learned from {before.author or 'an author without a name'}, but "
+            f"would also be the folder of {author or 'an author without a name'}. Give one of them another name "
+            "with --author."
         )
 
 
 def base_of(projects: Sequence[ProjectFolder]) -> str:
-    """The one model that projects write with, as their last runs did.
+    """The one model that the projects wrote with in their last runs.
 
     Raises:
-        UsageError: there are several.
+        UsageError: there are several models.
     """
     models = list(dict.fromkeys(full_name(settings_as_last_time(project).model) for project in projects))
     if len(models) > 1:
         raise UsageError(
-            f"These projects write with {len(models)} models ({', '.join(models[:5])}). Say with --base which one is "
-            "to learn from all of them."
+            f"These projects write with {len(models)} models ({', '.join(models[:5])}). Use --base to choose "
+            "the model that learns from all of them."
         )
     return models[0]
 
@@ -280,12 +282,13 @@ def base_of(projects: Sequence[ProjectFolder]) -> str:
 def with_known(
     place: LearnedFolder, pairs: Sequence[PreferencePair], projects: Sequence[Path]
 ) -> tuple[tuple[PreferencePair, ...], list[dict[str, Any]]]:
-    """The pairs of these projects as they are now, and those that are known of the author's others; each pair once.
+    """The current pairs of these projects, and the known pairs of the author's other projects, each pair once.
 
-    A project that was copied, renamed or moved has pairs that are known already: those are told in the second place.
+    A project that was copied, renamed or moved has pairs that are already known: the second value names these
+    projects.
 
     Raises:
-        UsageError: what is known cannot be read.
+        UsageError: the known pairs cannot be read.
     """
     named = {str(project.resolve()) for project in projects}
     known = _known_pairs(place)
@@ -301,12 +304,12 @@ def _known_pairs(place: LearnedFolder) -> tuple[PreferencePair, ...]:
         return read_pairs(place.data, "train")
     except UsageError as error:
         raise UsageError(
-            f"{error} Or `fabula learn --forget` removes all that was learned; then learn again."
+            f"{error} Alternatively, remove everything that was learned with `fabula learn --forget`, and learn again."
         ) from error
 
 
 def of_project(project: Path, pair: PreferencePair) -> PreferencePair:
-    """A pair that says which project it is from, and has an id of its own among those of all projects."""
+    """A pair that names its project, and has a unique id among those of all projects."""
     where = str(project.resolve())
     name = sha256(f"{where}\0{pair.id}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return replace(pair, id=name, source={**pair.source, "project": where, "pair": pair.id})
@@ -321,17 +324,17 @@ def learn(
     *,
     anyway: bool = False,
 ) -> Learned:
-    """Learn what is proposed, go on where it stopped, and put the adapter into use if it is better (or `anyway`).
+    """Learn from the proposal, continuing where it stopped, and use the adapter if it is better (or `anyway`).
 
     Raises:
-        UsageError: there is too little to learn from.
-        ProjectError: the place is in use, or cannot be written.
+        UsageError: there are too few pairs to learn from.
+        ProjectError: the folder is in use, or cannot be written.
     """
     proposal.check()
     with place.hold():
         before = place.read()
         if before is not None and before.key == proposal.key and place.has(before):
-            tell("Nothing has changed since this was learned, so nothing is trained.")
+            tell("Nothing has changed since the last time, so no training is needed.")
             return _again(place, before, anyway=anyway)
         work = _begun(place, proposal)
         rows: list[Margins] = []
@@ -353,7 +356,7 @@ def _again(place: LearnedFolder, before: Learned, *, anyway: bool) -> Learned:
 
 
 def _begun(place: LearnedFolder, proposal: LearningProposal) -> Path:
-    """The folder of what is being learned; what was begun for other pairs or settings is removed."""
+    """The folder for the learning in progress; work begun with other pairs or settings is removed."""
     work, key = place.next, place.next / "key"
     if work.exists() and not (key.is_file() and read_text(key, 1000).strip() == proposal.key):
         shutil.rmtree(work)
@@ -365,7 +368,7 @@ def _begun(place: LearnedFolder, proposal: LearningProposal) -> Path:
 def _of_part(
     proposal: LearningProposal, part: Sequence[int], folder: Path, trainer: Trainer, *, keep: bool
 ) -> list[Margins]:
-    """How the pairs of a part are ranked by an adapter that was learned without them."""
+    """How an adapter that was trained without the pairs of a part ranks them."""
     aside, units = [proposal.pairs[index] for index in part], proposal.units
     scores = folder / "scores.json"
     if not scores.is_file():
@@ -383,7 +386,7 @@ def _of_part(
 
 
 def _learnt(pairs: Sequence[PreferencePair]) -> tuple[list[PreferencePair], list[PreferencePair]]:
-    """The pairs that are trained on, and the few that tell when to stop: the held-out ones take no part in that."""
+    """The pairs to train on, and the few that decide when to stop; held-out pairs are not used for this."""
     units = units_of(pairs)
     inner = set(parts(units if len(set(units)) > 1 else [pair.id for pair in pairs], _INNER)[-1])
     return (
@@ -393,7 +396,7 @@ def _learnt(pairs: Sequence[PreferencePair]) -> tuple[list[PreferencePair], list
 
 
 def _tuned(pairs: Sequence[PreferencePair], folder: Path, trainer: Trainer) -> Path:
-    """The adapter that is learned from these pairs, in a folder of its own."""
+    """The adapter that was trained on these pairs, in its own folder."""
     make_folder(folder, mode=0o700)
     data, out = folder / "data", folder / "adapter"
     _write_pairs(data, *_learnt(pairs))
@@ -420,7 +423,7 @@ def _write_pairs(
 def _finished(
     place: LearnedFolder, proposal: LearningProposal, found: HeldOutResult, adapter: Path, today: str, *, anyway: bool
 ) -> Learned:
-    """The record of what was learned, with the adapter at its place; the work is removed."""
+    """The record of what was learned, with the adapter in its final folder; the working folder is removed."""
     mark = place.next / "adapter"
     if not mark.is_file():
         write_atomically(mark, digest_of(adapter / GGUF) + "\n", mode=PRIVATE)
@@ -459,22 +462,22 @@ def _finished(
 
 
 class StoppedLearningError(FabulaError):
-    """A signal ended a training; what is finished is kept."""
+    """A signal ended a training; finished work is kept."""
 
     def __init__(self, number: int) -> None:
-        super().__init__("Stopped. What was learned until here is kept; give the same command to go on.")
+        super().__init__("Stopped. Everything learned so far is kept. To continue, give the same command again.")
         self.exit_code = 128 + number
 
 
 @dataclass
 class PairTrainer:
-    """Tunes the base that is proposed, by direct preference optimisation.
+    """Tunes the base of the proposal, by direct preference optimisation.
 
     Attributes:
-        base: as a user names it.
-        values: settings of the training, over the preset for small data.
+        base: the base as a user names it.
+        values: settings of the training that override the preset for small data.
         environ: variables that hold folders.
-        listener: hears how it goes on.
+        listener: receives reports on the progress.
     """
 
     base: str
@@ -483,11 +486,11 @@ class PairTrainer:
     listener: Listener
 
     def tune(self, data: Path, out: Path) -> None:
-        """Train an adapter on a folder of pairs; goes on where it stopped.
+        """Train an adapter on a folder of pairs, continuing where the training stopped.
 
         Raises:
             UsageError: there are too few pairs that the model can read, or too little memory.
-            StoppedLearningError: a signal came.
+            StoppedLearningError: a signal was received.
         """
         with _for_an_author(data):
             work = prepare_pairs(TrainingAsked(data, self.base, out, values=self.values), self.environ, self.listener)
@@ -496,7 +499,7 @@ class PairTrainer:
             raise StoppedLearningError(trained.outcome.signal)
 
     def margins(self, adapter: Path, pairs: Sequence[PreferencePair]) -> dict[str, tuple[float, float]]:
-        """By how much base and tuned model find each chosen text likelier, for a token; none of what is too long."""
+        """How much likelier base and tuned model find each chosen text, per token; overlong pairs are left out."""
         with quiet():
             base = open_base(self.base, self.environ)
             model, tokeniser = load(base)
@@ -510,10 +513,10 @@ class PairTrainer:
 
 @contextmanager
 def _for_an_author(data: Path) -> Iterator[None]:
-    """Errors of a training without what `fabula learn` does by itself, and without the name of a folder that it made.
+    """Reword errors of a training for an author, without options and folders that `fabula learn` handles itself.
 
     Raises:
-        UsageError: the training raised one.
+        UsageError: the training raised an error.
     """
     try:
         yield
@@ -522,27 +525,28 @@ def _for_an_author(data: Path) -> Iterator[None]:
         said = said.replace(": make more with `fabula data preferences`.", f". {HOW}")
         if "are longer than" in said:
             said += (
-                " A larger --set sequence_tokens reads longer texts, as far as the model can, and takes more memory."
+                " With a larger --set sequence_tokens, the model reads longer texts, up to its limit, but needs "
+                "more memory."
             )
         raise UsageError(said) from error
 
 
 def dpo_settings(values: Mapping[str, Any]) -> Dpo:
-    """The settings for small data with values on top.
+    """The settings for small data, overridden by the given values.
 
     Raises:
-        UnknownNameError: there is no such setting.
-        ConfigError: a value does not fit.
+        UnknownNameError: a setting is unknown.
+        ConfigError: a value is invalid.
     """
     config: Dpo = with_values(Dpo.improved(), values, "training")
     return config
 
 
 def needs_of(proposal: LearningProposal, environ: Mapping[str, str], listener: Listener) -> Needs:
-    """What one of the trainings takes; time and memory only where the packages for training are there.
+    """The cost of one training; time and memory only if the packages for training are installed.
 
     Raises:
-        UsageError: a setting does not hold, the base cannot be tuned, or there is too little memory.
+        UsageError: a setting is invalid, the base cannot be tuned, or there is too little memory.
     """
     train, development = _learnt(proposal.pairs)
     settings = dpo_settings(proposal.settings)
@@ -558,10 +562,10 @@ def needs_of(proposal: LearningProposal, environ: Mapping[str, str], listener: L
 
 
 def trainer_for(proposal: LearningProposal, environ: Mapping[str, str], listener: Listener) -> Trainer:
-    """Who tunes the base that is proposed.
+    """The trainer for the base of the proposal.
 
     Raises:
-        UsageError: what training needs is not installed, or a setting does not hold.
+        UsageError: a package for training is not installed, or a setting is invalid.
     """
     require_libraries(PACKAGES, WHAT)
     dpo_settings(proposal.settings)
@@ -572,23 +576,23 @@ def trainer_for(proposal: LearningProposal, environ: Mapping[str, str], listener
 
 
 def how(learned: Learned, found: HeldOutResult) -> str:
-    """How the number was made, in a sentence or two."""
+    """How the number was measured, in one or two sentences."""
     n, places = f"{found.n:,}", f"{found.units:,} {'place' if found.units == 1 else 'places'}"
     unread = int(learned.found.get("unread", 0))
     more = (
         f" {unread:,} {'pair was' if unread == 1 else 'pairs were'} too long for the model to read." if unread else ""
     )
     if learned.found.get("quick"):
-        return f"{n} pairs from {places} were kept aside; the adapter has seen none of them.{more}"
+        return f"{n} pairs from {places} were held out. The adapter has seen none of them.{more}"
     return (
-        f"Each of {n} pairs from {places} was once kept aside and ranked by an adapter that had not seen it; "
-        f"{learned.found['trainings'] - 1} adapters were trained for that. The adapter itself was trained the same way "
-        f"on all pairs, so the number is that of the way of training.{more}"
+        f"Each of {n} pairs from {places} was held out once and ranked by an adapter that had not seen it. For this, "
+        f"{learned.found['trainings'] - 1} adapters were trained. The adapter itself was trained the same way "
+        f"on all pairs, so the number describes the method of training.{more}"
     )
 
 
 def report_rows(found: HeldOutResult) -> list[tuple[str, ...]]:
-    """A row for each way of ranking: its share of pairs ranked rightly, and by how much the tuned model is above it."""
+    """A row for each way of ranking: its share of pairs ranked correctly, and the tuned model's lead over it."""
     rows: list[tuple[str, ...]] = []
     for name, right in found.right.items():
         above = found.above.get(name)
@@ -598,7 +602,7 @@ def report_rows(found: HeldOutResult) -> list[tuple[str, ...]]:
 
 
 _RIGHTLY: Final = "as you did"
-HEAD: Final = ("ranks by", _RIGHTLY, "95 % interval", "n", "tuned is above it by")
+HEAD: Final = ("ranked by", _RIGHTLY, "95 % interval", "n", "lead of the tuned model")
 
 
 def report_text(learned: Learned, found: HeldOutResult) -> str:
@@ -615,8 +619,8 @@ def report_page(learned: Learned, found: HeldOutResult) -> str:
     apart: list[tuple[str, Scored]] = [(f"tuned - {_named(name)}", scored) for name, scored in found.above.items()]
     body = joined(
         bullets(found.sentences(_RIGHTLY)),
-        figure(intervals_svg(rows, title="Share of held-out pairs ranked as the author did")),
-        figure(intervals_svg(apart, title="By how much the tuned model is above")),
+        figure(intervals_svg(rows, title="Share of held-out pairs ranked as the author ranked them")),
+        figure(intervals_svg(apart, title="How much better the tuned model ranks pairs")),
         html_table(
             ("", "value", "95 % interval", "n"), [(name, *estimate_cells(one)) for name, one in (*rows, *apart)], (1, 3)
         ),

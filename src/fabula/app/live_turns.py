@@ -1,4 +1,4 @@
-"""Turns of conversations that are being made: each in a task of its own, which whoever likes follows."""
+"""Turns of conversations that are being made, each in its own task, which any number of listeners can follow."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ T = TypeVar("T")
 
 
 class StaleError(UsageError):
-    """A move was meant for a conversation as it stood before."""
+    """A move refers to an earlier state of the conversation."""
 
 
 class BusyError(UsageError):
-    """A turn of the conversation is being made already."""
+    """A turn of the conversation is already being made."""
 
 
 @dataclass
 class LiveTurn(Generic[T]):
-    """A turn that is being made, or has just been made. It belongs to nobody who follows it.
+    """A turn that is being made, or has just been made, independent of its listeners.
 
     Attributes:
-        kind: of the move.
-        said: by the player.
-        who: answers, once that is known.
-        pieces: of the answer, as far as they have come.
-        result: what was made, once it is.
-        problem: why it failed.
-        ended: it is made, or has failed.
-        task: that makes it.
+        kind: the kind of the move.
+        said: what the player said.
+        who: the character that answers, once it is known.
+        pieces: the pieces of the answer that have arrived.
+        result: the turn, once it is made.
+        problem: why the turn failed.
+        ended: whether it is made, or has failed.
+        task: the task that makes it.
     """
 
     kind: MoveKind = "say"
@@ -53,13 +53,13 @@ class LiveTurn(Generic[T]):
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Begin, in a task that goes on until it ends, or `stop` ends it."""
+        """Start the turn in a task that continues until it ends, or until `stop` ends it."""
         self.task = asyncio.get_running_loop().create_task(work)
         self.task.add_done_callback(self._end)
         return self.task
 
     def hear(self, piece: str) -> None:
-        """A piece of the answer has come."""
+        """Add a piece of the answer that has arrived."""
         self.pieces.append(piece)
         self._tell()
 
@@ -79,11 +79,11 @@ class LiveTurn(Generic[T]):
 
     @property
     def text(self) -> str:
-        """What has come of the answer."""
+        """The part of the answer that has arrived."""
         return "".join(self.pieces)
 
     async def follow(self, patience: float) -> AsyncIterator[str]:
-        """Its pieces from the first one on, as they come; "" whenever nothing came for `patience` seconds."""
+        """The pieces of the answer from the first one, as they arrive; "" after `patience` seconds without one."""
         given = 0
         while True:
             news = self._news
@@ -98,10 +98,10 @@ class LiveTurn(Generic[T]):
                 yield ""
 
     async def made(self) -> T:
-        """What is made, once it is.
+        """The finished turn, once it is made.
 
         Raises:
-            FabulaError: it failed.
+            FabulaError: the turn failed.
         """
         if self.task is not None:
             await asyncio.wait({self.task})
@@ -110,7 +110,7 @@ class LiveTurn(Generic[T]):
         return self.result
 
     async def stop(self) -> None:
-        """End it where it is still being made; the conversation then stands as before."""
+        """End the turn if it is still being made; the conversation is then unchanged."""
         if self.task is not None and not self.task.done():
             self.task.cancel()
             await asyncio.wait({self.task})
@@ -118,14 +118,14 @@ class LiveTurn(Generic[T]):
 
 @dataclass
 class LiveTurns:
-    """The turns that this process makes in a project's conversations, and what it has open for them.
+    """The turns that this process makes in a project's conversations, and what it keeps open for them.
 
     Attributes:
-        by_conversation: the turn that is being made in each, or was made last.
-        models: that answered last with each system, where one was named.
-        settings: with which conversations are begun and gone on with; `None` for the project's own.
-        held: this process has the project open, so that nobody else can change it.
-        lock: held for as long as it takes to see that a conversation is free, and to note what is done in it.
+        by_conversation: the turn that is being made in each conversation, or the last one.
+        models: the models that last answered with each system, if one was named.
+        settings: the settings for beginning and continuing conversations; `None` for the project's own.
+        held: whether this process has the project open, so that no other process can change it.
+        lock: the lock held while checking that a conversation is free and recording what is done in it.
     """
 
     by_conversation: dict[str, LiveTurn[Any]] = field(default_factory=dict)
@@ -135,11 +135,11 @@ class LiveTurns:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def check(self, conversation: str) -> None:
-        """Check that nothing is being made in a conversation.
+        """Check that no turn is being made in a conversation.
 
         Raises:
-            BusyError: an answer is.
+            BusyError: an answer is being written.
         """
         turn = self.by_conversation.get(conversation)
         if turn is not None and not turn.ended:
-            raise BusyError("An answer is being made in this conversation. Wait for it, or stop it first.")
+            raise BusyError("An answer is being written in this conversation. Wait until it is finished, or stop it.")

@@ -1,4 +1,4 @@
-"""What can be counted in stories: words, openings, repetition, overlap, dialogue; ROUGE and BERTScore by references."""
+"""Counts for stories: words, openings, repetition, overlap and dialogue; ROUGE and BERTScore with references."""
 
 from __future__ import annotations
 
@@ -30,16 +30,21 @@ NAMES: Final = ("surface", "rouge", "bertscore")
 
 
 def with_brief(items: Sequence[Item], brief: Brief, where: str) -> tuple[Item, ...]:
-    """The items as answers to one brief, which stands at `where`.
+    """The items as answers to one brief.
+
+    Args:
+        items: stories.
+        brief: the brief that they answer.
+        where: the option or file that gave the brief, for error messages.
 
     Raises:
-        UsageError: they answer several prompts.
+        UsageError: the items answer several prompts.
     """
     prompts = {item.prompt for item in items}
     if len(prompts) > 1:
         raise UsageError(
-            f"{where} is one brief, but the stories answer {len(prompts)} prompts. Give their briefs in the field "
-            "`brief` of a .jsonl file."
+            f"{where} is a single brief, but the stories answer {len(prompts)} prompts. Provide each story's "
+            "brief in the field `brief` of a .jsonl file."
         )
     return tuple(replace(item, brief=brief) for item in items)
 
@@ -47,54 +52,54 @@ def with_brief(items: Sequence[Item], brief: Brief, where: str) -> tuple[Item, .
 def with_references(
     items: Sequence[Item], references: Sequence[Item], where: str, *, each: bool = False
 ) -> tuple[Item, ...]:
-    """The items with the only reference, or with the one that is called as their prompt or as they are.
+    """The items with their references: the only one, or the one named after an item's prompt or the item itself.
 
     Args:
         items: stories.
         references: other stories.
-        where: the references stand.
-        each: story has to have one; else it is enough that one has.
+        where: the place that holds the references, for error messages.
+        each: every story needs a reference. Otherwise, one story with a reference is enough.
 
     Raises:
-        UsageError: two references are for one prompt, or a story has none that has to.
+        UsageError: two references are for one prompt, or a story lacks a reference that it needs.
     """
     if len(references) == 1:
         return tuple(replace(item, reference=references[0].story) for item in items)
     known = {item.prompt or item.id: item.story for item in references}
     if len(known) < len(references):
-        raise UsageError(f"{where} holds two references for one prompt. Leave one of them.")
+        raise UsageError(f"{where} contains two references for one prompt. Remove one of them.")
     named = [known.get(item.prompt) or known.get(item.id) for item in items]
     found = tuple(replace(item, reference=one or item.reference) for item, one in zip(items, named, strict=True))
     if each and (bare := next((item for item in found if not item.reference), None)):
         name = bare.prompt or bare.id
-        raise UsageError(f"No reference is named {name!r}, as the story {bare.id} would need. Add it, or name one.")
+        raise UsageError(f"The story {bare.id} requires a reference named {name!r}, but there is none. Add it.")
     if not any(item.reference for item in found):
         raise UsageError(
-            f"None of the {len(known)} references in {where} is for a prompt of the stories. Name the files after the "
-            f"prompts: {', '.join(sorted({item.prompt or item.id for item in items})[:3])} ..."
+            f"None of the {len(known)} references in {where} match a prompt of the stories. Name the reference "
+            f"files after the prompts: {', '.join(sorted({item.prompt or item.id for item in items})[:3])} ..."
         )
     return found
 
 
 def chosen_measures(items: Sequence[Item], *, bertscore: bool) -> tuple[str, ...]:
-    """The evaluators that measure `items`: those that compare need references.
+    """The evaluators that measure `items`. Those that compare are left out if no item has a reference.
 
     Raises:
-        UsageError: BERTScore is wanted, and there is nothing to compare with.
+        UsageError: BERTScore is requested, but no item has a reference.
     """
     compared = any(item.reference for item in items)
     if bertscore and not compared:
-        raise UsageError("BERTScore compares with a reference. Give one with --reference PATH.")
+        raise UsageError("BERTScore compares stories with references. Specify the references with --reference PATH.")
     return ("surface", *(["rouge"] if compared else []), *(["bertscore"] if bertscore else []))
 
 
 def measure_configs(preset: Preset, said: Mapping[str, object], chosen: Sequence[str]) -> dict[str, Any]:
-    """The `Config` of every evaluator that runs; a setting without a name before it is for all that have it.
+    """The `Config` of every evaluator that runs. A setting without a prefix applies to all evaluators that have it.
 
     Raises:
-        UnknownNameError: a setting, or an evaluator before its name, is not known.
+        UnknownNameError: the setting or the evaluator in its prefix is unknown.
         UsageError: a setting is for an evaluator that does not run.
-        ConfigError: a value does not fit.
+        ConfigError: a value is not valid.
     """
     known = {name: {setting.name for setting in settings_of(find(name).config(preset))} for name in NAMES}
     given: dict[str, dict[str, object]] = {name: {} for name in NAMES}
@@ -105,20 +110,18 @@ def measure_configs(preset: Preset, said: Mapping[str, object], chosen: Sequence
 
 
 def _owners(name: str, known: Mapping[str, set[str]], chosen: Sequence[str]) -> list[tuple[str, str]]:
-    """Which evaluators a setting is for."""
+    """The evaluators that a setting is for."""
     owner, dot, setting = name.rpartition(".")
     if dot and owner not in known:
         raise UnknownNameError("evaluator of `fabula measure`", owner, known)
     owners = [owner] if dot else [evaluator for evaluator, settings in known.items() if setting in settings]
     if not owners or setting not in known[owners[0]]:
         options = known[owner] if dot else set[str]().union(*known.values())
-        raise UnknownNameError(
-            f"setting of {owner}" if dot else "setting of `fabula measure`", setting, sorted(options)
-        )
+        raise UnknownNameError(f"{owner} setting" if dot else "setting of `fabula measure`", setting, sorted(options))
     running = [evaluator for evaluator in owners if evaluator in chosen]
     if not running:
         raise UsageError(
-            f"--set {name} is for {' and '.join(owners)}, which is not run here. Give --reference PATH"
+            f"--set {name} is for {' and '.join(owners)}, which does not run here. Give --reference PATH"
             + (" and --bertscore." if "bertscore" in owners else ".")
         )
     return [(evaluator, setting) for evaluator in running]
@@ -126,12 +129,12 @@ def _owners(name: str, known: Mapping[str, set[str]], chosen: Sequence[str]) -> 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was counted in stories.
+    """Measurements of stories.
 
     Attributes:
-        items: the stories.
-        reports: of every evaluator that ran.
-        left_out: why stories are not among the items.
+        items: the measured stories.
+        reports: the reports of the evaluators that ran.
+        left_out: the reasons why stories were left out.
     """
 
     items: tuple[Item, ...]
@@ -139,10 +142,10 @@ class Measured:
     left_out: tuple[str, ...] = ()
 
     def value(self, what: str, of: str = "") -> float | None:
-        """A number: of the story or system named, else of the only story; `None` where it could not be measured.
+        """The number for the named story or system, or for the only story; `None` if it could not be measured.
 
         Raises:
-            UnknownNameError: there is no such measure.
+            UnknownNameError: there is no such measure, story or system.
         """
         name = of or self.items[0].id
         rows = {row.what: row.scored for report in self.reports for row in report.rows if row.of == name}
@@ -153,24 +156,24 @@ class Measured:
 
     @property
     def csv(self) -> str:
-        """Every number a line of CSV, and every story that has none."""
+        """Every number as a line of CSV, with a line for each story that was not measured."""
         rows = tuple(Row("", "story", Unscored(problem)) for problem in self.left_out)
         return csv_of([*self.reports, *([Report("", rows=rows)] if rows else [])])
 
     def to_frame(self) -> DataFrame:
-        """The numbers as a pandas data frame, one a line.
+        """The numbers as a pandas data frame, one number per row.
 
         Raises:
-            UsageError: pandas is not installed; `csv` does without it.
+            UsageError: pandas is not installed; `csv` works without it.
         """
         rows = tuple(row for report in self.reports for row in report.rows)
         return replace(self.reports[0], rows=rows).to_frame()
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers and verdicts as JSON."""
+        """The numbers and verdicts as JSON data."""
         return {
             "stories": len(self.items),
-            "data": [asdict(source) for source in sources_of(self.items)],
+            "data": [asdict(source) for source in sources_of(item.source for item in self.items)],
             "left_out": list(self.left_out),
             "reports": {report.evaluator: report.as_data() for report in self.reports},
         }
@@ -182,10 +185,10 @@ class Measured:
 async def measured_in(
     items: Sequence[Item], configs: Mapping[str, Any], options: Options, left_out: Sequence[str] = ()
 ) -> Measured:
-    """The numbers of every evaluator that has a configuration; nothing is kept.
+    """The numbers of every evaluator that has a configuration. Nothing is saved.
 
     Raises:
-        FabulaError: any of its kinds.
+        FabulaError: the measurement fails.
     """
     reports = []
     for name, config in configs.items():

@@ -1,4 +1,4 @@
-"""What was asked and answered in a project: a list that can be searched, and one call with all that belongs to it."""
+"""Prompts and replies in a project: a list that can be searched, and single calls with all their details."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AROUND: Final = 80  # characters on either side of what was sought
 
 @dataclass(frozen=True, slots=True)
 class CallHead:
-    """Which call it is, who answered (`model`), how it ended ("stop", "length" or "refusal") and what it took."""
+    """A call, the model that answered, how the call ended ("stop", "length" or "refusal") and what it cost."""
 
     id: int
     path: str
@@ -41,7 +41,7 @@ class CallHead:
 
 @dataclass(frozen=True, slots=True)
 class FoundCall(CallHead):
-    """A call in a list. `found` is what stands around the text that was sought."""
+    """A call in a list. `found` is the text around the match of a search."""
 
     opening: str
     found: str
@@ -49,7 +49,7 @@ class FoundCall(CallHead):
 
 @dataclass(frozen=True, slots=True)
 class CallRole:
-    """A role, whoever performed it, and how many calls they have."""
+    """A role, the models that performed it, and the number of its calls."""
 
     role: str
     model: str
@@ -58,7 +58,7 @@ class CallRole:
 
 @dataclass(frozen=True, slots=True)
 class CallList:
-    """A page of calls, newest first. `older` is what `before` is for the next page; null on the last one."""
+    """A page of calls, newest first. `older` is the value of `before` for the next page; null on the last page."""
 
     calls: list[FoundCall]
     total: int
@@ -76,7 +76,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class RemovedText:
-    """A piece that a rule took out of a reply, why there is such a rule, and the artefact that was asked for."""
+    """A piece that a rule removed from a reply, the reason for the rule, and the artefact that the call was for."""
 
     path: str
     artefact: str
@@ -91,8 +91,8 @@ class OtherCall:
     """Another call for the same text.
 
     Attributes:
-        kind: "repair" where a reply could not be read, "again" where one was of no use, else "take".
-        opening: of its reply.
+        kind: "repair" if a reply could not be read, "again" if a reply could not be used, "take" otherwise.
+        opening: the beginning of its reply.
     """
 
     id: int
@@ -103,7 +103,7 @@ class OtherCall:
 
 @dataclass(frozen=True, slots=True)
 class PromptSource:
-    """An artefact whose text stands in a prompt."""
+    """An artefact whose text is part of a prompt."""
 
     artefact: str
     version: int
@@ -111,7 +111,7 @@ class PromptSource:
 
 @dataclass(frozen=True, slots=True)
 class CallTurn:
-    """The turn of a conversation, by its name, that a call was made for; 0 for what was made ready for its cell."""
+    """The turn that a call was made for, with the name of its conversation; 0 for preparations for its cell."""
 
     name: str
     cell: int
@@ -120,13 +120,13 @@ class CallTurn:
 
 @dataclass(frozen=True, slots=True)
 class AskedCall(CallHead):
-    """A call with its prompt, and its reply as it came.
+    """A call with its prompt and its unchanged reply.
 
     Attributes:
-        run: in which it was asked.
-        reasoning: what the model thought before it answered, where its server shows that.
-        form: the JSON schema that the reply was to have.
-        sampling: as it went out; `dropped` could not be sent.
+        run: the run in which the call was made.
+        reasoning: what the model thought before it answered, if its server shows that.
+        form: the JSON schema that the reply had to match.
+        sampling: the sampling settings that were sent; `dropped` lists those that could not be sent.
     """
 
     run: int
@@ -140,15 +140,15 @@ class AskedCall(CallHead):
 
 @dataclass(frozen=True, slots=True)
 class WholeCall(AskedCall):
-    """A call with all that belongs to it.
+    """A call with everything that belongs to it.
 
     Attributes:
-        removed: what rules took out of the reply.
+        removed: what rules removed from the reply.
         beside: other calls for the same text.
-        sources: artefacts whose texts stand in the prompt.
-        artefact: that it was asked for; empty where there is none.
-        chat: the turn that it was asked for.
-        older: the call before it in the list, and `newer` the one behind it.
+        sources: artefacts whose texts are part of the prompt.
+        artefact: the artefact that the call was for; empty if there is none.
+        chat: the turn that the call was for.
+        older: the previous call in the list; `newer` is the next one.
     """
 
     removed: list[RemovedText]
@@ -174,7 +174,7 @@ def _head(call: Call) -> tuple[int, str, str, str, str, str, Usage]:
 
 
 def _line(call: Call, sought: str) -> FoundCall:
-    """A call in a list; the calls that hold a text which is `sought` are found with their prompts."""
+    """A call in a list. If text is `sought`, the call has its prompt, too."""
     texts = (call.text, *(text for _, text in reversed(call.messages)))
     return FoundCall(*_head(call), _opening(call), _excerpt(texts, sought) if sought else "")
 
@@ -194,7 +194,7 @@ def asked_call(call: Call) -> AskedCall:
 
 
 def removed_texts(journal: Journal, under: str = "") -> list[RemovedText]:
-    """What rules took out of replies, of those at or below one path."""
+    """What rules removed from replies at or below a path."""
     artefacts = journal.artefacts.paths()
     return [
         RemovedText(one.path, artefact_of(artefacts, one.path), one.rule, why(one.rule), one.text, one.at)
@@ -203,7 +203,7 @@ def removed_texts(journal: Journal, under: str = "") -> list[RemovedText]:
 
 
 def call_of(journal: Journal, number: int, among: CallFilter | None = None) -> WholeCall | None:
-    """One call, with its neighbours `among` those that are wanted; `None` where there is none of this number."""
+    """One call, with its neighbours `among` the wanted calls; `None` if no call has this number."""
     call = next(iter(journal.calls.find(CallFilter(number=number), prompts=True)), None)
     if call is None:
         return None
@@ -224,7 +224,7 @@ def call_of(journal: Journal, number: int, among: CallFilter | None = None) -> W
 
 
 def call_for(journal: Journal, artefact: str, version: int | None = None) -> int | None:
-    """The number of the call that a version of an artefact came from (the newest one by default); `None` if of none."""
+    """The number of the call that produced a version (by default the newest) of an artefact; `None` if no call did."""
     versions = journal.artefacts.versions(artefact)
     if not versions or not 0 < (version or 1) <= len(versions):
         return None
@@ -237,7 +237,7 @@ def call_for(journal: Journal, artefact: str, version: int | None = None) -> int
 
 
 def _sources(journal: Journal, prompt: str) -> list[PromptSource]:
-    """The newest version of each artefact of which the whole text stands in a prompt, if it is more than a word."""
+    """The newest version of each artefact whose whole text is in a prompt, if it is longer than a word."""
     found = {
         version.path: version.number
         for version in journal.artefacts.versions()
@@ -251,7 +251,7 @@ def _opening(call: Call) -> str:
 
 
 def _excerpt(texts: Sequence[str], sought: str) -> str:
-    """What stands around the first place of `sought` in the first text that has it, on one line."""
+    """The text around the first match of `sought` in the first text that has one, on one line."""
     for text in texts:
         at = text.lower().find(sought.lower())
         if at >= 0:
@@ -261,13 +261,13 @@ def _excerpt(texts: Sequence[str], sought: str) -> str:
 
 
 def artefact_of(artefacts: Sequence[str], path: str) -> str:
-    """The artefact that something at a path was asked for; empty where there is none."""
+    """The artefact that a call at a path is for; empty if there is none."""
     above = (name for name in artefacts if path == name or path.startswith(f"{name}/"))
     return max(above, key=len, default="")
 
 
 def spoken_at(path: str) -> CallTurn | None:
-    """The turn of a conversation that a path is of."""
+    """The turn of a conversation that a path belongs to."""
     if not path.startswith(_CHAT):
         return None
     name, _, rest = path.removeprefix(_CHAT).partition("/")
@@ -282,7 +282,7 @@ def _number(text: str) -> int:
 
 
 def _place(path: str) -> tuple[str, str]:
-    """The place of a call and the name of its prompt, without the number of the try."""
+    """The place of a call and the name of its prompt, without the number of the attempt."""
     place, _, prompt = path.rpartition("/")
     head, mark, last = place.rpartition(f"/{_AGAIN}/")
     return (head, prompt) if mark and last.isdigit() else (place, prompt)
@@ -297,7 +297,7 @@ def _beside(journal: Journal, call: Call) -> list[OtherCall]:
 
 
 def _kind(call: Call, other: Call) -> str:
-    """How another call came about: the later of the two holds the reply of the earlier one, or was asked elsewhere."""
+    """How another call came about: the later call contains the reply of the earlier one, or was made elsewhere."""
     if other.path != call.path:
         return "again"
     early, late = (call, other) if call.id < other.id else (other, call)

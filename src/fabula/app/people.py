@@ -1,7 +1,7 @@
-"""Who is in a project's story: by its plan, its cards, its settings and its world, or by a model that has read it.
+"""The people in a project's story, from its plan, cards, settings and world, or from a model that has read it.
 
-How a name is written decides nothing: capitals begin names in some languages, all nouns in others, and many scripts
-have none. Where nobody is known, that is said, and a model's reading is offered with its price.
+Capital letters are no evidence: in some languages they begin names, in others all nouns, and many scripts have none. If
+nobody is known, the user is told so and is offered a model's reading with its price.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STRANGER: Final = "Visitor"
-"""Who talks with the only person of a story."""
+"""The partner in a conversation if the story has only one person."""
 _PERSONAS: Final = "plan/personas.yaml"
 _PLAN: Final = "plan/plan.yaml"
 
 
 def narrative_in(project: ProjectFolder) -> str:
-    """What is talked through in a project: its narrative, else its story, else its brief."""
+    """The text that conversations in a project are about: its narrative, else its story, else its brief."""
     if (file := project.folder / NARRATIVE_FILE).is_file():
         return read_text(file, MAX_FILE)
     return written_or_asked(project)
 
 
 def written_or_asked(project: ProjectFolder) -> str:
-    """The written story of a project, else its brief."""
+    """The written story of a project, or its brief if there is none."""
     if project.story_file.is_file():
         story = Story.parse(read_text(project.story_file, MAX_STORY))
         if story.words:
@@ -51,7 +51,7 @@ def written_or_asked(project: ProjectFolder) -> str:
 
 
 def people_in(project: ProjectFolder) -> tuple[list[str], list[str]]:
-    """Who is known to be talked to, and whom else the plan, the world or a model's reading has as a person."""
+    """The people who can be talked to, and other people in the plan, in the world or in a model's reading."""
     cards = (name for name in Cards.in_(project.folder).people if name != STRANGER)
     known = each_once((*_of_sheets(project), *cards, *_of_settings(project)))
     narrative = narrative_in(project)
@@ -62,7 +62,7 @@ def people_in(project: ProjectFolder) -> tuple[list[str], list[str]]:
 
 
 def reading_in(project: ProjectFolder) -> tuple[str, ...] | None:
-    """Who is in the story as it stands now, as a model read it; `None` where none has."""
+    """The people in the current story, as a model read it; `None` if no model has."""
     return _reading_of(project, narrative_in(project))
 
 
@@ -73,7 +73,7 @@ def _reading_of(project: ProjectFolder, narrative: str) -> tuple[str, ...] | Non
 
 
 def _of_sheets(project: ProjectFolder) -> list[str]:
-    """The characters of a project's personas and of its plan."""
+    """The characters in a project's personas and plan."""
     found: list[str] = []
     readers: dict[str, Callable[[str], list[str]]] = {
         _PERSONAS: lambda text: [one.name for one in parse_personas(text).people],
@@ -87,13 +87,13 @@ def _of_sheets(project: ProjectFolder) -> list[str]:
 
 
 def _of_settings(project: ProjectFolder) -> list[str]:
-    """Those whom the settings name as the player and as who answers."""
+    """The people whom the settings name as the player and as the character who answers."""
     said: list[Any] = [project.settings.config.get(name) for name in ("npc", "player")]
     return [name.strip() for one in said if isinstance(one, str) for name in one.split(",") if name.strip()]
 
 
 def _of_scenes(project: ProjectFolder) -> list[str]:
-    """Who is there in the plan's scenes."""
+    """The people in the plan's scenes."""
     with suppress(FabulaError):  # as of the sheets
         plan = parse_plan(read_text(project.folder / _PLAN, MAX_FILE), _PLAN)
         return [name for scene in plan.scenes for name in scene.present]
@@ -101,7 +101,7 @@ def _of_scenes(project: ProjectFolder) -> list[str]:
 
 
 def _of_world(project: ProjectFolder) -> tuple[str, ...]:
-    """Who knows something in the story's world: of things and places it says nothing of the kind."""
+    """The people who know something in the story's world; things and places know nothing."""
     files = [project.folder / WORLD_FILE, project.folder / READ_FILE, *world_files(project)]
     stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file())
     with suppress(FabulaError, OSError):  # the page of the world says what is wrong with it
@@ -111,6 +111,6 @@ def _of_world(project: ProjectFolder) -> tuple[str, ...]:
 
 
 def _people_of_world(folder: Path) -> tuple[str, ...]:
-    """The people of a project's world; one of thousands of facts takes a while."""
+    """The people of a project's world; reading a world of thousands of facts takes a while."""
     with world_of(ProjectFolder.open(folder)) as state:
         return people_of(state)

@@ -1,11 +1,11 @@
-"""The scenes of a project's plan as cards, and what a person does with them: move, add, remove, change.
+"""The scenes of a project's plan as cards, and the changes that an author makes to them: move, add, remove, edit.
 
-Systems plan in different forms. A plan of scenes (`plan/plan.yaml`) has fields; what Dramatron lists
-(`plan/scenes.md`) and chapters (`plan/chapters.md`) are blocks of text, which can be moved too. Where a system plans in
-other texts, or not at all, the cards are the parts of the story, to be looked at.
+Systems plan in different forms. A plan of scenes (`plan/plan.yaml`) has fields. Dramatron's lists
+(`plan/scenes.md`) and chapters (`plan/chapters.md`) are blocks of text, which can be moved, too. If a system plans in
+other texts, or not at all, the cards are the parts of the story and can only be viewed.
 
-Every change gives the whole new text of the plan's file: whoever calls saves it, as any other edit. What was not
-touched stays as its author wrote it, with comments and blank lines.
+Every change returns the whole new text of the plan's file; the caller saves it like any other edit. Unchanged parts
+stay as their author wrote them, with comments and blank lines.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _CHAPTER: Final = re.compile(r"##[ \t]+(?:(?P<number>\d{1,6})\.[ \t]*)?(?P<title
 _SECTION: Final = re.compile(r"^##[ \t]+([^\n]*)$", re.MULTILINE)
 _ABOUT: Final = re.compile(r"\(about \d{1,8} words\)")
 _CALLED: Final = re.compile(r"\{#([a-z0-9-]{1,80})\}[ \t]*$", re.MULTILINE)  # the name of a chapter's text
-_NEW_EVENT: Final = "What happens here is still to be said."
+_NEW_EVENT: Final = "The events of this scene have not been written yet."
 _BETWEEN_NAMES: Final = re.compile(r"[,;\n]")
-_NO_CARD: Final = "The plan has no card {number}: it has {count}. Load the page anew."
+_NO_CARD: Final = "The plan has no card {number}: it has {count}. Reload the page."
 
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """A part of the story, as far as cards show it; without a name where it is not written."""
+    """The properties of a part of the story that cards show; its name is empty if it is not written."""
 
     name: str = ""
     words: int = 0
@@ -53,13 +53,13 @@ class PlanPart:
 
 @dataclass(frozen=True, slots=True)
 class PlanCard:
-    """A scene of the plan; in plans that are blocks of text, as far as a block says what a scene is.
+    """A scene of the plan. In plans that are blocks of text, fields that a block does not give are empty.
 
     Attributes:
-        number: from 1, in the order of telling.
-        part: of the story that is the scene.
-        problems: what is wrong with the scene, each in a sentence.
-        text: of the card's own block, in plans that are blocks of text.
+        number: its number in the order of telling, from 1.
+        part: the part of the story that tells the scene.
+        problems: problems of the scene, one sentence each.
+        text: the card's own block, in plans that are blocks of text.
     """
 
     number: int
@@ -75,17 +75,17 @@ class PlanCard:
 
     @property
     def name(self) -> str:
-        """The artefact of the scene's part of the story; empty where it is not written."""
+        """The artefact of the scene's part of the story; empty if it is not written."""
         return self.part.name
 
     @property
     def outline(self) -> tuple[str, ...]:
-        """What happens, a line an event."""
+        """The events of the scene, one per line."""
         return tuple(one_line(event.text) for event in self.scene.outline)
 
     @property
     def given(self) -> bool:
-        """Whether its part of the story is the author's own, as it was imported."""
+        """Whether its part of the story is the author's own imported text."""
         return "imported" in self.part.state
 
 
@@ -94,13 +94,13 @@ class PlanCards:
     """A project's plan as cards.
 
     Attributes:
-        form: "scenes" for a plan of scenes, "list" and "chapters" for blocks of text, "parts" for a story whose plan is
-            in other texts, "none" where there is neither.
-        name: the artefact that a change edits; empty where nothing can be moved.
-        text: of that artefact.
-        note: what a reader should know of this form, in a sentence.
-        problems: what is wrong with the whole plan, each in a sentence.
-        plan: the plan itself, in the form "scenes".
+        form: "scenes" for a plan of scenes, "list" and "chapters" for blocks of text, "parts" for a story whose plan
+            is in other texts, "none" if there is neither a plan nor a story.
+        name: the artefact that a change edits; empty if nothing can be moved.
+        text: the text of that artefact.
+        note: what a reader should know about this form, in a sentence.
+        problems: problems of the whole plan, one sentence each.
+        plan: the plan itself, if the form is "scenes".
     """
 
     form: Form
@@ -113,7 +113,7 @@ class PlanCards:
     plan: Plan | None = None
 
     def of(self, name: str) -> tuple[PlanCard, ...]:
-        """The cards of a part of the story: its own, else those of the plot element that the part is written from."""
+        """The cards of a part of the story: its own, or those of the plot element that the part is written from."""
         own = tuple(card for card in self.cards if card.name == name)
         return own or tuple(card for card in self.cards if not card.name and slug(card.scene.element) == slug(name))
 
@@ -135,24 +135,24 @@ class PlanCards:
         return self._in_order(order)
 
     def ordered(self, numbers: Sequence[int]) -> str:
-        """The plan's text with its cards in the order of `numbers`, which names each once.
+        """The plan's text with its cards in the order of `numbers`, which contains each number once.
 
         Raises:
-            UsageError: it does not, or cards of this plan cannot be moved.
+            UsageError: `numbers` does not contain each number once, or cards of this plan cannot be moved.
         """
         if sorted(numbers) != [card.number for card in self.cards]:
-            raise UsageError("The new order does not name every card once. Load the page anew: the plan was changed.")
+            raise UsageError("The new order must include every card once. The plan may have changed: reload the page.")
         return self._in_order([number - 1 for number in numbers])
 
     def removed(self, number: int) -> str:
-        """The plan's text without a card; scenes that were said to happen after it lose that.
+        """The plan's text without a card. Scenes planned to happen after it lose that condition.
 
         Raises:
             UsageError: there is no such card, it is the last one, or the plan cannot be changed here.
         """
         self._check(number)
         if len(self.cards) == 1:
-            raise UsageError("This is the plan's only card. A plan needs one: change it instead.")
+            raise UsageError("This is the only card, and a plan needs at least one. Change the card instead.")
         kept = [place for place in range(len(self.cards)) if place != number - 1]
         if self.plan is None:
             return self._in_order(kept)
@@ -163,17 +163,17 @@ class PlanCards:
         return self._with(tuple(freed))
 
     def added(self, after: int, title: str, summary: str = "") -> str:
-        """The plan's text with a new card behind card `after` (0: at the beginning).
+        """The plan's text with a new card after card `after` (0: at the beginning).
 
         Raises:
-            UsageError: there is no title, one of that name is there, or the plan cannot be changed here.
+            UsageError: the title is empty or taken, or the plan cannot be changed here.
         """
         self._check_form()
         if not 0 <= after <= len(self.cards):
             raise UsageError(_NO_CARD.format(number=after, count=len(self.cards)))
         title = one_line(title)
         if not title:
-            raise UsageError("The new card has no title. Give it one: files and findings are named by it.")
+            raise UsageError("The new card has no title. Add a title: files and findings are named after it.")
         said = plain(summary).strip() or _NEW_EVENT
         if self.plan is None:
             blocks = [card.text for card in self.cards]
@@ -181,7 +181,7 @@ class PlanCards:
             blocks.insert(after, new if self.form == "list" else f"## {title}\n{said}")
             return self._of_blocks(blocks)
         if slug(title) in {slug(name) for name in self.plan.names}:
-            raise UsageError(f"The plan has a scene named like {title!r} already. Give the new one another name.")
+            raise UsageError(f"The plan already has a scene with a similar title, {title!r}. Choose another title.")
         before = self.plan.scenes[after - 1] if after else None
         element = before.element if before else "exposition"
         outline = tuple(Event(one_line(line)) for line in said.splitlines() if line.strip())
@@ -190,21 +190,21 @@ class PlanCards:
         return self._with(tuple(scenes))
 
     def changed(self, number: int, fields: Mapping[str, str]) -> str:
-        """The plan's text with other fields of a card; those that `fields` leaves out stay.
+        """The plan's text with changed fields of a card; fields that are not in `fields` stay as they are.
 
         Args:
-            number: of the card.
+            number: the number of the card.
             fields: `title`, `place`, `time`, `date`, `element`, `importance`, `people` (names, separated by commas or
-                lines) and `outline` (a line an event) of a scene; `text` of a block.
+                line breaks) and `outline` (one event per line) of a scene; `text` of a block.
 
         Raises:
-            UsageError: there is no such card, a field is wrong, or the plan cannot be changed here.
+            UsageError: there is no such card, a field is not valid, or the plan cannot be changed here.
         """
         self._check(number)
         if self.plan is None:
             text = plain(fields.get("text", self.cards[number - 1].text))
             if not text.strip():
-                raise UsageError("The card's new text is empty. Remove the card, or give it some text.")
+                raise UsageError("The card's new text is empty. Enter some text, or remove the card.")
             return self._of_blocks([text if card.number == number else card.text for card in self.cards])
         old = self.plan.scenes[number - 1]
         new = _edited(old, fields)
@@ -215,7 +215,7 @@ class PlanCards:
 
     def _check_form(self) -> None:
         if not self.movable:
-            raise UsageError("This plan has no cards that can be changed here. Change its texts on the Edit page.")
+            raise UsageError("The cards of this plan cannot be changed here. Change the plan's texts on the Edit page.")
 
     def _check(self, number: int) -> None:
         self._check_form()
@@ -236,9 +236,9 @@ class PlanCards:
         return "\n\n".join([*([head] if head else []), *(block.strip("\n") for block in shown)])
 
     def _with(self, scenes: tuple[ScenePlan, ...]) -> str:
-        """The plan's text with these scenes; scenes that are the old ones stay as they are written."""
+        """The plan's text with these scenes; scenes that did not change stay as they are written."""
         if self.plan is None:
-            raise UsageError("This plan has no scenes of its own.")
+            raise UsageError("This plan has no scenes that can be changed.")
         new = replace(self.plan, scenes=scenes)
         kept = _kept_as_written(self.text, self.plan, new)
         return plain(write_plan(new) if kept is None else kept)
@@ -251,17 +251,20 @@ def plan_cards(texts: Mapping[str, str], parts: Sequence[PlanPart], takes_plan: 
     """A project's plan as cards.
 
     Args:
-        texts: the newest texts of its planning artefacts, by name.
-        parts: of its story, in the order of telling.
-        takes_plan: a sentence for a project that has neither plan nor story.
+        texts: the newest texts of the project's planning artefacts, by name.
+        parts: the parts of its story, in the order of telling.
+        takes_plan: the note for a project that has neither a plan nor a story.
     """
     if PLAN in texts:
         return _of_plan(texts[PLAN], parts)
     if CHAPTERS in texts and (cards := _blocks(texts[CHAPTERS], "chapters", parts)):
-        note = "Chapters are planned in one text. Moving a card moves its paragraph there, and numbers them anew."
+        note = (
+            "The chapters are planned in one text. If you move a card, its paragraph moves and the chapters are "
+            "renumbered."
+        )
         return PlanCards("chapters", cards, CHAPTERS, texts[CHAPTERS], note)
     if LISTED in texts and (cards := _blocks(texts[LISTED], "list", parts)):
-        note = "These scenes are a list in one text. Moving a card moves its lines there."
+        note = "These scenes are a list in one text. If you move a card, its lines move."
         return PlanCards("list", cards, LISTED, texts[LISTED], note)
     if not parts:
         return PlanCards("none", note=takes_plan or "There is neither a plan nor a story yet.")
@@ -271,20 +274,23 @@ def plan_cards(texts: Mapping[str, str], parts: Sequence[PlanPart], takes_plan: 
         for n, part in enumerate(parts, 1)
     )
     if texts:
-        note = "This system plans in texts of its own, not in scenes: change them, and the story's parts follow."
+        note = (
+            "This system plans in its own texts, not in scenes. If you change these texts, the parts of the story "
+            "change accordingly."
+        )
     else:
         note = "This system writes without a plan. These are the parts of its story."
     return PlanCards("parts", cards, note=note)
 
 
 def _spoken(name: str) -> str:
-    """An artefact's name as a title: "rising-action" is "Rising action"."""
+    """An artefact's name as a title: "rising-action" becomes "Rising action"."""
     words = name.rpartition("/")[2].replace("-", " ")
     return words[:1].upper() + words[1:]
 
 
 def _sections(text: str) -> dict[str, str]:
-    """What stands below each heading of a plot, by the heading's slug."""
+    """The text below each heading of a plot, by the heading's slug."""
     pieces = _SECTION.split(text)
     return {slug(_ABOUT.sub("", head)): body.strip() for head, body in zip(pieces[1::2], pieces[2::2], strict=True)}
 
@@ -312,7 +318,7 @@ def _of_plan(text: str, parts: Sequence[PlanPart]) -> PlanCards:
 
 
 def _plan(text: str) -> Plan:
-    """The plan in a text; one of 300 scenes takes a tenth of a second to read, and a page asks for it several times."""
+    """The plan in a text. Reading 300 scenes takes a tenth of a second, and a page needs the plan several times."""
     return of_text("plan", text, unchecked_plan)
 
 
@@ -325,13 +331,13 @@ def _by_name(parts: Sequence[PlanPart]) -> dict[str, PlanPart]:
 
 
 def _part_of(title: str, number: int, named: Mapping[str, PlanPart]) -> PlanPart:
-    """The part of the story that a card is written as: named like it, or by its number."""
+    """The part of the story that a card is written as, found by its name or number."""
     wanted = (slug(title), f"chapter-{number}", f"scene-{number}", f"dialogue-{number}")
     return next((named[name] for name in wanted if name in named), PlanPart())
 
 
 def _blocks(text: str, form: Form, parts: Sequence[PlanPart]) -> tuple[PlanCard, ...]:
-    """The cards of a text of blocks; nothing where it has none."""
+    """The cards of a text of blocks; none if it has no blocks."""
     cards: list[PlanCard] = []
     named = _by_name(parts)
     for block in _block_texts(text, form):
@@ -352,13 +358,13 @@ def _block_texts(text: str, form: Form) -> list[str]:
 
 
 def _head_of(text: str, form: Form) -> str:
-    """What stands before the first block."""
+    """The text before the first block."""
     blocks = _block_texts(text, form)
     return text[: text.index(blocks[0])].strip("\n") if blocks else ""
 
 
 def _listed(number: int, block: str) -> PlanCard:
-    """A block of "Place: ...", "Plot element: ...", "Beat: ..." lines."""
+    """The card of a block of "Place: ...", "Plot element: ...", "Beat: ..." lines."""
     fields: dict[str, str] = {}
     for line in block.splitlines():
         label, colon, said = line.partition(":")
@@ -370,20 +376,20 @@ def _listed(number: int, block: str) -> PlanCard:
 
 
 def _scene(title: str, summary: str, element: str = "", place: str = "") -> ScenePlan:
-    """A scene of a plan that is no plan of scenes: its element is what its author calls it."""
+    """A scene of a plan that is not a plan of scenes, with the author's own word for its plot element."""
     outline = (Event(summary),) if summary else ()
     return ScenePlan(title, outline, element, place)  # type: ignore[arg-type] # any text
 
 
 def _chapter(number: int, block: str) -> PlanCard:
-    """A block below a line "## 1. Title (about 2000 words)"."""
+    """The card of a block below a line "## 1. Title (about 2000 words)"."""
     head, _, body = block.partition("\n")
     title = next((one.title for one in read_chapters(head)), "")
     return PlanCard(number, _scene(title or f"Chapter {number}", one_line(body)), text=block)
 
 
 def _numbered(block: str, number: int) -> str:
-    """A chapter's block with its number; one that is numbered by its author stays as it is."""
+    """A chapter's block with its number; a block numbered by its author stays as it is."""
     head, line_end, body = block.partition("\n")
     if any(one.name and has_number(one.title) and head[3:].startswith(one.title) for one in read_chapters(head)):
         return block
@@ -400,12 +406,12 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _edited(scene: ScenePlan, fields: Mapping[str, str]) -> ScenePlan:
-    """A scene with other fields; what a field cannot say of people and events stays with them."""
+    """A scene with changed fields. Properties of people and events that a field cannot express are kept."""
     new = replace(scene)
     if "title" in fields:
         title = one_line(fields["title"])
         if not title:
-            raise UsageError("The scene's title is empty. Give it one: files and findings are named by it.")
+            raise UsageError("The scene's title is empty. Enter a title: files and findings are named after it.")
         new = replace(new, name=title)
     said = {key: plain(fields[key]).strip() for key in ("place", "time", "date") if key in fields}
     new = replace(
@@ -427,15 +433,15 @@ def _edited(scene: ScenePlan, fields: Mapping[str, str]) -> ScenePlan:
 def _importance(said: str) -> int:
     said = said.strip()
     if not (said.isascii() and said.isdigit() and 1 <= int(said[:4]) <= 10):  # noqa: PLR2004 - as the plan's fields have it
-        raise UsageError(f"The importance {said[:40]!r} is not between 1 and 10. Write a number from 1 (least) to 10.")
+        raise UsageError(f"The importance {said[:40]!r} is not between 1 and 10. Enter a number from 1 (lowest) to 10.")
     return int(said)
 
 
 def _outline(old: tuple[Event, ...], text: str) -> tuple[Event, ...]:
-    """The events of a text, a line each; one that stays, or is worded anew in its place, keeps its time and people."""
+    """The events of a text, one per line; one that stays, or is reworded in its place, keeps its time and people."""
     lines = [one_line(line) for line in text.splitlines() if line.strip()]
     if not lines:
-        raise UsageError("The scene's outline is empty. Write what happens, a line for each event.")
+        raise UsageError("The scene's outline is empty. Write what happens, with one line for each event.")
     if len(lines) == len(old):
         return tuple(event if one_line(event.text) == line else replace(event, text=line)
                      for event, line in zip(old, lines, strict=True))  # fmt: skip
@@ -459,7 +465,7 @@ def _renamed(scene: ScenePlan, old: str, new: str) -> ScenePlan:
 
 
 def _kept_as_written(text: str, old: Plan, new: Plan) -> str | None:
-    """The text with the scenes of `new`, each old one as it is written there; `None` where that cannot be done."""
+    """The text with the scenes of `new`, old ones as they are written in it; `None` if that is not possible."""
     lines = text.split("\n")
     found = _scene_lines(lines, text)
     if found is None or len(found) != len(old.scenes) + 1 or not new.scenes:
@@ -478,7 +484,7 @@ def _kept_as_written(text: str, old: Plan, new: Plan) -> str | None:
 
 
 def _scene_lines(lines: Sequence[str], text: str) -> list[int] | None:
-    """Where each scene begins, as places in `lines`, and where the last one ends; `None` where that is not known."""
+    """The places in `lines` where scenes begin and where the last one ends; `None` if they cannot be found."""
     try:
         root, _ = yamltext.read(text)
     except yamltext.YamlError:
@@ -498,14 +504,14 @@ def _scene_lines(lines: Sequence[str], text: str) -> list[int] | None:
 
 
 def _above(lines: Sequence[str], at: int) -> int:
-    """The first of the comment lines directly above a line; the line itself where there is none."""
+    """The place of the first comment line directly above a line, or of the line itself if there is no comment."""
     while at > 0 and lines[at - 1].lstrip().startswith("#"):
         at -= 1
     return at
 
 
 def _written(scene: ScenePlan, indent: int) -> str:
-    """A scene as an entry of the list, indented as the others are."""
+    """A scene as an entry of the list, indented like the others."""
     whole = write_plan(Plan((scene,)))
     lines = whole.partition("scenes:\n")[2].rstrip().split("\n")
     own = len(lines[0]) - len(lines[0].lstrip())

@@ -1,4 +1,4 @@
-"""Making only the plan of a project, from its brief or from a finished story; `fabula write` goes on from there."""
+"""Making only the plan of a project, from its brief or a finished story; `fabula write` continues from there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from fabula.app.bills import Billed
 from fabula.app.saving import base_of
-from fabula.app.writing import Outcome, PreparedMethod, in_the_project, recorded_run, settings_as_last_time
+from fabula.app.writing import (
+    Outcome,
+    PreparedMethod,
+    answer_in_language_of,
+    in_the_project,
+    recorded_run,
+    settings_as_last_time,
+)
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import make_folder, read_text, write_atomically
 from fabula.base.html import Html, figure, html_table, joined
@@ -33,8 +40,8 @@ if TYPE_CHECKING:
 PLAN: Final = "plan"
 PLAN_FILE: Final = "plan/plan.yaml"
 SOURCE: Final = ".fabula/source.md"
-"""In a project: the story that its plan is read off."""
-_NO_BRIEF: Final = Brief("Tell the story of plan/plan.yaml.")  # stands in until there is a plan
+"""In a project: the story from which its plan is derived."""
+_NO_BRIEF: Final = Brief("Tell the story of plan/plan.yaml.")  # used until there is a plan
 
 
 SYSTEM: Final = "character-simulation"  # what a plan is made for, where no system that writes from one is named
@@ -42,7 +49,7 @@ SYSTEM: Final = "character-simulation"  # what a plan is made for, where no syst
 
 @dataclass(frozen=True)
 class Planned(Outcome):
-    """A plan that was made, and what it took. `plan` has its characters and scenes."""
+    """A new plan with its cost. `plan` contains its characters and scenes."""
 
     plan: Plan
 
@@ -53,11 +60,11 @@ class Planned(Outcome):
 
     @property
     def made(self) -> MadePlan:
-        """The plan as it stands in the project, and what it took."""
+        """The plan in the project, with its cost."""
         return MadePlan(**self.bill.as_data(), found=PlanView.of(plan_of(self.project)))
 
     def to_dict(self) -> dict[str, Any]:
-        """As `fabula plan --json` prints it."""
+        """The result in the format of `fabula plan --json`."""
         return asdict(self.made)
 
     def __str__(self) -> str:
@@ -77,10 +84,10 @@ class PlanFound:
     """The plan that a project has.
 
     Attributes:
-        plan: as its text says.
-        text: of its file, as far as it is taken over.
-        said: the order of time that the project was given, by scenes; may be empty, or of an earlier plan.
-        changed: the author changed the file since, and that is not taken over yet.
+        plan: the plan in the project's text.
+        text: the text of its file that is in use.
+        said: the order in which scenes happen, as the project has it; may be empty, or belong to an earlier plan.
+        changed: whether the author changed the file and the change has not been applied yet.
     """
 
     plan: Plan
@@ -94,11 +101,11 @@ class PlanView:
     """The plan of a project, or of a file.
 
     Attributes:
-        plan: its scenes and characters.
+        plan: the plan's scenes and characters.
         order: names of the scenes, in the order in which they happen.
         order_from: "project", "plan" or "assumed".
-        base: names its text; see the verb `edit`.
-        changed: its file was changed, and that is not taken over yet.
+        base: identifies the version of its text; see the verb `edit`.
+        changed: whether its file was changed and the change has not been applied yet.
         timeline: both orders of time as data.
     """
 
@@ -122,17 +129,17 @@ class PlanView:
 
 @dataclass(frozen=True, slots=True)
 class MadePlan(Billed):
-    """A plan that was made, as the verb `plan` gives it, and what it took."""
+    """A new plan, as the verb `plan` returns it, with its cost."""
 
     found: PlanView
 
 
 def plan_of(project: ProjectFolder) -> PlanFound:
-    """The plan that a project has, as a run left it or its author put it there.
+    """The plan that a project has, made by a run or written by its author.
 
     Raises:
         ProjectError: it has no plan of scenes yet.
-        PlanError: the plan has problems; all are named.
+        PlanError: the plan has problems; the error lists them all.
     """
     with project.journal as journal:
         text, order = journal.artefacts.newest(PLAN), journal.artefacts.newest("order") or ""
@@ -141,8 +148,8 @@ def plan_of(project: ProjectFolder) -> PlanFound:
         file = project.folder / PLAN_FILE
         if not file.is_file():
             raise ProjectError(
-                f"{project.folder} has no plan of scenes yet. Write with a system that plans scenes, put a plan into "
-                f"{file}, or name a plan file: `fabula show --timeline plan.yaml`."
+                f"{project.folder} has no plan of scenes yet. Write with a system that plans scenes, save a "
+                f"plan in {file}, or specify a plan file: `fabula show --timeline plan.yaml`."
             )
         text = read_text(file, MAX_FILE)
     lines = (line.strip() for line in order.splitlines())
@@ -151,9 +158,9 @@ def plan_of(project: ProjectFolder) -> PlanFound:
 
 
 def order_of_time(plan: Plan, said: Sequence[str] = ()) -> tuple[Sequence[str], str, str]:
-    """The order in which a plan's scenes happen, where it is from, and why what was `said` of it is left aside.
+    """The order in which a plan's scenes happen, where it comes from, and why the order in `said` was not used.
 
-    It is from "project" (what was said), "plan" or, where that does not say it of all scenes, "assumed".
+    It comes from "project" (`said`), from "plan", or is "assumed" if the plan does not give it for all scenes.
     """
     wrong = ""
     if said:
@@ -166,7 +173,7 @@ def order_of_time(plan: Plan, said: Sequence[str] = ()) -> tuple[Sequence[str], 
 
 
 def planning_system(project: ProjectFolder | None, named: str | None) -> str:
-    """The system that a plan is made for: the one named, else the project's if it writes from plans, else `SYSTEM`."""
+    """The system that a plan is made for: the named one, else the project's if it writes from plans, else `SYSTEM`."""
     if named is not None:
         return named
     last = settings_as_last_time(project) if project is not None else None
@@ -174,7 +181,7 @@ def planning_system(project: ProjectFolder | None, named: str | None) -> str:
 
 
 def project_for_brief(folder: Path, brief: Brief, settings: dict[str, Any]) -> ProjectFolder:
-    """The project in which a plan is made for `brief`: a new one, or the one that is there for it.
+    """The project in which a plan is made for `brief`: a new one, or the existing one for this brief.
 
     Raises:
         UsageError: the folder is the project of another brief.
@@ -184,28 +191,28 @@ def project_for_brief(folder: Path, brief: Brief, settings: dict[str, Any]) -> P
         return ProjectFolder.create(folder, brief, settings)
     project = ProjectFolder.open(folder)
     if project.brief != brief or story_of(project) is not None:
-        raise UsageError(f"{folder} is the project of another brief. Choose another folder with --out DIR.")
+        raise UsageError(f"{folder} is a project for another brief. Choose another folder with --out DIR.")
     return project
 
 
 def project_for_story(folder: Path, story: str, brief: Brief | None, settings: dict[str, Any]) -> ProjectFolder:
-    """The project in which a plan is read off `story`: a new one, or the one that is there for the same story.
+    """The project in which a plan is derived from `story`: a new one, or the existing one for the same story.
 
-    Without a brief, one that is made from the plan stands in `brief.md` once there is a plan.
+    If no brief is given, `brief.md` gets a brief made from the plan as soon as there is a plan.
 
     Raises:
-        UsageError: the folder is the project of something else.
-        ProjectError: the folder cannot be written, or holds parts of a project.
+        UsageError: the folder holds another project.
+        ProjectError: the folder cannot be written, or contains parts of a project.
     """
     if (folder / "brief.md").exists():
         project = ProjectFolder.open(folder)
         source = folder / SOURCE
         if not source.exists() or plain(source.read_text(encoding="utf-8")) != plain(story):
-            raise UsageError(
-                f"{folder} is the project of another story or brief. Choose another folder with --out DIR."
-            )
+            raise UsageError(f"{folder} is a project for another story or brief. Choose another folder with --out DIR.")
         if brief is not None and project.brief != brief:
-            raise UsageError(f"{folder} has another brief. Leave out --brief, or choose another folder with --out DIR.")
+            raise UsageError(
+                f"{folder} has a different brief. Leave out --brief, or choose another folder with --out DIR."
+            )
         return project
     make_folder((folder / SOURCE).parent, mode=0o700)
     write_atomically(folder / SOURCE, plain(story) + "\n")
@@ -213,19 +220,19 @@ def project_for_story(folder: Path, story: str, brief: Brief | None, settings: d
 
 
 def story_of(project: ProjectFolder) -> str | None:
-    """The story that the project's plan is read off; `None` for a project that began with a brief."""
+    """The story that the project's plan is derived from; `None` for a project that began with a brief."""
     source = project.folder / SOURCE
     return source.read_text(encoding="utf-8") if source.exists() else None
 
 
 async def plan_in(project: ProjectFolder, settings: Settings, options: Options) -> Plan:
-    """The project's plan: the author's if there is one, else made, from the story the project began with or its brief.
+    """The project's plan: the author's if there is one, or a new one from the project's story or brief.
 
-    A plan made from a brief is the artefact that a system makes, by the same calls, so `write` replays it. One that is
-    read off a story is recorded as the author's, so `write` takes it as given. Edits found in files are taken over.
+    A plan made from a brief is the same artefact that a system makes, with the same calls, so `write` replays it. A
+    plan derived from a story is recorded as the author's, so `write` uses it as it is. Edits in files are applied.
 
     Raises:
-        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+        FabulaError: the plan cannot be made. Finished calls are kept, and the same command continues from there.
     """
     prepared = PreparedMethod(settings, options)
     with project.recorded() as journal:
@@ -244,7 +251,7 @@ async def plan_in(project: ProjectFolder, settings: Settings, options: Options) 
 
 
 async def dry_run_plan_in(project: ProjectFolder, settings: Settings, options: Options) -> DryRun:
-    """What `plan_in` would ask and cost now. Asks nobody, writes nothing."""
+    """The calls that `plan_in` would make now, and their cost. Calls no model and writes nothing."""
     prepared = PreparedMethod(settings, options)
     with project.journal as journal:
         async with prepared.opened(journal, dry=True) as context:
@@ -254,9 +261,10 @@ async def dry_run_plan_in(project: ProjectFolder, settings: Settings, options: O
 
 
 async def _plan(project: ProjectFolder, settings: Settings, context: RunContext) -> tuple[Plan, bool]:
-    """The plan, and whether it was read off a story just now."""
+    """The plan, and whether it was derived from a story just now."""
     run = Run(context)
     story = story_of(project)
+    answer_in_language_of(story or project.brief.text, context, settings)
     if story is None:
         config = system_of(settings).config(settings.preset, settings.config)
         return await plan_for(run, project.brief, PlanOptions.of(config)), False

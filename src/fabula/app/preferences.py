@@ -1,4 +1,4 @@
-"""Training data from preferences: pairs gathered from projects and ratings, looked at, and written."""
+"""Training data from preferences: gather pairs from projects and ratings, inspect them and write them."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ if TYPE_CHECKING:
     from fabula.training.pairs import Lesson
 
 HOW: Final = (
-    "Pairs come of what you do with a text after it was written: change its file or say `fabula edit`, ask for another "
-    "take with `fabula text retake` (or `--note`), or take one back with `fabula undo`; then say `fabula update`."
+    "fabula makes pairs from what you do with a text after it is written: change its file or run `fabula edit`, "
+    "ask for another version with `fabula text retake` (or `--note`), or undo a version with `fabula undo`. "
+    "Then run `fabula update`."
 )
-OWN: Final = "your own texts; ask yourself before you share what is trained on them"
+OWN: Final = "your own texts: decide for yourself whether to share what is trained on them"
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """The pairs of several sources, and what gave none.
+    """The pairs of several sources, and the sources that gave none.
 
     Attributes:
-        pairs: those that are left.
-        left_out: the others, and what gave no pair, with reasons.
+        pairs: the pairs that are used.
+        left_out: the other pairs, and everything that gave no pair, with reasons.
         before: what all pairs would teach.
-        teaching: what those that are left would teach.
-        sources: what they were made from.
-        empty: sources that gave no pair.
+        teaching: what the remaining pairs would teach.
+        sources: what the pairs were made from.
+        empty: sources that gave no pairs.
     """
 
     pairs: tuple[PreferencePair, ...]
@@ -55,7 +56,7 @@ class Gathered:
 
     @property
     def counts(self) -> dict[str, Any]:
-        """How many pairs there are of each kind and agent, and how many were left out, by reason."""
+        """The number of pairs of each kind and agent, and of those left out, by reason."""
         return {
             "pairs": len(self.pairs),
             "kinds": dict(Counter(pair.kind for pair in self.pairs)),
@@ -72,17 +73,17 @@ async def gather(
     rated: PairOptions | None = None,
     told: Callable[[str], object] = lambda _: None,
 ) -> Gathered:
-    """The pairs of projects and ratings, without what only teaches the lessons; each place is named before it is read.
+    """The pairs of projects and ratings, without those that teach only `lessons`.
 
     Args:
-        places: projects, files of ratings, and folders that hold `ratings.jsonl`.
-        lessons: what no pair is to teach by itself.
-        stories: what the ratings are of, as `fabula measure` takes them.
+        places: projects, files of ratings, and folders that contain `ratings.jsonl`.
+        lessons: what a pair must not teach alone.
+        stories: the rated stories, in the formats of `fabula measure`.
         rated: which ratings count.
-        told: is given the name of each place.
+        told: called with the name of each place before it is read.
 
     Raises:
-        FabulaError: a place is none of these, or cannot be read.
+        FabulaError: a place is not one of these, or cannot be read.
     """
     found: dict[str, FoundPairs] = {}
     items: tuple[Item, ...] = ()
@@ -107,7 +108,7 @@ async def gather(
 
 
 def ratings_at(place: Path) -> Path | None:
-    """The file of ratings that a place is, or holds; `None` for a project."""
+    """The file of ratings that a place is or contains; `None` for a project."""
     if place.is_file():
         return place
     inner = place / RATINGS
@@ -115,16 +116,16 @@ def ratings_at(place: Path) -> Path | None:
 
 
 def _line(pair: PreferencePair, reason: str) -> dict[str, Any]:
-    """A pair that is left out, in a line."""
+    """The line for a pair that is left out."""
     return {"id": pair.id, "kind": pair.kind, **pair.source, "reason": reason}
 
 
 def write_pairs(folder: Path, gathered: Gathered, made: Mapping[str, Any], share: float, seed: int = 0) -> DataCard:
-    """Write a folder of pairs; the groups of `share` stand aside for development.
+    """Write a folder of pairs. The given share of the groups is set aside for development.
 
     Raises:
-        UsageError: the folder holds other training data.
-        ProjectError: it cannot be written.
+        UsageError: the folder contains other training data.
+        ProjectError: the folder cannot be written.
     """
     check_folder(folder)
     lines: dict[Split, list[PreferencePair]] = {split: [] for split in get_args(Split)}
@@ -139,21 +140,21 @@ def write_pairs(folder: Path, gathered: Gathered, made: Mapping[str, Any], share
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that holds something else than pairs.
+    """Refuse a folder that contains anything but pairs.
 
     Raises:
-        UsageError: it does.
+        UsageError: the folder contains something else.
     """
     named, folder = folder, folder.resolve()
     if (folder / CARD).is_file():
         if read_card(folder).kind != "pairs":
-            raise UsageError(f"{named} holds training data of another kind. Give --out another name.")
+            raise UsageError(f"{named} contains training data of another kind. Choose another folder with --out DIR.")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{named} holds other files. Give --out another name.")
+        raise UsageError(f"{named} contains other files. Choose another folder with --out DIR.")
 
 
 def _named(places: Sequence[Path]) -> dict[str, Path]:
-    """Places by a name of each: its own, with a number where several have the same."""
+    """Places by unique names: the names of the places, with a number if several have the same name."""
     named: dict[str, Path] = {}
     for whole, folder in {one.resolve(): one for one in places}.items():
         name = own = readable(whole.stem if whole.is_file() else whole.name) or "project"
@@ -166,7 +167,7 @@ def _named(places: Sequence[Path]) -> dict[str, Path]:
 
 
 def unique(pairs: Sequence[PreferencePair]) -> tuple[list[PreferencePair], list[dict[str, Any]]]:
-    """Pairs without those that stand there twice (the first stays), or were decided both ways, and these."""
+    """The pairs without duplicates (the first stays) and without pairs decided both ways; and the pairs left out."""
     first: dict[tuple[object, ...], PreferencePair] = {}
     for pair in pairs:
         first.setdefault((pair.messages, pair.chosen, pair.rejected), pair)
@@ -175,7 +176,7 @@ def unique(pairs: Sequence[PreferencePair]) -> tuple[list[PreferencePair], list[
         if (pair.messages, pair.rejected, pair.chosen) in first:
             gone.append(_line(pair, "decided both ways"))
         elif first[pair.messages, pair.chosen, pair.rejected] is not pair:
-            gone.append(_line(pair, "stands there twice"))
+            gone.append(_line(pair, "occurs twice"))
         else:
             kept.append(pair)
     return kept, gone

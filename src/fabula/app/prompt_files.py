@@ -1,4 +1,4 @@
-"""Reading writing prompts from files, folders and data sets: what experiments write from, and `data choose` chooses."""
+"""Reading writing prompts from files, folders and data sets, for experiments and for `data choose`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class WritingPrompt:
     """A writing prompt.
 
     Attributes:
-        id: one of its kind among those read together; a name for files, too.
-        brief: what is asked.
-        source: the data set it is from, by name; empty for one's own.
+        id: unique among the prompts read together; can be used in file names.
+        brief: the request.
+        source: the name of its data set; empty for your own prompts.
     """
 
     id: str
@@ -37,52 +37,55 @@ class WritingPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which texts of a data set are prompts.
+    """The texts of a data set that are used as prompts.
 
     Attributes:
-        narratives: its stories themselves, as what is played, and not what was asked for them.
-        characters: fewest and most of them in one; none where any length will do.
+        narratives: whether the stories themselves are used, as narratives to play, instead of their prompts.
+        characters: the least and the greatest length in characters; empty if every length is accepted.
     """
 
     narratives: bool = False
     characters: tuple[int, int] | None = None
 
     def fits(self, text: str) -> bool:
-        """Whether a text has as many characters as are wanted."""
+        """Whether a text has an accepted length in characters."""
         return self.characters is None or self.characters[0] <= len(text) <= self.characters[1]
 
 
 def read_prompts(
     paths: Sequence[Path], selection: Selection = EVERYTHING, wanted: Wanted = Wanted()
 ) -> tuple[WritingPrompt, ...]:
-    """The prompts in files, folders and data sets, in their order.
+    """The prompts in files, folders and data sets, in the given order.
 
-    A .md or .txt file is a prompt; a .jsonl or .csv file has one a line, in `brief`, `prompt`, `inputs`, `instruction`,
-    `input` or `text`; a folder holds such files. Of a data set, a prompt with several stories comes once.
+    A .md or .txt file is one prompt. A .jsonl or .csv file has one prompt per line, in `brief`, `prompt`, `inputs`,
+    `instruction`, `input` or `text`. A folder contains such files. A data set's prompt with several stories comes once.
 
     Raises:
-        UsageError: nothing is there, a prompt is empty, or two have one id.
+        UsageError: there are no prompts, a prompt is empty, or two have the same id.
     """
     keyed = ((found.id, found) for path in paths for found in _prompts(path, selection, wanted))
     prompts: tuple[WritingPrompt, ...] = tuple(selection.draw(keyed))
     if not prompts:
         where = ", ".join(map(str, paths)) or "nothing"
-        raise UsageError(f"No prompt found in {where}. Give .md, .txt, .jsonl or .csv files, or a data set.")
+        raise UsageError(f"No prompt found in {where}. Provide .md, .txt, .jsonl or .csv files, or a data set.")
     known: dict[str, WritingPrompt] = {}
     for prompt in prompts:
         if known.setdefault(prompt.id, prompt) is not prompt:
-            raise UsageError(f"Two prompts are called {prompt.id!r}. Rename one of the files or change the id.")
+            raise UsageError(f"Two prompts are called {prompt.id!r}. Rename one of the files, or change an id.")
     return prompts
 
 
 def stories_for(named: NamedSet, asked: Collection[str]) -> dict[str, Item]:
-    """People's stories of a data set by the ids of its prompts: of those in `asked`, and of each the first.
+    """People's stories of a data set by prompt id: the first story of each prompt in `asked`.
 
     Raises:
-        UsageError: its stories are not people's.
+        UsageError: the set's stories were not written by people.
     """
     if named.data.name not in BY_PEOPLE:
-        raise UsageError(f"The stories of {named.data.name} are not people's. Sets with such: {', '.join(BY_PEOPLE)}.")
+        raise UsageError(
+            f"The stories in {named.data.name} were not written by people. Sets with stories by people: "
+            f"{', '.join(BY_PEOPLE)}."
+        )
     found: dict[str, Item] = {}
     for entry in named.entries():
         if entry.asked in asked and entry.asked not in found:
@@ -114,11 +117,13 @@ def _of_set(named: NamedSet) -> Iterator[WritingPrompt]:
             met.add(mark)
             yield WritingPrompt(entry.asked, Brief.of_text(entry.prompt, entry.key), named.data.name)
     if found and not met:
-        raise UsageError(f"{named.data.name} has texts without prompts. Give a set with prompts, as tell-me-a-story.")
+        raise UsageError(
+            f"{named.data.name} contains texts without prompts. Use a set with prompts, such as tell-me-a-story."
+        )
 
 
 def _narratives(named: NamedSet, wanted: Wanted) -> Iterator[WritingPrompt]:
-    """The stories of a set, each as what is played."""
+    """The stories of a set, each as a narrative to play."""
     for entry in named.entries():
         story = entry.read().story
         if count_words(story.text) and wanted.fits(story.text):
@@ -128,5 +133,5 @@ def _narratives(named: NamedSet, wanted: Wanted) -> Iterator[WritingPrompt]:
 def _of_line(data: Mapping[str, Any], name: str, where: str) -> WritingPrompt:
     text = next((data[field] for field in _ASKED if data.get(field)), "") if isinstance(data, dict) else None
     if not isinstance(text, str):
-        raise UsageError(f"{where}: no object with a text in one of {', '.join(_ASKED)}. Correct the line.")
+        raise UsageError(f"{where}: none of the fields {', '.join(_ASKED)} contains text. Correct the line.")
     return WritingPrompt(slug(id_of(data, name)), Brief.of_text(text, where))

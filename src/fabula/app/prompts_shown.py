@@ -1,7 +1,7 @@
-"""What a system or an evaluator asks, to be read without a run: each of its prompts filled in for a brief or a story.
+"""The prompts of a system or an evaluator, filled in for a brief or a story, so that you can read them without a run.
 
-A dry run walks its code. Where a reply would stand in a prompt, made-up words stand; what is shown says how
-many there were instead.
+A dry run executes its code with made-up words for every reply. The prompts shown give the number of these words
+instead of the words.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BRIEF: Final = (
     "Write a story of about 900 words about Mara, who keeps a lighthouse, and Tobias, who brings her a letter that she "
     "does not want to read."
 )
-"""The brief that prompts are shown for where none is given."""
+"""The brief that is used to show prompts if no brief is given."""
 _SCENE: Final = 450  # words of a scene that stands in for one
 _WORDS: Final = re.compile(
     r"\b[Ww][a-z]{3,4}\b(?:[.,]?\s+[Ww][a-z]{3,4}\b){2,}\.?"
@@ -45,15 +45,15 @@ _WORDS: Final = re.compile(
 
 @dataclass(slots=True)
 class ShownPrompt:
-    """A prompt as it would be asked.
+    """A prompt as it would be sent.
 
     Attributes:
-        name: of its file.
-        role: who is asked.
-        path: where it is asked first.
-        messages: role and text of each; a reply that is not known yet is shown as `⟨about N words⟩`.
-        schema: the form of the reply, where it has one.
-        times: how often it is asked in all.
+        name: the name of its file.
+        role: the role that it is for.
+        path: the first place at which it is used.
+        messages: role and text of each message; a reply that is not known yet is shown as `⟨about N words⟩`.
+        schema: the form of the reply, if it has one.
+        times: how often it is used in all.
     """
 
     name: str
@@ -66,7 +66,7 @@ class ShownPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """The prompts of a method: those that are asked, in order, and by their names the files of its own that are not."""
+    """The prompts of a method: those that are used, in order, and, by name, those of its files that are not used."""
 
     system: str
     preset: str
@@ -76,7 +76,7 @@ class Prompted:
 
 @dataclass(slots=True)
 class _Heard:
-    """Notes each request of a dry run under its prompt and role."""
+    """Records each request of a dry run under its prompt and role."""
 
     shown: dict[tuple[str, str], ShownPrompt] = field(default_factory=dict)
 
@@ -92,11 +92,11 @@ class _Heard:
 async def prompts_of(
     system: System, preset: Preset, brief: Brief | None = None, values: Mapping[str, Any] | None = None
 ) -> Prompted:
-    """What a system would ask for a brief, in a preset with `values` set on top. Nobody is asked.
+    """The prompts of a system for a brief, in a preset with changed `values`. No model is called.
 
     Raises:
-        UnknownNameError: there is no such setting.
-        ConfigError: a value does not fit its field.
+        UnknownNameError: a setting is unknown.
+        ConfigError: a value is not valid for its field.
     """
     asked = brief or Brief.parse(BRIEF)
     config = system.config(preset, values)
@@ -111,14 +111,14 @@ async def prompts_of(
 async def prompts_on(
     evaluator: Evaluator, preset: Preset, item: Item | None = None, values: Mapping[str, Any] | None = None
 ) -> Prompted:
-    """What an evaluator would ask about a story, in a preset with `values` set on top. Nobody is asked.
+    """The prompts of an evaluator for a story, in a preset with changed `values`. No model is called.
 
-    Made-up words stand in for what is not given: the story, its reference or narrative, and the one beside it.
+    Made-up words replace what is not given: the story, its reference or narrative, and the story it is compared with.
 
     Raises:
-        UnknownNameError: there is no such setting.
-        ConfigError: a value does not fit its field.
-        UsageError: the story cannot be measured so.
+        UnknownNameError: a setting is unknown.
+        ConfigError: a value is not valid for its field.
+        UsageError: the evaluator cannot measure the story.
     """
     config = evaluator.config(preset, values)
     spoken = evaluator.reads_narrative
@@ -143,12 +143,12 @@ async def prompts_on(
 
 
 def _made_up(name: str) -> Story:
-    """A story of two scenes that stands in for one."""
+    """A placeholder story of two scenes."""
     return Story("", tuple(Scene(f"Scene {n}", placeholder(_SCENE, f"{name}/{n}")) for n in (1, 2)))
 
 
 def _dialogue() -> Story:
-    """A dialogue that stands in for one, in which the player leaves the story once."""
+    """A placeholder dialogue, in which the player leaves the story once."""
     said = [placeholder(20, f"dialogue/{n}") for n in range(5)]
     names = ("Mara", "Jonas", "Mara", f"Jonas {MARK}", "Mara")
     return Story.parse("\n\n".join(f"{name}: {text}" for name, text in zip(names, said, strict=True)))
@@ -157,7 +157,7 @@ def _dialogue() -> Story:
 async def _prompted(
     method: Method, preset: Preset, walk: Callable[[RunContext], Awaitable[None]], able: Capabilities
 ) -> Prompted:
-    """The prompts that a walk over the code asks of those who are `able`, so that the form stands beside its prompt."""
+    """The prompts of a dry run for models with the capabilities `able`, each with the form of its reply."""
     heard, folders = _Heard(), method.prompt_folders(preset)
     cast = Cast(Assignment(Program("nobody", lambda _: "", capabilities=able)), known=method.roles)
     with Journal() as journal:
@@ -170,5 +170,5 @@ async def _prompted(
 
 
 def _readable(message: Message) -> str:
-    """A message in which made-up words are counted, not shown."""
+    """The message with the number of made-up words instead of the words."""
     return _WORDS.sub(lambda made: f"⟨about {len(made[0].split())} words⟩", message.content)

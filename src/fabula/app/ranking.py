@@ -1,4 +1,4 @@
-"""Systems or stories in order of how often a judge prefers them: the report, its page and its pictures."""
+"""Systems or stories in the order of a judge's preference: the report, its page and its pictures."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 
 def ranked_by(file: Path, items: Sequence[Item], config: Config) -> Report:
-    """The ranking by verdicts that are there; stories only give their texts, for length and the like.
+    """The ranking from existing verdicts. The stories only give texts, to measure their length and similar things.
 
     Raises:
-        UsageError: the file cannot be read, or a line is no rating.
+        UsageError: the file cannot be read, or a line of it is not a rating.
     """
     texts = {item.id: item.story.text for item in items}
     return ranked(read_ratings(file), texts, config, {"from": file.name})
 
 
 def as_stories(items: Sequence[Item]) -> tuple[Item, ...]:
-    """The stories as answers to one prompt, whoever wrote them, so that they are ranked and not their systems."""
+    """The stories as answers to one prompt, each as its own system, so that stories are ranked and not systems."""
     prompts = {item.prompt for item in items}
     prompt = prompts.pop() if len(prompts) == 1 else ""
     return tuple(replace(item, prompt=prompt, system="") for item in items)
@@ -43,12 +43,12 @@ def as_stories(items: Sequence[Item]) -> tuple[Item, ...]:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Systems or stories in order.
+    """A ranking of systems or stories.
 
     Attributes:
-        report: with every number and verdict.
-        files: the page, the numbers and a picture for each question; the page first.
-        bill: what was asked.
+        report: every number and verdict.
+        files: the page first, then the numbers, and a picture for each question.
+        bill: the cost.
     """
 
     report: Report
@@ -57,7 +57,7 @@ class Ranked:
 
     @classmethod
     def in_(cls, folder: Path, name: str, report: Report, bill: Bill) -> Ranked:
-        """The ranking, with its page, numbers and pictures written into `folder`."""
+        """The ranking, after its page, numbers and pictures are written into `folder`."""
         make_folder(folder)
         shown = {f"{name}.html": page_of(report), f"{name}.csv": csv_of([report])}
         for question in questions_of(report):
@@ -68,7 +68,7 @@ class Ranked:
 
     @property
     def strengths(self) -> dict[str, dict[str, float]]:
-        """How strong each system or story is, the strongest first, by question; log strengths, centred at 0."""
+        """The strength of each system or story by question, strongest first, as log strengths centred at 0."""
         return {
             question: {
                 row.of: row.scored.value
@@ -79,7 +79,7 @@ class Ranked:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers and verdicts as JSON."""
+        """The numbers and verdicts as JSON data."""
         files = [str(file) for file in self.files]
         return {"report": self.report.as_data(), "files": files, **self.bill.as_data()}
 

@@ -1,7 +1,8 @@
-"""Pairs from ratings: two stories of one brief, of which judges, people or measures preferred one.
+"""Pairs from ratings: two stories for one brief, one of which judges, people or measures preferred.
 
-Every question has one vote on two stories: of verdicts side by side, each rater's verdict over both orders; of scores,
-whose mean over the raters is higher. The story with more votes is preferred; as many votes on both sides are a tie.
+Every question has one vote on two stories. For verdicts on two stories side by side, it is each rater's verdict over
+both orders; for scores, it goes to the story with the higher mean over the raters. The story with more votes is
+preferred; equal votes are a tie.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from fabula.measure.ratings import Rating
 
 SYSTEM, WRITER = "end-to-end", "writer"
-TIED: Final = "as many votes on both sides, or too small a margin"
+TIED: Final = "equal votes on both sides, or too small a margin"
 ONE_ORDER: Final = "judged in one order only"
 NO_TEXT: Final = "its text is not among the stories; name them with --stories"
 NO_BRIEF: Final = "the brief that it answers is not known; give projects, or stories with a `brief`"
@@ -44,12 +45,12 @@ _BOTH: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class PairOptions:
-    """Which ratings count, and how the prompts look.
+    """The ratings that count, and the form of the prompts.
 
     Attributes:
-        question: the one that counts; empty for all.
-        margin: share of the votes by which a story has to lead, 0 to 1.
-        preset: of the system that the prompts are of.
+        question: the question that counts; empty for all.
+        margin: the share of the votes by which a story must lead, from 0 to 1.
+        preset: the preset of the system whose prompts are used.
     """
 
     question: str = ""
@@ -59,7 +60,7 @@ class PairOptions:
 
 @dataclass
 class _Votes:
-    """The votes on two stories, by question: above 0 for the first. `orders`: which one was shown first."""
+    """The votes on two stories, by question: above 0 for the first story. `orders`: the story shown first."""
 
     prompt: str
     questions: dict[str, float] = field(default_factory=dict)
@@ -69,15 +70,15 @@ class _Votes:
 
     @property
     def lead(self) -> float:
-        """The share of the votes by which the first story leads; below 0 where the second does."""
+        """The share of the votes by which the first story leads; below 0 if the second leads."""
         return sum(self.questions.values()) / max(len(self.questions), 1)
 
 
 async def rated_pairs(ratings: Sequence[Rating], items: Sequence[Item], name: str, wanted: PairOptions) -> FoundPairs:
-    """The pairs that ratings make of stories; `name` is what the ratings are called in them.
+    """The pairs of stories that ratings make; `name` is the name of the ratings in the pairs.
 
     Raises:
-        UnknownNameError: nothing was rated by the question that is wanted.
+        UnknownNameError: nothing was rated on the requested question.
     """
     questions = {one.question for one in ratings}
     if wanted.question and wanted.question not in questions:
@@ -97,7 +98,7 @@ async def rated_pairs(ratings: Sequence[Rating], items: Sequence[Item], name: st
 
 
 def _voted(ratings: Sequence[Rating], name: str) -> dict[tuple[str, str], _Votes]:
-    """The votes on each two stories, their ids in order."""
+    """The votes on every two stories, with their ids in order."""
     found: dict[tuple[str, str], _Votes] = {}
     sums: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     choices = [one for one in ratings if _is_choice(one)]
@@ -124,7 +125,7 @@ def _is_choice(rating: Rating) -> bool:
 
 
 def _scored(ratings: Sequence[Rating], name: str) -> Iterator[tuple[tuple[str, str], str, str, float, set[str]]]:
-    """Each two stories of one brief that have scores on a question: whose mean over the raters is higher."""
+    """Every two stories of one brief with scores on a question, and which has the higher mean over the raters."""
     for question, verdicts in side_of(ratings, name).questions.items():
         scores: dict[tuple[str, str], list[float]] = defaultdict(list)
         raters: dict[str, set[str]] = defaultdict(set)
@@ -146,7 +147,7 @@ def _sign(value: float) -> float:
 async def _pair(
     two: tuple[str, str], votes: _Votes, known: Mapping[str, Item], asked: AskedPrompts, name: str, wanted: PairOptions
 ) -> PreferencePair | Mapping[str, Any]:
-    """The pair of two stories, or why there is none."""
+    """The pair of two stories, or the reason why there is none."""
     first_wins = votes.lead > 0
     chosen, rejected = two if first_wins else two[::-1]
     source: dict[str, Any] = {
@@ -183,7 +184,7 @@ async def _pair(
 
 
 def _objection(two: tuple[str, str], votes: _Votes, known: Mapping[str, Item], wanted: PairOptions) -> str:
-    """Why two stories are no pair; empty if they are."""
+    """The reason why two stories are not a pair; empty if they are."""
     if not votes.questions and votes.one_order:
         return ONE_ORDER
     if not votes.lead or abs(votes.lead) < wanted.margin:
@@ -199,7 +200,7 @@ def _objection(two: tuple[str, str], votes: _Votes, known: Mapping[str, Item], w
 
 
 def _config(brief: Any, text: str, preset: Preset) -> Any:  # noqa: ANN401 - each system has its own Config
-    """The system's settings; a length that it asks for is one that the preferred story has."""
+    """The system's settings; if its length can be set, it is the length of the preferred story."""
     config = find(SYSTEM).config(preset)
     if config.ours is None:
         return config

@@ -1,9 +1,12 @@
-"""What an author should know of the files of a project: what a change in them means, and which have no meaning."""
+"""What an author should know about the files of a project: the effect of changes, and which files have no effect."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.files import read_text
+from fabula.project.folder import MAX_STORY
 from fabula.project.telling import ORDER, TITLE, is_own, never_made, of_empty, of_renamed, runs_of_chats
 from fabula.story import Story, slug
 
@@ -13,38 +16,59 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Journal
     from fabula.project.folder import FileChange, ProjectFolder
 
-_OWN: Final = "{0} is a text of your own: it stands in the story where its name says, and nobody writes it again."
-_UNUSED: Final = "{0} is not used in this story as it is written now, so your text there changes nothing."
-_UNREAD: Final = "{0} is not read: only files .md, .yaml and .csv are, and none in further folders."
-_OWN_GONE: Final = "{0}, a text of your own, is gone, and leaves the story with it."
-_TAKEN_BACK: Final = "{0} is not in the story, since you took it back. Change it to have it in again, or delete it."
+SETTINGS_FILE: Final = "fabula_toml"
+"""Where the record of a run has what was in fabula.toml."""
+_LOST: Final = (
+    "The record of calls (.fabula/journal.db) is missing, but there is a story. If you have a copy of the record, put "
+    "it back now. Without it, all texts count as your own, so no model writes them again, and their history and costs "
+    "are lost. `fabula text retake NAME` has a text written again."
+)
+_NO_SETTINGS: Final = (
+    "fabula.toml is missing, so the defaults apply. The last run had {0} in it. If you deleted the file by mistake, "
+    "write these lines again."
+)
+_OWN: Final = "{0} is your own text: its name determines its place in the story, and no model rewrites it."
+_UNUSED: Final = "{0} is not part of the current story, so your text in it has no effect."
+_UNREAD: Final = "{0} is not read. Only .md, .yaml and .csv files are read, and subfolders are ignored."
+_OWN_GONE: Final = "{0}, your own text, was deleted and is removed from the story."
+_TAKEN_BACK: Final = "{0} is not in the story because you undid it. To put it back, change it. Otherwise, delete it."
 _GONE: Final = (
-    "{0} is gone, which says nothing: it gets its text back. Say `fabula text retake {1}` for another "
-    "one; what the story "
-    "is to do without has to leave its plan or brief."
+    "{0} was deleted, which has no effect: the next run restores it. Run `fabula text retake {1}` for another "
+    "version. To leave something out of the story, remove it from the plan or brief."
 )
 
 
 def remarks_on(
     project: ProjectFolder, journal: Journal, changes: Collection[FileChange], used: Collection[str] | None
 ) -> list[str]:
-    """What is to be said of the files, in sentences; the project does not tell them a second time.
+    """Remarks on the files, in sentences; the project does not repeat them.
 
     Args:
-        project: whose files.
-        journal: of the project.
-        changes: that were found in the files.
-        used: paths of the artefacts that the story is made of; `None` where that is not known.
+        project: the project of the files.
+        journal: the journal of the project.
+        changes: the changes found in the files.
+        used: paths of the artefacts that the story is made of; `None` if they are not known.
     """
-    found = [*_of_names(project, journal, used), *_taken_back(project, journal, {change.path for change in changes})]
+    found = [_LOST] if _is_lost(project, journal) else []
+    if not project.settings_file.exists() and (lost := (journal.last_settings(SETTINGS_FILE) or {}).get(SETTINGS_FILE)):
+        said = [f"{name} = {json.dumps(value)}" for name, value in lost.items() if isinstance(value, str)]
+        found.append(_NO_SETTINGS.format(" and ".join(said) or "settings of its own"))
+    found += [*_of_names(project, journal, used), *_taken_back(project, journal, {change.path for change in changes})]
     found += [] if used is None else _of_changes(journal, changes, used)
     found += [_UNREAD.format(name) for name in project.unread()]
     project.told |= set(found)
     return list(dict.fromkeys(found))
 
 
+def _is_lost(project: ProjectFolder, journal: Journal) -> bool:
+    """Whether fabula has written a story here, and the journal does not know of it."""
+    if journal.runs() or journal.decisions.find() or not project.story_file.is_file():
+        return False
+    return bool(Story.parse(read_text(project.story_file, MAX_STORY)).scenes)
+
+
 def _of_names(project: ProjectFolder, journal: Journal, used: Collection[str] | None) -> Iterator[str]:
-    """What is said of files that were renamed, emptied or deleted."""
+    """Remarks on files that were renamed, emptied or deleted."""
     places, standing = journal.artefacts.places(), journal.decisions.overrides()
     renamed = project.renamed(journal, places)
     again = frozenset(renamed.values())
@@ -64,7 +88,7 @@ def _of_names(project: ProjectFolder, journal: Journal, used: Collection[str] | 
 
 
 def _taken_back(project: ProjectFolder, journal: Journal, changed: Collection[str]) -> Iterator[str]:
-    """What is said of texts of the author's own that are out of the story, though their files are there."""
+    """Remarks on the author's own texts that are not in the story although their files exist."""
     standing = journal.decisions.overrides()
     for path, file in journal.artefacts.places().items():
         if path in changed or path in standing or not never_made(journal, path, file):
@@ -74,7 +98,7 @@ def _taken_back(project: ProjectFolder, journal: Journal, changed: Collection[st
 
 
 def _of_changes(journal: Journal, changes: Collection[FileChange], used: Collection[str]) -> Iterator[str]:
-    """What is said of the author's texts that are no part of what a system writes."""
+    """Remarks on the author's texts that are not part of what a system writes."""
     places, standing, chats = journal.artefacts.places(), journal.decisions.overrides(), runs_of_chats(journal)
     new = {change.path: change.file for change in changes if change.path not in (TITLE, ORDER)}
     decided = {path: file for path, file in places.items() if path in standing}

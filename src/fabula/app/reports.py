@@ -1,4 +1,4 @@
-"""Reports that evaluators left in folders, read again; and experiments, down to their single verdicts."""
+"""Reports that evaluators left in folders, and experiments with all their verdicts, read from disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Call
 
 FOLDERS: Final = ("evaluation", "reports")
-"""In a project, where reports lie."""
+"""The folder of reports in a project."""
 NO_ANSWER: Final = "no answer"
 _MOST_BYTES: Final = 5_000_000  # of a report: what is read of it takes many times as much
 _MOST_RATINGS: Final = 20_000_000  # bytes of single verdicts, which are read line by line
@@ -48,12 +48,12 @@ _HEAD: Final = ("evaluator", "how", "notes")
 
 @dataclass(frozen=True)
 class FoundReport:
-    """A report on disk. What it says is read when it is asked for: a list of reports needs their evaluators alone.
+    """A report on disk. Its contents are read only when needed: a list of reports only needs the evaluators.
 
     Attributes:
-        name: its file's, without suffix, from the folder that was looked into.
-        file: where it is.
-        evaluator: which made it.
+        name: its path in the folder of reports, without the suffix.
+        file: its file.
+        evaluator: the evaluator that made it.
     """
 
     name: str
@@ -62,32 +62,34 @@ class FoundReport:
 
     @cached_property
     def report(self) -> Report:
-        """What it says, without the single verdicts and details.
+        """The report, without the single verdicts and details.
 
         Raises:
-            UsageError: its numbers cannot be shown, or it was replaced meanwhile.
+            UsageError: its numbers cannot be shown, or the file has been replaced.
         """
         report = of_file(self.file, "report", lambda: read_report(read_text(self.file, _MOST_BYTES, links=False)))
         if report is None:
-            raise UsageError(f"{self.file} is no report that can be shown. Measure anew, or take the file away.")
+            raise UsageError(
+                f"{self.file} is not a report that can be shown. Run the evaluator again, or remove the file."
+            )
         return report
 
     @property
     def changed(self) -> float:
-        """When it was written, in seconds since 1970."""
+        """The time when it was written, in seconds since 1970."""
         return self.file.stat().st_mtime
 
     @property
     def is_earlier(self) -> bool:
-        """Whether a newer report took its place."""
+        """Whether a newer report replaced it."""
         return self.file.parent.name == EARLIER
 
     @cached_property
     def verdicts(self) -> tuple[Rating, ...]:
-        """The single verdicts behind it.
+        """The single verdicts behind the report.
 
         Raises:
-            UsageError: they cannot be read.
+            UsageError: the verdicts cannot be read.
         """
         file = self.file.with_suffix(f".{RATINGS}") if self.is_earlier else self.file.with_name(RATINGS)
         ratings = of_file(file, "ratings", lambda: _ratings(file)) if file.is_file() else ()
@@ -95,10 +97,10 @@ class FoundReport:
         return own or tuple(rating for rating in ratings if not rating.evaluator)
 
     def calls_behind(self, path: str) -> list[Call]:
-        """The calls that a verdict came from, by the path in its `call`, oldest first.
+        """The calls that a verdict came from, oldest first, by the path in the verdict's `call`.
 
         Raises:
-            UnknownNameError: none is recorded there.
+            UnknownNameError: no call is recorded at this path.
             JournalError: the record cannot be used.
         """
         with journal_to_read(self.file.parent.parent if self.is_earlier else self.file.parent) as journal:
@@ -109,15 +111,15 @@ class FoundReport:
 
 
 def _ratings(file: Path) -> tuple[Rating, ...]:
-    """The ratings in a file; what nobody can see is taken out of them.
+    """The ratings in a file, without invisible characters.
 
-    A reply that answers several questions has its reason in the first rating alone; here each of them has it.
+    If a reply answers several questions, the file gives its reason in the first rating only; here each rating has it.
     """
     text = read_text(file, _MOST_RATINGS, links=False)
     if text.count("\n") > _MOST_LINES:
         raise UsageError(
-            f"{file} has more than {_MOST_LINES:,} lines, too many for a page. Put the ratings of some evaluators or "
-            "stories into a file elsewhere."
+            f"{file} has more than {_MOST_LINES:,} lines, too many for a page. Move the ratings of some "
+            "evaluators or stories to another file."
         )
     ratings = [_clean_rating(one) for one in parse_ratings(text, str(file))]
     reasons = {(one.rater, one.call): one.reason for one in reversed(ratings) if one.call and one.reason}
@@ -134,7 +136,7 @@ def _clean_rating(rating: Rating) -> Rating:
 
 
 def reports_in(folder: Path) -> list[FoundReport]:
-    """The reports in a project or an experiment, the newest first; what is none is left out."""
+    """The reports in a project or an experiment, newest first; other files are ignored."""
     found = []
     for file in _candidates(folder):
         with suppress(OSError):  # it was removed just now
@@ -144,7 +146,7 @@ def reports_in(folder: Path) -> list[FoundReport]:
 
 
 def too_large_in(folder: Path) -> list[str]:
-    """Why files that may be reports of a project are not read, each in a sentence."""
+    """Why files that may be reports of a project are not read, one sentence per file."""
     found = []
     for file in _candidates(folder):
         with suppress(OSError):
@@ -153,10 +155,10 @@ def too_large_in(folder: Path) -> list[str]:
 
 
 def report_named(folder: Path, name: str) -> FoundReport:
-    """One of `reports_in`.
+    """The report of this name in `reports_in`.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: there is no report of this name.
     """
     found = {one.name: one for one in reports_in(folder)}
     if name not in found:
@@ -165,10 +167,10 @@ def report_named(folder: Path, name: str) -> FoundReport:
 
 
 def read_report(text: str) -> Report | None:
-    """The report in a JSON document, without its details, which no page shows; `None` where it is none.
+    """The report in a JSON document, without its details, which no page shows; `None` if it is not a report.
 
-    It may come from somebody else: what nobody can see is taken out of its texts, very long ones say how much of them
-    is left out, and what is no number of a measurement is said to be none.
+    The report may come from someone else. Invisible characters are removed from its texts, very long texts are cut with
+    the number of characters left out, and values that are not valid measurements are marked as missing.
     """
     if (read := _document(text)) is None:
         return None
@@ -176,13 +178,13 @@ def read_report(text: str) -> Report | None:
         rows, left_out = _cleaned(read.rows[:_MOST_ROWS]), len(read.rows) - _MOST_ROWS
     except ValueError:
         return None
-    more = [f"{left_out:,} more numbers stand in the file, and are not shown."] if left_out > 0 else []
+    more = [f"The file contains {left_out:,} more numbers, which are not shown."] if left_out > 0 else []
     return Report(read.evaluator, read.how, tuple(map(_row, rows)), notes=(*read.notes, *more))
 
 
 @dataclass(frozen=True)
 class VerdictPair:
-    """All verdicts on the same stories and the same question, in every order in which they were shown."""
+    """All verdicts on the same stories and question, in every order in which the stories were shown."""
 
     question: str
     items: tuple[str, ...]
@@ -190,12 +192,12 @@ class VerdictPair:
 
     @property
     def agree(self) -> bool:
-        """Whether all that have an answer have the same."""
+        """Whether all verdicts with an answer have the same answer."""
         return len({rating.answer for rating in self.verdicts if rating.answer is not None}) <= 1
 
 
 def pairs_of(verdicts: Sequence[Rating]) -> list[VerdictPair]:
-    """Verdicts that belong together, in the order of the first of them."""
+    """Verdicts that belong together, in the order of the first verdict of each group."""
     found: dict[tuple[str, tuple[str, ...]], list[Rating]] = {}
     for rating in verdicts:
         found.setdefault((rating.question, tuple(sorted(rating.items))), []).append(rating)
@@ -204,13 +206,13 @@ def pairs_of(verdicts: Sequence[Rating]) -> list[VerdictPair]:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What is looked for among verdicts; what is left empty takes all.
+    """A search among verdicts. Empty fields match everything.
 
     Attributes:
-        words: each of them stands in the reason.
-        winner: who won, see `winner_of`.
-        question: what was asked.
-        stories: each of these words stands in the name of a story or of who wrote it.
+        words: words that the reason must contain, all of them.
+        winner: the winner, see `winner_of`.
+        question: the question.
+        stories: words that the name of a story or of its writer must contain, all of them.
     """
 
     words: str = ""
@@ -219,11 +221,11 @@ class Sought:
     stories: str = ""
 
     def __bool__(self) -> bool:
-        """Whether anything is looked for."""
+        """Whether the search has any condition."""
         return any((self.words.strip(), self.winner, self.question, self.stories.strip()))
 
     def takes(self, rating: Rating) -> bool:
-        """Whether a verdict is one of those that are looked for."""
+        """Whether a verdict matches the search."""
         names = [name.casefold() for name in (*rating.items, *rating.systems)]
         reason = rating.reason.casefold()
         return (
@@ -234,12 +236,12 @@ class Sought:
         )
 
     def among(self, pairs: Sequence[VerdictPair]) -> list[VerdictPair]:
-        """The pairs in which a verdict is one of those; all verdicts of each, so that its other order is seen too."""
+        """The pairs with a matching verdict, with all their verdicts, so that the other order is seen, too."""
         return [pair for pair in pairs if any(map(self.takes, pair.verdicts))]
 
 
 def winner_of(rating: Rating) -> str:
-    """Who won: the better one's system, where it is known, else the answer; "no answer" where there is none."""
+    """The winner: the better story's system if it is known, else the answer; "no answer" if there is none."""
     if rating.answer is None:
         return NO_ANSWER
     if rating.systems and rating.answer in rating.items:
@@ -252,11 +254,11 @@ def winner_of(rating: Rating) -> str:
 
 @dataclass(frozen=True)
 class ExperimentFolder:
-    """An experiment on disk, as its own report says it.
+    """An experiment on disk, as described by its own report.
 
     Attributes:
-        folder: that it lies in.
-        data: what its `report.json` says, in the types that it is shown in.
+        folder: its folder.
+        data: the contents of its `report.json`, with the types in which they are shown.
     """
 
     folder: Path
@@ -264,7 +266,7 @@ class ExperimentFolder:
 
     @property
     def title(self) -> str:
-        """What its author calls it."""
+        """The title that its author gave it."""
         return self.data["experiment"] or self.folder.name
 
     @property
@@ -274,7 +276,7 @@ class ExperimentFolder:
 
     @property
     def contenders(self) -> list[str]:
-        """Who wrote, in order."""
+        """The contenders, in order."""
         return [one["contender"] for one in self.data["contenders"]]
 
     @property
@@ -292,10 +294,10 @@ class ExperimentFolder:
         return [run for run in self.runs if (run["brief"], run["contender"]) == (brief, contender)]
 
     def run(self, name: str) -> dict[str, Any]:
-        """One run.
+        """The run of this name.
 
         Raises:
-            UnknownNameError: there is none of that name.
+            UnknownNameError: there is no run of this name.
         """
         found = {run["run"]: run for run in self.runs}
         if name not in found:
@@ -303,11 +305,11 @@ class ExperimentFolder:
         return found[name]
 
     def story(self, name: str) -> str:
-        """The story of a run, as Markdown; empty where there is none.
+        """The story of a run, as Markdown; empty if there is none.
 
         Raises:
             UnknownNameError: there is no such run.
-            UsageError: it cannot be read, or leads out of the experiment.
+            UsageError: the story cannot be read, or its path leads out of the experiment.
         """
         self.run(name)
         file = inside(self.folder, f"runs/{name}/story.md")
@@ -317,14 +319,14 @@ class ExperimentFolder:
 
     @property
     def reports(self) -> list[FoundReport]:
-        """What its evaluators found."""
+        """The reports of its evaluators."""
         return sorted(reports_in(self.folder), key=lambda one: one.name)
 
     def report(self, name: str) -> FoundReport:
-        """One of them.
+        """The report of this name.
 
         Raises:
-            UnknownNameError: there is none of that name.
+            UnknownNameError: there is no report of this name.
         """
         return report_named(self.folder, name)
 
@@ -338,11 +340,11 @@ def experiment_in(folder: Path) -> ExperimentFolder:
     """The experiment in a folder.
 
     Raises:
-        UsageError: there is none, or its report cannot be read.
+        UsageError: there is no experiment, or its report cannot be read.
     """
     file = folder / _RESULTS
     if not is_experiment(folder) or not file.is_file():
-        raise UsageError(f"{folder} has no results of an experiment yet. `fabula lab experiment FILE` makes them.")
+        raise UsageError(f"{folder} has no experiment results yet. Create them with `fabula lab experiment FILE`.")
     return ExperimentFolder(folder, of_file(file, "experiment", lambda: _results(file)))
 
 
@@ -351,12 +353,12 @@ def _results(file: Path) -> dict[str, Any]:
     with suppress(ValueError, RecursionError):
         data = _cleaned(json.loads(text)) if sum(map(text.count, ",[{")) <= _MOST_PARTS else None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise UsageError(f"{file} is no report of an experiment. Give the same `fabula lab experiment` again.")
+        raise UsageError(f"{file} is not the report of an experiment. Run `fabula lab experiment` again.")
     return _experiment(data)
 
 
 def _experiment(data: dict[str, Any]) -> dict[str, Any]:
-    """What an experiment's report says, in the types that it is shown in, whoever wrote it."""
+    """The contents of an experiment's report, with the types in which they are shown, whoever wrote it."""
     return {
         "experiment": str(data.get("experiment") or ""),
         "briefs": [str(brief) for brief in _list(data.get("briefs"))],
@@ -375,7 +377,7 @@ def _experiment(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_types(table: dict[str, Any], texts: Sequence[str], counts: Sequence[str]) -> dict[str, Any]:
-    """Fields of a table as texts and as counts."""
+    """Fields of a table, converted to texts and counts."""
     shown = {name: "" if table.get(name) is None else str(table[name]) for name in texts}
     return shown | {name: int(_number(table.get(name)) or 0) for name in counts}
 
@@ -394,7 +396,7 @@ def _list(value: object) -> list[Any]:
 
 
 def is_experiment(folder: Path) -> bool:
-    """Whether a folder is an experiment's; one that may not be looked into is none."""
+    """Whether a folder is an experiment's; a folder without read permission is not."""
     try:
         return (folder / _EXPERIMENT).is_file() and (folder / "runs").is_dir()
     except OSError:
@@ -405,7 +407,7 @@ def is_experiment(folder: Path) -> bool:
 
 
 def _candidates(folder: Path) -> Iterator[Path]:
-    """Files that may be reports: in the folders of reports and one level below, of earlier ones the newest first."""
+    """Files that may be reports, in the folders of reports and one level below; earlier reports are newest first."""
     found = (
         file
         for name in FOLDERS
@@ -423,17 +425,17 @@ def _place_in_order(file: Path) -> tuple[bool, int, str]:
 
 
 def _head(file: Path) -> tuple[str, str]:
-    """The evaluator of the report in a file, else why it is too large to be read; both empty where it is none."""
+    """The evaluator of the report in a file, or why the file is too large to read; both are empty for other files."""
 
     def read() -> tuple[str, str]:
         if file.stat().st_size > _MOST_BYTES:
-            return "", f"{file.name} has more than {_MOST_BYTES:,} bytes, too many for a page. Read it by other means."
+            return "", f"{file.name} has more than {_MOST_BYTES:,} bytes, too many for a page. Open it elsewhere."
         try:
             text = read_text(file, _MOST_BYTES, links=False)
         except UsageError:
             return "", ""
         if sum(map(text.count, ",[{")) > _MOST_PARTS:
-            return "", f"{file.name} has more than {_MOST_PARTS:,} parts, too many for a page. Read it by other means."
+            return "", f"{file.name} has more than {_MOST_PARTS:,} parts, too many for a page. Open it elsewhere."
         found = _document(text)
         return ("", "") if found is None else (found.evaluator, "")
 
@@ -442,7 +444,7 @@ def _head(file: Path) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Document:
-    """A report but for its details; its rows as they stand in the file."""
+    """A report without its details, with its rows unchanged from the file."""
 
     evaluator: str
     rows: list[Any]
@@ -451,7 +453,7 @@ class _Document:
 
 
 def _document(text: str) -> _Document | None:
-    """The report in a JSON document, whose rows nobody has looked at; `None` where it is none."""
+    """The report in a JSON document, with unchecked rows; `None` if it is not a report."""
     try:
         data: Any = json.loads(text)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -467,10 +469,10 @@ def _reader() -> TypeAdapter[_Document]:
 
 
 def _cleaned(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - JSON
-    """A value of JSON in which every text can be shown.
+    """A JSON value in which every text can be shown.
 
     Raises:
-        ValueError: there are too many tables within tables.
+        ValueError: tables are nested too deeply.
     """
     if isinstance(value, str):
         return _shortened(value)
@@ -487,18 +489,18 @@ def _shortened(text: str) -> str:
     clean = readable(text)
     if len(clean) <= _MOST_CHARACTERS:
         return clean
-    return f"{clean[:_MOST_CHARACTERS]} ... ({len(clean) - _MOST_CHARACTERS:,} more characters stand in the file)"
+    return f"{clean[:_MOST_CHARACTERS]} ... ({len(clean) - _MOST_CHARACTERS:,} more characters are in the file)"
 
 
 def _row(data: Any) -> Row:  # noqa: ANN401 - JSON
-    """A number as `Row.as_data` writes it."""
+    """A row read from the format of `Row.as_data`."""
     data = data if isinstance(data, dict) else {}
     of, what = (str(data.get(name) or "unnamed") for name in ("of", "what"))
     baseline = bool(data.get("baseline"))
     value, n = _number(data.get("value")), _number(data.get("n"))
     count = int(n) if n is not None and n >= 0 else 0
     if value is None:
-        why = "no number" if data.get("value") is None else "what stands there is no number of a measurement"
+        why = "no number" if data.get("value") is None else "the value in the file is not a valid measurement"
         return Row(of, what, Unscored(str(data.get("unscored") or why), count), baseline)
     low, high, p = (_number(data.get(name)) for name in ("low", "high", "p"))
     if low is None or high is None or low > high:
@@ -508,7 +510,7 @@ def _row(data: Any) -> Row:  # noqa: ANN401 - JSON
 
 
 def _number(value: object) -> float | None:
-    """A number that can have been measured; `None` for all else."""
+    """The value if it can be a measurement; `None` otherwise."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < _LARGEST:
         return None
     return float(value)

@@ -1,4 +1,4 @@
-"""Saving a text: over the one that it was made from, and over nothing that somebody else wrote meanwhile."""
+"""Saving a text without overwriting what others have written since it was read."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BRIEF: Final = "brief.md"
 
 
 def base_of(text: str) -> str:
-    """What names a text to who wants to write the next one over it."""
+    """The identifier of a text, to be given with the text that replaces it."""
     return sha256(plain(text).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What stands after a text was saved; `changed` says whether it is another one than before."""
+    """The text after saving; `changed` says whether it differs from the text before."""
 
     name: str
     file: str
@@ -41,19 +41,19 @@ class Saved:
 
 
 async def save(project: ProjectFolder, name: str, text: str, base: str | None, options: Options) -> Saved:
-    """Give an artefact a new text; nothing that others wrote meanwhile is overwritten.
+    """Give an artefact a new text without overwriting what others have written in the meantime.
 
     Args:
-        project: that it is of.
-        name: of the artefact; of a new file, where `base` is empty: `story/06-epilogue.md`.
+        project: the project of the artefact.
+        name: the name of the artefact, or of a new file if `base` is empty: `story/06-epilogue.md`.
         text: the whole text.
-        base: as it was read with the text that this one came from; `None` where any text may be overwritten.
-        options: what a plan is checked with.
+        base: identifies the text that this one is based on; `None` if any text may be overwritten.
+        options: the options for checking a plan.
 
     Raises:
-        ConflictError: another text stands by now.
-        LockedError: a run is at work.
-        UsageError: the text is empty, too long, or of a form that no story can be written from.
+        ConflictError: the text has changed in the meantime.
+        LockedError: a run is in progress.
+        UsageError: the text is empty, too long, or in a form that no story can be written from.
     """
     text = _fit_for_a_file(name, text)
     if name == BRIEF:
@@ -83,7 +83,7 @@ def _save_brief(project: ProjectFolder, text: str, base: str | None) -> Saved:
 
 
 def _save_story(project: ProjectFolder, journal: Journal, text: str, base: str | None) -> Saved:
-    """The whole story with changes in it, taken over as if it had been changed in its file."""
+    """Save the changed whole story as if it had been changed in its file."""
     if not project.story_file.exists():
         raise ProjectError("There is no story yet. Write it with `fabula write`.")
     stands = read_text(project.story_file, MAX_STORY)
@@ -100,9 +100,9 @@ def _save_story(project: ProjectFolder, journal: Journal, text: str, base: str |
 
 
 def _save_new(project: ProjectFolder, journal: Journal, file: str, text: str) -> Saved:
-    """A text of the author's own in a file that is not there yet."""
+    """Save the author's own text in a new file."""
     if not plain(text):
-        raise UsageError(f"The text of {file} is empty. Give some text.")
+        raise UsageError(f"The text of {file} is empty. Enter a text.")
     make_folder((project.folder / file).parent)
     write_atomically(project.folder / file, plain(text) + "\n")
     project.take_over(journal, [change for change in project.changes(journal) if change.file == file])
@@ -111,41 +111,41 @@ def _save_new(project: ProjectFolder, journal: Journal, file: str, text: str) ->
 
 
 def saved(journal: Journal, path: str, *, changed: bool) -> Saved:
-    """What stands now at a path."""
+    """The current text at a path."""
     text = journal.artefacts.newest(path) or ""
     number, words = len(journal.artefacts.versions(path)), count_words(text)
     return Saved(path, journal.artefacts.places()[path], changed, words, number, base_of(text))
 
 
 def _fit_for_a_file(name: str, text: str) -> str:
-    """A text as a file may hold it.
+    """The text, if it can be stored in a file.
 
     Raises:
-        UsageError: it is binary data, or longer than a file that is read.
+        UsageError: the text is binary data, or larger than the files that are read.
     """
     if place := binary_place(text):
-        raise UsageError(f"The new text of {name} holds binary data ({place}). Take that character out.")
+        raise UsageError(f"The new text of {name} contains binary data ({place}). Remove that character.")
     text = readable(text)
     if len(text.encode("utf-8", "replace")) >= MAX_FILE:
-        raise UsageError(f"The new text of {name} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
+        raise UsageError(f"The new text of {name} is larger than {MAX_FILE:,} bytes. Use a shorter text.")
     return text
 
 
 def _check_base(name: str, stands: str, base: str | None) -> None:
-    """Refuse to write over a text that whoever writes has not seen."""
+    """Refuse to overwrite a text that the writer has not seen."""
     if base is not None and base_of(stands) != base:
         raise ConflictError(
-            f"{name} was changed since you read it, and stays as it is. Put both texts together, and save again.",
+            f"{name} has changed since you read it, so it was not overwritten. Merge the two texts and save again.",
             theirs=plain(stands),
             base=base_of(stands),
         )
 
 
 def _new_file(project: ProjectFolder, journal: Journal, name: str) -> str:
-    """The name of a file for a new text of the author's; empty where it names an artefact that is there.
+    """The name of a file for the author's new text; empty if the name is that of an existing artefact.
 
     Raises:
-        UsageError: no text can stand there.
+        UsageError: the file cannot hold a text.
     """
     parts = PurePosixPath(name).parts
     if (
@@ -158,5 +158,5 @@ def _new_file(project: ProjectFolder, journal: Journal, name: str) -> str:
     file = inside(project.folder, name)
     if file.suffix not in SUFFIXES or name.endswith(f".{RECORD}") or file.name.startswith(".") or file.exists():
         kinds = ", ".join(SUFFIXES)
-        raise UsageError(f"{name} cannot be a new text. Name a file that is not there, with one of {kinds} at its end.")
+        raise UsageError(f"{name} cannot be the name of a new text. Use a new file name that ends in one of {kinds}.")
     return name

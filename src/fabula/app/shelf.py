@@ -1,4 +1,4 @@
-"""Projects by name: those in folders that were named, and those that were named themselves."""
+"""Projects by name: named projects, and the projects in named folders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 from fabula.app.reports import experiment_in, is_experiment
 from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError, GoneError, LockedError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import make_folder
+from fabula.base.files import make_folder, no_file
 from fabula.measure.studies.study import Study, is_study
 from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
@@ -35,13 +35,14 @@ class Shelf:
     """Projects, by name.
 
     Attributes:
-        places: folders; each is a project, or holds projects.
-        environ: variables that hold keys and folders; those of this process by default.
-        at_work: each names a run that is queued or at work in a folder, or nothing; a server that begins runs adds one.
+        places: folders; each is a project or contains projects.
+        environ: variables with keys and folders; by default those of this process.
+        at_work: functions that name a run queued or running in a folder, or nothing; a server that starts runs adds
+            one.
     """
 
     kind: ClassVar[type[Workspace]] = Workspace
-    """What a project is opened as."""
+    """The class used to open a project."""
 
     places: Sequence[Path]
     environ: Mapping[str, str] | None = None
@@ -55,25 +56,24 @@ class Shelf:
         """The shelf of these folders.
 
         Raises:
-            UsageError: one is none.
+            UsageError: there is no such folder.
         """
         wrong = next((place for place in places if not place.is_dir()), None)
         if wrong is not None:
-            raise UsageError(
-                f"There is no folder {str(wrong)!r}. Name a project, or a folder in which projects are or shall be."
-            )
+            advice = "Specify a project, or a folder for projects."
+            raise UsageError(f"{wrong} is a file. {advice}" if wrong.is_file() else no_file(wrong, advice, "folder"))
         shelf = cls([place.resolve() for place in places], environ)
         shelf.rescan()
         return shelf
 
     @property
     def home(self) -> Path:
-        """Where new projects are made: the first folder of projects, else the one that the first project is in."""
+        """The folder for new projects: the first folder of projects, or else the parent folder of the first project."""
         return next((place for place in self.places if not _is_project(place)), self.places[0].parent)
 
     @property
     def names(self) -> list[str]:
-        """The projects that are there, as addresses name them."""
+        """The names of the existing projects, as used in addresses."""
         self.rescan()
         with self._one:
             return [name for name, folder in self._folders.items() if _is_project(folder)]
@@ -82,8 +82,8 @@ class Shelf:
         """The folder of a project.
 
         Raises:
-            GoneError: it is not there any more.
-            UnknownNameError: there never was one.
+            GoneError: the project no longer exists.
+            UnknownNameError: there has never been such a project.
         """
         with self._one:
             if name not in self._folders:
@@ -93,13 +93,13 @@ class Shelf:
             folder = self._folders[name]
         if not _is_project(folder):
             raise GoneError(
-                f"The project {name!r} is not there any more: its folder was removed or renamed, or may not be read. "
-                "What was open of it is still on this page; copy what you need."
+                f"The project {name!r} is no longer available: its folder was removed or renamed, or cannot be "
+                "read. Its text is still on this page. Copy what you need."
             )
         return folder
 
     def title(self, name: str) -> str:
-        """The title of a project's story; its name where it has none, or cannot be read."""
+        """The title of a project's story, or the project's name if there is no title or it cannot be read."""
         try:
             return Brief.read(self.folder(name) / _BRIEF).title or name
         except FabulaError:
@@ -115,7 +115,7 @@ class Shelf:
 
     @property
     def in_use(self) -> list[Workspace]:
-        """The projects that were opened, the one that was asked for last at the end."""
+        """The opened projects; the last one requested comes last."""
         with self._one:
             return [*self._open.values()]
 
@@ -124,7 +124,7 @@ class Shelf:
         return name in self.names
 
     def rescan(self) -> None:
-        """Look which projects there are; a name stays with its folder."""
+        """Look for projects again; a name stays with its folder."""
         with self._one:
             known = set(self._folders.values())
             for folder in self._found():
@@ -137,10 +137,10 @@ class Shelf:
         return self._beside(is_experiment, "experiment")
 
     def find_experiment(self, name: str) -> ExperimentFolder:
-        """One of them.
+        """The experiment of this name.
 
         Raises:
-            UnknownNameError: there is none of that name.
+            UnknownNameError: there is no experiment of this name.
             UsageError: its results cannot be read.
         """
         return experiment_in(_named("experiment", name, self.experiment_folders))
@@ -151,16 +151,16 @@ class Shelf:
         return self._beside(is_study, "study")
 
     def find_study(self, name: str) -> Study:
-        """One of them.
+        """The study of this name.
 
         Raises:
-            UnknownNameError: there is none of that name.
-            UsageError: a file of it is not as it should be, or was changed after its first rating.
+            UnknownNameError: there is no study of this name.
+            UsageError: a file of the study is not valid, or was changed after the first rating.
         """
         return Study.open(_named("study", name, self.study_folders))
 
     def _beside(self, is_one: Callable[[Path], bool], called: str) -> dict[str, Path]:
-        """What lies beside projects, by name."""
+        """Folders next to projects that `is_one` accepts, by name."""
         found: dict[str, Path] = {}
         for place in self.places:
             inner = [] if _is_project(place) else _inner(place)
@@ -170,10 +170,10 @@ class Shelf:
         return found
 
     def make(self, called: str, maker: Callable[[Path], object]) -> str:
-        """Have a project made in a new folder at home, called after `called`; gives its name.
+        """Make a project in a new folder at home, named after `called`, and return its name.
 
         Raises:
-            FabulaError: it cannot be made so, or there.
+            FabulaError: the project cannot be made.
         """
         with self._one:
             folder = self._free(slug(called) or "story")
@@ -186,25 +186,25 @@ class Shelf:
             return self._add(folder)
 
     def add_sample(self) -> str:
-        """Copy the sample project; gives its name.
+        """Copy the sample project and return the name of the copy.
 
         Raises:
-            ProjectError: it cannot be copied there.
+            ProjectError: it cannot be copied.
         """
         return self.make(_SAMPLE, copy_sample)
 
     def take_away(self, name: str) -> Path:
-        """Take a project away: its folder is moved to `.removed` beside it, whole; gives where it lies now.
+        """Remove a project: move its whole folder to `.removed` next to it, and return the new path.
 
         Raises:
-            UnknownNameError: there is none of that name.
-            LockedError: something is at work in it.
+            UnknownNameError: there is no project of this name.
+            LockedError: a process is using it.
             ProjectError: its folder cannot be moved.
         """
         with self._one:
             folder = self.folder(name)
             if run := next(filter(None, (named(folder) for named in self.at_work)), ""):  # it may not hold the lock yet
-                raise LockedError(f"The run {run} is at work in {name}. Stop it, or wait until it is over.")
+                raise LockedError(f"The run {run} is in progress in {name}. Stop it, or wait until it ends.")
             make_folder(folder.parent / _REMOVED)
             there = next(
                 one for one in map((folder.parent / _REMOVED).joinpath, _numbered(folder.name)) if not one.exists()
@@ -225,7 +225,7 @@ class Shelf:
         return name
 
     def _free(self, name: str) -> Path:
-        """A folder at home that is not there yet."""
+        """A new folder at home."""
         return next(self.home / one for one in _numbered(name) if not (self.home / one).exists())
 
     def _found(self) -> list[Path]:
@@ -245,12 +245,12 @@ def _named(what: str, name: str, found: Mapping[str, Path]) -> Path:
 
 
 def _is_project(folder: Path) -> bool:
-    """Whether a folder is a project; one that may not be looked into is none."""
+    """Whether a folder is a project; a folder without read permission is not."""
     return os.path.isfile(folder / _BRIEF)  # noqa: PTH113 - the one of `Path` fails where there is no permission
 
 
 def _inner(place: Path) -> list[Path]:
-    """The folders in a folder; links and hidden ones are left alone, and so is what may not be read."""
+    """The folders in a folder, without links, hidden folders and unreadable ones."""
     found = []
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:

@@ -1,7 +1,7 @@
-"""From what a caller names or hands over (path, text, brief, story, project) to a project, a brief or stories.
+"""Turning a caller's argument (a path, text, brief, story or project) into a project, a brief or stories.
 
-A string that names a file or folder is that; any other string is a text. What looks like the name of a file that is not
-there is refused, so that nobody has a story written about `brief.md`.
+A string that names a file or folder means that file or folder; any other string is a text. A string that looks like the
+name of a missing file is refused, so that no story is written about the words `brief.md`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.app.item_files import MAX_STORY_BYTES, TABLES, named_set, read_items, story_in
 from fabula.base.errors import ProjectError, UsageError
-from fabula.base.files import read_text
+from fabula.base.files import no_file, read_text
 from fabula.measure.items import Item
 from fabula.project.folder import ProjectFolder
 from fabula.story import Brief, Story, slug
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from fabula.app.item_files import Selection
 
     class HasProject(Protocol):
-        """What stands in a project, as what `write` and `plan` give."""
+        """An object with a project, such as a result of `write` or `plan`."""
 
         @property
         def project(self) -> ProjectFolder:
             """The project."""
 
     class OpensProject(Protocol):
-        """What a project is done with, as `read` gives it."""
+        """An object that opens a project, such as a result of `read`."""
 
         def project(self) -> ProjectFolder:
             """The project."""
 
 
 StorySource: TypeAlias = "str | Path | Story | ProjectFolder | HasProject | OpensProject"
-"""A story: its file or project, its text, or what a verb gave."""
+"""A story: a file, a project, a text, or the result of a verb."""
 BriefSource: TypeAlias = "str | Path | Brief | ProjectFolder | HasProject | OpensProject"
-"""What is to be written: a brief, its text or file, or a project to go on with."""
+"""Where to start: a brief as a text, file or object, or a project to continue."""
 _LONGEST_NAME: Final = 1000  # characters; a longer string is no path
 _FILE: Final = re.compile(r"\A(?:\S*[/\\]\S*|\S+\.\w{1,5})")
 _TITLE_WORDS: Final = 6  # of a text that has no title, for the name of its folder
@@ -50,7 +50,7 @@ def path_of(source: object) -> Path | None:
     """The file or folder that a string or path names; `None` for any other string, which is a text.
 
     Raises:
-        UsageError: it reads like a file's name, and there is none.
+        UsageError: it looks like the name of a file, but there is no such file.
     """
     if isinstance(source, Path):
         return source
@@ -60,17 +60,15 @@ def path_of(source: object) -> Path | None:
     if source.strip() and path.exists():
         return path
     if _FILE.fullmatch(source.strip()):
-        raise UsageError(
-            f"There is no file or folder {source!r}. Name one that is there, or hand over the text itself."
-        )
+        raise UsageError(no_file(path, "Pass the path of an existing one, or the text itself.", "file or folder"))
     return None
 
 
 def project_in(source: object) -> ProjectFolder | None:
-    """The project that is handed over, or that stands in the folder named; `None` for anything else.
+    """The given project, or the project in the named folder; `None` for anything else.
 
     Raises:
-        ProjectError: the folder is none.
+        ProjectError: the folder is not a project.
     """
     if isinstance(source, ProjectFolder):
         return source
@@ -84,11 +82,11 @@ def project_in(source: object) -> ProjectFolder | None:
 
 
 def brief_of(source: BriefSource) -> Brief:
-    """The brief that is handed over: itself, its file or its text.
+    """The given brief, or the brief in a file or text.
 
     Raises:
-        BriefError: it cannot be read, or nothing is asked in it.
-        UsageError: it is none of these.
+        BriefError: the brief cannot be read, or is empty.
+        UsageError: the argument is not a brief.
     """
     if isinstance(source, Brief):
         return source
@@ -96,11 +94,13 @@ def brief_of(source: BriefSource) -> Brief:
         return Brief.read(path)
     if isinstance(source, str):
         return Brief.parse(source)
-    raise UsageError(f"{type(source).__name__!r} is no brief. Give a text, the path of a file, a Brief or a project.")
+    raise UsageError(
+        f"{type(source).__name__!r} is not a brief. Pass a text, the path of a file, a Brief or a project."
+    )
 
 
 def folder_for(brief: Brief, source: object) -> Path:
-    """The project folder for a brief where none is named: called after its file, its title or its first words."""
+    """The project folder for a brief if none is named: named after its file, its title or its first words."""
     if (path := path_of(source)) is not None:
         return Path(path.stem)
     return Path(slug(brief.title or " ".join(brief.text.split()[:_TITLE_WORDS])))
@@ -110,22 +110,22 @@ def read_story(where: Path) -> Story:
     """The story in a file, as `fabula.read` reads it.
 
     Raises:
-        UsageError: there is no such file, or no story in it.
+        UsageError: the file does not exist, or does not contain exactly one story.
     """
     if where.name.endswith(TABLES):
         items = read_items([where])
         if len(items) > 1:
-            raise UsageError(f"{where} holds {len(items)} stories. Give its path to fabula.rank or fabula.measure.")
+            raise UsageError(f"{where} contains {len(items)} stories. Pass its path to fabula.rank or fabula.measure.")
         return items[0].story
     return story_in(where)
 
 
 def story_of(source: StorySource) -> Story:
-    """The story that is handed over: itself, its text, or that of a file or project.
+    """The given story, or the story in a text, file or project.
 
     Raises:
         ProjectError: the project has no story yet.
-        UsageError: it is none of these, or empty.
+        UsageError: the argument is not a story, or the story is empty.
     """
     if isinstance(source, Story):
         return source
@@ -141,20 +141,22 @@ def story_of(source: StorySource) -> Story:
         story = Story.parse(source)
         if story.words:
             return story
-        raise UsageError("The story is empty. Give a text with words in it.")
-    raise UsageError(f"{type(source).__name__!r} is no story. Give a text, the path of a file, a Story or a project.")
+        raise UsageError("The story is empty. Provide a text that contains words.")
+    raise UsageError(
+        f"{type(source).__name__!r} is not a story. Pass a text, the path of a file, a Story or a project."
+    )
 
 
 def items_of(sources: Sequence[StorySource], selection: Selection) -> tuple[Item, ...]:
-    """The stories to be measured, as `item_files.read_items` reads files, folders, projects and data sets.
+    """The stories to be measured, read from files, folders, projects and data sets as `item_files.read_items` does.
 
-    One that is handed over as a text or `Story` is called after its title, else "story-1" and so on.
+    A story given as a text or `Story` is named after its title; stories without a title are "story-1" and so on.
 
     Raises:
-        UsageError: one cannot be read, is empty, or two have one name.
+        UsageError: a story cannot be read or is empty, or two have the same name.
     """
     if not sources:
-        raise UsageError("No story is given. Give a text, the path of a file, a Story or a project.")
+        raise UsageError("No story was passed. Pass a text, the path of a file, a Story or a project.")
     places = [_place(source, selection) for source in sources]
     known = [place for place in places if place is not None]
     if len(known) == len(places):
@@ -169,12 +171,14 @@ def items_of(sources: Sequence[StorySource], selection: Selection) -> tuple[Item
     names = [item.id for item in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise UsageError(f"Two stories are called {twice!r}. Give one of them another title, file or folder.")
+        raise UsageError(
+            f"Two stories are called {twice!r}. Change the title, file name or folder name of one of them."
+        )
     return tuple(found)
 
 
 def _place(source: object, selection: Selection) -> Path | None:
-    """The file, folder, project or data set that is named or handed over; `None` for a text or `Story`."""
+    """The file, folder, project or data set that is named or given; `None` for a text or `Story`."""
     if isinstance(source, str | Path):
         named = isinstance(source, Path) or (len(source) < _LONGEST_NAME and "\n" not in source)
         return Path(source) if named and named_set(Path(source), selection.data) is not None else path_of(source)

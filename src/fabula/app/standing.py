@@ -1,4 +1,4 @@
-"""Where a project stands: its texts with their states and lengths, and what is not as the author asked."""
+"""The state of a project: its texts with their states and lengths, and what differs from what the author asked for."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 TOO_SHORT, TOO_LONG = "too short", "too long"
 UNUSED = "not used any more"
 COMES_BACK = "an earlier text comes back"
-CHANGED = "changed by you, not taken over yet"
+CHANGED = "edited, not applied yet"
 WAITS = "waits for your approval"
 
 
 @dataclass(frozen=True, slots=True)
 class TextStatus:
-    """An artefact as it stands: its words, the range that was asked of it, if any, and what holds for it."""
+    """An artefact in its current state: its words, the requested range of words, if any, and its states."""
 
     path: str
     file: str
@@ -46,7 +46,7 @@ class TextStatus:
 
 
 def texts(journal: Journal, changes: Collection[FileChange] = (), coming: DryRun | None = None) -> list[TextStatus]:
-    """The artefacts that a person may want to read, in order of file, and what a `coming` run makes of them."""
+    """The artefacts that a person may want to read, in the order of files, and what a `coming` run does to them."""
     lengths, waits = lengths_asked(journal), waiting(journal)
     decided: dict[str, list[Decision]] = {}
     for (
@@ -81,14 +81,14 @@ def texts(journal: Journal, changes: Collection[FileChange] = (), coming: DryRun
 
 
 def _length_missed(words: int, asked: tuple[int, int] | None) -> list[str]:
-    """Whether a text is too short or too long for what was asked of it."""
+    """Whether a text is shorter or longer than the requested range."""
     if asked is None or WordRange(*asked, asked[0], exact=True).accepts(words):
         return []
     return [TOO_SHORT if words < asked[0] else TOO_LONG]
 
 
 def _decided(decisions: Sequence[Decision], override: tuple[str, str] | None, newest: str) -> list[str]:
-    """What was decided about an artefact that holds still."""
+    """The decisions about an artefact that still apply."""
     found = []
     if override is not None:
         text, source = override
@@ -102,7 +102,7 @@ def _decided(decisions: Sequence[Decision], override: tuple[str, str] | None, ne
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """What a run that is to come makes of all texts: which are written again, come back, are reached, are of a chat."""
+    """What a coming run does to texts: which it rewrites, brings back or reaches, and which belong to conversations."""
 
     stale: frozenset[str]
     restored: frozenset[str]
@@ -112,7 +112,7 @@ class _Ahead:
 
     @classmethod
     def of(cls, journal: Journal, coming: DryRun | None) -> _Ahead | None:
-        """It, from what a dry run found."""
+        """The state, from the results of a dry run."""
         if coming is None:
             return None
         restored = frozenset(coming.restored)
@@ -120,7 +120,7 @@ class _Ahead:
 
 
 def _coming(journal: Journal, path: str, file: str, coming: _Ahead | None, decisions: Sequence[Decision]) -> list[str]:
-    """Whether an artefact is written again, or no longer used, by a run that is to come."""
+    """Whether a coming run rewrites an artefact or no longer uses it."""
     if coming is None:
         return []
     if path in coming.stale:
@@ -138,7 +138,7 @@ def _coming(journal: Journal, path: str, file: str, coming: _Ahead | None, decis
 
 
 def lengths_asked(journal: Journal) -> dict[str, tuple[int, int]]:
-    """The words that were last asked of each part, by its path; where it was written in several pieces, their sum."""
+    """The length last requested for each part, by path; for a part written in several pieces, their sum."""
     found: dict[str, tuple[int, int]] = {}
     artefacts = set(journal.artefacts.paths())
     for run in journal.runs():
@@ -154,7 +154,7 @@ def lengths_asked(journal: Journal) -> dict[str, tuple[int, int]]:
 
 
 def waiting(journal: Journal) -> str:
-    """The place at which the last run waits for a person; empty if it does not, or if the person has decided since."""
+    """The place at which the last run waits for a person; empty if it does not wait, or a person has decided."""
     runs = journal.runs()
     path = str(runs[-1]["settings"].get("waits", "")) if runs else ""
     text = journal.artefacts.newest(path)
@@ -165,15 +165,15 @@ def waiting(journal: Journal) -> str:
 
 
 def words_asked(brief: Brief, settings: Settings) -> WordRange | None:
-    """How many words the whole story should have, as its settings or its brief say."""
+    """The requested length of the whole story in words, from its settings or its brief."""
     return asked_range(brief, _words_set(settings))
 
 
 def check_words(settings: Settings) -> None:
-    """Check the settings of the system and the length among them.
+    """Check the settings of the system, including the length.
 
     Raises:
-        FabulaError: a setting is not known or does not fit.
+        FabulaError: a setting is unknown or not valid.
     """
     if words := _words_set(settings):
         parse_range(words)
@@ -186,22 +186,21 @@ def _words_set(settings: Settings) -> str:
 
 
 def not_obeyed(expected: DryRun, brief: Brief, settings: Settings) -> list[str]:
-    """What the author asks for and a run that begins now will not do, in sentences."""
+    """What the author asks for but a run that begins now would not do, in sentences."""
     found = list(expected.shortfalls)
     from fabula.craft import wording  # noqa: PLC0415 - 0.02 s, which is no matter before a story
 
     said = "" if _words_set(settings) else wording.lengths_asked(brief.text).impossible
     if said:
-        found.append(
-            f"The brief's {said!r} is no length that can be written, so none is asked for: give 1 to {LARGEST:,} words."
-        )
+        found.append(f"The brief's {said!r} is not a possible length, so it is ignored: use 1 to {LARGEST:,} words.")
     return found
 
 
 def too_weak(expected: DryRun, settings: Settings) -> list[str]:
-    """A sentence, where a run that begins now has a model that is known to be weaker than its system wants; else none.
+    """A sentence if a run that begins now uses a model known to be weaker than its system needs; otherwise nothing.
 
-    It says why, and what is for such a model. Of a project that has begun nothing is said: its author has heard it.
+    The sentence gives the reason and names alternatives for such a model. Once a project has begun, nothing is
+    returned, because its author has already read it.
     """
     system, names = system_of(settings), {call.performer.partition("@")[0] for call in expected.planned}
     known = {name: strength for name in names if (strength := strength_of(name.partition(":")[2])) is not None}
@@ -210,8 +209,8 @@ def too_weak(expected: DryRun, settings: Settings) -> list[str]:
         return []
     name = min(weaker, key=lambda one: (_rank(known[one]), one))
     able = [f"`--system {other.name}`" for other in systems().values() if _writes_with(other, known[name])]
-    wanted = f"{system.name} wants a {system.strength} model or a stronger one, and {name} is a {known[name]} one."
-    return [f"{wanted} {system.worth} For this model: {', '.join(able)}."]
+    wanted = f"{system.name} needs at least a {system.strength} model, and {name} is a {known[name]} model."
+    return [f"{wanted} {system.worth} Systems for this model: {', '.join(able)}."]
 
 
 def _rank(strength: Strength) -> int:
@@ -219,22 +218,22 @@ def _rank(strength: Strength) -> int:
 
 
 def _writes_with(system: System, strength: Strength) -> bool:
-    """Whether a system writes stories and is worth it with models of a strength."""
+    """Whether a system writes stories and is worth using with models of a given strength."""
     return not system.paper.get("chat") and _rank(system.strength) <= _rank(strength)
 
 
 def shortfalls(
     journal: Journal, brief: Brief, settings: Settings, words: int, rows: Sequence[TextStatus] | None = None
 ) -> list[str]:
-    """What the author asked for and did not get, in sentences: of a story with so many `words`, and of its parts.
+    """What the author asked for and did not get, in sentences: for a story of `words` words, and for its parts.
 
-    `rows` are its `texts`, where they are known.
+    `rows` are its `texts`, if they are known.
     """
     runs, asked = journal.runs(), words_asked(brief, settings)
     found = list(runs[-1]["settings"].get("shortfalls", [])) if runs else []
     if words and asked is not None and not asked.accepts(words):
-        found.append(f"The story has {words:,} words where {asked.low:,} to {asked.high:,} were asked.")
+        found.append(f"The story has {words:,} words; {asked.low:,} to {asked.high:,} were requested.")
     rows = texts(journal) if rows is None else rows
     if missed := sum(bool({TOO_SHORT, TOO_LONG} & set(text.states)) for text in rows):
-        found.append(f"Shorter or longer than asked: {missed} of its parts; `fabula status` marks them.")
+        found.append(f"Parts shorter or longer than requested: {missed}. `fabula status` marks these parts.")
     return found

@@ -1,8 +1,8 @@
-"""Making a study with people: from stories, findings or characters to its folder, and who gets which task.
+"""Making a study with people from stories, findings or characters, and assigning its tasks.
 
-A study may come from somebody else. Its characters are projects, so what one of them could do beyond writing texts
-needs trust as in any project, and so does a project that is not the study's own: else who made the study could have
-raters talk with what is private here. All of it is asked for at once, for the study's `study.toml`.
+A study may come from someone else. Its characters are projects, so anything that they could do beyond writing texts
+requires trust, as in any project. A project outside the study also requires trust: otherwise the author of the study
+could have raters talk with private texts. The study's `study.toml` is trusted for all of this at once.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class StudyMade:
     """A study that was made.
 
     Attributes:
-        study: in its folder.
-        left_out: prompts of which there is only one system's item, so that nothing can be compared.
+        study: the study in its folder.
+        left_out: prompts answered by only one system, for which nothing can be compared.
     """
 
     study: Study
@@ -63,10 +63,10 @@ class StudyMade:
 
 
 def study_of_stories(folder: Path, kind: str, title: str, items: Sequence[Item]) -> StudyMade:
-    """A new study of stories: pairs of them ("pairwise"), or each by itself ("rubric").
+    """A new study of stories, in pairs ("pairwise") or one by one ("rubric").
 
     Raises:
-        UsageError: there is a study in the folder, or there is nothing to compare.
+        UsageError: the folder already contains a study, or there is nothing to compare.
     """
     entries = [
         StudyItem(
@@ -82,7 +82,7 @@ def study_of_stories(folder: Path, kind: str, title: str, items: Sequence[Item])
 
 
 def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> StudyMade:
-    """A new study of the findings in folders in which `fabula check` has left its report.
+    """A new study of the findings in folders with a report of `fabula check`.
 
     Raises:
         UsageError: nothing was checked there, or nothing was found.
@@ -93,8 +93,8 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Study
         checked = place / OUT if is_project else place
         if is_plain(checked / _REVIEW) and not is_plain(checked / "atlas.json"):
             raise UsageError(
-                f"Nothing was checked in {checked} yet. There is a review: --kind comments has its comments verified; "
-                "or say `fabula check STORY` first."
+                f"No story has been checked in {checked} yet. The folder contains a review: verify its comments "
+                "with --kind comments, or run `fabula check STORY` first."
             )
         text = _text_of(place) if is_project else ""
         for story in stored_check(checked)["details"]["stories"]:
@@ -106,12 +106,12 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Study
 
 
 def study_of_comments(folder: Path, title: str, places: Iterable[Path]) -> StudyMade:
-    """A new study of an editor's comments, in folders in which `fabula evaluate editorial` has left its report.
+    """A new study of an editor's comments in folders with a report of `fabula evaluate editorial`.
 
-    Among them stand decoys: a comment on another passage beside this quotation.
+    The study includes decoys: a decoy shows a quotation with a comment on another passage.
 
     Raises:
-        UsageError: there is no such report, or the editor said nothing.
+        UsageError: there is no such report, or the editor made no comment.
     """
     entries: list[StudyItem] = []
     for place, called in _named(places):
@@ -127,7 +127,7 @@ def study_of_comments(folder: Path, title: str, places: Iterable[Path]) -> Study
                 _comment(f"{slug(called)}/{one.id}", story, one, group, texts[one.item, one.level, one.place])
             )
     if not entries:
-        raise UsageError("The editor made no comment on these stories, so there is nothing to verify.")
+        raise UsageError("The editor did not comment on these stories, so there is nothing to verify.")
     return _made(folder, "comments", title, entries)
 
 
@@ -135,16 +135,16 @@ def stored_review(folder: Path) -> Report:
     """The report of the last review in `folder`.
 
     Raises:
-        UsageError: nothing was reviewed there, or it is no report of comments with their passages.
+        UsageError: nothing was reviewed there, or the file is not a report of comments with their passages.
     """
     file = folder / _REVIEW
     if not is_plain(file):
         raise UsageError(
-            f"Nothing was reviewed in {folder} yet. Say `fabula evaluate editorial STORY --out {folder}` first."
+            f"Nothing has been reviewed in {folder} yet. Run `fabula evaluate editorial STORY --out {folder}` first."
         )
     problem = UsageError(
-        f"{file} has no comments with the passages that they are on. Say `fabula evaluate editorial` for this folder "
-        "again: what was asked for it is recorded, and costs nothing."
+        f"{file} has no comments with the passages that they refer to. Run `fabula evaluate editorial` for this "
+        "folder again: its calls are recorded and cost nothing."
     )
     try:
         details: Any = json.loads(read_text(file, _LARGEST_REVIEW))["details"]
@@ -170,7 +170,7 @@ def _comment(name: str, story: str, one: Annotation, group: str, passage: str) -
 
 
 def _marked(passage: str, quote: str) -> str:
-    """A passage with the words that are quoted marked, where they stand in it as they are quoted."""
+    """A passage with the quoted words marked, if it contains them exactly as quoted."""
     found = located(passage, quote)
     if not found:
         return passage
@@ -181,12 +181,12 @@ def _marked(passage: str, quote: str) -> str:
 def study_of_characters(folder: Path, title: str, places: Iterable[Path], player: str, partner: str) -> StudyMade:
     """A new study of characters to talk with: projects of several systems that play the same narrative.
 
-    Each is copied into the study, so that what raters say stays in it and can be deleted. Projects of one system, which
-    may differ in model or settings, are told apart by their folders.
+    Each project is copied into the study, so that raters' conversations stay there and can be deleted. Projects of one
+    system, which may differ in model or settings, are distinguished by their folders.
 
     Raises:
-        UsageError: one has no narrative, or nobody to talk with.
-        ProjectError: one is no project.
+        UsageError: a project has no narrative, or nobody to talk with.
+        ProjectError: a folder is not a project.
     """
     named = _named(places)
     projects = [ProjectFolder.open(place) for place, _ in named]
@@ -219,10 +219,10 @@ def study_of_characters(folder: Path, title: str, places: Iterable[Path], player
 
 
 def _named(places: Iterable[Path]) -> list[tuple[Path, str]]:
-    """Folders with their names; those of one name with the folder that they lie in before it.
+    """Folders with their names; if several have the same name, the parent folder is added before it.
 
     Raises:
-        UsageError: two folders are the same, or lie in folders of one name too.
+        UsageError: two folders are the same, or their parent folders also have the same name.
     """
     whole = [(place, place.resolve()) for place in places]
     counts = Counter(full.name for _, full in whole)
@@ -231,18 +231,16 @@ def _named(places: Iterable[Path]) -> list[tuple[Path, str]]:
     ]
     again = next((name for name, count in Counter(name for _, name in named).items() if count > 1), None)
     if again:
-        raise UsageError(
-            f"Two of the folders are called {again!r}, so that they cannot be told apart. Rename one of them."
-        )
+        raise UsageError(f"Two folders are called {again!r}, so they cannot be distinguished. Rename one of them.")
     return named
 
 
 def new_version(folder: Path, before: Path) -> StudyMade:
-    """A study with the items and questions of another, to be changed and assigned anew; nobody has rated it yet.
+    """A study with the items and questions of another, without ratings, to be changed and assigned again.
 
     Raises:
-        UsageError: there is no study to begin with, or one in the folder already.
-        TrustError: it would copy, or its characters would do, what nobody has allowed the other study.
+        UsageError: there is no study to copy, or the folder already contains one.
+        TrustError: the new study would copy or do something that the other study is not trusted with.
     """
     text = read_text(before / "study.toml", _LARGEST_FORM)
     form = form_of(text, str(before / "study.toml"))
@@ -272,9 +270,9 @@ def character(study: Study, entry: StudyItem) -> ProjectFolder:
     """The project of a character.
 
     Raises:
-        TrustError: it is not the study's own, and nobody has allowed that it is shown.
-        UsageError: its name is none, or the study would be copied into itself.
-        ProjectError: there is none.
+        TrustError: the project is not part of the study, and showing it has not been allowed.
+        UsageError: its name is not valid, or the study would be copied into itself.
+        ProjectError: there is no such project.
     """
     folder, acts = _place(study, entry)
     Trust().check(study.form_file, acts)
@@ -282,20 +280,20 @@ def character(study: Study, entry: StudyItem) -> ProjectFolder:
 
 
 def character_settings(study: Study, entry: StudyItem) -> Settings:
-    """The settings of a character; what they could do is allowed its project, or else the study.
+    """The settings of a character. Its actions are allowed by the trust in its project or in the study.
 
     Raises:
-        FabulaError: see `character`, or the settings are wrong.
+        FabulaError: see `character`, or the settings are not valid.
     """
     settings = character(study, entry).settings
     return settings.said_by(study.form_file) if _refused(settings) else settings
 
 
 def acts_of_study(study: Study) -> frozenset[Act]:
-    """What a study could show and do that is not its own and that its characters' projects are not allowed.
+    """The actions of a study that require trust: those outside it that its characters' projects are not trusted with.
 
     Raises:
-        FabulaError: a character has no project, or its settings are wrong.
+        FabulaError: a character has no project, or its settings are not valid.
     """
     acts: set[Act] = set()
     for entry in study.entries.values():
@@ -306,28 +304,28 @@ def acts_of_study(study: Study) -> frozenset[Act]:
 
 
 def own_key(study: Study) -> bool:
-    """See that nobody else knows the key that links are made with; whether the one that came with the folder had to go.
+    """Make sure that nobody else knows the key for links, and return whether a key from elsewhere was replaced.
 
-    A key is ours that was made here, which is noted outside the study's folder.
+    A key counts as ours if it was made here, which is recorded outside the study's folder.
 
     Raises:
-        ProjectError: that cannot be noted.
+        ProjectError: the record cannot be written.
     """
     came, notes = study.has_key, state_home() / "studies"
     if came and (notes / study.key_digest).is_file():
         return False
     study.renew_key()
-    make_folder(notes, "Set XDG_STATE_HOME to a folder that you can write to.", mode=0o700)
+    make_folder(notes, "Set XDG_STATE_HOME to a folder with write access.", mode=0o700)
     write_atomically(notes / study.key_digest, "", mode=PRIVATE)
     return came
 
 
 def check_trusted(study: Study) -> None:
-    """Check that a study neither shows nor does what nobody has allowed it.
+    """Check that a study shows and does only what is allowed.
 
     Raises:
-        TrustError: it would.
-        FabulaError: a character has no project, or its settings are wrong.
+        TrustError: the study would do more.
+        FabulaError: a character has no project, or its settings are not valid.
     """
     Trust().check(study.form_file, acts_of_study(study))
 
@@ -338,23 +336,27 @@ def _trust(study: Study) -> None:
 
 
 def _place(study: Study, entry: StudyItem) -> tuple[Path, frozenset[Act]]:
-    """The folder of a character, and the act of showing it where it is not among the study's own."""
+    """The folder of a character, and the act of showing it if it is outside the study."""
     if not entry.project or not entry.project.isprintable():
-        raise UsageError(f"{study.folder}: the item {entry.id!r} names no folder of a project. Correct `project`.")
+        raise UsageError(
+            f"{study.folder}: the item {entry.id!r} does not specify the folder of a project. Correct `project`."
+        )
     home = study.folder.resolve()
     try:
         folder = (home / entry.project).resolve()
     except (OSError, RuntimeError) as error:
-        raise UsageError(f"{home / entry.project} cannot be followed. Correct the item {entry.id!r}.") from error
+        raise UsageError(f"{home / entry.project} cannot be resolved. Correct the item {entry.id!r}.") from error
     if home.is_relative_to(folder):
-        raise UsageError(f"The item {entry.id!r} names {folder}, which holds the study itself. Name another project.")
+        raise UsageError(
+            f"The item {entry.id!r} refers to {folder}, which contains the study itself. Specify another project."
+        )
     hidden = any(folder.is_relative_to(one.resolve()) for one in (study.private, study.conversations))
     own = folder.is_relative_to(home) and not hidden
     return folder, frozenset() if own else frozenset({Act("project", str(folder))})
 
 
 def _refused(settings: Settings) -> frozenset[Act]:
-    """What settings could do that nobody has allowed their file."""
+    """The actions in the settings that have not been allowed."""
     acts: set[Act] = set()
     for check in (settings.check_trusted, settings.check_folder_trusted):
         try:
@@ -368,10 +370,10 @@ def _refused(settings: Settings) -> frozenset[Act]:
 
 
 def assign(study: Study, wanted: AssignmentOptions, now: datetime) -> tuple[Study, Shares]:
-    """Who gets which task, written into the study's folder; what was assigned before is replaced.
+    """Assign the tasks and write the assignment into the study's folder; it replaces an earlier assignment.
 
     Raises:
-        UsageError: somebody has rated already, or there is nothing to rate.
+        UsageError: someone has already rated, or there is nothing to rate.
         LockedError: the study is being served, and its raters have their tasks.
     """
     shares = share_out(study, wanted)
@@ -397,13 +399,13 @@ def _made(folder: Path, kind: str, title: str, entries: Sequence[StudyItem]) -> 
 def _check_comparable(entries: Sequence[StudyItem]) -> None:
     if not list(_comparable(entries)):
         raise UsageError(
-            "No two items answer the same prompt by different systems, so there is nothing to compare. Name folders as "
-            "DIR/SYSTEM/PROMPT.md, or projects, or JSON lines with `system` and `prompt`."
+            "No two items by different systems answer the same prompt, so there is nothing to compare. Provide "
+            "folders with files named DIR/SYSTEM/PROMPT.md, projects, or JSON lines with `system` and `prompt`."
         )
 
 
 def _comparable(entries: Sequence[StudyItem]) -> Iterator[StudyItem]:
-    """Those that answer a prompt which another system answers too."""
+    """The items whose prompt another system also answers."""
     systems: dict[str, set[str]] = {}
     for entry in entries:
         systems.setdefault(entry.prompt, set()).add(entry.system or entry.id)
@@ -411,7 +413,7 @@ def _comparable(entries: Sequence[StudyItem]) -> Iterator[StudyItem]:
 
 
 def _text_of(project: Path) -> str:
-    """The story of a project; empty where none is there any more."""
+    """The story of a project; empty if it no longer exists."""
     with suppress(FabulaError):
         return plain(read_story(project / "story.md").text)
     return ""
@@ -428,7 +430,7 @@ def _finding(story: str, one: Mapping[str, Any], text: str) -> StudyItem:
 
 
 def _passage(one: Mapping[str, Any], place: str, story: str) -> str:
-    """A passage with what stands around it; the words that are meant are marked."""
+    """A passage with the text around it and with the relevant words marked."""
     passage = one.get(f"passage_{place}")
     if not isinstance(passage, dict) or not passage.get("text"):
         return str(one.get(f"quote_{place}", ""))
@@ -441,7 +443,7 @@ def _passage(one: Mapping[str, Any], place: str, story: str) -> str:
 
 
 def _around(passage: str, story: str) -> tuple[str, str]:
-    """What stands before and after a passage in its story, to the ends of the paragraphs beside its own."""
+    """The text before and after a passage in its story, to the ends of the neighbouring paragraphs."""
     if story.count(passage) != 1:
         return "", ""
     before, _, after = story.partition(passage)

@@ -1,7 +1,7 @@
-"""What a study found: strengths or means by system, how far raters agree, how they rated, and a judge beside them.
+"""The results of a study: strengths or means by system, agreement, how raters worked, and a comparison with a judge.
 
-All agreement is of what was meant, never of what was shown: two raters who prefer the same story have said A and B
-where it stood on different sides for them.
+Agreement always concerns the stories chosen, never the sides shown: two raters who prefer the same story have answered
+A and B if they saw it on different sides.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from fabula.stats.verdicts import Verdict
 
 TOO_FAST: Final = 3.0
-"""Times the usual speed of reading from which on a task counts as answered too fast to have been read."""
+"""The multiple of the usual reading speed above which an answer counts as too fast."""
 READ: Final = 0.95
-"""Share of a text that must have been in view for it to count as read to its end."""
+"""The share of a text that must have been visible for the text to count as read to the end."""
 _UNDECIDED: Final = "undecided"
 _ALIKE: Final = 3  # answers from which on it says something that all are the same
 _SIDES: Final = ("A", "B")
@@ -61,32 +61,34 @@ class Studied:
 
     Attributes:
         report: every number.
-        files: page and numbers; the page first.
+        files: page and numbers, with the page first.
     """
 
     report: Report
     files: tuple[Path, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As `fabula study report --json` prints it."""
+        """The result in the format of `fabula study report --json`."""
         return {"report": self.report.as_data(), "files": [str(file) for file in self.files]}
 
 
 def study_report(study: Study, judge: Sequence[Rating] = (), judge_name: str = "judge") -> Report:
-    """What people found, and how a judge goes with them.
+    """What people found, and how far a judge agrees with them.
 
     Args:
-        study: with its ratings; those of models among them are a judge's.
-        judge: ratings of a model, from elsewhere.
-        judge_name: what they are called.
+        study: the study with its ratings; ratings by models among them count as a judge's.
+        judge: ratings by a model from elsewhere.
+        judge_name: the name of these ratings.
 
     Raises:
-        UsageError: nobody has rated anything yet.
+        UsageError: there are no ratings yet.
     """
     there = read_ratings(study.ratings_file) if study.ratings_file.is_file() else ()
     people = [rating for rating in there if rating.kind == "person"]
     if not any(rating.answer is not None for rating in people):
-        raise UsageError(f"There are no ratings in {study.folder} yet. `fabula study serve` shows how far raters are.")
+        raise UsageError(
+            f"There are no ratings in {study.folder} yet. `fabula study serve` shows the progress of raters."
+        )
     judges = [*judge, *(rating for rating in there if rating.kind != "person")]
     found = [_strengths(study, people), _means(study, people), _labels(study, people), _agreement(people)]
     found += [_raters(study), _beside(study, people, judges, judge_name)]
@@ -103,7 +105,7 @@ def study_report(study: Study, judge: Sequence[Rating] = (), judge_name: str = "
 
 
 def write_report(study: Study, report: Report, folder: Path) -> Studied:
-    """The report with its page and its numbers in files."""
+    """The report, after its page and its numbers are written to files."""
     make_folder(folder)
     files = (folder / "report.html", folder / "report.csv")
     write_atomically(files[0], page_of_study(study, report))
@@ -120,7 +122,7 @@ def _how(study: Study, people: Sequence[Rating], judges: Sequence[Rating]) -> di
         "raters": len({rating.rater for rating in people}),
         "tasks": f"{len(done)} of {len(study.tasks)}",
         "ratings": len(people),
-        "agreement": "of what was meant: answers are turned from the sides shown to the systems beforehand",
+        "agreement": "on systems: answers are converted from the sides shown to the systems before they are compared",
         "too fast": f"more than {TOO_FAST:g} times {form.words_a_minute:g} words a minute",
     }
     if design is not None:
@@ -135,14 +137,14 @@ def _skips(people: Sequence[Rating]) -> list[str]:
     if not reasons:
         return []
     shown = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(5))
-    return [f"{reasons.total()} of {len(people)} ratings have no answer and are left out: {shown}."]
+    return [f"{reasons.total()} of {len(people)} ratings have no answer and were left out: {shown}."]
 
 
 # by system ------------------------------------------------------------------------------------------------------------
 
 
 def _strengths(study: Study, people: Sequence[Rating]) -> Report:
-    """Bradley-Terry strengths, ties, wins of the side shown first, and what length has to do with it."""
+    """Bradley-Terry strengths, ties, wins of the side shown first, and the influence of length."""
     names = {question.name for question in study.form.questions if question.scale == "sides"}
     sides = [rating for rating in people if rating.question in names]
     if not any(rating.answer is not None for rating in sides):
@@ -159,17 +161,17 @@ def _strengths(study: Study, people: Sequence[Rating]) -> Report:
 
 
 def _texts(study: Study) -> dict[str, str]:
-    """The stories that were rated, by id; those who talked with characters rated no text."""
+    """The rated stories, by id; empty for studies of conversations with characters."""
     return {} if study.form.kind == "chat" else {one.id: one.text for one in study.entries.values() if one.text}
 
 
 def _is_of_people(row: Row) -> bool:
-    """Whether a row says something of people, who read a pair once, in one order."""
+    """Whether a row applies to people, who read a pair once and in one order."""
     return not row.what.startswith("order consistency/")
 
 
 def _means(study: Study, people: Sequence[Rating]) -> Report:
-    """Means of numbers from 1 to 5 by system, by prompt."""
+    """Means of ratings from 1 to 5 by system, grouped by prompt."""
     rows = []
     for question in study.form.questions:
         if question.scale != "1-5":
@@ -189,9 +191,9 @@ def _means(study: Study, people: Sequence[Rating]) -> Report:
 
 
 def _labels(study: Study, people: Sequence[Rating]) -> Report:
-    """What people say of findings and comments, story by story, by the majority of their raters (MAGNET, Table 9).
+    """People's labels for findings and comments, story by story, by the majority of raters (MAGNET, Table 9).
 
-    With it stand, of findings, the checker's precision, and of comments, how many people agree with (Table 7).
+    For findings, the report adds the checker's precision; for comments, the share that people agree with (Table 7).
     """
     rows: list[Row] = []
     details: dict[str, Any] = {}
@@ -223,13 +225,13 @@ def _labels(study: Study, people: Sequence[Rating]) -> Report:
 
 
 def _precision(labels: Sequence[str]) -> Scored:
-    """How many findings are errors, of those that people could decide; one with a wrong label is an error, too."""
+    """The share of errors among the findings that people could decide; one with a wrong label is an error, too."""
     errors = labels.count("confirmed") + labels.count("wrong label")
     return share(errors, errors + labels.count("grounded"), "findings that people could decide")
 
 
 def _levels(study: Study, decided: Mapping[tuple[str, str], str]) -> tuple[list[Row], list[dict[str, Any]]]:
-    """How many of an editor's comments people agree with, by level, in all, and of decoys (MAGNET, Table 7)."""
+    """The share of an editor's comments that people agree with, by level, in all, and for decoys (MAGNET, Table 7)."""
     rows, table = [], []
     groups = {cell: study.entries[cell[1]].group for cell in decided if cell[1] in study.entries}
     for level in (*LEVELS, "overall", DECOYS):
@@ -258,7 +260,7 @@ def _majority(counts: Counter[str]) -> str:
 
 
 def _codes(people: Sequence[Rating], question: str, labels: Sequence[str]) -> Iterator[tuple[str, Scored]]:
-    """How far raters agree on labels."""
+    """Agreement of raters on labels."""
     given = [rating for rating in people if rating.question == question and rating.answer in labels]
     raters_of = Counter(rating.items for rating in given)
     given = [rating for rating in given if raters_of[rating.items] > 1]
@@ -275,7 +277,7 @@ def _codes(people: Sequence[Rating], question: str, labels: Sequence[str]) -> It
 
 
 def _agreement(people: Sequence[Rating]) -> Report:
-    """How far people agree among themselves, on each question and on all; on tasks that several of them had."""
+    """Agreement among people, on each question and on all questions, for tasks that several of them had."""
     rows, every = [], []
     asked = side_of(people, "people").questions
     for question, given in asked.items():
@@ -292,7 +294,7 @@ def _agreement(people: Sequence[Rating]) -> Report:
 
 
 def _of_several(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Those on what several people rated: n of an agreement is how much that is."""
+    """The verdicts on items rated by several people; they are the n of an agreement."""
     raters: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for one in verdicts:
         raters[one.pair or one.items].add(one.rater)
@@ -300,7 +302,7 @@ def _of_several(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def _beside(study: Study, people: Sequence[Rating], judges: Sequence[Rating], name: str) -> Report:
-    """A judge beside people: by story, by pair, by system, and by system and question together."""
+    """A judge compared with people: by story, by pair, by system, and by system and question together."""
     if not judges:
         return Report("study")
     theirs, mine = side_of(people, "people"), side_of(judges, name)
@@ -322,7 +324,7 @@ def _meta_notes(found: Mapping[str, MetaResult]) -> tuple[str, ...]:
 
 
 def _by_system(people: Sequence[Rating], judges: Sequence[Rating]) -> Scored:
-    """Spearman's rho over systems and questions together, of the shares of wins (Agents' Room: .62, N = 45)."""
+    """Spearman's rho of the shares of wins, over systems and questions together (Agents' Room: .62, N = 45)."""
     shares = []
     for ratings in (people, judges):
         found: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -342,7 +344,7 @@ def _by_system(people: Sequence[Rating], judges: Sequence[Rating]) -> Scored:
 
 
 def _raters(study: Study) -> Report:
-    """How each rater went about it: speed, sides, answers that are all alike, texts not read to their end."""
+    """How each rater worked: speed, sides, identical answers, and texts not read to the end."""
     answers = Answers(study, lambda: "", writes=False)
     rows, table, flagged = [], [], []
     for rater in study.raters:
@@ -379,14 +381,14 @@ def _raters(study: Study) -> Report:
                 "read to the end": f"{read} of {len(depths)}",
             }
         )
-    notes = [f"Raters who answered most tasks too fast to have read them: {', '.join(flagged)}."] if flagged else []
+    notes = [f"Raters who answered most tasks too quickly to have read them: {', '.join(flagged)}."] if flagged else []
     if left := [rater for rater in study.raters if answers.progress[rater].withdrawn]:
-        notes.append(f"Raters who have withdrawn, whose answers are deleted: {', '.join(left)}.")
+        notes.append(f"Raters who withdrew, and whose answers were deleted: {', '.join(left)}.")
     return Report("study", rows=tuple(rows), notes=tuple(notes), details={"raters": table})
 
 
 def _speed(study: Study, answers: Answers, task: Task) -> float | None:
-    """Words a minute with which a task was read and answered; `None` where times are not known."""
+    """The words per minute at which a task was read and answered; `None` if times are not known."""
     mine = answers.progress[task.rater]
     began, ended = mine.opened.get(task.key, ""), mine.at.get(task.key, "")
     if not (began and ended):
@@ -409,12 +411,12 @@ def page_of_study(study: Study, report: Report) -> str:
         sections.append(Section("Means", _means_section(means)))
     if labels := [row for row in report.rows if row.what.startswith(_OF_LABELS)]:
         what = "comments" if study.form.kind == "comments" else "findings"
-        sections.append(Section(f"What people say of the {what}", joined(_counts(report), _table(labels))))
+        sections.append(Section(f"What people say about the {what}", joined(_counts(report), _table(labels))))
     sections.append(Section("How far raters agree", _table([row for row in report.rows if _is_agreement(row)])))
-    sections.append(Section("How raters went about it", _raters_section(report)))
+    sections.append(Section("How raters worked", _raters_section(report)))
     if beside := [row for row in report.rows if row.what.startswith("judge beside people/")]:
         told = bullets(f"{name}: {words}" for name, words in report.details["judge"].items())
-        sections.append(Section("A judge beside people", joined(told, _table(beside))))
+        sections.append(Section("A judge compared with people", joined(told, _table(beside))))
     comments = [rating for rating in report.ratings if rating.reason]
     if comments:
         sections.append(Section("Comments", joined(*(_comment(rating) for rating in comments))))
@@ -450,7 +452,7 @@ def _means_section(rows: Sequence[Row]) -> Html:
 
 
 def _counts(report: Report) -> Html:
-    """How many findings of each story are what (MAGNET, Table 9); of comments, how many at each level (Table 7)."""
+    """The number of findings of each kind in each story (MAGNET, Table 9), or of comments at each level (Table 7)."""
     tables = [report.details[name] for name in ("levels", "counts") if report.details.get(name)]
     return joined(*map(_table_of, tables))
 
@@ -469,11 +471,11 @@ def _table(rows: Sequence[Row]) -> Html:
 def _raters_section(report: Report) -> Html:
     table = report.details.get("raters", [])
     if not table:
-        return paragraph("Nobody has done a task.")
+        return paragraph("No task has been done.")
     head = tuple(table[0])
     rows = [tuple("" if one[name] is None else str(one[name]) for name in head) for one in table]
     return joined(
-        paragraph("Flags are reasons to look, not to leave ratings out. Too fast: see how it was made."),
+        paragraph("A flag is a reason to look at ratings, not to exclude them. “How it was made” defines “too fast”."),
         html_table(head, rows, right=tuple(range(1, len(head)))),
     )
 

@@ -1,4 +1,4 @@
-"""What texts are called where a person sees them: by their titles, and never by the names of files."""
+"""The titles under which people see texts; file names are never shown."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 CHAPTERS: Final = "plan/chapters.md"
 HEADING: Final = re.compile(r"#{1,6}[ \t]([^\n]*)")
-"""The heading that a text may begin with."""
+"""The optional heading of a text."""
 _CELL: Final = re.compile(r"cell-(\d{1,6})-([a-z-]{1,40})")
 LONGEST: Final = 120
-"""Characters of a title."""
+"""The longest title, in characters."""
 _KNOWN: Final = {
     "brief.md": "Brief",
     "story.md": "The whole story",
@@ -34,7 +34,7 @@ _SHOWN: Final = ("", "story", "plan", "role-play")  # folders whose texts a writ
 
 
 def is_behind(file: str) -> bool:
-    """Whether a text is what a system keeps for itself, and no part of a story or its plan."""
+    """Whether a system keeps a text for itself, so that it is not part of a story or its plan."""
     path = PurePosixPath(file)
     folder = "" if path.parent == PurePosixPath() else path.parent.as_posix()
     if folder not in _SHOWN:
@@ -47,8 +47,8 @@ class Titles:
     """The titles of a project's texts.
 
     Attributes:
-        files: of the texts, by path.
-        given: titles by path, of chapters that are planned and of texts that begin with a heading.
+        files: files of the texts, by path.
+        given: titles by path, of planned chapters and of texts that begin with a heading.
     """
 
     files: Mapping[str, str]
@@ -56,19 +56,19 @@ class Titles:
 
     @classmethod
     def of(cls, files: Mapping[str, str], texts: Mapping[str, str]) -> Titles:
-        """Those of texts by their paths, which stand in `files`."""
+        """The titles of texts by path, with their `files`."""
         chapters = next((texts.get(path, "") for path, file in files.items() if file == CHAPTERS), "")
         given = {path: title for path, file in files.items() if (title := _heading(file, texts.get(path, "")))}
         return cls(files, given | _planned(chapters))
 
     @classmethod
     def in_(cls, journal: Journal) -> Titles:
-        """Those of the texts that a journal has placed."""
+        """The titles of the texts that a journal has placed."""
         newest = journal.artefacts.newest_versions()
         return cls.of(journal.artefacts.places(), {path: version.text for path, version in newest.items()})
 
     def __call__(self, name: str) -> str:
-        """The title of a text, by its path or its file."""
+        """The title of a text, given its path or its file."""
         path = name if name in self.files or name in self.given else self._path(name)
         file = self.files.get(path, name)
         if file in _KNOWN:
@@ -81,7 +81,8 @@ class Titles:
         words = stem.replace("-", " ").strip() or name
         if file.startswith("drafts/"):
             whole = path.removeprefix("drafts/")
-            return f"Draft of {self(whole)}" if whole != path else f"Draft of {words}"
+            if whole in self.files or whole == path:
+                return f"Draft of {self(whole) if whole != path else words}"
         return words[:1].upper() + words[1:]
 
     @property
@@ -90,14 +91,14 @@ class Titles:
         return {path: self(path) for path in self.files}
 
     def of_calls(self, paths: Iterable[str]) -> list[str]:
-        """The titles of the story's texts that calls are made for, each once."""
+        """The titles of the story's texts for which calls are made, without duplicates."""
         story = {path for path, file in self.files.items() if file.startswith("story/")} | self.given.keys()
         known = sorted(story, key=len, reverse=True)
         found = (next((one for one in known if path == one or path.startswith(f"{one}/")), "") for path in paths)
         return [self(one) for one in dict.fromkeys(found) if one]
 
     def is_written(self, title: str) -> bool:
-        """Whether a text of this title is in the story already."""
+        """Whether a text with this title is already in the story."""
         return any(self(path) == title for path, file in self.files.items() if file.startswith("story/"))
 
     def _path(self, file: str) -> str:
@@ -105,7 +106,7 @@ class Titles:
 
 
 def _heading(file: str, text: str) -> str:
-    """The title with which a text of the story begins, if it does."""
+    """The title with which a text of the story begins; empty if it has none."""
     found = HEADING.match(text) if file.startswith("story/") else None
     return _plain(found[1]) if found else ""
 

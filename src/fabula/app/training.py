@@ -1,6 +1,6 @@
-"""What every kind of training shares: what it tells, how it runs, and what stands beside what was trained.
+"""The common parts of every kind of training: its messages, how it runs, and the files next to the trained model.
 
-`training_examples`, `training_pairs` and `training_summaries` are the kinds.
+The modules `training_examples`, `training_pairs` and `training_summaries` contain the kinds.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ Side = TypeVar("Side")
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl")
 EVALUATION: Final = "evaluation.jsonl"
 _OF_THE_MACHINE: Final = frozenset(("device", "precision", "micro_batch", "checkpointing", "samples", "sample_tokens"))
-"""Settings that change how something is computed or shown, and not what is learnt."""
+"""Settings that affect how something is computed or shown, but not what is learnt."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingAsked:
-    """What is to be trained.
+    """A request for training.
 
     Attributes:
-        data: its folder.
-        base: as `open_base` takes it; of a summary model, the folder of an encoder-decoder, or `hf:OWNER/NAME`.
-        out: where it goes.
-        preset: of the settings.
-        values: settings on top of it.
-        fresh: begin anew where a training is there.
-        gguf: the base as a GGUF file, where it is a folder.
+        data: the folder of the data.
+        base: as in `open_base`; for a summary model, the folder of an encoder-decoder, or `hf:OWNER/NAME`.
+        out: the folder for the result.
+        preset: the preset of the settings.
+        values: settings that replace those of the preset.
+        fresh: whether to begin again if there is a training.
+        gguf: the base as a GGUF file, if the base is a folder.
     """
 
     data: Path
@@ -77,19 +77,19 @@ class TrainingAsked:
 
 @dataclass(frozen=True, slots=True)
 class Work(ABC, Generic[Config, Side]):
-    """A training of one model: everything that is known before it starts.
+    """The training of one model, with everything that is known before it starts.
 
     Attributes:
-        asked: what was asked for; its folder is that of this model.
+        asked: the request; its folder is that of this model.
         base: the model that is tuned.
-        data: what the data is.
+        data: a description of the data.
         config: the settings.
-        train: what is learnt.
-        development: what is measured.
-        schedule: for how long.
-        machine: on what.
-        bytes_needed: of memory.
-        seconds_needed: about; `None` where nothing tells.
+        train: the training examples.
+        development: the development examples.
+        schedule: the number of steps and similar settings.
+        machine: how it is computed.
+        bytes_needed: the memory that it needs.
+        seconds_needed: the approximate time; `None` if it is not known.
     """
 
     asked: TrainingAsked
@@ -105,18 +105,18 @@ class Work(ABC, Generic[Config, Side]):
 
     @property
     def name(self) -> str:
-        """What it is called: its folder's name."""
+        """The name of its folder."""
         return self.asked.out.name
 
     @property
     def keep(self) -> Keep:
-        """Which checkpoint is taken: the last one, or that of the lowest development loss."""
+        """The rule that chooses a checkpoint: the last one, or the one with the lowest development loss."""
         keep: Keep = values_of(self.config).get("keep", "best")
         return keep
 
     @abstractmethod
     def counts(self) -> dict[str, int]:
-        """What it is trained on, and what was cut."""
+        """The size of the training data, and how much was cut."""
 
 
 AnyWork: TypeAlias = "Work[Any, Any]"
@@ -124,13 +124,13 @@ AnyWork: TypeAlias = "Work[Any, Any]"
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What came of the training of one model.
+    """The result of training one model.
 
     Attributes:
-        work: that was done.
-        outcome: how it ended; `None` where an earlier run had finished it.
-        found: what was measured on the development data, by name: of base and tuned model, and the differences.
-        verdict: of pairs, whether the tuned model is shown to be better, and why not.
+        work: the training that was done.
+        outcome: how it ended; `None` if an earlier run had finished it.
+        found: measurements on the development data, by name: for the base, the tuned model, and their differences.
+        verdict: for pairs, whether the tuned model is shown to be better, and if not, why.
     """
 
     work: AnyWork
@@ -141,7 +141,7 @@ class Trained:
 
 @dataclass
 class Listener:
-    """What a training tells while it goes on; each does nothing unless it is set."""
+    """The functions that a training calls to report progress; each does nothing unless it is set."""
 
     says: Callable[[str], None] = lambda _sentence: None
     begins: Callable[[AnyWork], None] = lambda _work: None
@@ -152,10 +152,10 @@ class Listener:
 
 @contextmanager
 def in_training(folder: Path) -> Iterator[None]:
-    """While this is open, nobody else trains in the folder, which is made, and the libraries are quiet.
+    """Make the folder, and while this is open, allow no other training in it and keep the libraries quiet.
 
     Raises:
-        ProjectError: somebody does, or it cannot be made.
+        ProjectError: another training uses the folder, or it cannot be made.
     """
     make_folder(folder)
     with held(folder / ".training", f"The training in {folder}"), quiet():
@@ -165,17 +165,17 @@ def in_training(folder: Path) -> Iterator[None]:
 def plan_of(
     config: Presets, shape: Shape, size: Load, lengths: Sequence[Sequence[int]], *, beside: bool = False
 ) -> tuple[TrainingSchedule, Machine, int, float | None]:
-    """For how long and on what is trained, with the bytes and, of an adapter, about the seconds that it takes.
+    """The schedule and machine of a training, the bytes that it needs and, for an adapter, about how many seconds.
 
     Args:
         config: the settings.
-        shape: of the base.
-        size: of what is trained, and of the longest of its texts.
-        lengths: tokens of each example, of both sides.
-        beside: whether the base reads all that the tuned model reads.
+        shape: the shape of the base.
+        size: the size of what is trained and of its longest text.
+        lengths: tokens of each example, on both sides.
+        beside: whether the base reads everything that the tuned model reads.
 
     Raises:
-        UsageError: nothing fits the memory.
+        UsageError: the memory is too small for any setting.
     """
     own, aside = lengths
     schedule, values = schedule_of(config, len(own)), values_of(config)
@@ -191,7 +191,7 @@ def plan_of(
 
 
 def identity_of(kind: str, work: AnyWork, data_digest: str, agents: Sequence[str] = ()) -> dict[str, Any]:
-    """What has to be the same for another run to go on."""
+    """The values that must be the same for another run to continue."""
     return {
         "kind": kind,
         "agents": list(agents),
@@ -202,7 +202,7 @@ def identity_of(kind: str, work: AnyWork, data_digest: str, agents: Sequence[str
 
 
 def same_machine(work: AnyWork, record: dict[str, Any]) -> Machine:
-    """As an earlier run computed, so that the losses stay the same; else as was found to fit. The record keeps it."""
+    """The machine of an earlier run, so that losses stay the same, or the one found to fit. The record keeps it."""
     machine = Machine(**record["machine"]) if record.get("machine") else work.machine
     machine = machine if machine.device == work.machine.device else work.machine
     record["machine"] = asdict(machine)
@@ -210,24 +210,24 @@ def same_machine(work: AnyWork, record: dict[str, Any]) -> Machine:
 
 
 def weights_type(machine: Machine) -> Literal["float32", "bfloat16"]:
-    """In which numbers the base's own weights are held."""
+    """The number type of the base's own weights."""
     return "bfloat16" if machine.bfloat16 and machine.device == "cuda" else "float32"
 
 
 def carried_out(
     trainer: Native, work: AnyWork, record: dict[str, Any], listener: Listener, *, since: float
 ) -> TrainingOutcome:
-    """Train to the end or to a signal, with the checkpoint that is taken.
+    """Train to the end or until a signal, and return the outcome with the chosen checkpoint.
 
     Args:
-        trainer: the library's, not yet started.
-        work: that is done.
-        record: of the training; gets the seconds, and is written where a signal came.
-        listener: hears the losses.
-        since: when this run began.
+        trainer: the library's trainer, not yet started.
+        work: the training.
+        record: the record of the training; the seconds are added, and it is written if a signal comes.
+        listener: receives the losses.
+        since: the start time of this run.
 
     Raises:
-        UsageError: a loss was no number, and there is no checkpoint before it.
+        UsageError: a loss is not a number, and there is no earlier checkpoint.
         ProjectError: a checkpoint cannot be written.
     """
     folder = work.asked.out
@@ -236,7 +236,9 @@ def carried_out(
         folder,
         work.schedule,
         lambda point: listener.steps(work, point),
-        lambda: listener.says("Stopping after this step, with a checkpoint. Ctrl-C again stops at once."),
+        lambda: listener.says(
+            "Training stops after this step, with a checkpoint. Press Ctrl-C again to stop immediately."
+        ),
     )
     record["seconds"] = float(record.get("seconds", 0.0)) + time.monotonic() - since
     outcome = replace(outcome, seconds=record["seconds"])
@@ -247,29 +249,29 @@ def carried_out(
         outcome = replace(outcome, taken=max(there), checkpoint=there[max(there)], tried=1)
     if outcome.checkpoint is None:
         raise UsageError(
-            f"The loss of {work.name} is no number at step {outcome.step}, and no checkpoint was written before. "
+            f"The loss of {work.name} is not a number at step {outcome.step}, and there is no earlier checkpoint. "
             f"Nothing is kept. {lower_rate(work)}"
         )
     return outcome
 
 
 def lower_rate(work: AnyWork) -> str:
-    """What helps most often where a loss is no number."""
-    return f"Train with a lower rate: --set learning_rate={work.schedule.learning_rate / 10:g} --fresh."
+    """The advice that helps most often if a loss is not a number."""
+    return f"Train with a lower learning rate: --set learning_rate={work.schedule.learning_rate / 10:g} --fresh."
 
 
 def ended_sentence(work: AnyWork, outcome: TrainingOutcome) -> str:
-    """How a training ended and which checkpoint was taken."""
-    taken = f"The checkpoint of step {outcome.taken} has the lowest development loss and is the one here."
+    """A sentence on how a training ended and which checkpoint was chosen."""
+    taken = f"The checkpoint at step {outcome.taken} has the lowest development loss and was chosen."
     if work.keep == "last":
-        taken = f"The checkpoint of step {outcome.taken} is the last one and the one here."
+        taken = f"The checkpoint at step {outcome.taken} is the last one and was chosen."
     if outcome.ended == "not finite":
         return (
-            f"The loss became no number at step {outcome.step} of {work.schedule.steps}, and training stopped. {taken}"
+            f"The loss was not a number at step {outcome.step} of {work.schedule.steps}, and training stopped. {taken}"
         )
     if outcome.ended == "early":
         return (
-            f"Training ended at step {outcome.step} of {work.schedule.steps}, since the development loss had "
+            f"Training ended at step {outcome.step} of {work.schedule.steps}, because the development loss had "
             f"not fallen {work.schedule.patience} times. {taken}"
         )
     return f"Training took {outcome.step} steps. {taken}"
@@ -279,9 +281,9 @@ def ended_sentence(work: AnyWork, outcome: TrainingOutcome) -> str:
 
 
 def take_adapter(checkpoint: Path, work: AnyWork, model: Native) -> None:
-    """Put a checkpoint's adapter into its folder, also for the embedded engine, and into the model.
+    """Copy a checkpoint's adapter into its folder, for the embedded engine as well, and load it into the model.
 
-    Its settings name the base as a user does, and no path of this machine.
+    Its settings name the base as a user does and contain no path of this machine.
     """
     folder, base = work.asked.out, work.base
     settings = json.loads((checkpoint / CONFIG).read_text(encoding="utf-8"))
@@ -294,7 +296,7 @@ def take_adapter(checkpoint: Path, work: AnyWork, model: Native) -> None:
 
 
 def write_losses(work: AnyWork, rows: Sequence[MeasuredExample], outcome: TrainingOutcome) -> None:
-    """Write the losses of a training: of each development example, and by step, as a table and a picture."""
+    """Write the losses of a training, for each development example and by step, as a table and a picture."""
     folder, base = work.asked.out, sum(row.base for row in rows) / len(rows)
     write_atomically(folder / EVALUATION, evaluation_lines(rows))
     write_atomically(folder / "losses.csv", losses_csv(outcome.points))
@@ -310,7 +312,7 @@ def card_facts(
     samples: Sequence[Sample],
     differences: Sequence[LossDifference] = (),
 ) -> CardFacts:
-    """What the model card says of any training."""
+    """The facts for the model card of any training."""
     return CardFacts(
         agents=agents,
         base=work.base.name,
@@ -331,7 +333,7 @@ def card_facts(
 
 
 def _hardware(device: str) -> dict[str, str]:
-    """What a training was computed on, and with which versions."""
+    """The hardware and the versions used for a training."""
     torch = library("torch")
     there = [name for name in _PACKAGES if find_spec(name) is not None]
     name = torch.cuda.get_device_name() if device == "cuda" else platform.machine()
@@ -342,7 +344,7 @@ def _hardware(device: str) -> dict[str, str]:
 
 
 def finish(work: AnyWork, facts: CardFacts, record: Mapping[str, Any], outcome: TrainingOutcome) -> None:
-    """Write the model card and the record of a training that has ended; its checkpoints go."""
+    """Write the model card and the record of a finished training, and delete its checkpoints."""
     folder, kind = work.asked.out, record["identity"]["kind"]
     write_atomically(folder / "README.md", model_card(facts))
     if kind != "summariser":

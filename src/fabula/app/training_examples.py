@@ -1,4 +1,4 @@
-"""Training adapters on examples: what a dry run says, the training itself, and what stands beside each."""
+"""Training adapters on examples: the dry run, the training itself, and the files next to each adapter."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _PACKAGES: Final = ("torch", "transformers", "peft")
 
 @dataclass(frozen=True, slots=True)
 class ExamplesAsked(TrainingAsked):
-    """What is to be trained on examples.
+    """A request to train on examples.
 
     Attributes:
-        agents: those to train; all in the data where none is named.
-        shared: one adapter for all of them.
+        agents: the agents to train; all agents in the data if none is named.
+        shared: whether one adapter is trained for all of them.
     """
 
     agents: tuple[str, ...] = ()
@@ -68,13 +68,13 @@ class AgentWork(Work[Sft, Encoded]):
     """The training of one adapter on examples.
 
     Attributes:
-        agents: that it is for.
+        agents: the agents that the adapter is for.
     """
 
     agents: tuple[str, ...] = ()
 
     def counts(self) -> dict[str, int]:
-        """Examples, tokens, and what was cut."""
+        """The numbers of examples and tokens, and how much was cut."""
         both = (*self.train, *self.development)
         return {
             "examples": len(self.train),
@@ -92,13 +92,13 @@ class AgentWork(Work[Sft, Encoded]):
 
 @dataclass(frozen=True, slots=True)
 class TrainedAgent:
-    """What came of the training of one adapter.
+    """The result of training one adapter.
 
     Attributes:
-        work: that was done.
-        outcome: how it ended; `None` where an earlier run had finished it.
-        rows: the development examples under base and tuned model.
-        tried: checkpoints of which these examples chose the best.
+        work: the training that was done.
+        outcome: how it ended; `None` if an earlier run had finished it.
+        rows: the losses of base and tuned model on the development examples.
+        tried: the number of checkpoints from which these examples chose the best.
     """
 
     work: AgentWork
@@ -108,24 +108,24 @@ class TrainedAgent:
 
     @property
     def differences(self) -> tuple[LossDifference, ...]:
-        """How far the development loss of each agent fell."""
+        """The fall of the development loss for each agent."""
         return differences(self.rows, self.tried)
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A value of a sweep, and what came of it over all agents."""
+    """A value of a sweep, and its result over all agents."""
 
     value: str
     trained: tuple[TrainedAgent, ...]
 
     @property
     def tried(self) -> int:
-        """Checkpoints of which the best was taken."""
+        """The number of checkpoints from which the best was chosen."""
         return max(one.tried for one in self.trained)
 
     def difference(self, tried: int) -> LossDifference:
-        """How far the development loss fell, all agents together; the best is of `tried` checkpoints of all values."""
+        """The fall of the development loss over all agents; the best is one of `tried` checkpoints of all values."""
         rows = [replace(row, agent=self.value) for one in self.trained for row in one.rows]
         return differences(rows, tried)[0]
 
@@ -134,10 +134,10 @@ class Tried:
 
 
 def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener) -> tuple[AgentWork, ...]:
-    """Read data and base, and find out what will be done; nothing is trained and no folder made.
+    """Read data and base, and return the work to be done. Nothing is trained, and no folder is made.
 
     Raises:
-        UsageError: something is missing or does not fit; says what.
+        UsageError: something is missing or not valid; the error names it.
     """
     require_libraries(_PACKAGES)
     config = config_of(Sft, asked.preset, asked.values)
@@ -176,7 +176,7 @@ def _groups(
         check_enough("The data", 0, 0)
     for name, members in groups.items():
         if not _NAME.fullmatch(name):
-            raise UsageError(f"An agent is called {name!r}, which cannot name a folder. Correct the data.")
+            raise UsageError(f"An agent is called {name!r}, which is not a valid folder name. Correct the data.")
         check_enough(
             f"The agent {name}" if name in members else "The data",
             sum(one.agent in members for one in train),
@@ -186,7 +186,7 @@ def _groups(
 
 
 def _completion_limit(config: Sft, base: Base) -> int:
-    """The longest completion: that of the settings, and at most half of what the base was made for."""
+    """The longest completion: the limit in the settings, but at most half of the base's context."""
     most = config.paper.completion_tokens
     return min(most, base.context // 2) if base.context else most
 
@@ -195,13 +195,13 @@ def _completion_limit(config: Sft, base: Base) -> int:
 
 
 def train_all(works: Sequence[AgentWork], listener: Listener) -> tuple[TrainedAgent, ...]:
-    """Train every adapter of a room that is not finished; the room is written when the last one is.
+    """Train every unfinished adapter of a room. The room is written when the last adapter is finished.
 
-    A signal ends it with a checkpoint; the same call goes on from there.
+    A signal stops the training with a checkpoint; the same call continues from there.
 
     Raises:
-        UsageError: another training is in a folder; says what differs.
-        ProjectError: something cannot be written.
+        UsageError: a folder contains another training; the error says what differs.
+        ProjectError: a file cannot be written.
     """
     room, base = works[0].asked.out.parent, works[0].base
     found: list[TrainedAgent] = []
@@ -220,14 +220,14 @@ def train_all(works: Sequence[AgentWork], listener: Listener) -> tuple[TrainedAg
 def prepare_sweep(
     asked: ExamplesAsked, name: str, values: Sequence[str], environ: Mapping[str, str], listener: Listener
 ) -> dict[str, tuple[AgentWork, ...]]:
-    """What is trained with each value of a setting, each in a folder of its own below `sweep/`; nothing is trained.
+    """The work for each value of a setting, each in its own folder below `sweep/`. Nothing is trained.
 
     Raises:
-        UsageError: a value does not fit, or something is missing; before anything is trained.
+        UsageError: a value is not valid, or something is missing.
     """
     shown = {value: asked.out / "sweep" / f"{name}-{value}" for value in values}
     if any(folder.parent != asked.out / "sweep" for folder in shown.values()):
-        raise UsageError(f"--sweep {name}={','.join(values)}: a value holds a slash. Give numbers or words.")
+        raise UsageError(f"--sweep {name}={','.join(values)}: a value contains a slash. Use numbers or words.")
     return {
         value: prepare(
             replace(asked, out=folder, values={**asked.values, "samples": 0, name: value}), environ, listener
@@ -237,9 +237,9 @@ def prepare_sweep(
 
 
 def sweep(name: str, prepared: Mapping[str, Sequence[AgentWork]], listener: Listener) -> list[Tried]:
-    """Train the same with each value of a setting.
+    """Train with each value of a setting.
 
-    Runs that are finished stay. A signal ends it; the same call goes on.
+    Finished runs are kept. A signal stops the training; the same call continues.
     """
     found: list[Tried] = []
     for value, one in prepared.items():
@@ -251,7 +251,7 @@ def sweep(name: str, prepared: Mapping[str, Sequence[AgentWork]], listener: List
 
 
 def _train(work: AgentWork, listener: Listener) -> TrainedAgent:
-    """Train one adapter, or go on with it."""
+    """Train one adapter, or continue its training."""
     examples = [one.example for one in (*work.train, *work.development)]
     identity = identity_of("sft", work, data_digest(examples), work.agents)
     folder = work.asked.out
@@ -281,7 +281,7 @@ def _train(work: AgentWork, listener: Listener) -> TrainedAgent:
 
 
 def _losses(work: AgentWork, model: Native, machine: Machine, listener: Listener) -> dict[str, float]:
-    """The development losses under the model as it stands."""
+    """The development losses of the model in its current state."""
     rows = {one.example.id: one.row for one in work.development}
     return losses_of(model, rows, machine, lambda done: listener.measures(work, done, len(rows)))
 
@@ -304,7 +304,7 @@ def _measured(work: AgentWork, base: Mapping[str, float], tuned: Mapping[str, fl
 
 
 def _samples(work: AgentWork, model: Native, tokeniser: Native) -> list[Sample]:
-    """Answers of base and tuned model to the shortest development prompts, of different agents as far as there are."""
+    """Answers of base and tuned model to the shortest development prompts, of different agents if possible."""
     ours = work.config.ours
     by_length = sorted(work.development, key=lambda one: one.prompt)
     firsts = {one.example.agent: one for one in reversed(by_length)}.values()

@@ -1,4 +1,4 @@
-"""Training an adapter on preferences: what a dry run says, the training itself, and what stands beside it."""
+"""Training an adapter on preferences: the dry run, the training itself, and the files next to the adapter."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
 
 
 class PairWork(Work["Dpo", "PreparedPairs"]):
-    """The training of an adapter on pairs: everything that is known before it starts."""
+    """The training of an adapter on pairs, with everything that is known before it starts."""
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class PairWork(Work["Dpo", "PreparedPairs"]):
         return tuple(dict.fromkeys(pair.agent for pair in self.train.pairs))
 
     def counts(self) -> dict[str, int]:
-        """Pairs, tokens, and what was cut or left out."""
+        """The numbers of pairs and tokens, and how much was cut or left out."""
         both = (self.train, self.development)
         rows = [row for part in both for row in part.rows]
         return {
@@ -79,10 +79,10 @@ def _reasons(parts: Sequence[PreparedPairs]) -> dict[str, int]:
 
 
 def prepare_pairs(asked: TrainingAsked, environ: Mapping[str, str], listener: Listener) -> PairWork:
-    """Read pairs and base, and find out what will be done; nothing is trained and no folder made.
+    """Read pairs and base, and return the work to be done. Nothing is trained, and no folder is made.
 
     Raises:
-        UsageError: something is missing or does not fit; says what.
+        UsageError: something is missing or not valid; the error names it.
     """
     require_libraries(_PACKAGES)
     config = config_of(Dpo, asked.preset, asked.values)
@@ -108,11 +108,11 @@ def prepare_pairs(asked: TrainingAsked, environ: Mapping[str, str], listener: Li
 
 
 def train_pairs(work: PairWork, listener: Listener) -> Trained:
-    """Train the adapter, or go on with it; a signal ends it with a checkpoint.
+    """Train the adapter, or continue its training. A signal stops it with a checkpoint.
 
     Raises:
-        UsageError: another training is in the folder; says what differs.
-        ProjectError: something cannot be written.
+        UsageError: the folder contains another training; the error says what differs.
+        ProjectError: a file cannot be written.
     """
     folder = work.asked.out
     with in_training(folder):
@@ -146,13 +146,13 @@ def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> Trai
 
 
 def _gained(scored: Sequence[ScoredPair], tried: int) -> tuple[dict[str, dict[str, Scored]], HeldOutResult]:
-    """What the development pairs say, which chose the best of `tried` checkpoints."""
+    """The results on the development pairs, which chose the best of `tried` checkpoints."""
     verdict = compared([Margins(one.pair, one.pair.group, *one.token_margins) for one in scored], tried)
     return {"accuracies": accuracies(scored), "gains": gains(scored, tried)}, verdict
 
 
 def _write(folder: Path, scored: Sequence[ScoredPair], history: Sequence[Mapping[str, Any]], best: int) -> None:
-    """Write the likelihoods of the development pairs, and losses, margins and accuracies by step."""
+    """Write the likelihoods of the development pairs, and the losses, margins and accuracies by step."""
     write_atomically(folder / EVALUATION, "".join(json.dumps(one.record()) + "\n" for one in scored))
     write_atomically(folder / "losses.csv", history_csv(history))
     for name, picture in curves(history, best).items():

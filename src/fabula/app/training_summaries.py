@@ -1,4 +1,4 @@
-"""Training a summary model on dialogues: what a dry run says, the training itself, and what stands beside it."""
+"""Training a summary model on dialogues: the dry run, the training itself, and the files next to the model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _HUB: Final = "hf:"
 
 
 class SummaryWork(Work["Summariser", "tuple[EncodedDialogue, ...]"]):
-    """The training of a summary model: everything that is known before it starts."""
+    """The training of a summary model, with everything that is known before it starts."""
 
     @property
     def measured(self) -> tuple[EncodedDialogue, ...]:
@@ -64,7 +64,7 @@ class SummaryWork(Work["Summariser", "tuple[EncodedDialogue, ...]"]):
         return self.development[: self.config.ours.measured or len(self.development)]
 
     def counts(self) -> dict[str, int]:
-        """Dialogues, tokens, and what was cut."""
+        """The numbers of dialogues and tokens, and how much was cut."""
         both = (*self.train, *self.development)
         return {
             "dialogues": len(self.train),
@@ -82,22 +82,22 @@ class SummaryWork(Work["Summariser", "tuple[EncodedDialogue, ...]"]):
 
 
 def prepare_summaries(asked: TrainingAsked, environ: Mapping[str, str], listener: Listener) -> SummaryWork:
-    """Read dialogues and base, and find out what will be done; nothing is trained and no folder made.
+    """Read dialogues and base, and return the work to be done. Nothing is trained, and no folder is made.
 
     Raises:
-        UsageError: something is missing or does not fit; says what.
-        ModelUnavailableError: the base is no encoder-decoder.
+        UsageError: something is missing or not valid; the error names it.
+        ModelUnavailableError: the base is not an encoder-decoder.
     """
     require_libraries(_PACKAGES)
     config = config_of(Summariser, asked.preset, asked.values)
     if (asked.data / CARD).is_file() and (kind := read_card(asked.data).kind) != "dialogues":
-        raise UsageError(f"{asked.data} holds {kind}, and dialogues are needed here.")
+        raise UsageError(f"{asked.data} contains {kind}, but dialogues are required here.")
     train, development = (read_dialogues(asked.data, split) for split in ("train", "development"))
     check_enough(len(train), len(development), asked.data)
     if not asked.base.startswith(_HUB) and not Path(asked.base).expanduser().is_dir():
         raise UsageError(
-            f"There is no folder {asked.base}. Give the folder of an encoder-decoder, as BART, or its name on the hub "
-            "(hf:OWNER/NAME)."
+            f"There is no folder {asked.base}. Specify the folder of an encoder-decoder, such as BART, or its "
+            "name on the hub (hf:OWNER/NAME)."
         )
     base = open_base(asked.base, environ, chat=False, report=listener.says)
     with quiet():
@@ -116,11 +116,11 @@ def prepare_summaries(asked: TrainingAsked, environ: Mapping[str, str], listener
 
 
 def train_summariser(work: SummaryWork, listener: Listener) -> Trained:
-    """Train the summary model, or go on with it; a signal ends it with a checkpoint.
+    """Train the summary model, or continue its training. A signal stops it with a checkpoint.
 
     Raises:
-        UsageError: another training is in the folder; says what differs.
-        ProjectError: something cannot be written.
+        UsageError: the folder contains another training; the error says what differs.
+        ProjectError: a file cannot be written.
     """
     folder = work.asked.out
     with in_training(folder):
@@ -165,7 +165,7 @@ def _summaries(work: SummaryWork, model: Native, tokeniser: Native, listener: Li
 
 
 def _gained(work: SummaryWork, record: Mapping[str, Any], tried: int) -> dict[str, dict[str, Scored]]:
-    """ROUGE and loss, as the record of a finished training has them; the best of `tried` checkpoints was taken."""
+    """ROUGE and loss from the record of a finished training, in which the best of `tried` checkpoints was chosen."""
     dialogues = [one.dialogue for one in work.measured]
     rouge = rouge_rows(dialogues, record["base_summaries"], record["tuned_summaries"], tried)
     found = differences(_measured(work, record), tried)
@@ -190,7 +190,7 @@ def _measured(work: SummaryWork, record: Mapping[str, Any]) -> list[MeasuredExam
 
 
 def _taken(work: SummaryWork, checkpoint: Path, tokeniser: Native) -> Native:
-    """The model of a checkpoint, saved in the folder of what is trained as the engine reads it."""
+    """The model of a checkpoint, saved in the folder of the training in the format that the engine reads."""
     folder = work.asked.out
     model = load_model(checkpoint)  # read as a whole, so that weights that are shared are shared again
     model.generation_config.update(
@@ -201,14 +201,14 @@ def _taken(work: SummaryWork, checkpoint: Path, tokeniser: Native) -> Native:
     return model
 
 
-_HOW: Final = "A summary model, trained with fabula on dialogues with their summaries; every weight was trained."
+_HOW: Final = "A summary model that fabula trained on dialogues and their summaries; all weights were trained."
 _USE: Final = """## Use
 
     fabula write BRIEF --system snap --model summariser=seq2seq:THIS_FOLDER"""
 
 
 def _samples(work: SummaryWork, record: Mapping[str, Any]) -> list[Sample]:
-    """Summaries by base and tuned model of the first development dialogues."""
+    """Summaries of the first development dialogues by base and tuned model."""
     return [
         Sample(
             ROLE,

@@ -1,7 +1,7 @@
-"""The Python API: `write` and `plan`; `verbs_on_stories` has what is done with stories, `verbs_to_talk` the rest.
+"""The Python API: `write` and `plan`. `verbs_on_stories` has the verbs for stories, `verbs_to_talk` has `chat`.
 
-Every verb waits for its result; `VERB_async` is the same for who has an event loop, as `await fabula.write_async(...)`.
-All that is asked is kept, so that the same call again costs nothing. Nothing is printed.
+Every verb waits for its result. `VERB_async` is the same for code with an event loop: `await fabula.write_async(...)`.
+All calls are recorded, so that repeating a call costs nothing. Nothing is printed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from fabula.app.beginning import with_usual_system
+from fabula.app.beginning import with_system_of, with_usual_system
 from fabula.app.bills import Estimate
 from fabula.app.calling import Caller, waiting
 from fabula.app.planning import Planned, plan_in, planning_system, project_for_story
@@ -42,26 +42,25 @@ async def write_async(
     anew: bool = False,
     **how: Unpack[SystemOptions],
 ) -> Written:
-    """A story: begun in a folder, or gone on with where it stopped; edits found in its files are taken over first.
+    """Write a story in a new folder, or continue one; edits in its files are applied first.
 
     Args:
         what: a brief, its text or file, or a project.
-        folder: of the project; by default called after the brief's file, title or first words.
-        words: how long the story is to be: 300, "250-350" or "~300".
-        anew: write again what stands, where other settings than before want that; without it that is refused.
+        folder: the project's folder; by default named after the brief's file, title or first words.
+        words: the story's length: 300, "250-350" or "~300".
+        anew: rewrite existing texts if settings have changed; without it, such a change is refused.
         **how: the model and other `CallOptions`, and fields of `fabula.toml`, for instance `system="dramatron"`,
-            `seed=7`, `config={"revisions": 2}`; what the last run in the folder was given stays in force where nothing
-            else is said.
+            `seed=7`, `config={"revisions": 2}`; options of the folder's last run remain in force unless replaced.
 
     Raises:
-        WrittenBeforeError: with other settings than before, what stands would be written again.
-        FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
+        WrittenBeforeError: settings have changed, and existing texts would be rewritten.
+        FabulaError: an error of any kind; finished calls are kept, and the same call continues from there.
     """
     caller = Caller.of(how, words)
     project, in_force, why = _begun(what, folder, caller)
     options = caller.options
     if not anew:
-        said = "`anew=True` does it, and the old texts stay in its history; another `folder` has both stories."
+        said = "`anew=True` rewrites them and keeps the old versions. Another `folder` keeps both stories."
         await refuse_anew(project, in_force, options, said)
     outcome = await write_in(project, in_force, options)
     return Written.in_(project, in_force, outcome.story, caller.finished(in_force), why)
@@ -74,16 +73,16 @@ async def dry_run_async(
     words: int | str | None = None,
     **how: Unpack[SystemOptions],
 ) -> Estimate:
-    """What `write` would ask and cost if it were called with the same. Asks nobody, makes nothing.
+    """The calls and cost of `write` with the same arguments. No model is called, and nothing is written.
 
     Args:
-        what: as of `write`.
-        folder: as of `write`.
-        words: as of `write`.
-        **how: as of `write`.
+        what: see `write`.
+        folder: see `write`.
+        words: see `write`.
+        **how: see `write`.
 
     Raises:
-        FabulaError: any of its kinds.
+        FabulaError: an error of any kind.
     """
     caller = Caller.of(how, words)
     there = project_in(what)
@@ -98,7 +97,7 @@ async def dry_run_async(
 
 
 def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tuple[ProjectFolder, Settings, str]:
-    """The project for what is to be written, made where it is not there yet, the settings in force, and why its model.
+    """The project for a brief or project, made if necessary, the settings in force, and the reason for its model.
 
     Raises:
         UsageError: the folder is the project of another brief.
@@ -106,7 +105,7 @@ def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tupl
     project = project_in(what)
     if project is not None:
         if folder is not None and Path(folder).resolve() != project.folder.resolve():
-            raise UsageError(f"{project.folder} is a project, which is written where it is. Leave `folder` out.")
+            raise UsageError(f"{project.folder} is a project and is written to its own folder. Leave out `folder`.")
         return _gone_on(project, caller)
     brief = brief_of(what)
     where = folder_for(brief, what) if folder is None else Path(folder)
@@ -120,21 +119,22 @@ def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tupl
         return project, settings_as_last_time(project).with_(changes, "the call"), why
     project = ProjectFolder.open(where)
     if project.brief.text != brief.text:
-        raise UsageError(f"The project {where} has another brief. Change its brief.md, or name another folder.")
+        raise UsageError(f"The project {where} has a different brief. Change its brief.md, or choose another folder.")
     return _gone_on(project, caller)
 
 
 def _gone_on(project: ProjectFolder, caller: Caller) -> tuple[ProjectFolder, Settings, str]:
-    """A project that is there, the settings in force, and why its model where it names none and was never written."""
+    """An existing project, the settings in force, and the reason for its model if it names none and is not begun."""
     before = settings_as_last_time(project, str(caller.changes.get("system", "")))
     with project.journal as journal:
         begun = journal.last_settings() is not None
     changes, why = caller.wanted(has_model=begun or "model" in before.model_fields_set)
+    changes = with_system_of(project, changes)
     return project, before.with_(changes, "the call"), why
 
 
 def _planned_story(story: Story, folder: str | Path | None, caller: Caller) -> tuple[ProjectFolder, Settings, str]:
-    """The project in which a plan is read off a story."""
+    """The project in which a plan is derived from a story."""
     where = Path(slug(story.title or first_words(story.text))) if folder is None else Path(folder)
     changes, why = caller.wanted(has_model=(where / "brief.md").exists())
     project = project_for_story(where, story.manuscript(), None, changes)
@@ -142,7 +142,7 @@ def _planned_story(story: Story, folder: str | Path | None, caller: Caller) -> t
 
 
 def first_words(text: str) -> str:
-    """For the name of a folder."""
+    """The first words of a text, for the name of a folder."""
     return " ".join(text.split()[:6])
 
 
@@ -153,16 +153,16 @@ async def plan_async(
     words: int | str | None = None,
     **how: Unpack[SystemOptions],
 ) -> Planned:
-    """A plan of scenes: made from a brief, or read off a finished story; `write` goes on from its project.
+    """Make a plan of scenes from a brief or a finished story; `write` continues from its project.
 
     Args:
-        what: a brief, its text or file, a project, or a `Story` as `fabula.read` gives it.
-        folder: as of `write`.
-        words: as of `write`.
-        **how: as of `write`; where no system is named, one that writes from plans is taken.
+        what: a brief, its text or file, a project, or a `Story` from `fabula.read`.
+        folder: see `write`.
+        words: see `write`.
+        **how: see `write`; by default, the system is one that writes from plans.
 
     Raises:
-        FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
+        FabulaError: an error of any kind; finished calls are kept, and the same call continues from there.
     """
     there = None if isinstance(what, Story) else project_in(what)
     how["system"] = planning_system(there, how.get("system"))

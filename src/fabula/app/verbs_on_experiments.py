@@ -32,21 +32,21 @@ async def experiment_async(
     budget_usd: float | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Experimented:
-    """Do the experiment of a file: write what is missing, measure, and write the report. Nothing is asked twice.
+    """Run the experiment in a file: write missing stories, measure them, and write the report. No call is paid twice.
 
     Args:
-        file: the experiment, as `fabula lab experiment` takes it.
-        folder: for everything that comes of it; by default as the file says, else named after it.
-        workers: runs side by side; by default as the file says.
-        retry: runs that failed are tried again.
+        file: the experiment, in the format of `fabula lab experiment`.
+        folder: the folder for all results; by default the one named in the file, or one named after the file.
+        workers: the number of runs at the same time; by default the number in the file.
+        retry: whether failed runs are tried again.
         also: other formats of the report: "parquet", and "eval" for logs that `inspect view` opens.
-        on_event: hears every event.
-        budget_tokens: most tokens of the whole, earlier sessions included.
-        budget_usd: the same in US dollars.
-        environ: variables that hold keys and folders; by default those of the process.
+        on_event: called with every event.
+        budget_tokens: cap on the tokens of the whole experiment, including earlier sessions.
+        budget_usd: cap on its cost in US dollars, including earlier sessions.
+        environ: variables with keys and folders; by default those of the process.
 
     Raises:
-        FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
+        FabulaError: an error of any kind; finished calls are kept, and the same call continues from there.
     """
     variables = os.environ if environ is None else environ
     bill = Bill()

@@ -39,16 +39,16 @@ async def check_async(
     folder: str | Path | None = None,
     **how: Unpack[MethodOptions],
 ) -> Checked:
-    """Where stories contradict themselves: findings, each with both passages quoted.
+    """Find where stories contradict themselves; each finding quotes both passages.
 
     Args:
-        *stories: files, folders, projects, texts, or what `write` and `read` gave.
-        folder: of calls, report and page; by default `evaluation` in the project, for a single one, else here.
-        **how: `CallOptions` (a single project has its own model) and how the evaluator works, for instance
+        *stories: files, folders, projects, texts, or results of `write` and `read`.
+        folder: the folder for calls, report and page; by default `evaluation`, in the project if there is only one.
+        **how: `CallOptions` (a single project has its own model), and options of the evaluator, for instance
             `config={"reading": "windows"}`.
 
     Raises:
-        FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
+        FabulaError: an error of any kind; finished calls are kept, and the same call continues from there.
     """
     caller = Caller.of(how)
     project = project_in(stories[0]) if len(stories) == 1 else None
@@ -66,16 +66,16 @@ async def judge_async(
     folder: str | Path | None = OUT,
     **how: Unpack[MethodOptions],
 ) -> Judged:
-    """Which of two stories a judge prefers, question by question, in both orders.
+    """Ask a judge which of two stories is better, question by question, in both orders.
 
     Args:
-        one: a story: its file, project or text, or what `write` and `read` gave.
-        other: another one.
-        folder: of calls, verdicts and report; `None` keeps nothing.
-        **how: `CallOptions`, and how the judge works, for instance `preset="faithful"` or `config={"samples": 3}`.
+        one: a story: its file, project or text, or a result of `write` or `read`.
+        other: the other story.
+        folder: the folder for calls, verdicts and report; with `None` nothing is saved.
+        **how: `CallOptions`, and options of the judge, for instance `preset="faithful"` or `config={"samples": 3}`.
 
     Raises:
-        FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
+        FabulaError: an error of any kind; finished calls are kept, and the same call continues from there.
     """
     caller = Caller.of(how)
     items = two_stories(one, other, caller.selection)
@@ -88,15 +88,15 @@ async def rank_async(
     folder: str | Path = OUT,
     **how: Unpack[MethodOptions],
 ) -> Ranked:
-    """Systems or stories in order of how often a judge prefers them, with intervals.
+    """Rank systems or stories by how often a judge prefers them, with intervals.
 
     Args:
-        *stories: folders (`SYSTEM/PROMPT.md`), files, projects, texts, or what `write` and `read` gave.
-        folder: of calls, verdicts, report, page and pictures.
-        **how: as of `judge`.
+        *stories: folders (`SYSTEM/PROMPT.md`), files, projects, texts, or results of `write` and `read`.
+        folder: the folder for calls, verdicts, report, page and pictures.
+        **how: see `judge`.
 
     Raises:
-        FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
+        FabulaError: an error of any kind; finished calls are kept, and the same call continues from there.
     """
     caller = Caller.of(how)
     items = items_of(stories, caller.selection)
@@ -114,19 +114,19 @@ async def measure_async(
     config: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Measured:
-    """What can be counted in stories: words, openings, repetition, dialogue; ROUGE with a reference. Asks no model.
+    """Count words, openings, repetition and dialogue in stories, and ROUGE if there is a reference. No model is called.
 
     Args:
-        *stories: files, folders, projects, data sets, texts, or what `write` and `read` gave.
-        reference: a story that all are compared with, or a folder or file with one for each prompt.
-        brief: that all the stories answer.
-        bertscore: BERTScore too; it needs the extra `bertscore`.
-        preset: the papers' measures ("faithful"), or ours too.
+        *stories: files, folders, projects, data sets, texts, or results of `write` and `read`.
+        reference: a story with which all are compared, or a folder or file with one story per prompt.
+        brief: the brief that all the stories answer.
+        bertscore: add BERTScore, which needs the extra `bertscore`.
+        preset: "faithful" for the papers' measures, or "improved" to add ours.
         config: settings, for instance `{"tokens": "words", "rouge.stemmer": True}`.
-        environ: variables that hold folders; by default those of the process.
+        environ: variables with folders; by default those of the process.
 
     Raises:
-        FabulaError: any of its kinds.
+        FabulaError: an error of any kind.
     """
     caller = Caller.of({"environ": environ})
     items = items_of(stories, caller.selection)
@@ -149,7 +149,7 @@ async def _evaluated(
     caller: Caller,
     project: ProjectFolder | None = None,
 ) -> Report:
-    """An evaluator's report, with the caller's model, else that of the project, else the default one."""
+    """An evaluator's report, made with the caller's model, the project's model or the default model."""
     evaluator = find(name)
     own = project.settings if project is not None else Settings()
     taken = "model" in own.model_fields_set and own.model not in own.models

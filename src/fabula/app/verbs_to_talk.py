@@ -37,20 +37,20 @@ async def chat_async(
     folder: str | Path | None = None,
     **how: Unpack[SystemOptions],
 ) -> Chat:
-    """A conversation with a character of a story: `chat.say("...")` gives the answer. It is kept in the project.
+    """Talk with a character of a story: `chat.say("...")` returns the answer. The conversation is kept in the project.
 
     Args:
-        story: a project, a story's file or text, a character card, or what `write` and `read` gave.
-        character: who answers; without one, those of the last conversation.
-        player: who you are; by default whom the story names most beside the character, else a stranger to it.
-        session: the name of the conversation; by default the one of these two, or a new one.
-        new: begin a new conversation.
-        freedom: how far you may lead away from the story: "rails", "guided" or "loose".
-        folder: of the project for a story that is in none; by default called after its file, title or first words.
-        **how: as of `write`; the system is SNAP where the project's own cannot be talked to.
+        story: a project, a story's file or text, a character card, or a result of `write` or `read`.
+        character: the character who answers; by default the one from the last conversation.
+        player: the character you play; by default the one the story names most apart from `character`, else a stranger.
+        session: the name of the conversation; by default one between these two characters, or a new one.
+        new: start a new conversation.
+        freedom: how far you may stray from the story: "rails", "guided" or "loose".
+        folder: the project for a story that has none; by default named after its file, title or first words.
+        **how: see `write`; the system is SNAP if the project's own system has no conversations.
 
     Raises:
-        FabulaError: any of its kinds.
+        FabulaError: an error of any kind.
     """
     caller = Caller.of(how)
     path = path_of(story) if isinstance(story, str | Path) else None
@@ -73,7 +73,7 @@ async def chat_async(
 def _project_of_card(
     card: CharacterCard, player: str, folder: str | Path | None, caller: Caller
 ) -> tuple[ProjectFolder, Settings, str]:
-    """The project in which one talks with a card's character, the settings in force, and why their model."""
+    """The project for talking with a card's character, the settings in force, and the reason for their model."""
     where = Path(slug(card.name)) if folder is None else Path(folder)
     changes, why = caller.wanted(has_model=(where / "brief.md").exists())
     project = card_project(card, where, player, changes, {})
@@ -83,7 +83,7 @@ def _project_of_card(
 def _talked_in(
     source: StorySource, names: Sequence[str], folder: str | Path | None, caller: Caller
 ) -> tuple[ProjectFolder, Settings, str]:
-    """The project that is talked in, made for a story where it is not there yet, its settings, and why their model."""
+    """The project for a conversation, made for a story if necessary, its settings, and the reason for their model."""
     project = project_in(source)
     if project is not None:
         stored = project.settings
@@ -101,7 +101,7 @@ def _talked_in(
 
 
 def _talking(stored: Settings, changes: Mapping[str, Any]) -> Settings:
-    """A project's settings as far as they fit a system that can be talked to, with `changes` on top."""
+    """The project's settings that fit a system with conversations, with `changes` applied."""
     base = settings_for(stored, str(changes.get("system", "")))
     return base.with_({**changes, "system": base.system}, "the call")
 

@@ -1,7 +1,7 @@
-"""Reading the verdicts that `fabula lab meta` compares: a judge's and people's, each from its ratings file.
+"""Reading the verdicts that `fabula lab meta` compares: a judge's and people's, each from a file of ratings.
 
-A verdict is what the evaluator that asked for it calls one: a pair of stories as `fabula evaluate pairwise` counts it,
-a creativity test as `fabula evaluate ttcw` decides it. Any other number is a score as it is.
+The evaluator that asked for a verdict defines its form: `fabula evaluate pairwise` counts pairs of stories, and
+`fabula evaluate ttcw` decides creativity tests. Any other number is used as a score without changes.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _BOTH: Final = 0.5
 
 @dataclass(frozen=True)
 class Side:
-    """One ratings file, read: verdicts by question.
+    """The contents of one file of ratings: verdicts by question.
 
     Attributes:
-        name: of the file, for messages.
-        questions: the verdicts on each.
+        name: the name of the file, for messages.
+        questions: the verdicts on each question.
         tests: outcomes of creativity tests that `fabula evaluate ttcw` asked for.
         unscored: ratings without an answer.
-        pairs: compared by a rater on a question.
-        weighed: of these, weighed by probabilities.
-        unsettled: of these, judged in one order only.
-        unreadable: answers that are no number, no yes or no, and none of the stories shown.
+        pairs: pairs compared by a rater on a question.
+        weighed: the pairs weighed by probabilities.
+        unsettled: the pairs judged in one order only.
+        unreadable: answers that are not a number, not yes or no, and not one of the stories shown.
     """
 
     name: str
@@ -58,37 +58,37 @@ class Side:
 
     @property
     def raters(self) -> list[str]:
-        """Everybody whose verdicts are there."""
+        """The names of all raters with verdicts."""
         return sorted({verdict.rater for verdicts in self.questions.values() for verdict in verdicts})
 
     @property
     def stories(self) -> set[str]:
-        """The stories on which there are verdicts."""
+        """The stories that have verdicts."""
         return {item for verdicts in self.questions.values() for item in _stories(verdicts)}
 
     def method(self, margin: float) -> str:
-        """How its choices between two stories were read."""
+        """How choices between two stories were read."""
         if not self.weighed:
             return "as they were given"
         return f"{self.weighed} of {self.pairs} weighed by probabilities over both orders, margin {margin:g}"
 
     def notes(self) -> list[str]:
         """What was left out of the comparison."""
-        found = [f"{self.name}: {self.unscored} ratings have no answer and are left out."] if self.unscored else []
+        found = [f"{self.name}: {self.unscored} ratings have no answer and were left out."] if self.unscored else []
         lost = sum(test.passed is None for test in self.tests)
         if lost:
             found.append(
-                f"{self.name}: {lost} of {len(self.tests)} tests have no outcome, since an order could not be read. "
-                f"They are left out, and not passed in {PASSED!r}."
+                f"{self.name}: {lost} of {len(self.tests)} tests have no outcome because the answer for one "
+                f"order could not be read. They are left out, and count as not passed in {PASSED!r}."
             )
         if self.unsettled:
             found.append(
-                f"{self.name}: {self.unsettled} of {self.pairs} pairs were judged in one order only and are not "
-                "settled: written choices count for the stories alone, weighed ones for nothing."
+                f"{self.name}: {self.unsettled} of {self.pairs} pairs were judged in one order only and are "
+                "undecided: written choices count only for the stories, and weighted choices do not count."
             )
         if self.unreadable:
             shown = ", ".join(f"{answer!r} ({count})" for answer, count in self.unreadable.most_common(3))
-            found.append(f"{self.name}: answers that are no score and no choice are left out: {shown}.")
+            found.append(f"{self.name}: answers that are neither a score nor a choice were left out: {shown}.")
         return found
 
 
@@ -97,7 +97,7 @@ class CommonVerdicts:
     """The verdicts of both sides on one question.
 
     Attributes:
-        raters: people's single verdicts, where `human` is what several of them decided together.
+        raters: people's single verdicts, if `human` has what several people decided together.
     """
 
     judge: list[Verdict]
@@ -109,9 +109,9 @@ def side_of(ratings: Sequence[Rating], name: str, margin: float = MARGIN) -> Sid
     """The verdicts in a file's ratings. A score is a number, or yes (1) and no (0).
 
     Args:
-        ratings: of one side.
-        name: of the file.
-        margin: of weighed choices, as of `fabula evaluate pairwise`.
+        ratings: the ratings of one side.
+        name: the name of the file.
+        margin: the margin for weighed choices, as in `fabula evaluate pairwise`.
     """
     questions: dict[str, list[Verdict]] = defaultdict(list)
     choices: dict[str, list[PairwiseChoice]] = defaultdict(list)
@@ -145,13 +145,13 @@ def _is_choice(rating: Rating) -> bool:
 
 
 def _in_order(choices: Sequence[PairwiseChoice], margin: float) -> list[PairChoice]:
-    """The pairs as `fabula evaluate pairwise` decides them, in the order in which the file names them."""
+    """The pairs as `fabula evaluate pairwise` decides them, in the order of the file."""
     place = {id(choice): number for number, choice in enumerate(choices)}
     return sorted(pair_choices(choices, margin), key=lambda pair: place[id(pair.verdicts[0])])
 
 
 def _counted(pair: PairChoice) -> Iterator[Verdict]:
-    """What `fabula evaluate pairwise` counts as wins of a pair."""
+    """The wins that `fabula evaluate pairwise` counts for a pair."""
     first = _BOTH if pair.weighed else 1.0
     for choice, score in pair.counted:
         systems = tuple(name if name != item else "" for name, item in zip(choice.names, choice.items, strict=True))
@@ -160,7 +160,7 @@ def _counted(pair: PairChoice) -> Iterator[Verdict]:
 
 
 def _score(rating: Rating) -> Verdict | None:
-    """A rating as a verdict; one of a story beside its reference is a score of the story."""
+    """A rating as a verdict; a rating of a story next to its reference is a score of the story."""
     answer, items, systems = rating.answer, rating.items, rating.systems
     own = [place for place, item in enumerate(items) if not item.startswith(REFERENCE)]
     value = _YES.get(answer.strip().casefold()) if isinstance(answer, str) else answer
@@ -174,33 +174,33 @@ def _score(rating: Rating) -> Verdict | None:
 
 
 def common_questions(judge: Side, human: Side, wanted: str = "") -> dict[str, CommonVerdicts]:
-    """The questions that both sides answered, with their verdicts; several are taken together too.
+    """The questions that both sides answered, with their verdicts and a combination of several questions.
 
-    Creativity tests are taken together as the number of tests passed, of all and of each dimension (sections 4.3 and 5
-    of the TTCW paper); these stand first. Other questions are taken together as `ALL`.
+    Creativity tests are combined into the number of tests passed, in all and for each dimension (sections 4.3 and 5 of
+    the TTCW paper); these come first. Other questions are combined as `ALL`.
 
     Raises:
-        UnknownNameError: a question is wanted that one side did not answer.
-        UsageError: there is no common question, or no common story.
+        UnknownNameError: one side did not answer the requested question.
+        UsageError: the sides have no question or no story in common.
     """
     common = [name for name in judge.questions if name in human.questions]
     if not common:
         asked = (", ".join(sorted(side.questions)) or "nothing" for side in (judge, human))
         mine, theirs = asked
         raise UsageError(
-            f"{judge.name} and {human.name} answer no common question: {mine} in the one, {theirs} in the other. "
-            "Use one name for one question."
+            f"{judge.name} and {human.name} have no question in common: the first contains {mine}, the second "
+            f"{theirs}. Use the same name for the same question."
         )
     for side in (judge, human):
         if side.unsettled and not side.stories:
             raise UsageError(
-                f"{side.name}: all {side.pairs} pairs are weighed by probabilities and were judged in one order only, "
-                "so that none is settled. Judge them in the other order too."
+                f"{side.name}: all {side.pairs} pairs are weighted by probabilities and were judged in one "
+                "order only, so none of them is decided. Judge them in the other order, too."
             )
     if not judge.stories & human.stories:
         raise UsageError(
-            f"{judge.name} and {human.name} have no story in common: {_some(judge)} in the one, {_some(human)} in the "
-            "other. Use one id for one story."
+            f"{judge.name} and {human.name} have no story in common: the first contains {_some(judge)}, the "
+            f"second {_some(human)}. Use the same id for the same story."
         )
     found = {name: CommonVerdicts(judge.questions[name], human.questions[name]) for name in common}
     found = {name: both for name, both in found.items() if _stories(both.judge) & _stories(both.human)}
@@ -216,9 +216,9 @@ def common_questions(judge: Side, human: Side, wanted: str = "") -> dict[str, Co
 
 
 def _tests_passed(judge: Side, human: Side, tests: Sequence[str]) -> dict[str, CommonVerdicts]:
-    """How many tests each story passes, by the judge and by the majority of people: of all, and of each dimension.
+    """The number of tests that each story passes, by the judge and by the majority of people: in all and by dimension.
 
-    Only tests of a story on which people have a verdict count.
+    Only tests of a story with people's verdicts count.
     """
     if not tests:
         return {}
@@ -243,7 +243,7 @@ def _tests_passed(judge: Side, human: Side, tests: Sequence[str]) -> dict[str, C
 
 
 def _by_majority(verdicts: Sequence[TestVerdict]) -> list[TestVerdict]:
-    """One verdict on each test of each story: passed where more than half of the raters say so."""
+    """One verdict on each test of each story: passed if more than half of the raters say so."""
     votes: dict[tuple[str, str], list[TestVerdict]] = defaultdict(list)
     for verdict in verdicts:
         votes[verdict.item, verdict.test].append(verdict)
@@ -255,7 +255,7 @@ def _by_majority(verdicts: Sequence[TestVerdict]) -> list[TestVerdict]:
 
 
 def _counts(verdicts: Sequence[TestVerdict], tests: Sequence[str]) -> list[Verdict]:
-    """Tests passed by rater and story; one without an outcome is not passed, a story with no outcome has no score."""
+    """Tests passed by rater and story. A test without an outcome is not passed; a story without any has no score."""
     found: dict[tuple[str, str], list[TestVerdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.test in tests:
@@ -281,10 +281,10 @@ def _some(side: Side) -> str:
 
 
 def beside_people(verdicts: Sequence[Rating], people: Sequence[Rating]) -> Report:
-    """How far a judge's verdicts agree with people's ratings of the same stories.
+    """The agreement of a judge's verdicts with people's ratings of the same stories.
 
     Raises:
-        UsageError: they have no story, or no question, in common.
+        UsageError: they have no story or no question in common.
     """
     judge, human = side_of(verdicts, "the report"), side_of(people, "the ratings")
     return meta_report(compared(judge, human), judge, human)
@@ -293,10 +293,10 @@ def beside_people(verdicts: Sequence[Rating], people: Sequence[Rating]) -> Repor
 def compared(
     judge: Side, human: Side, texts: Mapping[str, str] | None = None, *, wanted: str = "", seed: int = 1
 ) -> dict[str, MetaResult]:
-    """How far a judge agrees with people on each common question, or on the one that is wanted.
+    """The agreement of a judge with people on each common question, or on the requested question.
 
     Raises:
-        UnknownNameError, UsageError: as of `common_questions`.
+        UnknownNameError, UsageError: see `common_questions`.
     """
     questions = common_questions(judge, human, wanted)
     return {name: meta(both.judge, both.human, texts or {}, seed, both.raters) for name, both in questions.items()}
@@ -305,7 +305,7 @@ def compared(
 def meta_report(
     found: Mapping[str, MetaResult], judge: Side, people: Side, *, margin: float = MARGIN, seed: int = 1
 ) -> Report:
-    """How far a judge agrees with people, question by question, beside trivial baselines."""
+    """A report on a judge's agreement with people, question by question, compared with trivial baselines."""
     rows = tuple(
         Row(f.of, f"{name}: {f.what}", f.scored, baseline=f.of not in (JUDGE, PEOPLE))
         for name, result in found.items()
@@ -314,15 +314,16 @@ def meta_report(
     notes = [*judge.notes(), *people.notes()]
     if len(judge.raters) > 1:
         notes.append(
-            f"{judge.name}: {len(judge.raters)} raters are averaged ({', '.join(judge.raters)}); --rater takes one."
+            f"{judge.name}: the ratings of {len(judge.raters)} raters are averaged ({', '.join(judge.raters)}); "
+            "--rater selects one rater."
         )
     if PASSED in found:
         notes.append(
-            f"{PASSED}: of each story, by the judge as `fabula evaluate ttcw` counts them, and on each test by the "
-            "majority of people."
+            f"{PASSED}: the judge's tests for each story, as counted by `fabula evaluate ttcw`, compared with "
+            "the majority of people on each test."
         )
     if ALL in found:
-        notes.append(f"{ALL}: each story's mean over the questions, or its share of all comparisons.")
+        notes.append(f"{ALL}: the mean of each story over the questions, or its share of all comparisons.")
     notes += [f"{name}: {note}" for name, result in found.items() for note in result.notes]
     how = {
         "judge": ", ".join(judge.raters),
@@ -333,8 +334,8 @@ def meta_report(
             for who, side in (("the judge", judge), ("people", people))
             if side.pairs
         },
-        "accuracy": "symmetric: a tie of one side counts half; of both sides it counts whole by pairs (both say the "
-        "same), and not at all by stories and by systems",
+        "accuracy": "symmetric: a tie on one side counts half; a tie on both sides counts fully for pairs, since both "
+        "say the same, and not at all for stories and systems",
     }
     sentences = [f"{name}: {result.sentence}" for name, result in found.items()]
     return Report("meta", how, rows, notes=tuple(notes), details={"sentences": sentences})

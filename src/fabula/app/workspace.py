@@ -1,8 +1,8 @@
-"""One project as pages and programs see it: what stands in it, what is decided about it, and what a run would cost.
+"""One project for pages and programs: its texts, the decisions about it, and the cost of a run.
 
-Every method is a plain function; a server calls it in a thread of its own. What is looked at can be looked at while a
-run holds the project; what is changed needs the project for a moment, as every command does, and leaves the same
-records: what is decided here can be taken back at the command line, and the other way round.
+Every method is a plain function; a server calls it in its own thread. The project can be viewed while a run is in
+progress. A change locks the project briefly, as every command does, and leaves the same records: a decision made here
+can be undone at the command line, and the other way round.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from fabula.app import deciding
+from fabula.app.beginning import naming_file, with_system_of
 from fabula.app.bills import BudgetSpent, Estimate
 from fabula.app.checking import OUT
 from fabula.app.exporting import as_it_stands
@@ -73,25 +74,25 @@ _NUMBERS: Final = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Artefact(Saved):
-    """A text of the project as it stands.
+    """A text of the project in its current state.
 
     Attributes:
         name: its path in the journal; the brief is `brief.md`.
-        file: in the project.
-        changed: its file was changed, and that is not taken over yet.
+        file: its file in the project.
+        changed: whether its file was changed and the change has not been applied yet.
         words: number of words.
-        version: number of the newest text, from 1; 0 where texts are not numbered.
-        base: names the text; see `Workspace.save`.
-        title: what a person calls it.
-        behind: a system keeps it for itself; it is no part of the story or its plan.
+        version: the number of the newest version, from 1; 0 if versions are not numbered.
+        base: identifies the text; see `Workspace.save`.
+        title: the title that people see.
+        behind: whether a system keeps it for itself, so that it is not part of the story or its plan.
         folder: "story", "plan", ...; empty for the brief.
-        suffix: of the file: "md", "yaml", "csv".
-        source: where the newest text is from: "made", "revised", "imported", "edited", "rewritten" or "pinned".
-        asked: the fewest and most words that were asked; `None` where none were.
-        stale: a run would write it again; `None` where nobody looked, or that cannot be known.
-        pinned: it stays as it is, whatever changes.
-        waits: a run waits for its approval.
-        states: what holds for it, in words.
+        suffix: the suffix of its file: "md", "yaml", "csv".
+        source: the source of the newest text: "made", "revised", "imported", "edited", "rewritten" or "pinned".
+        asked: the least and greatest number of words requested; `None` if no length was.
+        stale: whether a run would write it again; `None` if this was not checked or cannot be known.
+        pinned: whether it stays as it is, whatever changes.
+        waits: whether a run waits for its approval.
+        states: its states, in words.
     """
 
     folder: str
@@ -111,16 +112,16 @@ class ArtefactVersion:
     """A version of an artefact, and who wrote it.
 
     Attributes:
-        number: from 1.
+        number: the number of the version, from 1.
         source: "made", "revised", "imported", "edited" or "rewritten".
-        at: when it was kept.
+        at: the time when it was saved.
         words: number of words.
-        run: that kept it; 0 where none did.
-        role: that wrote it; empty where a person did.
-        performer: who played the role.
-        holds: it is the text that stands.
-        note: what the author wished of it, or the file that it was imported from; empty where there is neither.
-        text: of it, where the texts are asked for.
+        run: the run that saved it; 0 if no run did.
+        role: the role that wrote it; empty if a person did.
+        performer: the model or person that played the role.
+        holds: whether it is the current text.
+        note: the author's note for it, or the file from which it was imported; empty if there is neither.
+        text: its text, if texts were requested.
     """
 
     number: int
@@ -137,7 +138,7 @@ class ArtefactVersion:
 
 @dataclass(frozen=True, slots=True)
 class FolderBranch:
-    """A folder of the project and what is in it, in order."""
+    """A folder of the project and its contents, in order."""
 
     name: str
     artefacts: tuple[Artefact, ...]
@@ -145,7 +146,7 @@ class FolderBranch:
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """When the last run began and ended, its error, and whether it waited for a person."""
+    """The start and end of the last run, its error, and whether it waited for a person."""
 
     at: str
     ended: str | None
@@ -154,29 +155,29 @@ class LastRun:
 
     @classmethod
     def of(cls, run: Mapping[str, Any]) -> Self:
-        """How a run of the journal ended."""
+        """The end of a run in the journal."""
         return cls(run["at"], run["ended"], run["error"], "waits" in run["settings"])
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Where a project stands, without a look at what a run would ask.
+    """The state of a project, without the calls that a run would make.
 
     Attributes:
-        title: of the brief.
-        system: that writes it.
-        model: that plays every role which is not cast otherwise; empty where none is known.
-        words: of the whole story; 0 where there is none.
-        words_asked: the fewest and most that were asked.
-        problem: why it cannot be worked on as it is; empty where it can.
+        title: the title of the brief.
+        system: the system that writes the story.
+        model: the model of every role without its own model; empty if it is not known.
+        words: the number of words of the whole story; 0 if there is no story.
+        words_asked: the least and greatest number of words requested.
+        problem: the reason why work on the project is not possible; empty if it is.
         waits: the artefact for which the last run waits.
-        changed: files that were changed and are not taken over yet.
-        not_as_asked: what was asked and not got, in sentences.
-        calls: how many are recorded.
-        runs: how many there were.
-        last_run: how it ended; null where there was none.
-        budget: caps, and what is spent of them.
-        undo, redo: what these would do, in words; empty where there is nothing.
+        changed: files with changes that have not been applied yet.
+        not_as_asked: requests that were not met, in sentences.
+        calls: the number of recorded calls.
+        runs: the number of runs.
+        last_run: the end of the last run; null if there was no run.
+        budget: the caps, and what has been spent.
+        undo, redo: what undo and redo would do, in words; empty if there is nothing.
     """
 
     title: str
@@ -197,20 +198,20 @@ class Overview:
 
 
 class Workspace:
-    """A project that pages and programs look at and change.
+    """A project that pages and programs view and change.
 
     Args:
-        folder: of the project.
-        environ: variables that hold keys and folders; those of this process by default.
+        folder: the folder of the project.
+        environ: variables with keys and folders; by default those of this process.
 
     Attributes:
-        told: hears sentences about the files that the author should read.
-        listeners: hear what happens in work that takes long.
-        training: hears how a training goes on.
-        cast: gives the settings with which this door has work done, for those of the project.
-        at_home: who calls sits at this machine, so that a program or folder that they name is trusted.
-        only_foresees: what takes long only says what it would ask.
-        turns: of conversations, which this process makes.
+        told: called with remarks on files for the author.
+        listeners: called with the events of long tasks.
+        training: called with the progress of a training.
+        cast: turns the project's settings into those used for work started here.
+        at_home: whether the caller is at this machine, so that the programs and folders that they name are trusted.
+        only_foresees: whether long tasks only estimate their calls.
+        turns: the conversation turns that this process makes.
     """
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
@@ -235,20 +236,20 @@ class Workspace:
         return self.folder.resolve().name
 
     def project(self, sitting: str = "") -> ProjectFolder:
-        """The project, opened anew; what is decided in one `sitting` is taken back as one.
+        """The project, opened again; all decisions of one `sitting` are undone together.
 
         Raises:
-            GoneError: it is there no more.
+            GoneError: the project no longer exists.
         """
         return self._opened(sitting, odd_texts=False)
 
     def texts(self, sitting: str = "") -> ProjectFolder:
-        """The project for who reads its texts and decides about them alone: as `project`, without texts that are odd.
+        """The project for callers who only read its texts and decide about them: like `project`, but without odd texts.
 
-        A link that leads out of it, or a pipe, among many files is no reason to show none of the others.
+        A link out of the project, or a pipe, among many files is not a reason to hide the other files.
 
         Raises:
-            GoneError: it is there no more.
+            GoneError: the project no longer exists.
         """
         return self._opened(sitting, odd_texts=True)
 
@@ -259,14 +260,15 @@ class Workspace:
             there = False
         if not there:
             raise GoneError(
-                f"The project {self.folder} is gone: it was deleted or moved. Put it back, or open it where it is now."
+                f"The project {self.folder} is gone: it was deleted or moved. Put it back, or open it in its "
+                "new location."
             )
         project = ProjectFolder.open(self.folder, sitting, odd_texts=odd_texts)
         project.tell, project.texts = self.told, self._texts
         return project
 
     def settings(self, project: ProjectFolder | None = None) -> Settings:
-        """What a run would be done with: `fabula.toml`, what the last run was given, and the model used last."""
+        """The settings of a run: `fabula.toml`, the options of the last run, and the model used last."""
         project = project or self.texts()
         settings = self.cast(settings_as_last_time(project))
         if "model" in settings.model_fields_set:
@@ -274,10 +276,11 @@ class Workspace:
         with project.journal as journal:
             begun = journal.last_settings() is not None
         chosen = None if begun else default_model(self.environ)
-        return settings if chosen is None else settings.with_(chosen.changes)
+        changes = with_system_of(project, {} if chosen is None else dict(chosen.changes))
+        return settings.with_(changes) if changes else settings
 
     def stamp(self) -> tuple[tuple[str, int, int], ...]:
-        """Name, size and time of each file: another one whenever anything in the project may have changed."""
+        """Name, size and time of each file; it changes whenever anything in the project may have changed."""
         found: list[tuple[str, int, int]] = []
         for name in _FILES:
             _seen(found, self.folder / name, name)
@@ -289,7 +292,7 @@ class Workspace:
         return tuple(found)
 
     def cached(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` gives, or gave since which nothing has changed; two who want the same wait for each other."""
+        """The result of `make`, kept until something changes; two callers who want the same wait for each other."""
         with self._looking:
             one_at_a_time = self._makers.setdefault(name, threading.RLock())
         with one_at_a_time:
@@ -298,7 +301,7 @@ class Workspace:
     # looking --------------------------------------------------------------------------------------------------------
 
     def overview(self) -> Overview:
-        """Where the project stands."""
+        """The state of the project."""
         return self.cached("overview", self._overview)
 
     def _overview(self) -> Overview:
@@ -312,8 +315,9 @@ class Workspace:
             changed: tuple[str, ...] = ()
             try:
                 changed = tuple(change.file for change in self._changed(project, journal))
-                missed = tuple(shortfalls(journal, brief, settings, words, self._rows(project, journal)))
-                asked = words_asked(brief, settings)
+                with naming_file(settings.file, self.environ):
+                    missed = tuple(shortfalls(journal, brief, settings, words, self._rows(project, journal)))
+                    asked = words_asked(brief, settings)
             except FabulaError as error:
                 problem, missed, asked = str(error), (), None
             done, undone, titles = (
@@ -341,9 +345,9 @@ class Workspace:
         )
 
     def rows(self, *, marks: bool = True) -> list[Artefact]:
-        """The brief and every text that a person may want to read, in order of file.
+        """The brief and every text that a person may want to read, in the order of files.
 
-        With `marks` also which are stale, for which what a run would ask is looked at.
+        With `marks`, stale texts are marked; this needs a dry run.
         """
         if not marks:
             return list(self.cached("artefacts", lambda: self._artefacts(None)))
@@ -376,7 +380,7 @@ class Workspace:
         return [replace(one, title=titles(one.name), behind=is_behind(one.file)) for one in rows_]
 
     def titles(self) -> Titles:
-        """What the texts are called where a person sees them, also chapters that are only planned."""
+        """The titles under which people see texts, including chapters that are only planned."""
         project = self.texts()
         with project.journal as journal:
             return self._titles(journal, self.changes_or_none(project, journal))
@@ -389,14 +393,14 @@ class Workspace:
         return Titles.of(files, texts_ | {path: change.text for path, change in new.items()})
 
     def changes_or_none(self, project: ProjectFolder, journal: Journal) -> tuple[FileChange, ...]:
-        """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
+        """The changes in files; empty if the changes contradict each other, which a run and `changes` report."""
         try:
             return self._changed(project, journal)
         except UsageError:
             return ()
 
     def _rows(self, project: ProjectFolder, journal: Journal) -> tuple[TextStatus, ...]:
-        """The texts as they stand, without a look at what a run would make of them."""
+        """The current texts, without the effects of a coming run."""
         return self.cached("texts", lambda: tuple(texts(journal, self.changes_or_none(project, journal))))
 
     def _changed(self, project: ProjectFolder, journal: Journal) -> tuple[FileChange, ...]:
@@ -435,7 +439,7 @@ class Workspace:
         )
 
     def tree(self, *, marks: bool = True) -> list[FolderBranch]:
-        """The artefacts by folder, the manuscript first; as `rows`, and `story.md`, which is the whole story."""
+        """The artefacts by folder, with the manuscript first: those of `rows`, and `story.md`, the whole story."""
         found: dict[str, list[Artefact]] = {"": [], **{name: [] for name in ("story", "plan", "role-play", "drafts")}}
         for one in self.rows(marks=marks):
             found.setdefault(one.folder, []).append(one)
@@ -445,14 +449,14 @@ class Workspace:
         return [FolderBranch(name, tuple(artefacts)) for name, artefacts in found.items() if artefacts]
 
     def shown(self, *, marks: bool = True) -> list[FolderBranch]:
-        """The texts as a writer sees them: those that a system keeps for itself are together, and last."""
+        """The texts as a writer sees them; those that a system keeps for itself come last, together."""
         branches = self.tree(marks=marks)
         behind = tuple(one for branch in branches for one in branch.artefacts if one.behind)
         parts = [FolderBranch(one.name, tuple(text for text in one.artefacts if not text.behind)) for one in branches]
         return [*(one for one in parts if one.artefacts), *([FolderBranch(BEHIND, behind)] if behind else [])]
 
     def is_behind(self) -> bool:
-        """Whether `story.md` has earlier texts of its parts than those that stand, until it is put together again."""
+        """Whether `story.md` is behind the current texts of its parts, so that it must be put together again."""
         return bool(self.cached("behind", self._behind))
 
     def _behind(self) -> bool:
@@ -464,14 +468,14 @@ class Workspace:
             return as_it_stands(journal, story) != story
 
     def expected(self, *, pending: Mapping[str, str] | None = None, fit: bool = False) -> Estimate:
-        """What a run would ask and cost now: the calls, their tokens, and what is stale. Asks nobody, writes nothing.
+        """The calls that a run would make now, with their tokens and cost, and the stale texts. Calls no model.
 
         Args:
-            pending: texts by artefact that are not saved yet.
-            fit: old texts are revised to fit what has changed, instead of being written anew.
+            pending: texts by artefact that have not been saved yet.
+            fit: whether old texts are revised to fit what has changed, instead of being rewritten.
 
         Raises:
-            FabulaError: what stands in the way of a run.
+            FabulaError: a run is not possible.
         """
         dry, changes = self._foreseen(pending or {}, fit=fit) if pending or fit else self._dry_run()
         return Estimate.of(dry, changes=changes)
@@ -495,11 +499,11 @@ class Workspace:
 
     @property
     def options(self) -> Options:
-        """What plans are checked and runs looked at with: nobody is here to play a role."""
+        """The options for checking plans and estimating runs; no person is available to play a role."""
         return Options(environ=self.environ, person=_nobody, listeners=self.listeners)
 
     def last_check(self) -> ProjectFindings:
-        """Where the story contradicts itself, as the last check found, beside the story as it is now.
+        """The contradictions that the last check found in the story, next to the current story.
 
         Raises:
             UsageError: the report or the list of dismissals cannot be read.
@@ -507,10 +511,10 @@ class Workspace:
         return self.cached("findings", lambda: findings_of(self.project()))
 
     def known_facts(self) -> ProjectWorld:
-        """What the story says about its world, with the sentences that say so; empty where nothing is recorded.
+        """The story's statements about its world, with the sentences that they come from; empty if nothing is recorded.
 
         Raises:
-            ProjectError: it cannot be read.
+            ProjectError: the world cannot be read.
         """
         return self.cached("known facts", lambda: ProjectWorld.of(self.project()))
 
@@ -518,19 +522,19 @@ class Workspace:
 
     @contextmanager
     def changing(self, sitting: str = "") -> Iterator[ProjectFolder]:
-        """The project, for who changes it: one thread of this process at a time."""
+        """The project, for a change: only one thread of this process at a time has it."""
         with self._changing:
             yield self.texts(sitting)
 
     @contextmanager
     def decided(self, *, keeping: bool = False) -> Iterator[tuple[ProjectFolder, Journal]]:
-        """The project and its journal, for who decides about texts; see `ProjectFolder.recorded`."""
+        """The project and its journal, for decisions about texts; see `ProjectFolder.recorded`."""
         with self.changing() as project, project.recorded(keeping=keeping) as journal:
             yield project, journal
 
     @contextmanager
     def locked(self) -> Iterator[ProjectFolder]:
-        """The project, for who changes files of it that are no texts."""
+        """The project, for changes to files that are not texts."""
         with self._changing:
             project = self.project()
             with project.lock():
@@ -538,18 +542,18 @@ class Workspace:
 
 
 def _short(stamp: Sequence[tuple[str, int, int]]) -> bytes:
-    """What tells a stamp from others: with many files each answer's own would be large."""
+    """A short value that identifies a stamp; keeping whole stamps with each answer would need much memory."""
     return sha256(
         "\n".join(f"{name}\0{size}\0{time_}" for name, size, time_ in stamp).encode("utf-8", "replace")
     ).digest()
 
 
 async def _nobody(request: Request) -> str:
-    raise ModelError(f"Nobody is here to play {request.role}. Start a run, and answer there.")
+    raise ModelError(f"No person is available to play {request.role}. Start a run, and answer there.")
 
 
 def _seen(found: list[tuple[str, int, int]], file: Path | os.DirEntry[str], name: str, *, empty: bool = True) -> None:
-    """Note size and time of a file that is there."""
+    """Note size and time of a file if it exists."""
     try:
         status = file.stat()
     except OSError:
@@ -559,7 +563,7 @@ def _seen(found: list[tuple[str, int, int]], file: Path | os.DirEntry[str], name
 
 
 def _new_artefact(change: FileChange) -> Artefact:
-    """A text that the author has put into a new file, not taken over yet."""
+    """A text that the author has put into a new file and that has not been applied yet."""
     path = PurePosixPath(change.file)
     words, suffix = count_words(change.text), path.suffix.removeprefix(".")
     saved = Saved(change.path, change.file, changed=True, words=words, version=1, base=base_of(change.text))
@@ -568,5 +572,5 @@ def _new_artefact(change: FileChange) -> Artefact:
 
 
 def _file(name: str, words: int, base: str, source: str) -> Artefact:
-    """A file that is no numbered text: the brief, or the whole story."""
+    """A file that is not a numbered text: the brief or the whole story."""
     return Artefact(name, name, changed=False, words=words, version=0, base=base, folder="", suffix="md", source=source)

@@ -1,4 +1,4 @@
-"""A project's world: what a run recorded of it, chapter by chapter, and what its author set down, in one."""
+"""A project's world: the facts that a run recorded, chapter by chapter, together with the author's own facts."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def world_of(project: ProjectFolder) -> Iterator[WorldState]:
     """A project's world.
 
     Raises:
-        ProjectError: it has none yet.
+        ProjectError: the project has no world yet.
     """
     file, chapters = project.folder / WORLD_FILE, world_files(project)
     read = None if chapters else _read(project)
     if not (file.is_file() or chapters or read):
         raise ProjectError(
-            f"{project.folder} has no world yet. A system that keeps one makes it, or take facts from a file of "
-            "yours: `fabula world --import FILE`. A model reads them off the story with `fabula evaluate facts "
-            f"{project.folder} --out {project.folder / OUT}`."
+            f"{project.folder} has no world yet. Write with a system that keeps a world, or import facts from "
+            "your own file: `fabula world --import FILE`. To have a model extract facts from the story, run "
+            f"`fabula evaluate facts {project.folder} --out {project.folder / OUT}`."
         )
     with ExitStack() as stack:
         own = stack.enter_context(WorldState(file)) if file.is_file() else None
@@ -60,10 +60,10 @@ def world_of(project: ProjectFolder) -> Iterator[WorldState]:
 
 
 def _read(project: ProjectFolder) -> WorldFile | None:
-    """What a model has read off the story (`fabula evaluate facts`), where that is there.
+    """The facts that a model has extracted from the story (`fabula evaluate facts`), if there are any.
 
     Raises:
-        UsageError: the file is no such reading.
+        UsageError: the file does not contain such facts.
     """
     file = project.folder / READ_FILE
     if not is_plain(file):
@@ -72,28 +72,30 @@ def _read(project: ProjectFolder) -> WorldFile | None:
         (story,) = json.loads(read_text(file, MAX_BYTES))["details"]["stories"]
         world = json.dumps(story["world"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"{file} is no reading of this story alone. Read it anew: `fabula evaluate facts`.") from error
+        raise UsageError(
+            f"{file} does not contain only the facts of this story. Extract the facts again: `fabula evaluate facts`."
+        ) from error
     return parse_world(world, str(file), is_json=True)
 
 
 def world_files(project: ProjectFolder) -> list[Path]:
-    """The files of a run's world, those of the story's chapters alone: an earlier story may have been longer."""
+    """The files of a run's world, only for the current story's chapters: an earlier story may have had more."""
     files = sorted(plain_files(project.folder / _FOLDER, "*.json"), key=lambda file: (len(file.stem), file.stem))
     story = project.story_file
     return files[: len(Story.parse(read_text(story, MAX_STORY)).scenes)] if story.is_file() else files
 
 
 def conflicts_at(state: WorldState, at: Moment) -> list[FactConflict]:
-    """What cannot both be true up to a moment, each with at most 100 of the places where it is told again."""
+    """Facts that cannot both be true up to a moment, each with at most 100 of the places where it is repeated."""
     return [replace(one, also=one.also[:_MOST_ALSO]) for one in state.conflicts() if one.later.told <= at]
 
 
 def moment_of(state: WorldState, scene: str) -> Moment:
-    """The end of a scene, named by its number or title; now, where none is named.
+    """The end of a scene, given by its number or title, or now if no scene is named.
 
     Raises:
         UnknownNameError: there is no scene of that title.
-        UsageError: there are fewer scenes.
+        UsageError: the story has fewer scenes.
     """
     if not scene:
         return NOW
@@ -109,10 +111,10 @@ def moment_of(state: WorldState, scene: str) -> Moment:
 
 
 def person_of(state: WorldState, who: str) -> str:
-    """A name as the world spells it: of somebody whom facts are about, or who is named as a witness or source.
+    """A name as the world spells it, for anyone whom facts are about or who is a witness or a source.
 
     Raises:
-        UnknownNameError: there is nobody of that name.
+        UnknownNameError: the world names no such person.
     """
     owner, known = state.index.owner(who), spelled(state)
     if owner not in known:
@@ -121,7 +123,7 @@ def person_of(state: WorldState, who: str) -> str:
 
 
 def spelled(state: WorldState) -> dict[str, str]:
-    """Everybody and everything that is named, by the caseless name of each: as the world spells it."""
+    """All named people and things, by caseless name, with the world's spelling."""
     known = {state.index.owner(entity.name): entity.name for entity in state.entities()}
     for fact in state.facts():
         for name in (*(fact.witnesses or ()), *filter(None, (fact.source,))):

@@ -1,4 +1,4 @@
-"""Running a system in a project: write, dry_run, update. What the command line and notebooks call."""
+"""Running a system in a project: write, dry_run, update. The command line and notebooks call these functions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fabula.app.bills import Billed, BudgetSpent, UsageData, amount, dollars, usage_data
-from fabula.app.remarks import remarks_on
+from fabula.app.remarks import SETTINGS_FILE, remarks_on
 from fabula.app.standing import shortfalls
 from fabula.base.errors import (
     BudgetError,
@@ -30,7 +30,8 @@ from fabula.base.html import Html, bullets, html_table, joined, paragraph
 from fabula.craft import CHAPTERS, PROMPTS
 from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
-from fabula.craft.revising import reviser, rewrite_passage
+from fabula.craft.revising import reviser
+from fabula.craft.suggesting import Cursor, Wanted, rewrite_passage, suggestions
 from fabula.engine.dry_run import DryRun
 from fabula.engine.event_log import heard_by
 from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
@@ -47,7 +48,9 @@ from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import BRIEF, REACHED, ProjectFolder
 from fabula.project.settings import Settings, carried_over, difference
-from fabula.systems import find, system_of
+from fabula.project.telling import imported_from
+from fabula.story.language import language_of
+from fabula.systems import System, find, system_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -65,6 +68,8 @@ if TYPE_CHECKING:
     from fabula.story import Brief, Scene, Story
 
 T = TypeVar("T")
+AtCursor: TypeAlias = "Callable[[Run, str, Cursor], Awaitable[T]]"
+"""Asks a role for something at a place of a text."""
 
 _LEAST_WORDS = 3
 _FOLDER = re.compile(r'\b(embedded|replay|scripted|seq2seq):[^"]*/')  # of a model that is a file, which may be moved
@@ -73,21 +78,21 @@ _SHORT = 50_000  # tokens of replies; in longer walks terse and generous ones ma
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is to be done, beyond the project's settings.
+    """The options of a run in addition to the project's settings.
 
     Attributes:
         budget_tokens: cap on prompt and reply tokens of this run.
-        budget_usd: cap on its cost in US dollars.
-        whole: a budget that its calls count in too, with those of other runs.
-        listeners: hear every event.
+        budget_usd: cap on the cost of this run in US dollars.
+        whole: a budget for this run and others, in which its calls count, too.
+        listeners: called with every event.
         approve: see `RunContext.approve`.
-        announced: what was announced of this run, and who is asked before it asks for more; nothing by default.
+        announced: the announced size of this run, and whom it asks before it exceeds that size; by default nothing.
         person: answers for roles played by a person.
-        environ: variables that hold keys and folders.
-        models: handed in by a program, by the names that settings have for them.
-        frozen: replay only; a call that is not recorded is an error.
-        turns: deals turns at servers that other processes ask too.
-        fit: paths of artefacts whose old texts are revised to fit what has changed, instead of being written anew.
+        environ: variables with keys and folders.
+        models: models supplied by a program, by their names in the settings.
+        frozen: whether to replay only; a call that is not recorded is an error.
+        turns: deals turns at servers that other processes use, too.
+        fit: paths of artefacts whose old texts are revised to fit what has changed, instead of being rewritten.
     """
 
     budget_tokens: int | None = None
@@ -104,14 +109,14 @@ class Options:
     fit: Sequence[str] = ()
 
     def emit(self, event: Event) -> None:
-        """Hand an event to every listener."""
+        """Pass an event to every listener."""
         for listener in heard_by(self.listeners):
             listener(event)
 
 
 @dataclass(frozen=True)
 class Supplied:
-    """A cast that outlives a run, and a budget and prompts if these do too; whoever opened them closes them."""
+    """A cast that outlives a run, and optionally a budget and prompts that do; whoever opened them closes them."""
 
     cast: Cast
     budget: Budget | None = None
@@ -120,7 +125,7 @@ class Supplied:
 
 @dataclass(frozen=True)
 class WriteOutcome:
-    """A written story and the budget that knows what this run used by role."""
+    """A written story, and the budget with this run's usage by role."""
 
     story: Story
     budget: Budget
@@ -128,7 +133,7 @@ class WriteOutcome:
 
 @dataclass(frozen=True)
 class PreparedMethod:
-    """A method with its configuration, prompts and cast, ready to run; the system of the settings, if none is named."""
+    """A method with its configuration, prompts and cast, ready to run; by default the system named in the settings."""
 
     settings: Settings
     options: Options
@@ -136,12 +141,12 @@ class PreparedMethod:
 
     @cached_property  # finding one reads every `paper.toml`
     def method(self) -> Method:
-        """What is run."""
+        """The method to run."""
         return self.other or system_of(self.settings)
 
     @property
     def prompts(self) -> SystemPrompts:
-        """The method's prompts, with those that the author has put in their places."""
+        """The method's prompts, including those that the author replaced."""
         overrides = Path(self.settings.prompts) if self.settings.prompts else None
         return SystemPrompts(self.method.prompt_folders(self.settings.preset), overrides, PROMPTS)
 
@@ -152,7 +157,7 @@ class PreparedMethod:
         """The context of one run; its cast is closed at the end unless it is `supplied`.
 
         Raises:
-            BudgetError: the work is done, and a call of it has passed a cap.
+            BudgetError: the work is done, but one of its calls has exceeded a cap.
         """
         cast = supplied.cast if supplied else self.cast()
         try:
@@ -190,7 +195,7 @@ class PreparedMethod:
 
     @property
     def _chosen(self) -> tuple[str, ...]:
-        """The settings that were given and say something else than no."""
+        """The settings that were given and do not switch something off."""
         if self.other is not None:
             return ()
         whole = self.method.config(self.settings.preset, self.settings.config)
@@ -199,10 +204,10 @@ class PreparedMethod:
         return tuple(setting.name for setting in settings_of(whole) if setting.value and setting.name in given)
 
     def cast(self) -> Cast:
-        """Who plays the method's roles, newly opened.
+        """The cast of the method's roles, newly opened.
 
         Raises:
-            FabulaError: a model, a role or an adapter is not known or cannot be had.
+            FabulaError: a model, a role or an adapter is unknown or not available.
         """
 
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
@@ -218,7 +223,7 @@ class PreparedMethod:
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
     def inputs(self, brief: Brief, context: RunContext) -> str | None:
-        """A digest of all that goes into a run beside decisions; none for a frozen run, which is to prove something."""
+        """A digest of everything that a run depends on except decisions; `None` for a frozen run, which is a proof."""
         if context.mode == "frozen":
             return None
         roles = (*self.method.roles, *context.cast.roles)
@@ -232,18 +237,21 @@ class PreparedMethod:
         )
 
     async def write(self, brief: Brief, context: RunContext) -> Story:
-        """The story; of several errors side by side, the first of ours is raised.
+        """The story; if several errors occur at the same time, fabula's first one is raised.
 
         Raises:
-            UsageError: the chapters are those of a manuscript, which no paper continues.
+            UsageError: the chapters are those of a manuscript, which the preset faithful does not continue.
         """
-        system = system_of(self.settings)
+        system = self.method
+        if not isinstance(system, System):
+            raise TypeError(f"{system.name} writes no story.")
         config = system.config(self.settings.preset, self.settings.config)
         if self.settings.preset == "faithful" and system.takes_manuscript and context.override(CHAPTERS):
             raise UsageError(
-                f"plan/{CHAPTERS}.md lists the chapters of a manuscript, and the preset faithful, which is the paper "
-                "alone, would write another story. Use the preset improved."
+                f"plan/{CHAPTERS}.md lists the chapters of a manuscript. The preset faithful follows the paper alone "
+                "and would write another story. Use the preset improved."
             )
+        answer_in_language_of(_manuscript(context.journal) or brief.text, context, self.settings)
         context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
         if self.settings.preset != "faithful":  # what a paper does is not done by halves to keep a cap
             context.rehearse = lambda other: self.write(brief, other)
@@ -253,17 +261,34 @@ class PreparedMethod:
             raise first_error(group) from group
 
 
+def answer_in_language_of(text: str, context: RunContext, settings: Settings) -> None:
+    """Have all roles answer in the language of a brief or a story, or in the one that the settings name.
+
+    The prompts of a paper stay as they are.
+    """
+    tag = settings.author.language or language_of(text)
+    context.language = "" if tag.partition("-")[0] == "en" or settings.preset == "faithful" else tag
+
+
+def _manuscript(journal: Journal) -> str:
+    """The text of a manuscript that was begun elsewhere; empty for a story that is written from a brief."""
+    if not imported_from(journal):
+        return ""
+    parts = [path for path, file in journal.artefacts.places().items() if file.startswith("story/")]
+    return "\n\n".join(journal.artefacts.newest(path) or "" for path in parts)
+
+
 def _abilities(performer: Model) -> str:
-    """What a performer can do, as text. Which adapters its engine has loaded changes nothing for a role."""
+    """The abilities of a performer, as text. Adapters loaded by its engine do not change them for a role."""
     return json.dumps(asdict(performer.capabilities) | {"adapters": ()}, default=sorted)
 
 
 def project_budget(settings: Settings, journal: Journal, whole: Budget | None = None) -> Budget | None:
-    """The budget for all runs of a project, with what is spent, as part of `whole`; `whole` where none is set."""
+    """The budget for all runs of a project with the amount spent, as part of `whole`; `whole` if there are no caps."""
     caps = settings.budget
     if caps.tokens is None and caps.usd is None:
         return whole
-    tokens, usd = (f"`{name} = {{}}` or more under [budget] in fabula.toml" for name in ("tokens", "usd"))
+    tokens, usd = (f"`{name} = {{}}` or higher under [budget] in fabula.toml" for name in ("tokens", "usd"))
     budget = Budget(caps.tokens, caps.usd, whole, " of the project", (tokens, usd))
     for usage in payments(journal, settings):
         budget.charge(usage)
@@ -271,21 +296,21 @@ def project_budget(settings: Settings, journal: Journal, whole: Budget | None = 
 
 
 def payments(journal: Journal, settings: Settings) -> list[Usage]:
-    """What each call of a project took; those without a cost at today's price."""
+    """The usage of each call of a project; calls without a cost get today's price."""
     prices = settings.known_prices
     return [priced(one.usage, one.performer, prices) for one in journal.calls.payments()]
 
 
 def paid_in(journal: Journal, settings: Settings) -> Usage:
-    """What a project has taken in all; its cost is `None` where one price is not known."""
+    """The total usage of a project; its cost is `None` if a price is not known."""
     return sum(payments(journal, settings), NOTHING_USED)
 
 
 def check_prices(expected: DryRun, settings: Settings, cap: float | None) -> None:
-    """Refuse a cap in dollars where a call that is to come has no known price, before anything is paid.
+    """Refuse a cap in dollars before anything is paid if a planned call has no known price.
 
     Raises:
-        UsageError: there is such a call; says which, and how to set the price.
+        UsageError: there is such a call; the error names it and says how to set the price.
     """
     caps = [one for one in (cap, settings.budget.usd) if one is not None]
     unpriced = [call for call in expected.planned if call.cost is None]
@@ -294,10 +319,9 @@ def check_prices(expected: DryRun, settings: Settings, cap: float | None) -> Non
 
 
 def too_little(expected: DryRun, budget: Budget) -> str:
-    """What a cap would have to be at least, in a sentence; empty where the caps have room for what is expected.
+    """The smallest cap that would be enough, in a sentence; empty if the caps leave room for the expected calls.
 
-    A call is let in where there is room for what is expected of it, so a run needs what all its calls are expected to
-    take.
+    A call is allowed if there is room for its expected usage, so a run needs the expected usage of all its calls.
     """
     for one in budget.levels():
         tokens, usd = one.spent_tokens + expected.tokens, one.spent_usd + (expected.cost or 0.0)
@@ -312,16 +336,16 @@ def too_little(expected: DryRun, budget: Budget) -> str:
 
 
 def _at_least(amount: str) -> str:
-    return f"By this estimate it needs a cap of at least {amount}; what is finished by then is kept."
+    return f"By this estimate, the run needs a cap of at least {amount}. Finished work is kept."
 
 
 async def write_in(
     project: ProjectFolder, settings: Settings, options: Options, supplied: Supplied | None = None
 ) -> WriteOutcome:
-    """Write the project's story, replaying what is recorded; edits found in its files are taken over first.
+    """Write the project's story and replay what is recorded; edits found in its files are applied first.
 
     Raises:
-        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+        FabulaError: an error of any kind; all finished calls are kept, and the same command continues from there.
     """
     prepared, brief = PreparedMethod(settings, options), project.brief
     with project.recorded() as journal:
@@ -342,22 +366,22 @@ async def write_in(
 
 
 def check_story(story: Story, brief: Brief, again: str) -> None:
-    """Refuse what is no story: hardly a word, a heading, or the brief again. It stays in the project.
+    """Refuse a result that is not a story: very few words, only a heading, or the brief again. It stays in the project.
 
     Raises:
-        ReplyError: it is none; says why, and that the command `again` goes on.
+        ReplyError: the result is not a story; the error says why, and that the command `again` continues.
     """
     text = "\n\n".join(scene.text for scene in story.scenes)
     if fault := fault_of(text, brief.text, (), least=_LEAST_WORDS, before=[brief.text]):
         raise ReplyError(
-            f"What was written is no story. {fault} It stands in story.md. `{again}` writes another one; a "
-            "stronger model may help too (--model). `fabula show --prompts` has what was asked and answered.",
+            f"The result is not a story. {fault} The text is in story.md. `{again}` writes another story. A "
+            "stronger model may also help (--model). `fabula show --prompts` shows the prompts and replies.",
             reply=text,
         )
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first of fabula's own errors in a group of errors, however deep; else the very first."""
+    """The first of fabula's own errors in a group of errors, at any depth; otherwise the first error."""
     ours, _ = group.split(FabulaError)
     first = (ours or group).exceptions[0]
     return first_error(first) if isinstance(first, BaseExceptionGroup) else first
@@ -367,9 +391,9 @@ def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
 def recorded_run(
     prepared: PreparedMethod, context: RunContext, beside: Mapping[str, Any] | None = None
 ) -> Iterator[None]:
-    """The record of a run from its start to its end, however it ends, with what stood `beside` its settings.
+    """Record a run from its start to its end, however it ends, with its settings and the values in `beside`.
 
-    A frozen run leaves none. At its end the record says what was asked and not got, and for which place it waits.
+    A frozen run is not recorded. At its end, the record gets unmet requests and the place for which the run waits.
     """
     settings, options, journal = prepared.settings, prepared.options, context.journal
     recorded = context.mode == "live"
@@ -399,41 +423,41 @@ def recorded_run(
 
 
 def _decide_to_fit(journal: Journal, paths: Sequence[str]) -> None:
-    """Record that texts are to be revised to fit, unless that was decided and their texts are the same still."""
+    """Record that texts must be revised to fit, unless that is already recorded for the same texts."""
     decided = {(decision.path, decision.text) for decision in journal.decisions.find() if decision.kind == "fit"}
     wanted = [path for path in paths if (path, journal.artefacts.newest(path)) not in decided]
     if wanted:
         add_fits(journal, wanted)
 
 
-_FILE, _LENGTH = "fabula_toml", "brief_asks"
+_LENGTH = "brief_asks"
 _BESIDE = ("prompts_digest", BRIEF, REACHED, "lengths", "shortfalls", "waits")  # what a run records beside its settings
 
 
 def in_the_project(project: ProjectFolder) -> dict[str, Any]:
-    """What fabula.toml and the brief say now; recorded with a run, to tell later what the run was given beyond it."""
+    """The contents of fabula.toml and the brief, recorded with a run so that its other options can be found later."""
     return {
-        _FILE: project.settings.as_tables,
+        SETTINGS_FILE: project.settings.as_tables,
         _LENGTH: str(asked_range(project.brief) or ""),
         BRIEF: project.brief_digest,
     }
 
 
 def settings_as_last_time(project: ProjectFolder, system: str = "") -> Settings:
-    """`fabula.toml` with what the last run was given beyond it; what the author changed there since goes before it.
+    """`fabula.toml` with the other options of the last run; the author's later changes in the file take precedence.
 
-    A length that was given does not outlast another length in the brief. For another `system` than that of the last
-    run only those of its settings and roles are kept that the system has.
+    A given length ends when the brief asks for another one. If `system` is not that of the last run, only settings and
+    roles that the new system has are kept.
 
     Raises:
         FabulaError: the settings or the brief cannot be read.
     """
     stored = project.settings
     with project.journal as journal:
-        used = journal.last_settings(_FILE)
+        used = journal.last_settings(SETTINGS_FILE)
     if used is None:  # nothing was written, or by a fabula that did not record it; a conversation does not count
         return stored
-    then, now = used.pop(_FILE), stored.as_tables
+    then, now = used.pop(SETTINGS_FILE), stored.as_tables
     if used.pop(_LENGTH) != str(asked_range(project.brief) or ""):
         used.get("config", {}).pop("words", None)
         then.get("config", {}).pop("words", None)
@@ -446,7 +470,7 @@ def settings_as_last_time(project: ProjectFolder, system: str = "") -> Settings:
 
 
 def _keep_what_fits(tables: dict[str, Any], now: dict[str, Any], system: Method) -> None:
-    """Take out of `tables` the settings and roles that are not in fabula.toml `now` and that the system lacks."""
+    """Remove from `tables` the settings and roles that are not in fabula.toml `now` and that the system lacks."""
     known = {setting.name for setting in settings_of(system.config())}
     for table, names in (("config", known), ("roles", set(system.roles))):
         if table in tables:
@@ -461,9 +485,9 @@ async def dry_run_in(
     supplied: Supplied | None = None,
     pending: Mapping[str, str] | None = None,
 ) -> tuple[DryRun, list[FileChange]]:
-    """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing.
+    """The calls and cost of a run now, and the changed files that it would apply. Calls no model and writes nothing.
 
-    `pending` are texts, by artefact, that stand nowhere yet and are to count as the author's.
+    `pending` are unsaved texts, by artefact, that count as the author's.
     """
     prepared = PreparedMethod(settings, options)
     with project.journal as journal:
@@ -477,27 +501,27 @@ async def dry_run_in(
 
 
 def _as_before(prepared: PreparedMethod, journal: Journal, project: ProjectFolder) -> bool:
-    """Whether brief and settings are those of the last finished run; a longer story takes more calls for each text."""
+    """Whether brief and settings are those of the last finished run; a longer story needs more calls for each text."""
     finished = (run["settings"] for run in reversed(journal.runs()) if run["ended"] and not run["error"])
-    used = next((settings for settings in finished if _FILE in settings), None)
+    used = next((settings for settings in finished if SETTINGS_FILE in settings), None)
     if used is None or used.get(BRIEF) != project.brief_digest:
         return False
     return not _others(prepared, _before(used), used.get("prompts_digest"))
 
 
 def _before(used: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings among what a run recorded."""
-    return {name: value for name, value in used.items() if name not in (_FILE, _LENGTH, *_BESIDE)}
+    """The settings that a run recorded."""
+    return {name: value for name, value in used.items() if name not in (SETTINGS_FILE, _LENGTH, *_BESIDE)}
 
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """That a run would write again what stands, since its settings are others than those it was written with.
+    """A run that would rewrite existing texts because the settings have changed.
 
     Attributes:
-        sentence: says what would be written again, why, and what it would ask and cost.
-        whole: the story is finished.
-        files: the texts.
+        sentence: what would be written again, why, and the calls and cost.
+        whole: whether the story is finished.
+        files: the files of these texts.
     """
 
     sentence: str
@@ -508,15 +532,15 @@ class Anew:
 async def anew(
     project: ProjectFolder, settings: Settings, options: Options, expected: DryRun | None = None
 ) -> Anew | None:
-    """What a run with these settings would write again for their sake; `None` where that is nothing.
+    """What a run would write again only because of these settings; `None` if there is nothing.
 
-    What hangs on the author's own edits and retakes is not for their sake. `expected` is what a dry run found, where
-    one was made.
+    Texts that are stale because of the author's own edits and retakes do not count. `expected` is the result of a dry
+    run, if there was one.
     """
     with project.journal as journal:
         runs, used, known, places = (
             journal.runs(),
-            journal.last_settings(_FILE),
+            journal.last_settings(SETTINGS_FILE),
             journal.artefacts.paths(),
             journal.artefacts.places(),
         )
@@ -537,40 +561,40 @@ async def anew(
         files = [project.story_file.name]
     if not files or not expected.planned:
         return None
-    last = next(run for run in reversed(runs) if _FILE in run["settings"])
+    last = next(run for run in reversed(runs) if SETTINGS_FILE in run["settings"])
     whole = last["ended"] and not last["error"] and project.story_file.exists()
-    texts = files[0] if len(files) == 1 else f"{len(files)} texts that stand"
+    texts = files[0] if len(files) == 1 else f"{len(files)} existing texts"
     return Anew(
-        f"{'The story is finished' if whole else 'Part of it is written'}. With other settings "
-        f"({', '.join(others)}), {texts} would be written again: {amount(expected)}.",
+        f"{'The story is finished' if whole else 'Part of the story has been written'}. With other settings "
+        f"({', '.join(others)}), {texts} would be rewritten: {amount(expected)}.",
         bool(whole),
         tuple(files),
     )
 
 
 def _others(prepared: PreparedMethod, before: dict[str, Any], prompts_before: str | None) -> list[str]:
-    """The settings that are others than `before`, by their names in fabula.toml; else the prompts, if they are."""
+    """The changed settings by their names in fabula.toml; if there are none, the prompts, if they have changed."""
     now, then = (
         json.loads(_FOLDER.sub(r"\1:", json.dumps(tables, default=str)))
         for tables in (prepared.settings.as_tables, before)
     )
     changed = difference(now, then)
     found = [f"{name}.{', '.join(one)}" if isinstance(one, dict) else name for name, one in changed.items()]
-    return found or ["the prompts of this fabula"] * (prompts_before != prepared.prompts.digest)
+    return found or ["the prompts of this version of fabula"] * (prompts_before != prepared.prompts.digest)
 
 
 async def refuse_anew(project: ProjectFolder, settings: Settings, options: Options, how: str) -> None:
-    """Refuse a run that would write again what stands for the sake of other settings; `how` says what to do.
+    """Refuse a run that would rewrite existing texts because settings have changed; `how` says what to do.
 
     Raises:
-        WrittenBeforeError: it would.
+        WrittenBeforeError: the run would rewrite texts.
     """
     if (found := await anew(project, settings, options)) is not None:
         raise WrittenBeforeError(f"{found.sentence} {how}")
 
 
 def fitting(journal: Journal, dry: DryRun) -> list[str]:
-    """The texts that a run would write anew and that can be revised to fit instead: prose that was written before."""
+    """The texts that a run would write again and that can be revised to fit instead: existing prose."""
     asked = [call.path for call in dry.planned]
     return [
         path
@@ -584,17 +608,17 @@ def fitting(journal: Journal, dry: DryRun) -> list[str]:
 
 
 def old_texts(project: ProjectFolder, dry: DryRun, changes: Sequence[FileChange]) -> list[str]:
-    """What can be revised to fit instead of being written anew; the author's own changes are not among it."""
+    """Texts that can be revised to fit instead of being rewritten, without the author's own changes."""
     changed = {change.path for change in changes}
     with project.journal as journal:
         return [path for path in fitting(journal, dry) if path not in changed]
 
 
 def chosen_to_fit(project: ProjectFolder, old: Sequence[str], only: Sequence[str]) -> list[str]:
-    """Those of the texts that can be revised to fit which are named; all where none is.
+    """The named texts among those that can be revised to fit; all of them if none is named.
 
     Raises:
-        UsageError: one that is named cannot be revised so.
+        UsageError: a named text cannot be revised to fit.
         UnknownNameError: there is no such artefact.
     """
     with project.journal as journal:
@@ -602,10 +626,10 @@ def chosen_to_fit(project: ProjectFolder, old: Sequence[str], only: Sequence[str
         for path in named:
             if path not in old:
                 override = journal.decisions.override(path)
-                why = f"it is {override[1]}, so it stays as it is" if override else "it would not be written anew"
+                why = f"it is {override[1]}, so it stays as it is" if override else "it would not be rewritten"
                 raise UsageError(
-                    f"{path} cannot be revised to fit: {why}. `fabula text retake {path} --note TEXT` revises it your "
-                    f"way."
+                    f"{path} cannot be revised to fit: {why}. To specify the revision yourself, run `fabula "
+                    f"text retake {path} --note TEXT`."
                 )
     return [path for path in old if not named or path in named]
 
@@ -615,12 +639,12 @@ def _asked_for(path: str, asked: Sequence[str]) -> bool:
 
 
 async def check_edit(project: ProjectFolder, journal: Journal, options: Options, path: str, text: str) -> None:
-    """Refuse a new text of a file that has a form, such as `plan.yaml`, where the story could not be written from it.
+    """Refuse a new text of a file with a form, such as `plan.yaml`, if the story could not be written from it.
 
-    What else stands in the way of a run is not looked at here. Asks nobody.
+    Other obstacles to a run are not checked. Calls no model.
 
     Raises:
-        PlanError: the text has problems; all are named.
+        PlanError: the text has problems; the error lists them all.
     """
     file = journal.artefacts.places()[path]
     if not file.endswith(f".{SHEET}") or not text:
@@ -634,54 +658,65 @@ async def check_edit(project: ProjectFolder, journal: Journal, options: Options,
         return
 
 
-async def rewrite_in(
+async def at_cursor_in(
     project: ProjectFolder,
     settings: Settings,
     options: Options,
     path: str,
     span: tuple[int, int],
-    note: str,
+    ask: AtCursor[T],
     take: int = 0,
-) -> str:
-    """An artefact's text with the passage from `span[0]` to `span[1]` written anew as `note` wishes; nothing is kept.
+) -> T:
+    """What is made for a place of an artefact's text (`rewritten`, `suggested`); it is not saved.
 
     Raises:
-        FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
+        FabulaError: an error of any kind; a finished call is kept and is used when the same request is repeated.
     """
     prepared = PreparedMethod(settings, options)
     with project.recorded() as journal:
         async with prepared.opened(journal) as context:
+            answer_in_language_of(journal.artefacts.newest(path) or "", context, settings)
             with context.recording_failures():
-                return await _rewritten(project, journal, context, path, span, note, take)
+                return await _at_cursor(project, journal, context, path, span, ask, take)
 
 
-async def dry_run_rewrite_in(
-    project: ProjectFolder, settings: Settings, options: Options, path: str, span: tuple[int, int], note: str
+async def dry_run_at_cursor_in(
+    project: ProjectFolder, settings: Settings, options: Options, path: str, span: tuple[int, int], ask: AtCursor[T]
 ) -> DryRun:
-    """What `rewrite_in` would ask and cost now. Asks nobody, writes nothing."""
+    """The calls and cost of `at_cursor_in` now. Calls no model and writes nothing."""
     prepared = PreparedMethod(settings, options)
     with project.journal as journal:
         async with prepared.opened(journal, dry=True) as context:
-            await _rewritten(project, journal, context, path, span, note)
+            answer_in_language_of(journal.artefacts.newest(path) or "", context, settings)
+            await _at_cursor(project, journal, context, path, span, ask)
         return context.dry_run
 
 
-async def _rewritten(
+async def _at_cursor(
     project: ProjectFolder,
     journal: Journal,
     context: RunContext,
     path: str,
     span: tuple[int, int],
-    note: str,
+    ask: AtCursor[T],
     take: int = 0,
-) -> str:
-    text, brief = journal.artefacts.newest(path) or "", project.brief.titled
-    place, role = Run(context, RunPlace(take=take)).scope(*path.split("/"), "rewrite"), context.writer_of(path)
-    return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
+) -> T:
+    cursor = Cursor(project.brief.titled, journal.artefacts.newest(path) or "", span, _around(journal, path))
+    return await ask(Run(context, RunPlace(take=take)).scope(*path.split("/")), context.writer_of(path), cursor)
+
+
+def rewritten(note: str) -> AtCursor[str]:
+    """What rewrites the passage as `note` asks, and returns the whole text."""
+    return lambda run, role, cursor: rewrite_passage(run.scope("rewrite"), role, cursor, note)
+
+
+def suggested(wanted: Wanted) -> AtCursor[list[str]]:
+    """What makes suggestions for the place."""
+    return lambda run, role, cursor: suggestions(run.scope("suggest"), role, cursor, wanted)
 
 
 def _around(journal: Journal, path: str) -> tuple[str, str]:
-    """The texts of the story before a part of it and after it; nothing for what is no part of it."""
+    """The texts of the story before and after a part of it; empty for a text that is not a part."""
     parts = [part for part, file in journal.artefacts.places().items() if file.startswith("story/")]
     if path not in parts:
         return "", ""
@@ -692,7 +727,7 @@ def _around(journal: Journal, path: str) -> tuple[str, str]:
 async def dry_run(
     brief: Brief, settings: Settings, options: Options, pending: Mapping[str, str] | None = None
 ) -> DryRun:
-    """What writing a new story for `brief` would ask and cost; `pending` are the author's texts, by artefact."""
+    """The calls and cost of writing a new story for `brief`; `pending` are the author's texts, by artefact."""
     with Journal() as journal:
         return await _dry_run(PreparedMethod(settings, options), journal, brief, pending or {})
 
@@ -716,7 +751,7 @@ async def _dry_run(
 
 
 async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
-    """What `write` would ask: with a terse and a generous model beside, where nothing shows what a short story's is."""
+    """The calls of `write`; also with a terse and a generous model, if the usual length of a story is not known."""
 
     async def walked(temper: Temper) -> DryRun:
         found = DryRun(temper=temper)
@@ -746,17 +781,17 @@ class SceneWords:
 
 @dataclass(frozen=True, slots=True)
 class WrittenStory(Billed):
-    """A story that was written or updated, and what it took.
+    """A story that was written or updated, and its cost.
 
     Attributes:
-        project: the folder in which it stands.
+        project: its project folder.
         story: its file.
-        files: of its artefacts, by their names.
-        not_as_asked: what was asked and not got, in sentences.
-        total: what all roles took.
-        paid: what each model took.
-        budget: of the project, and what all its runs have spent of it.
-        project_bill: what each role took, in all runs.
+        files: the files of its artefacts, by name.
+        not_as_asked: requests that were not met, in sentences.
+        total: the usage of all roles.
+        paid: the usage of each model.
+        budget: the budget of the project, and what all its runs have spent.
+        project_bill: the usage of each role, in all runs.
     """
 
     project: str
@@ -773,7 +808,7 @@ class WrittenStory(Billed):
 
     @classmethod
     def in_(cls, project: ProjectFolder, settings: Settings, story: Story, bill: Bill) -> WrittenStory:
-        """What stands in a project after a run that took what `bill` says."""
+        """The story in a project after a run with the given bill."""
         with project.journal as journal:
             spent = spent_by_role(journal.calls)
             return cls(
@@ -799,13 +834,13 @@ class WrittenStory(Billed):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run leaves.
+    """The result of a run.
 
     Attributes:
-        project: where it stands, with its plan, its journal and all that can be edited.
-        model: that plays every role which is not cast otherwise.
-        why: that model, where nobody named one: for instance "which you used last"; else empty.
-        bill: what the run took, by role and by model.
+        project: its project, with plan, journal and editable texts.
+        model: the model of every role without a model of its own.
+        why: the reason for that model if none was named, such as "which you used last"; otherwise empty.
+        bill: the run's cost by role and by model.
     """
 
     project: ProjectFolder
@@ -816,11 +851,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Written(Outcome):
-    """A story that was written, and what it took.
+    """A written story with its cost.
 
     Attributes:
-        story: as it stands in the project.
-        data: all of it that `fabula write --json` prints.
+        story: the story in the project.
+        data: everything that `fabula write --json` prints.
     """
 
     story: Story
@@ -828,17 +863,17 @@ class Written(Outcome):
 
     @classmethod
     def in_(cls, project: ProjectFolder, settings: Settings, story: Story, bill: Bill, why: str = "") -> Written:
-        """What stands in a project after a run that took what `bill` says."""
+        """The story in a project after a run with the given bill."""
         return cls(project, settings.model, why, bill, story, WrittenStory.in_(project, settings, story, bill))
 
     @property
     def not_as_asked(self) -> tuple[str, ...]:
-        """What was asked and not got, in sentences."""
+        """Requests that were not met, in sentences."""
         return tuple(self.data.not_as_asked)
 
     @property
     def title(self) -> str:
-        """The story's title; empty where it has none."""
+        """The story's title, or empty."""
         return self.story.title
 
     @property
@@ -848,7 +883,7 @@ class Written(Outcome):
 
     @property
     def text(self) -> str:
-        """What a reader reads."""
+        """The text as readers see it."""
         return self.story.text
 
     @property
@@ -857,7 +892,7 @@ class Written(Outcome):
         return self.story.words
 
     def to_dict(self) -> dict[str, Any]:
-        """As `fabula write --json` prints it."""
+        """The result in the format of `fabula write --json`."""
         return asdict(self.data)
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""The ground: errors, files, YAML as text, and packages that are optional."""
+"""The base layer: errors, files, YAML as text, and optional packages."""

@@ -1,4 +1,4 @@
-"""Where an address of a web server leads: to this machine, to its network, or out of it."""
+"""Where a web address leads: to this machine, to its network, or out of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is reached from this machine alone."""
+    """Whether an address can be reached only from this machine."""
     try:
         return is_loopback_host(urlsplit(address).hostname or "")
     except ValueError:
@@ -15,7 +15,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether a host, or its number, is this machine as it is known to itself alone."""
+    """Whether a host name or number means this machine, for itself only."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -23,7 +23,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def is_near(address: str) -> bool:
-    """Whether an address is this machine's, or of the network that it stands in."""
+    """Whether an address is on this machine or in its network."""
     try:
         host = urlsplit(address).hostname or ""
         return host == "localhost" or ip_address(host).is_private

@@ -1,6 +1,6 @@
-"""Characters that no text of ours may hold: what a terminal would obey, and what nobody can see.
+"""Characters that no text of fabula may hold: those that a terminal would obey, and those that are invisible.
 
-The one place that says which; replies, the author's files, cards, chats and what is printed all go through it.
+Only this module defines them; replies, the author's files, cards, chats and all output pass through it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _UNWANTED: Final = re.compile(
 
 
 def readable(text: str) -> str:
-    """`text` as a file and a terminal may hold it: what a terminal would obey and what nobody can see is taken out.
+    """`text` as a file and a terminal may hold it, without characters that a terminal obeys or that are invisible.
 
-    Escape sequences go with what they hold, and so do control characters, signs without width (joiners stay behind
-    letters and emoji that need them) and marks that turn the direction of writing. Other line and page breaks become
+    Escape sequences are removed with their contents, as are control characters, zero-width characters (joiners stay
+    after letters and emoji that need them) and marks that change text direction. Other line and page breaks become
     line ends; tabs and the line ends of Windows stay. Halves of characters (lone surrogates) become U+FFFD.
     """
     if not _ANY.search(text):
@@ -43,9 +43,9 @@ def readable(text: str) -> str:
 
 
 def binary_place(text: str) -> str:
-    """Where `text` shows that it is binary data: line and number of the first sign of it; empty for a text.
+    """Where `text` shows that it is binary data: line and number of the first sign; empty for a text.
 
-    A few in a long text are no sign of it: they were written by a model, and `readable` takes them out.
+    A few such characters in a long text do not count: a model wrote them, and `readable` removes them.
     """
     signs = _BINARY.findall(text)
     if len(signs) * _BINARY_SHARE <= len(text):

@@ -1,4 +1,4 @@
-"""SQLite files that may come from somebody else: opening one runs nothing that its writer has put into it."""
+"""SQLite files that may come from strangers: opening one runs nothing that its writer put into it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _COMPUTES: Final = {
 
 
 def connected(path: Path | None, views: str = "", *, uri: str = "", threads: bool = False) -> sqlite3.Connection:
-    """The open database at `path`, or one in memory; `uri` opens the same file otherwise.
+    """The open database at `path`, or one in memory; `uri` opens the same file with other options.
 
     Args:
-        path: the file; it is made where there is none.
-        views: the statements of our own tables and views; no other view is taken.
-        uri: how SQLite is to open it.
+        path: the file; it is created if it does not exist.
+        views: the statements of our own tables and views; no other view is accepted.
+        uri: how SQLite opens the file.
         threads: another thread may close it.
 
     Raises:
-        sqlite3.DatabaseError: it is none, or something in it would be computed or removed while it is read.
+        sqlite3.DatabaseError: it is not a database, or reading it would compute or remove something.
     """
     if path is not None:
         _check_rollback(path)
@@ -49,20 +49,20 @@ def connected(path: Path | None, views: str = "", *, uri: str = "", threads: boo
 
 
 def _check_rollback(path: Path) -> None:
-    """Refuse a half-done change that has SQLite remove another file, wherever it lies: ours are of one file alone."""
+    """Refuse an unfinished change that would make SQLite remove another file: our changes are of one file only."""
     journal = path.with_name(f"{path.name}-journal")
     if not journal.exists():
         return
     if not journal.is_file():
-        raise sqlite3.DatabaseError(f"{journal.name} is no file")
+        raise sqlite3.DatabaseError(f"{journal.name} is not a file")
     with journal.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - len(_ENDS_WITH_NAME)))
         if file.read() == _ENDS_WITH_NAME:
-            raise sqlite3.DatabaseError(f"{journal.name} would have another file removed")
+            raise sqlite3.DatabaseError(f"{journal.name} would delete another file")
 
 
 def _check_schema(db: sqlite3.Connection, views: str) -> None:
-    """Refuse triggers, views of others, and tables that compute: they need no end."""
+    """Refuse triggers, foreign views, and tables that compute: they might never end."""
     _check_statements(tuple(db.execute("SELECT type, name, sql FROM sqlite_master")), views)
 
 
@@ -73,4 +73,4 @@ def _check_statements(schema: tuple[tuple[str, str, str | None], ...], views: st
         statement = " ".join(str(sql or "").split())
         computes = kind not in _COMPUTES or _COMPUTES[kind].search(statement)
         if computes and f"{statement};" not in own:
-            raise sqlite3.DatabaseError(f"its {kind} {str(name)[:60]!r} is none of fabula's")
+            raise sqlite3.DatabaseError(f"its {kind} {str(name)[:60]!r} is not one of fabula's")

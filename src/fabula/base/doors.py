@@ -1,8 +1,8 @@
-"""Where somebody meets an error: at a terminal, on a page, or in a program of theirs. What to do differs.
+"""The places where a user meets an error: a terminal, a page, or a program. The advice differs.
 
-Messages below the command line are written once, in its words: options with two dashes, commands in backticks. An error
-remembers where it was raised for, and says what to do in the words of that place: an option is a setting or an argument
-of the same name elsewhere, and there is no command to give again.
+Messages below the command line are written once, in its words: options with two dashes, commands in backticks. An
+error remembers its door and gives its advice in the words of that door: elsewhere, an option is a setting or an
+argument of the same name, and there is no command to run again.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ Door: TypeAlias = Literal["terminal", "page", "program"]
 
 _DOOR: Final[ContextVar[Door]] = ContextVar("door", default="program")
 _OPTION: Final = re.compile(r"(?<![\w/.-])--([a-z][a-z-]{1,30})(?![\w-])")
-_COMMAND: Final = re.compile(r"`fabula ([^`\n]{1,300})`")
+_COMMAND: Final = re.compile(r"(\b[Rr]un )?`fabula ([^`\n]{1,300})`")
 _SET: Final = re.compile(r"(?<![\w/.-])--set (?=[a-z_]{1,40}=)")
 _AGAIN: Final = (
     ("run the command again", "try again"),
+    ("run the same command again", "try again"),
+    ("Run the same command again", "Try again"),
     ("give the same command again", "try it again"),
     ("Give the same command again", "Try it again"),
-    ("Say the same command again with", "Do the same again with"),
+    ("Run the same command again with", "Do the same again with"),
     ("The same command", "Another try"),
     ("the same command", "another try"),
 )
@@ -51,7 +53,7 @@ _ON_PAGES: Final = (
 
 @contextmanager
 def at_door(door: Door) -> Iterator[None]:
-    """Have errors that are raised meanwhile say what to do in the words of this place."""
+    """While this context is open, errors give their advice in the words of this door."""
     token = _DOOR.set(door)
     try:
         yield
@@ -60,15 +62,15 @@ def at_door(door: Door) -> Iterator[None]:
 
 
 def door_here() -> Door:
-    """Where errors that are raised now are met."""
+    """The door of errors that are raised now."""
     return _DOOR.get()
 
 
 def said(text: str, door: Door) -> str:
-    """A message in the words of a place."""
+    """A message in the words of a door."""
     if door == "terminal":
         return text
-    text = _COMMAND.sub(lambda found: _named(found[1], door), text)
+    text = _COMMAND.sub(lambda found: _named(found[2], door, found[1] or ""), text)
     for command, other in _AGAIN:
         text = text.replace(command, other)
     text = _SET.sub("", text)
@@ -76,10 +78,10 @@ def said(text: str, door: Door) -> str:
     return _OPTION.sub(lambda found: found[1].replace("-", between), text)
 
 
-def _named(command: str, door: Door) -> str:
-    """A command as it is done elsewhere; one that is there at a terminal alone keeps its name, without its options."""
+def _named(command: str, door: Door, run: str) -> str:
+    """A command in the words of a door. A command that only a terminal has keeps its name, without its options."""
     if door == "page":
         for name, place in _ON_PAGES:
             if command == name or command.startswith(f"{name} "):
-                return place
-    return f"`fabula {command.partition(' --')[0]}` in a terminal"
+                return {"Run ": "Use ", "run ": "use "}.get(run, "") + place
+    return f"{run}`fabula {command.partition(' --')[0]}` in a terminal"

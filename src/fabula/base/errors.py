@@ -1,42 +1,42 @@
-"""Every error that fabula raises on purpose.
+"""The errors that fabula raises on purpose.
 
-The tree (catch the highest one that you can act on)::
+The error classes as a tree (catch the highest class that you can handle)::
 
-    FabulaError                     anything below; `exit_code` 1
-    ├── UsageError                  the caller asked for something impossible; `exit_code` 2
-    │   ├── UnknownNameError        a system, model, role, field or path that does not exist; names the nearest
-    │   ├── BriefError              the brief cannot be read as one
-    │   ├── PlanError               a plan has problems; carries all of them as `problems`
-    │   ├── PluginError             a system, evaluator or model of somebody else is broken; names it and the fault
-    │   ├── ConfigError             a settings file or field is wrong; names file and field
-    │   ├── OtherLengthError        a new passage is much longer or shorter than the old one, and nobody agreed
-    │   ├── WrittenBeforeError      other settings would have texts written again that stand, and nobody agreed
-    │   └── ConflictError           a text was changed since one has read it; carries the text that stands
-    ├── ProjectError                the project folder cannot be used (not writable, for one)
-    │   ├── LockedError             another process is at work on it; names the process
-    │   ├── GoneError               it was there, and was deleted or moved
-    │   └── DiskFullError           the disk or quota is full; nothing that was there is lost
-    ├── JournalError                the project's record cannot be used
+    FabulaError                     base class of all errors below; `exit_code` 1
+    ├── UsageError                  the caller asked for something that is not possible; `exit_code` 2
+    │   ├── UnknownNameError        a system, model, role, field or path does not exist; suggests the nearest name
+    │   ├── BriefError              the text is not a valid brief
+    │   ├── PlanError               a plan has problems; lists them in `problems`
+    │   ├── PluginError             an external system, evaluator or model is broken; names it and describes the fault
+    │   ├── ConfigError             a settings file or field is wrong; names the file and the field
+    │   ├── OtherLengthError        a new passage is much longer or shorter than the old one, and nobody agreed to it
+    │   ├── WrittenBeforeError      changed settings would rewrite existing texts, and nobody agreed to it
+    │   └── ConflictError           a text has changed since it was read; contains the present text
+    ├── ProjectError                the project folder cannot be used, for example because it is not writable
+    │   ├── LockedError             another process is using the project; names the process
+    │   ├── GoneError               the project was deleted or moved
+    │   └── DiskFullError           the disk or quota is full; no earlier data is lost
+    ├── JournalError                the project's journal cannot be used
     │   ├── JournalDamagedError     the file is not a valid database
-    │   ├── JournalVersionError     a newer or an older fabula wrote it
-    │   └── JournalMissError        frozen replay met a call that was never recorded
-    ├── ModelError                  a model did not answer; carries `model` and `retry_after`
-    │   ├── ModelUnavailableError   not installed, no key, no such model
-    │   │   └── UnreachableError    no connection; worth another try where the model has answered before
-    │   ├── ModelTimeoutError       no answer in time
-    │   ├── OverloadedError         429 or 5xx; worth another try
-    │   │   └── UnreadableReplyError    what came is no reply, and may be charged; asked twice
-    │   ├── EndlessReplyError       the reply did not end, and was broken off
-    │   ├── ContextLengthError      the prompt does not fit
-    │   └── RefusalError            the model declined
-    ├── ReplyError                  a reply could not be read after the allowed repairs; carries the reply
-    ├── BudgetError                 the next call might pass the cap, or one has; nothing is lost
-    ├── MoreThanAnnouncedError      a run would ask more than was announced, and nobody agreed; nothing is lost
-    ├── ServerError                 a server of fabula's refused, or is not reached; carries `status` and `code`
-    └── PausedError                 the run waits for a person's approval; nothing is lost
+    │   ├── JournalVersionError     a newer or older version of fabula wrote it
+    │   └── JournalMissError        a frozen replay found a call that was never recorded
+    ├── ModelError                  a model did not answer; has the attributes `model` and `retry_after`
+    │   ├── ModelUnavailableError   the model is not installed, has no key or does not exist
+    │   │   └── UnreachableError    there is no connection; worth a retry if the model has answered before
+    │   ├── ModelTimeoutError       the model did not answer in time
+    │   ├── OverloadedError         the server answered with 429 or 5xx; worth a retry
+    │   │   └── UnreadableReplyError    the response is not a valid reply but may be charged for; tried twice
+    │   ├── EndlessReplyError       the reply did not end and was cut off
+    │   ├── ContextLengthError      the prompt does not fit the model's context
+    │   └── RefusalError            the model declined to answer
+    ├── ReplyError                  a reply could not be read after the allowed repairs; contains the reply
+    ├── BudgetError                 the next call might exceed the cap, or the last call has; nothing is lost
+    ├── MoreThanAnnouncedError      a run would make more calls than announced, without consent; nothing is lost
+    ├── ServerError                 a fabula server refused a request or cannot be reached; has `status` and `code`
+    └── PausedError                 the run is waiting for a person's approval; nothing is lost
 
-A message says what happened, with values, and what to do, in the words of where it is met (`base.doors`). The command
-line prints it without a traceback.
+A message says what happened, with the values, and what to do about it, in the words of the place where the user meets
+it (`base.doors`). The command line prints the message without a traceback.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ _MOST_NAMES: Final = 30
 
 
 class FabulaError(Exception):
-    """Base of all errors raised on purpose; `exit_code` is what the command line ends with.
+    """Base class of all errors raised on purpose; `exit_code` is the exit code of the command line.
 
     Attributes:
-        door: where it is met, in whose words it says what to do.
+        door: where the user meets the error; the advice is worded for that place.
     """
 
     exit_code = 1
@@ -73,30 +73,36 @@ class FabulaError(Exception):
 
 
 def kind_of(error: FabulaError) -> str:
-    """What kind of error it is, by a name that stands in the tree of errors."""
+    """The name of an error's public class in the tree of errors."""
     return next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_"))
 
 
 class UsageError(FabulaError):
-    """The caller asked for something that cannot be done as asked."""
+    """The caller asked for something that is not possible."""
 
     exit_code = 2
 
 
 class UnknownNameError(UsageError):
-    """A name that is not known; the message has the known one that is near, else those that there are."""
+    """A name is unknown; the message suggests the nearest known name, or lists the known names if they are `listed`."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], advice: str = "", *, listed: bool = True) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        near = _near(name, self.known)
-        shown = ", ".join(self.known[:_MOST_NAMES]) or "none"
-        more = f", and {len(self.known) - _MOST_NAMES} more" if len(self.known) > _MOST_NAMES else ""
-        hint = f"Did you mean {near!r}?" if near else f"Known: {shown}{more}."
-        super().__init__(f"Unknown {kind} {name!r}. {hint}")
+        suggested = hint(name, self.known) if listed else ""
+        super().__init__(" ".join(filter(None, (f"Unknown {kind} {name!r}.", suggested, advice))))
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    """The known name that somebody who types `name` means: one that it begins, or nearly is; empty if none is near."""
+def hint(name: str, known: Iterable[str]) -> str:
+    """A question that suggests the nearest known name, or a sentence that lists the known names."""
+    known = sorted(known)
+    if near := nearest(name, known):
+        return f"Did you mean {near!r}?"
+    more = f", and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    return f"Known: {', '.join(known[:_MOST_NAMES]) or 'none'}{more}."
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that `name` probably means: one that it begins or nearly is; empty if none is near."""
     by_key, key = {known.casefold(): known for known in known}, name.casefold()
     begun = [known for known in by_key if len(key) >= _SHORTEST_BEGINNING and known.startswith(key)]
     close = begun if len(begun) == 1 else get_close_matches(key, by_key, n=1, cutoff=_NEAR)
@@ -108,7 +114,7 @@ class BriefError(UsageError):
 
 
 class PlanError(UsageError):
-    """A plan has problems; the message lists them, one a line, each with its place and what to do.
+    """A plan has problems; the message lists them, one per line, each with its location and a remedy.
 
     Attributes:
         problems: the lines of the message.
@@ -120,27 +126,33 @@ class PlanError(UsageError):
 
 
 class PluginError(UsageError):
-    """A system, an evaluator or a model that does not come with fabula cannot be used, or failed."""
+    """A system, an evaluator or a model that is not part of fabula failed or cannot be used."""
 
 
 class OtherLengthError(UsageError):
-    """A new passage is far from as long as the one that it would replace. It is kept, and was not taken."""
+    """A new passage is much longer or shorter than the one that it would replace.
+
+    The new passage is kept but was not accepted.
+    """
 
 
 class WrittenBeforeError(UsageError):
-    """With other settings than those it was written with, a story would be written again. Nothing was asked."""
+    """The new settings differ from those of an existing story and would cause it to be rewritten.
+
+    No model was called.
+    """
 
 
 class ConfigError(UsageError):
-    """A setting is wrong; the message names the file or flag, and the field."""
+    """A setting is wrong; the message names the field and its file or flag."""
 
 
 class ConflictError(UsageError):
-    """A text was changed since it was read by whoever writes it now. Nothing is overwritten.
+    """A text has changed since the person who is saving it read it. Nothing is overwritten.
 
     Attributes:
-        theirs: the text that stands.
-        base: names that text to whoever writes it next.
+        theirs: the present text.
+        base: identifies the present text in the next attempt.
     """
 
     def __init__(self, message: str, *, theirs: str, base: str) -> None:
@@ -149,23 +161,23 @@ class ConflictError(UsageError):
 
 
 class ProjectError(FabulaError):
-    """The project folder cannot be used as it is."""
+    """The project folder cannot be used in its present state."""
 
 
 class LockedError(ProjectError):
-    """Another process is at work on the project."""
+    """Another process is using the project."""
 
 
 class GoneError(ProjectError):
-    """The project was there, and is there no more."""
+    """The project no longer exists."""
 
 
 class DiskFullError(ProjectError):
-    """The disk or quota is full. Nothing that was there before is lost."""
+    """The disk or quota is full. No earlier data is lost."""
 
 
 class JournalError(FabulaError):
-    """The journal cannot be used as it is."""
+    """The journal cannot be used in its present state."""
 
 
 class JournalDamagedError(JournalError):
@@ -173,23 +185,24 @@ class JournalDamagedError(JournalError):
 
 
 class JournalVersionError(JournalError):
-    """A newer fabula wrote this journal."""
+    """Another version of fabula wrote this journal in a format that this version does not read."""
 
 
 class JournalMissError(JournalError):
-    """A frozen replay met a call that the journal does not hold."""
+    """A frozen replay found a call that is not in the journal."""
 
 
 class ModelError(FabulaError):
     """A model did not answer.
 
     Attributes:
-        model: name of the model asked.
-        retry_after: seconds the server asked us to wait, if it said so.
+        model: the name of the model.
+        retry_after: the seconds to wait that the server asked for, if any.
         retryable: whether the same call may succeed later.
-        tokens: of prompt and reply that the server counted, and may charge, though it gave no reply.
-        may_cost: whether the server may have worked, and may charge for that, though it counted nothing.
-        most_tries: how often one call is tried that fails like this; `None` as often as the limits allow.
+        tokens: the prompt and reply tokens that the server counted and may charge for, although it sent no reply.
+        may_cost: whether the server may charge for the call, although it reported no tokens.
+        most_tries: the maximum number of attempts for a call that fails in this way; `None` means as many as the limits
+            allow.
     """
 
     retryable = False
@@ -203,11 +216,11 @@ class ModelError(FabulaError):
 
 
 class ModelUnavailableError(ModelError):
-    """The model cannot be reached: not installed, no key, no connection."""
+    """The model cannot be used: it is not installed, it has no key, or there is no connection."""
 
 
 class UnreachableError(ModelUnavailableError):
-    """Nobody answers at the model's address. A server that has answered before may come back."""
+    """No server answers at the model's address. A server that has answered before may become available again."""
 
 
 class ModelTimeoutError(ModelError):
@@ -218,20 +231,20 @@ class ModelTimeoutError(ModelError):
 
 
 class OverloadedError(ModelError):
-    """The server is busy or failed (429, 5xx, a cut stream)."""
+    """The server is busy or has failed (429, 5xx, interrupted stream)."""
 
     retryable = True
 
 
 class UnreadableReplyError(OverloadedError):
-    """What the server sent as a reply is none. It may charge for it, so it is asked twice and no more."""
+    """The server's response is not a valid reply. The server may charge for it, so fabula tries the call only twice."""
 
     most_tries = 2
     may_cost = True
 
 
 class EndlessReplyError(ModelError):
-    """A reply did not end, and was broken off."""
+    """A reply did not end and was cut off."""
 
     may_cost = True
 
@@ -245,11 +258,11 @@ class RefusalError(ModelError):
 
 
 class ReplyError(FabulaError):
-    """A reply could not be read as asked, also after the allowed repairs.
+    """A reply could not be read in the requested form, even after the allowed repairs.
 
     Attributes:
-        reply: the last reply, whole.
-        at: where the tries were made that this error gives up; a run that it ends has them made anew by the next one.
+        reply: the complete last reply.
+        at: the path at which the tries failed; if the error ends a run, the next run repeats them.
     """
 
     def __init__(self, message: str, *, reply: str, at: str = "") -> None:
@@ -258,23 +271,26 @@ class ReplyError(FabulaError):
 
 
 class BudgetError(FabulaError):
-    """The next call might pass the cap, or the last one has. All finished calls are kept; a higher cap goes on."""
+    """The next call might exceed the cap, or the last call has exceeded it.
+
+    All finished calls are kept; to continue, raise the cap.
+    """
 
 
 class NoRoomError(BudgetError):
-    """A call that can be left out would take what the rest of the run needs of a cap."""
+    """An optional call would use budget that the rest of the run needs."""
 
 
 class MoreThanAnnouncedError(FabulaError):
-    """A run would ask more than was announced, and nobody agreed to it. All finished calls are kept."""
+    """A run would make more calls than announced, and nobody has agreed to that. All finished calls are kept."""
 
 
 class ServerError(FabulaError):
-    """A server of fabula's refused a request, or cannot be reached.
+    """A fabula server refused a request or cannot be reached.
 
     Attributes:
-        status: of its answer; 0 where there was none.
-        code: names what was wrong.
+        status: the HTTP status of the response; 0 if there was no response.
+        code: a code that identifies the problem.
     """
 
     def __init__(self, message: str, *, status: int, code: str) -> None:
@@ -286,7 +302,7 @@ class PausedError(FabulaError):
     """The run waits for approval. All finished calls are kept; the run exits with code 0.
 
     Attributes:
-        path: the artefact that waits.
+        path: the path of the artefact that needs approval.
     """
 
     exit_code = 0

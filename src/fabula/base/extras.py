@@ -1,4 +1,4 @@
-"""Packages that come with an extra of fabula, and what is said where they are missing."""
+"""Packages that an extra of fabula installs, and messages for missing ones."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fabula.base.errors import UsageError
 
 
 def extra(module: str, name: str, what: str) -> Any:  # noqa: ANN401 - a module has no better type
-    """The module of a package that comes with an extra of fabula.
+    """The module of a package that an extra of fabula installs.
 
     Raises:
-        UsageError: it is not installed; says which extra to install.
+        UsageError: it is not installed; the message names the extra.
     """
     try:
         return import_module(module)
@@ -25,7 +25,7 @@ def extra(module: str, name: str, what: str) -> Any:  # noqa: ANN401 - a module 
 
 
 def package(module: str, what: str) -> Any:  # noqa: ANN401 - a module has no better type
-    """The module of a package that fabula can do without and no extra brings.
+    """The module of an optional package that no extra installs.
 
     Raises:
         UsageError: it is not installed.
@@ -39,17 +39,17 @@ def package(module: str, what: str) -> Any:  # noqa: ANN401 - a module has no be
 
 
 def require(module: str, name: str, what: str) -> None:
-    """Find out, without importing it, whether a package is there that comes with an extra of fabula.
+    """Check, without importing it, that a package of an extra of fabula is installed.
 
     Raises:
-        UsageError: it is not installed; says which extra to install.
+        UsageError: it is not installed; the message names the extra.
     """
     if sys.modules.get(module) is None and find_spec(module) is None:
         raise _missing(module, name, what)
 
 
 def installing(name: str) -> str:
-    """The command that installs an extra of fabula: from the clone that this fabula was installed from, if it was."""
+    """The command that installs an extra of fabula, from the clone that this fabula was installed from, if any."""
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - 0.01 s, for a message alone
 
     try:

@@ -1,4 +1,4 @@
-"""Reading and writing a project's files so that nothing is lost, left half-written, or read from elsewhere."""
+"""Reads and writes a project's files so that nothing is lost, left half-written, or read from elsewhere."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import secrets
 import stat
 import sys
 import zlib
+from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final, Literal
 
 from fabula.base.characters import binary_place, readable
-from fabula.base.errors import DiskFullError, LockedError, ProjectError, UsageError
+from fabula.base.errors import DiskFullError, LockedError, ProjectError, UsageError, nearest
 from fabula.base.locks import lock
 
 if TYPE_CHECKING:
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
 TEMP_PREFIX: Final = ".fabula-"
 BEGUN_BY: Final = "FABULA_BEGUN_BY"
-"""The variable that says who began a process, where no person did: `STUDIO`."""
+"""The environment variable that names what started a process, if it was not a person: `STUDIO`."""
 STUDIO: Final = "studio"
 PRIVATE: Final = 0o600
-"""The mode of a file that nobody but its owner is to read: a journal, a chat."""
+"""The mode of a file that only its owner may read, such as a journal or a chat."""
 _HOMES: Final = {  # below the user's own folder, and on a Mac below its `Library`
     "CACHE": (".cache", "Caches"),
     "DATA": (".local/share", "Application Support"),
@@ -40,9 +41,12 @@ _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
 _BINARY: Final = getattr(os, "O_BINARY", 0)
 _POSIX: Final = hasattr(os, "O_DIRECTORY")  # folders can be opened; files that are open can be moved and removed
+_MOST_NAMES: Final = 2000  # of a folder, among which a mistyped name is searched for
+_LONGEST_NAME: Final = 255  # characters
+_LONGEST_PATH: Final = 250  # characters that a message shows
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FULL = "The disk or quota is full. Free some space and run the command again"
-_DENIED = "There is no permission to write there. Change the permissions or choose another folder"
+_DENIED = "You do not have permission to write there. Change the permissions or choose another folder"
 _CAUSES = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
@@ -50,24 +54,25 @@ _CAUSES = {
     errno.EPERM: _DENIED,
     errno.EROFS: "The disk is read-only. Make it writable or choose another folder",
     errno.ENOTDIR: "A part of this path is a file, not a folder. Rename that file or choose another folder",
-    errno.ENOENT: "Its folder does not exist. Create the folder or choose another one",
-    errno.EISDIR: "A folder of that name is in the way. Rename the folder or choose another name",
+    errno.ENOENT: "The folder does not exist. Create it or choose another folder",
+    errno.EISDIR: "A folder with that name already exists. Rename it or choose another name",
 }
 
 
-def write_atomically(path: Path, data: bytes | str, *, mode: int = 0o666, sync: bool = True) -> None:
+def write_atomically(path: Path, data: bytes | str | Iterable[str], *, mode: int = 0o666, sync: bool = True) -> None:
     """Replace the file at `path` by `data` in one step: a reader sees the old content or the new, never a part.
 
-    Text is written as UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes U+FFFD. An existing file keeps its
-    mode, a new one has `mode` as far as the user's umask lets it; a link is replaced, not followed. A kill at the wrong
-    instant leaves at most a file `.fabula-*.tmp` behind, which `remove_leftovers` removes. It is on the disk when this
-    returns, if `sync`; else a power cut may leave an empty file.
+    Pieces of text are written as they come. Text is written as UTF-8; a lone surrogate, which UTF-8 cannot hold,
+    becomes U+FFFD. An existing file keeps its mode, and a new one has `mode` within the user's umask; a link is
+    replaced, not followed. A kill at the wrong moment leaves at most a file `.fabula-*.tmp` behind, which
+    `remove_leftovers` removes. With `sync`, it is on the disk when this returns; else a power cut may leave an empty
+    file.
 
     Raises:
-        ProjectError: the disk is full or read-only, permission is missing, or the folder is none. The file at
-            `path` is then as it was.
+        ProjectError: the disk is full or read-only, permission is missing, or the folder does not exist. The file at
+            `path` is then unchanged.
     """
-    content = _SURROGATE.sub("\ufffd", data).encode() if isinstance(data, str) else data
+    content = [data] if isinstance(data, bytes) else map(_encoded, [data] if isinstance(data, str) else data)
     temp = path.parent / f"{TEMP_PREFIX}{secrets.token_hex(8)}.tmp"
     try:
         try:
@@ -87,8 +92,12 @@ def write_atomically(path: Path, data: bytes | str, *, mode: int = 0o666, sync: 
         sync_folder(path.parent)
 
 
+def _encoded(text: str) -> bytes:
+    return _SURROGATE.sub("\ufffd", text).encode()
+
+
 def remove_leftovers(folders: Iterable[Path]) -> None:
-    """Remove what killed processes left half-written in `folders`; what a living one writes just now is locked."""
+    """Remove what killed processes left half-written in `folders`; files of living processes are locked."""
     for folder in folders:
         try:
             left = [file for file in folder.iterdir() if _TEMP.fullmatch(file.name)]
@@ -113,10 +122,10 @@ def _remove_unlocked(file: Path) -> None:
 
 @contextlib.contextmanager
 def held(folder: Path, what: str) -> Iterator[None]:
-    """Make `folder` and hold it for this process; the system lets go of it when the process ends, however it ends.
+    """Make `folder` and hold it for this process; the system releases it when the process ends, however it ends.
 
-    Two locks are taken. That on the folder itself cannot be deleted away from under its holder; some network disks do
-    not have it. That on the file `lock` in it they have; its text names the process. `what` names to others what is
+    Two locks are taken. The lock on the folder itself survives deletion under its holder, but some network disks do
+    not support it. They support the lock on the file `lock`, whose text names the process. `what` tells others what is
     held, as the subject of a sentence.
 
     Raises:
@@ -138,14 +147,14 @@ def held(folder: Path, what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _folder_held(folder: Path, file: Path, what: str) -> Iterator[None]:
-    """Hold the folder itself, where folders can be opened and locked."""
+    """Hold the folder itself, if folders can be opened and locked."""
     if not _POSIX:
         yield
         return
     try:
         whole = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise ProjectError(f"Cannot write in {folder}: {error.strerror}. Check its permissions.") from error
+        raise ProjectError(f"Cannot write to {folder}: {error.strerror}. Check its permissions.") from error
     try:
         with contextlib.suppress(OSError):
             _lock(whole, file, what)
@@ -161,8 +170,8 @@ def _locked(folder: Path, file: Path, what: str) -> int:
             handle = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINK | _BINARY, PRIVATE)
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise ProjectError(f"{file} is a link, which may lead anywhere. Remove it.") from error
-            raise ProjectError(f"Cannot write in {folder}: {error.strerror}. Check its permissions.") from error
+                raise ProjectError(f"{file} is a link, which could point anywhere. Remove it.") from error
+            raise ProjectError(f"Cannot write to {folder}: {error.strerror}. Check its permissions.") from error
         try:
             _lock(handle, file, what)
             if _same(handle, file):
@@ -170,7 +179,7 @@ def _locked(folder: Path, file: Path, what: str) -> int:
         except OSError as error:
             os.close(handle)
             raise ProjectError(
-                f"Cannot lock {file}: {error.strerror}. Keep the folder on a disk that can lock files."
+                f"Cannot lock {file}: {error.strerror}. Move the folder to a disk that supports file locks."
             ) from error
         except BaseException:
             os.close(handle)
@@ -186,13 +195,14 @@ def _lock(handle: int, file: Path, what: str) -> None:
         who = "another process" if number is None else f"process {number}"
         if begun_by == STUDIO:
             raise LockedError(
-                f"{what} is in use by {who}, a run that was begun in the studio. Wait for it to end, or stop it there."
+                f"{what} is in use by {who}, a run that was started in the studio. Wait for it to finish, or stop it "
+                "in the studio."
             ) from error
-        raise LockedError(f"{what} is in use by {who}. Wait for it to end, or stop it.") from error
+        raise LockedError(f"{what} is in use by {who}. Wait for it to finish, or stop it.") from error
 
 
 def holder(folder: Path) -> tuple[int | None, str]:
-    """The number of the process that last held a folder, and who began it where that is known."""
+    """The number of the process that last held a folder, and who started it if known."""
     with contextlib.suppress(OSError, ValueError):
         reader = os.open(folder / "lock", os.O_RDONLY | _NO_WAIT | _NO_LINK)
         try:
@@ -204,7 +214,7 @@ def holder(folder: Path) -> tuple[int | None, str]:
 
 
 def _same(handle: int, file: Path) -> bool:
-    """Whether an open file is the one that has this name."""
+    """Whether an open file is the one with this name."""
     try:
         return os.path.samestat(os.fstat(handle), file.lstat())
     except FileNotFoundError:
@@ -212,10 +222,10 @@ def _same(handle: int, file: Path) -> bool:
 
 
 def make_folder(folder: Path, way_out: str = "Choose another one.", *, mode: int = 0o777) -> None:
-    """Make a folder with those above it, where it is not there; `way_out` says what to do where it cannot be.
+    """Make a folder and its parents if necessary; `way_out` says what to do if that fails.
 
     Raises:
-        ProjectError: it cannot be made.
+        ProjectError: it cannot be created.
     """
     try:
         folder.mkdir(mode=mode, parents=True, exist_ok=True)
@@ -224,15 +234,17 @@ def make_folder(folder: Path, way_out: str = "Choose another one.", *, mode: int
 
 
 def write_error(path: Path, error: OSError) -> ProjectError:
-    """`error`, met while writing `path`, as one that says what happened and what to do."""
+    """An `error` that occurred while writing `path`, as one that says what happened and what to do."""
     code = error.errno or 0
-    cause = _CAUSES.get(code, f"The system says: {error.strerror or error}. Solve that and run the command again")
+    cause = _CAUSES.get(
+        code, f"The operating system reports: {error.strerror or error}. Fix the problem and run the command again"
+    )
     kind = DiskFullError if cause == _FULL else ProjectError
-    return kind(f"Cannot write {path}. {cause}; nothing that was there before is lost.")
+    return kind(f"Cannot write {path}. {cause}. No earlier data is lost.")
 
 
 def _mode(path: Path) -> int | None:
-    """The permission bits of the regular file at `path`; `None` where there is none."""
+    """The permission bits of the regular file at `path`; `None` if there is none."""
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -241,13 +253,13 @@ def _mode(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def _new_file(path: Path, content: bytes, mode: int, *, sync: bool = True) -> Iterator[None]:
+def _new_file(path: Path, content: Iterable[bytes], mode: int, *, sync: bool = True) -> Iterator[None]:
     """A new file at `path` with `content`, on the disk if `sync`, and locked as long as its writer lives."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
     with os.fdopen(os.open(path, flags, mode), "wb") as file:
         with contextlib.suppress(OSError):  # where a disk cannot lock, nothing is ever removed
             lock(file.fileno())
-        file.write(content)
+        file.writelines(content)
         file.flush()
         if sync:
             os.fsync(file.fileno())
@@ -255,9 +267,9 @@ def _new_file(path: Path, content: bytes, mode: int, *, sync: bool = True) -> It
 
 
 def append_synced(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Put lines at the end of a private file, made where it is not there; on the disk when this returns if `sync`.
+    """Append lines to a private file, created if necessary; with `sync`, they are on the disk when this returns.
 
-    All of `data` is kept or nothing of it; it never joins a last line that a kill has left without its end.
+    Either all of `data` is kept or none; it never joins a last line that a kill has cut off.
 
     Raises:
         ProjectError: it cannot be written.
@@ -293,7 +305,7 @@ def _append(handle: int, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, where the system can (Windows and some network disks cannot)."""
+    """Make the new name survive a power cut, if the system can (Windows and some network disks cannot)."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -302,8 +314,50 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def no_file(path: Path, advice: str, what: str = "file") -> str:
+    """A message that there is no such file: it suggests a file or folder of nearly that name, or else gives `advice`.
+
+    A missing folder above it is named, since that is where the mistake is.
+    """
+    lost = next((folder for folder in reversed(path.parents) if not os.path.lexists(folder)), None)
+    where = f": there is no folder {str(lost)[:_LONGEST_PATH]}" if lost is not None else ""
+    near = near_path(path)
+    return f"There is no {what} {str(path)[:_LONGEST_PATH]}{where}. " + (f"Did you mean {near!r}?" if near else advice)
+
+
+def near_path(path: Path) -> str:
+    """The existing file or folder that a path probably means: its names are near those typed; empty if none is."""
+    here = Path(path.anchor)
+    for part in path.parts[len(here.parts) :]:
+        if len(part) > _LONGEST_NAME:
+            return ""
+        if not os.path.lexists(step := here / part):
+            try:
+                with os.scandir(here) as found:
+                    names = [one.name for one in islice(found, _MOST_NAMES) if not one.name.startswith(".")]
+            except OSError:
+                return ""
+            step = here / (name := nearest(part, names))
+            if not name or not name.isprintable():
+                return ""
+        here = step
+    return str(here)
+
+
+def unreadable(path: Path, error: OSError | EOFError | zlib.error, kind: str = "a text file") -> str:
+    """What happened, and what to do, for an `error` while reading a file of some `kind`, such as "a JSON file"."""
+    code = getattr(error, "errno", None)
+    if code == errno.ENOENT:
+        return no_file(path, f"Correct the name, or give {kind}.")
+    if code == errno.EISDIR:
+        return f"{path} is a folder. Give {kind}."
+    if code == errno.EACCES:
+        return f"There is no permission to read {path}. Correct its permissions, or give {kind} that you may read."
+    return f"Cannot read {path}: {getattr(error, 'strerror', None) or error}. Give {kind} that can be read."
+
+
 def _is_device(path: Path) -> bool:
-    """Whether a name is a device's, or that of a pipe which a shell made."""
+    """Whether a name is that of a device, or of a pipe that a shell made."""
     return path.parts[:2] in _DEVICES and path.parts[:3] != _MEMORY
 
 
@@ -311,66 +365,68 @@ def _no_link(path: str, flags: int) -> int:
     return os.open(path, flags | _NO_LINK | _NO_WAIT)
 
 
-def read_bytes(path: Path, limit: int, *, links: bool = True) -> bytes:
-    """The content of a file of at most `limit` bytes; a pipe is read only where a device's name is given.
+def read_bytes(path: Path, limit: int, *, links: bool = True, kind: str = "a text file") -> bytes:
+    """The content of a file of at most `limit` bytes; a pipe is read only if a device's name is given.
 
-    Without `links`, a name that is one is not followed, also where it has become one just now.
+    Without `links`, a link is not followed, even if the name has only just become one. `kind` says what the file
+    should be, for messages.
 
     Raises:
-        UsageError: the file cannot be read, is none, or is larger than `limit`.
+        UsageError: the file cannot be read, is not a file, or is larger than `limit`.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir() and not _is_device(path):
-            raise UsageError(f"{path} is no file: reading it might never end. Remove it, or put a file there.")
+            raise UsageError(
+                f"{path} is not a regular file, and reading it might never end. Remove it or replace it with a file."
+            )
         with path.open("rb") if links else open(path, "rb", opener=_no_link) as file:
             data = file.read(limit + 1)
     except OSError as error:
-        raise UsageError(f"Cannot read {path}: {error.strerror}. Give a text file that can be read.") from error
+        raise UsageError(unreadable(path, error, kind)) from error
     if len(data) > limit:
-        raise UsageError(f"{path} is larger than {limit:,} bytes. Give a smaller file.")
+        raise UsageError(f"{path} is larger than {limit:,} bytes. Use a smaller file.")
     return data
 
 
-def read_text(path: Path, limit: int, *, links: bool = True) -> str:
-    """The text of a UTF-8 file of at most `limit` bytes, as `readable` leaves it; `links` as in `read_bytes`.
+def read_text(path: Path, limit: int, *, links: bool = True, kind: str = "a text file") -> str:
+    """The text of a UTF-8 file of at most `limit` bytes, cleaned by `readable`; the rest as in `read_bytes`.
 
     Raises:
         UsageError: the file cannot be read, is larger than `limit`, or is not UTF-8 text.
     """
-    data = read_bytes(path, limit, links=links)
+    data = read_bytes(path, limit, links=links, kind=kind)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8 text.") from error
+        raise UsageError(f"{path} is not UTF-8 text (byte {error.start}). Save the file as UTF-8 text.") from error
     if place := binary_place(text):
-        raise UsageError(f"{path} holds binary data ({place}). Give a plain text file, or take that character out.")
+        raise UsageError(f"{path} contains binary data ({place}). Use a plain text file, or remove that character.")
     return readable(text)
 
 
-def text_lines(path: Path, longest: int, most: int) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file, with their ends and their numbers from 1, one at a time; a `.gz` is unpacked.
+def text_lines(path: Path, longest: int, most: int, kind: str = "a text file") -> Iterator[tuple[int, str]]:
+    """The lines of a UTF-8 file one at a time, with their ends, and their numbers from 1; a `.gz` is unpacked.
+
+    `kind` is as in `read_bytes`.
 
     Raises:
-        UsageError: the file cannot be read, holds more than `most` bytes, or a line more than `longest`, or a line is
-            not UTF-8 text; says which.
+        UsageError: the file cannot be read, holds more than `most` bytes, or has a line that is longer than `longest`
+            or not UTF-8 text; the message says which.
     """
     if path.exists() and not path.is_file() and not _is_device(path):
-        raise UsageError(f"{path} is no file. Give a text file.")
+        raise UsageError(f"{path} is not a file. Give {kind}.")
     number = read = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             while line := file.readline(longest + 1):
                 number, read = number + 1, read + len(line)
                 if len(line) > longest:
-                    raise UsageError(
-                        f"{path}, line {number} is longer than {longest:,} bytes. Take it out or split it."
-                    )
+                    raise UsageError(f"{path}, line {number} is longer than {longest:,} bytes. Remove or split it.")
                 if read > most:
-                    raise UsageError(f"{path} is larger than {most:,} bytes. Give a smaller file.")
+                    raise UsageError(f"{path} is larger than {most:,} bytes. Use a smaller file.")
                 yield number, _decoded(line, f"{path}, line {number}", first=number == 1)
     except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or error
-        raise UsageError(f"Cannot read {path}: {why}. Give a text file that can be read.") from error
+        raise UsageError(unreadable(path, error, kind)) from error
 
 
 def _decoded(line: bytes, where: str, *, first: bool) -> str:
@@ -379,12 +435,12 @@ def _decoded(line: bytes, where: str, *, first: bool) -> str:
     except UnicodeDecodeError as error:
         raise UsageError(f"{where} is not UTF-8 text (byte {error.start}). Save the file as UTF-8 text.") from error
     if binary_place(text):
-        raise UsageError(f"{where} holds binary data. Give a plain text file, or take that line out.")
+        raise UsageError(f"{where} contains binary data. Use a plain text file, or remove that line.")
     return text
 
 
 def is_plain(file: Path) -> bool:
-    """Whether a file is there and is no pipe, and no link that leaves the folder above its own (a project)."""
+    """Whether a file exists, and is neither a pipe nor a link that leaves the project, the folder above its own."""
     try:
         if file.is_symlink():
             inside(file.parent.parent, f"{file.parent.name}/{file.name}")
@@ -394,12 +450,12 @@ def is_plain(file: Path) -> bool:
 
 
 def plain_files(folder: Path, pattern: str) -> list[Path]:
-    """The files of a folder whose names match, in order, as far as they are `is_plain`."""
+    """The files of a folder that match a pattern and are `is_plain`, in order."""
     return [file for file in sorted(folder.glob(pattern)) if is_plain(file)]
 
 
 def inside(folder: Path, name: str) -> Path:
-    """`folder / name`, known to lie in `folder` also when links are followed; it need not exist.
+    """`folder / name`, which is in `folder` even after links are followed; it need not exist.
 
     `name` may have sub-folders, separated by `/`.
 
@@ -409,19 +465,19 @@ def inside(folder: Path, name: str) -> Path:
     windows = PureWindowsPath(name)
     parts = (*windows.parts, *PurePosixPath(name).parts)
     if not windows.name or windows.drive or windows.root or ".." in parts or not name.isprintable():
-        raise UsageError(f"{name!r} is not the name of a file in {folder}. Give a relative name without '..'.")
+        raise UsageError(f"{name!r} is not the name of a file in {folder}. Use a relative path without '..'.")
     path = folder / name
     try:
         stays = path.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError) as error:  # RuntimeError: how Python 3.11 and 3.12 report a circle of links
-        raise UsageError(f"{path} cannot be followed. Remove the circle of links or the overlong name.") from error
+        raise UsageError(f"{path} cannot be resolved. Remove the loop of links, or shorten the name.") from error
     if not stays:
-        raise UsageError(f"{path} is a link that leaves {folder}. Put the file itself there.")
+        raise UsageError(f"{path} is a link to a place outside {folder}. Replace the link with the file itself.")
     return path
 
 
 def user_folder(kind: Literal["CACHE", "DATA", "STATE"], environ: Mapping[str, str]) -> Path:
-    """`fabula` in the user's folder of a kind: what can be had again, what is the user's, what was settled on the way.
+    """The folder `fabula` in a user folder: a cache, the user's data, or decisions made on the way.
 
     A relative `XDG_CACHE_HOME` (or `_DATA_`, `_STATE_`) is ignored, as the XDG base directory specification asks.
     """

@@ -1,7 +1,7 @@
-"""What was worked out of files and texts and is kept until they change: so much in all, and nothing for long unused.
+"""Answers computed from files and texts, kept until these change, within a limit, and not when long unused.
 
-A server reads the same projects again and again. All that it keeps of them stands in one store, `KEPT`, so that there
-is one bound for all of it. Answers about short texts, which are many and small, are kept by `base.remembering`.
+A server reads the same projects again and again. It keeps all answers about them in one store, `KEPT`, with
+one limit. Answers about short texts, which are many and small, are kept by `base.remembering`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST: Final = 64_000_000
-"""Bytes that are kept in all, about."""
+"""The approximate total number of bytes kept."""
 IDLE: Final = 600.0
-"""Seconds for which an answer is kept that nobody asks for."""
+"""The number of seconds after which an unused answer is dropped."""
 _FILE: Final = "file"
 _SCALARS: Final = (str, bytes, int, float, bool, type(None))
 
 
 class KeptAnswers:
-    """Answers, each under its owner (a folder) and name, with what it was made from; the last asked for stay longest.
+    """Answers, each under its owner (a folder) and name, with what it was made from; those used last stay longest.
 
     Args:
-        most: bytes that are kept in all, as `weight` counts them; an answer that weighs more than half is not kept.
-        clock: seconds, by a clock that nobody sets.
+        most: bytes kept in all, as `weight` counts them; an answer that weighs more than half of that is not kept.
+        clock: returns seconds, by a monotonic clock.
     """
 
     def __init__(self, most: int = MOST, clock: Callable[[], float] = time.monotonic) -> None:
@@ -42,11 +42,11 @@ class KeptAnswers:
         self.weight = 0
 
     def __len__(self) -> int:
-        """How many answers are kept."""
+        """The number of answers kept."""
         return len(self._answers)
 
     def get(self, owner: str, name: Hashable) -> tuple[object, Any] | None:
-        """What an answer was made from, and the answer; `None` where it is not kept."""
+        """What an answer was made from, and the answer; `None` if it is not kept."""
         key = (owner, name)
         with self._one:
             if (found := self._answers.get(key)) is None:
@@ -56,7 +56,7 @@ class KeptAnswers:
             return found[0], found[1]
 
     def keep(self, owner: str, name: Hashable, of: object, answer: Any) -> None:  # noqa: ANN401 - whatever it is
-        """Keep an answer in place of the one before; others go where it is too much."""
+        """Keep an answer in place of the one before; others are dropped if it is too much."""
         key = (owner, name)
         heavy = weight((of, name, answer), self._most)
         with self._one:
@@ -69,7 +69,7 @@ class KeptAnswers:
                 self._drop(next(iter(self._answers)))
 
     def answer(self, owner: str, name: Hashable, of: object, make: Callable[[], T]) -> T:
-        """The answer that is kept, where it was made from `of`; else what `make` gives, which is kept."""
+        """The kept answer, if it was made from `of`; else the result of `make`, which is then kept."""
         known = self.get(owner, name)
         if known is not None and known[0] == of:
             found: T = known[1]
@@ -79,7 +79,7 @@ class KeptAnswers:
         return made
 
     def forget_idle(self, seconds: float = IDLE) -> bool:
-        """Let go of what nobody has asked for so long; whether there was anything."""
+        """Drop answers that were unused for so long; returns whether there were any."""
         with self._one:
             before, last = len(self._answers), self._clock() - seconds
             while self._answers and next(iter(self._answers.values()))[3] < last:
@@ -92,11 +92,11 @@ class KeptAnswers:
 
 
 KEPT: Final = KeptAnswers()
-"""Of this process, whatever it is kept for."""
+"""The store of this process."""
 
 
 def of_file(file: Path, name: str, make: Callable[[], T]) -> T:
-    """What `make` gives of a file, or gave since which the file has not changed.
+    """The result of `make` for a file, which is kept until the file changes.
 
     Raises:
         OSError: there is no such file.
@@ -106,19 +106,19 @@ def of_file(file: Path, name: str, make: Callable[[], T]) -> T:
 
 
 def of_text(name: str, text: str, make: Callable[[str], T]) -> T:
-    """What `make` gives of a text, or gave; the text itself is not kept."""
+    """The result of `make` for a text, which is kept; the text itself is not kept."""
     digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
     return KEPT.answer(name, digest, None, lambda: make(text))
 
 
 class KeptTexts:
-    """What was read of a project's files, for who opens the project again; kept as answers are."""
+    """The texts of a project's files, for the next time that the project is opened; kept as answers are."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
 
     def get(self, name: str) -> tuple[object, str, str] | None:
-        """What the file was like, and its text, whole and plain."""
+        """The file's state, and its text, whole and plain."""
         found = KEPT.get(self._owner, (_FILE, name))
         return None if found is None else (found[0], *found[1])
 
@@ -128,9 +128,9 @@ class KeptTexts:
 
 
 def weight(value: object, most: int = MOST) -> int:
-    """About how many bytes something takes with all that it holds, each thing once; where it is more, `most` and more.
+    """The approximate bytes of something with all its contents, each counted once; at least `most` if it is more.
 
-    What is no text, number, collection or dataclass counts as it is, without what it refers to.
+    Anything that is not text, a number, a collection or a dataclass counts without what it refers to.
     """
     found, seen, left = 0, set[int](), [value]
     while left and found <= most:

@@ -1,4 +1,4 @@
-"""Keys that the environment holds, which nothing that is shown or logged may hold."""
+"""Keys in the environment, which must never be shown or logged."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SHORTEST: Final = 8
 
 
 def keys_in(environ: Mapping[str, str]) -> list[str]:
-    """The values of the variables that are called like keys; the longest first."""
+    """The values of the variables with names like those of keys, longest first."""
     found = [value for name, value in environ.items() if len(value) >= _SHORTEST and _NAME.search(name)]
     return sorted(found, key=len, reverse=True)
 
 
 def without_keys(text: str, keys: Iterable[str]) -> str:
-    """`text` with `[key]` where one of the keys stands."""
+    """`text` with `[key]` in place of each key."""
     for key in keys:
         if key in text:
             text = text.replace(key, "[key]")

@@ -1,4 +1,4 @@
-"""What is imported when it is first used: public names, as a module's stub (`.pyi`) has them, and heavy modules."""
+"""Imports at first use: of public names, as listed in a module's stub (`.pyi`), and of heavy modules."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Module:
-    """A module that is imported when something of it is first used.
+    """A module that is imported when something in it is first used.
 
-    Type checkers are told of the real one: `if TYPE_CHECKING: import numpy as np`, `else: np = Module("numpy")`.
+    Type checkers see the real module: `if TYPE_CHECKING: import numpy as np`, `else: np = Module("numpy")`.
     """
 
     def __init__(self, name: str) -> None:
@@ -28,9 +28,9 @@ class Module:
 
 
 def lazily(module: str) -> tuple[Callable[[str], object], list[str]]:
-    """A module's `__getattr__` and `__all__`, of the lines `from ... import ...` in the stub beside it.
+    """A module's `__getattr__` and `__all__`, from the lines `from ... import ...` in the stub next to it.
 
-    So a name is said once: type checkers read the stub, and so does this.
+    Each name is thus written once: type checkers and this function read the stub.
     """
     stub = Path(sys.modules[module].__file__ or "").with_suffix(".pyi")
     homes = {

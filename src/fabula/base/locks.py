@@ -1,4 +1,4 @@
-"""Locks on open files, which the system lets go of when their process ends, on POSIX and on Windows."""
+"""Locks on open files, which the system releases when their process ends, on POSIX and on Windows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ except ImportError:  # Windows
     _FAR = 1 << 40  # a byte that no file has: Windows keeps others from reading what is locked
 
     def lock(handle: int) -> None:
-        """Lock an open file for this process alone, or for none.
+        """Lock an open file for this process only, or fail.
 
         Raises:
             BlockingIOError: another process has locked it.
@@ -29,7 +29,7 @@ except ImportError:  # Windows
 else:
 
     def lock(handle: int) -> None:
-        """Lock an open file or folder for this process alone, or for none.
+        """Lock an open file or folder for this process only, or fail.
 
         Raises:
             BlockingIOError: another process has locked it.

@@ -1,8 +1,8 @@
-"""Memory that was freed and that the C library still holds: given back to the system, where that can be done.
+"""Freed memory that the C library still holds, returned to the system if possible.
 
-A large answer takes many times its size for a moment. glibc keeps what was freed for later, in a place of its own for
-each thread, as large as that thread's largest answer; a server that answered a few large requests would be large for
-ever. As one thread of Python computes at a time, one place for all of them is enough.
+A large answer uses many times its size for a moment. glibc keeps freed memory for later, in a separate arena for
+each thread, as large as that thread's largest answer. A server that answered a few large requests would stay large for
+ever. Since only one Python thread computes at a time, one arena for all of them is enough.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _WORTH: Final = 4_000_000  # bytes; giving back less is not worth the time that 
 
 
 class Trimmer:
-    """Gives freed memory back whenever the process has grown since the last time; threads begun later share one place.
+    """Returns freed memory whenever the process has grown since the last time; threads begun later share one arena.
 
-    Only glibc has what it takes (`malloc_trim`, `mallopt`); with other C libraries, and outside Linux, nothing is done.
+    Only glibc has the functions (`malloc_trim`, `mallopt`); with other C libraries, and outside Linux, nothing is done.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Trimmer:
             set_option(_MOST_PLACES, 1)
 
     def trim(self) -> bool:
-        """Give back what was freed, where the process has grown by much since the last time; whether that was done."""
+        """Return freed memory if the process has grown by much since the last time; returns whether it did."""
         if self._trim is None or (size := resident()) - self._before < _WORTH:
             return False
         self._trim(0)
@@ -38,7 +38,7 @@ class Trimmer:
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds; 0 where the system does not say."""
+    """Bytes of memory that this process holds; 0 if the system does not say."""
     with suppress(OSError, ValueError, IndexError):
         return int(_SIZE.read_text(encoding="ascii").split()[1]) * _page()
     return 0
@@ -51,7 +51,7 @@ def _page() -> int:
 
 
 def _of_libc(name: str) -> ctypes._NamedFuncPointer | None:
-    """A function of the C library; `None` where it has none of that name."""
+    """A function of the C library; `None` if it has none of that name."""
     with suppress(OSError, TypeError, AttributeError):  # no such function, or no library of that kind
         found: ctypes._NamedFuncPointer = getattr(ctypes.CDLL(None), name)
         return found

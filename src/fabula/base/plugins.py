@@ -1,4 +1,4 @@
-"""What other packages bring: entry points by their group, and whose fault it is when their code fails."""
+"""Entry points of other packages by their group, and which package is to blame when code fails."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Plugin:
     """An entry point of an installed package.
 
     Attributes:
-        name: as users type it: small letters, with hyphens.
-        value: what it points to: a package, or `module:object`.
-        source: the package that brings it, with its version.
+        name: as users type it: lower-case letters, with hyphens.
+        value: its target: a package, or `module:object`.
+        source: its package, with the version.
     """
 
     name: str
@@ -37,10 +37,10 @@ class Plugin:
     source: str
 
     def load(self) -> Any:  # noqa: ANN401 - it may be anything
-        """What it points to, imported.
+        """The target, imported.
 
         Raises:
-            PluginError: it cannot be imported, or is not there.
+            PluginError: it cannot be imported, or does not exist.
         """
         module, _, inner = self.value.partition(":")
         with faults_of(f"{self.name} (from {self.source})"):
@@ -50,7 +50,7 @@ class Plugin:
         return found
 
     def __call__(self, *given: Any) -> Any:  # noqa: ANN401 - it may be anything
-        """What the function that it points to gives.
+        """The result of the target, a function.
 
         Raises:
             PluginError: it cannot be imported, or fails.
@@ -62,26 +62,26 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """The plugins of a group by name, and what is wrong with others, in sentences by name."""
+    """The plugins of a group by name, and problems with others, in sentences by name."""
 
     found: dict[str, Plugin]
     problems: dict[str, str]
 
 
 def plugins(group: str, own: Collection[str] = (), noun: str = "") -> Plugins:
-    """The plugins that installed packages bring for `group`; nothing of them is imported.
+    """The plugins of installed packages for `group`, without importing them.
 
     Args:
-        group: of entry points.
-        own: names that fabula has itself, which go before theirs.
-        noun: what one is called, in sentences.
+        group: the group of entry points.
+        own: fabula's own names, which take precedence.
+        noun: the word for such a plugin, in sentences.
     """
     brought = _plugins(group, tuple(sys.path))
     found, problems = dict(brought.found), dict(brought.problems)
     for name in found.keys() & set(own):
         problems[name] = (
-            f"{found.pop(name).source} brings a {noun} {name!r}, which is fabula's own name for another; fabula's is "
-            "used. Its author should choose another name."
+            f"{found.pop(name).source} provides a {noun} {name!r}, but fabula already has one with that name and uses "
+            "its own. Ask the author to choose another name."
         )
     return Plugins(found, problems)
 
@@ -100,32 +100,34 @@ def _plugins(group: str, path: tuple[str, ...]) -> Plugins:
         other = found.get(name)
         if not is_plain(name):
             problems[name] = (
-                f"{source} names {readable(entry.name)!r} in its group {group}, which is no name. Its author should "
-                "take small letters and hyphens."
+                f"{source} lists {readable(entry.name)!r} in its group {group}, which is not a valid name. Ask the "
+                "author to use lower-case letters and hyphens."
             )
         elif other is None:
             found[name] = plugin
         elif other != plugin:
-            problems[name] = f"{other.source} and {source} both bring {name!r}; that of {other.source} is used."
+            problems[name] = (
+                f"{other.source} and {source} both provide {name!r}. fabula uses the one from {other.source}."
+            )
     return Plugins(found, problems)
 
 
 def plain_name(name: str) -> str:
-    """A name as it is compared: small letters, with hyphens."""
+    """A name in the form for comparison: lower-case letters, with hyphens."""
     return name.strip().replace("_", "-").lower()
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name is one that users can type: small letters and digits with hyphens between them."""
+    """Whether users can type a name: lower-case letters and digits, with hyphens between them."""
     return _NAME.match(name) is not None
 
 
 @contextmanager
 def faults_of(what: str, *, but: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
-    """Say of an error that is none of fabula's, nor one of `but`, in whose code it arose.
+    """Report an error that is neither fabula's nor one of `but` as a fault of the code where it arose.
 
     Raises:
-        PluginError: `what` failed; names the error and its place.
+        PluginError: `what` failed; the message names the error and its place.
     """
     try:
         yield
@@ -133,24 +135,24 @@ def faults_of(what: str, *, but: tuple[type[BaseException], ...] = ()) -> Iterat
         if _is_ours(error) or isinstance(error, but):
             raise
         raise PluginError(
-            f"{what} failed: {in_one_line(error)}. That is a fault in it and not in fabula: tell its author, or "
-            "correct it."
+            f"{what} failed: {in_one_line(error)}. The fault is in that code, not in fabula. Tell its author, or "
+            "correct the code."
         ) from error
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether fabula itself has raised an error, alone or among others."""
+    """Whether fabula itself raised an error, alone or among others."""
     if isinstance(error, BaseExceptionGroup):
         return any(_is_ours(inner) for inner in error.exceptions)
     return any(kind.__module__.partition(".")[0] == "fabula" for kind in type(error).__mro__)
 
 
 def in_one_line(error: BaseException) -> str:
-    """An error of somebody else's code in one line, with the file and line where it arose."""
+    """An error of someone else's code in one line, with the file and line where it arose."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"there is no module {readable(error.name)!r} here; if a package brings it, install that"
+        return f"there is no module {readable(error.name)!r} here; if a package contains it, install that package"
     where = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(where[-1].filename).name}, line {where[-1].lineno})" if where else ""
     text = readable(" ".join(str(error).split()))[:_SHOWN]

@@ -1,4 +1,4 @@
-"""Answers about short texts that are asked for again and again: so many, and none about a long text."""
+"""Cached answers about short texts that are needed again and again, up to a limit."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 def remembered(most: int, longest: int = 10_000) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Have a function's last `most` answers kept, by its texts; where these have more than `longest` letters, none is.
+    """Cache a function's last `most` answers by its texts; texts of more than `longest` characters are not cached.
 
-    What it is asked about are texts, tuples of texts, and small things without a length. What is worked out of long
-    texts is kept by `base.kept`.
+    Its arguments are texts, tuples of texts, and small things without a length. Answers about long texts are kept by
+    `base.kept`.
     """
 
     def decorated(function: Callable[P, T]) -> Callable[P, T]:

@@ -1,4 +1,4 @@
-"""TOML that may come from somebody else: whatever is wrong with it is one kind of error, and found in time."""
+"""TOML that may come from strangers: any fault in it raises one kind of error, and quickly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def parse(text: str) -> dict[str, Any]:
     """The tables of a TOML text.
 
     Raises:
-        tomllib.TOMLDecodeError: it is none; or it is nested too deeply, or holds a number of thousands of digits.
+        tomllib.TOMLDecodeError: it is not TOML, is nested too deeply, or holds a number of thousands of digits.
     """
     if found := _LONG_KEY.search(text):
         line = text.count("\n", 0, found.start()) + 1
@@ -33,7 +33,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def toml_text(settings: dict[str, Any], heading: str) -> str:
-    """Nested tables as the text of a TOML file below a comment; tables come last, as TOML wants; `None` is left out."""
+    """Nested tables as the text of a TOML file below a comment; tables come last, as in TOML; `None` is left out."""
     lines = [heading]
     tables = {name: value for name, value in settings.items() if isinstance(value, dict)}
     lines += _lines({name: value for name, value in settings.items() if name not in tables})

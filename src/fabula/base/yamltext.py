@@ -1,9 +1,9 @@
 """YAML in which every scalar is text: a small tree with line numbers, read and written.
 
-YAML guesses types: `No` becomes false, `1921-05-03` a date, `12:30` a number. Here nothing is guessed; who reads a tree
-knows what a field wants. Only an empty value, `~` and `null` without quotes are nothing. What a data file does not
-need and what can do harm is refused: aliases and anchors, tags, several documents, more than 20 levels, more than
-200,000 values.
+YAML guesses types: `No` becomes false, `1921-05-03` a date, `12:30` a number. Here nothing is guessed: the reader of a
+tree knows the type of a field. Only an empty value, `~` and `null` without quotes are nothing. Parts of YAML that data
+files do not need and that can do harm are refused: aliases and anchors, tags, several documents, more than 20 levels,
+more than 200,000 values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class MappingPairs:
-    """A mapping, in the order of the file; keys may come twice."""
+    """A mapping, in the order of the file; keys may occur twice."""
 
     pairs: tuple[tuple[ScalarText, Node], ...]
     line: int = 0
@@ -53,7 +53,7 @@ class MappingPairs:
 
 @dataclass(frozen=True, slots=True)
 class RefusedValue:
-    """Something that was refused; its problem has been reported."""
+    """A refused value; its problem has been reported."""
 
     line: int = 0
 
@@ -62,7 +62,7 @@ Node: TypeAlias = ScalarText | Items | MappingPairs | RefusedValue
 
 
 class YamlError(ValueError):
-    """The text is no YAML, or holds too much or too deeply nested: nothing of it can be used.
+    """The text is not YAML, or holds too much or is nested too deeply: nothing of it can be used.
 
     Attributes:
         line: counted from 1.
@@ -74,16 +74,16 @@ class YamlError(ValueError):
 
 
 def read(text: str) -> tuple[Node | None, tuple[tuple[int, str], ...]]:
-    """The tree of `text`, `None` for nothing; and what was refused in it, as pairs of line and sentence.
+    """The tree of `text`, or `None` if it is empty, and its refused values as pairs of line and sentence.
 
     Raises:
-        YamlError: the text is no YAML, or holds too much or too deeply nested.
+        YamlError: the text is not YAML, or holds too much or is nested too deeply.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if bad := _UNREADABLE.search(text):
         line = text.count("\n", 0, bad.start()) + 1
         code = f"U+{ord(bad.group()):04X}"
-        raise YamlError(line, f"The character {code} cannot stand in a text file. Take it out, or give a text file.")
+        raise YamlError(line, f"The character {code} is not allowed in a text file. Remove it, or use a text file.")
     composer = _Composer()
     try:
         for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
@@ -106,7 +106,7 @@ class _Composer:
         """Add one event.
 
         Raises:
-            YamlError: there are too many, or they are nested too deeply.
+            YamlError: there are too many events, or they are nested too deeply.
         """
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.NodeEvent):
@@ -127,25 +127,25 @@ class _Composer:
     def _begin(self, line: int) -> None:
         self._documents += 1
         if self._documents > 1:
-            raise YamlError(line, "A second document begins here ('---'). Keep one.")
+            raise YamlError(line, "A second document begins here ('---'). Keep only one document.")
 
     def _is_nothing(self, event: yaml.ScalarEvent) -> bool:
-        """Whether it stands for no text; a key never does, as somebody may be called Null."""
+        """Whether a scalar is nothing; a key never is, since somebody may be called Null."""
         kind, _, nodes = self._open[-1] if self._open else (None, 0, [])
         is_key = kind is yaml.MappingStartEvent and len(nodes) % 2 == 0
         return not is_key and not event.style and _NOTHING.fullmatch(event.value) is not None
 
     def _count(self, event: yaml.NodeEvent, line: int) -> None:
-        """Count a value, and note what does not belong into a file of texts."""
+        """Count a value, and note what does not belong in a file of texts."""
         self._values += 1
         if self._values > MAX_VALUES:
-            raise YamlError(line, f"The file holds more than {MAX_VALUES:,} values. Give a shorter one.")
+            raise YamlError(line, f"The file contains more than {MAX_VALUES:,} values. Use a shorter file.")
         if isinstance(event, yaml.AliasEvent):
             self.refused.append((line, f"'*{event.anchor}' refers to another place. Write the text out here."))
         elif event.anchor is not None:
-            self.refused.append((line, f"'&{event.anchor}' marks a place for reference. Take the mark out."))
+            self.refused.append((line, f"'&{event.anchor}' marks a place for reference. Remove the mark."))
         elif (tag := getattr(event, "tag", None)) is not None:
-            self.refused.append((line, f"The tag {tag!r} names a type. Take it out, or put the text in quotes."))
+            self.refused.append((line, f"The tag {tag!r} names a type. Remove it, or put the text in quotes."))
 
     def _close(self) -> None:
         kind, line, nodes = self._open.pop()
@@ -157,7 +157,9 @@ class _Composer:
             if isinstance(key, ScalarText):
                 pairs.append((key, value))
             elif not isinstance(key, RefusedValue):
-                self.refused.append((key.line, "A list or mapping stands where a name is wanted. Write a text."))
+                self.refused.append(
+                    (key.line, "There is a list or a mapping where a name is expected. Write a text instead.")
+                )
         self._add(MappingPairs(tuple(pairs), line))
 
     def _add(self, node: Node) -> None:
@@ -167,37 +169,43 @@ class _Composer:
             self.root = node
 
 
-_TOO_DEEP: Final = f"More than {MAX_DEPTH} levels are nested here. Write it with fewer."
+_TOO_DEEP: Final = f"This is nested more than {MAX_DEPTH} levels deep. Use fewer levels."
 _WORDS: Final = (
     ("maximum nesting depth", _TOO_DEEP),  # PyYAML from 6.0.4 on may look that far ahead first
     (
         "mapping values are not allowed",
-        "A colon stands where none can. Put the text in quotes, or correct the indentation.",
+        (
+            "There is a colon where none is allowed. Quote the text, correct the indentation, or add the colon that is "
+            "missing in the line above."
+        ),
     ),
     (
         "while scanning a quoted scalar",
-        "A quote is opened here and never closed. Close it, or double it inside a text.",
+        "A quotation mark is opened here and never closed. Close it, or double it inside a text.",
     ),
     (
         "found unexpected end of stream",
-        "A quote is opened here and never closed. Close it, or double it inside a text.",
+        "A quotation mark is opened here and never closed. Close it, or double it inside a text.",
     ),
     (
         "while parsing a flow",
-        "A bracket is opened here and not closed, or a comma is missing. Correct it, or use quotes.",
+        "A bracket is opened here and not closed, or a comma is missing. Correct this, or quote the text.",
     ),
-    ("could not find expected ':'", "A key without a colon. Write 'key: text', or indent what goes on from above."),
-    ("escape", "A backslash in double quotes means something special. Double it, or use single quotes."),
-    ("undefined tag handle", "A text begins with '!', which means a type. Put the text in quotes."),
-    ("anchor", "A text begins with '&' or '*', which means a reference. Put the text in quotes."),
-    ("alias", "A text begins with '&' or '*', which means a reference. Put the text in quotes."),
-    ("while parsing a block", "This line does not fit the lines above. Check how far it is indented, and its quotes."),
-    ("found character", "A text begins with a sign that means something else in YAML. Put the text in quotes."),
+    (
+        "could not find expected ':'",
+        "A key has no colon. Write 'key: text', or indent the text if it continues the line above.",
+    ),
+    ("escape", "A backslash in double quotes has a special meaning. Double it, or use single quotes."),
+    ("undefined tag handle", "A text begins with '!', which marks a type in YAML. Put the text in quotes."),
+    ("anchor", "A text begins with '&' or '*', which marks a reference in YAML. Put the text in quotes."),
+    ("alias", "A text begins with '&' or '*', which marks a reference in YAML. Put the text in quotes."),
+    ("while parsing a block", "This line does not match the lines above. Check its indentation and quotes."),
+    ("found character", "A text begins with a character that has a special meaning in YAML. Put the text in quotes."),
 )
 
 
 def _in_plain_words(error: yaml.MarkedYAMLError, lines: Sequence[str]) -> YamlError:
-    """What the parser met, in words for someone who does not know YAML."""
+    """The parser's problem, in words for someone who does not know YAML."""
     said = f"{error.context or ''} {error.problem or ''}"
     mark = error.problem_mark or error.context_mark
     line = 0 if mark is None else mark.line
@@ -205,15 +213,15 @@ def _in_plain_words(error: yaml.MarkedYAMLError, lines: Sequence[str]) -> YamlEr
         line = error.context_mark.line
     line = min(line, len(lines) - 1)
     if "\t" in lines[line][: len(lines[line]) - len(lines[line].lstrip())]:
-        return YamlError(line + 1, "A tab stands at the beginning of this line. Indent with blanks.")
+        return YamlError(line + 1, "This line begins with a tab. Indent it with spaces.")
     for part, words in _WORDS:
         if part in said:
             return YamlError(line + 1, words)
-    return YamlError(line + 1, f"This is not YAML ({error.problem}). Check indentation, colons and quotes.")
+    return YamlError(line + 1, f"This is not valid YAML ({error.problem}). Check the indentation, colons and quotes.")
 
 
 def write(node: Node) -> str:
-    """The tree as YAML that `read` reads back, in block style; texts of several lines and long ones as blocks.
+    """The tree as YAML that `read` can read, in block style; long texts and texts of several lines are blocks.
 
     Lists are indented below their key. An empty text is written as nothing.
     """
@@ -221,7 +229,7 @@ def write(node: Node) -> str:
 
 
 def _prepared(node: Node) -> yaml.Node:
-    """The tree as PyYAML's own."""
+    """The tree as PyYAML's own nodes."""
     if isinstance(node, Items):
         return yaml.SequenceNode("tag:yaml.org,2002:seq", [_prepared(n) for n in node.items], flow_style=False)
     if isinstance(node, MappingPairs):
@@ -234,7 +242,7 @@ def _prepared(node: Node) -> yaml.Node:
 
 
 def _style(value: str) -> str | None:
-    """How a text is written; PyYAML takes quotes instead where the style cannot hold the text."""
+    """The style of a text; PyYAML uses quotes instead if the style cannot hold the text."""
     if _OTHER_BREAKS.search(value) or value.endswith("\n"):
         return '"'  # blocks would turn other breaks into plain line ends, and need an end mark for open line ends
     if "\n" in value:
@@ -243,7 +251,7 @@ def _style(value: str) -> str | None:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what `read` takes for text without quotes, and indents lists."""
+    """Writes without quotes what `read` reads as text, and indents lists."""
 
     yaml_implicit_resolvers: Any = {}  # noqa: RUF012 - PyYAML's own name and shape
 

@@ -1,1 +1,1 @@
-"""The command line: `main.main` is its entry, `commands` has one file for a command or a small family."""
+"""The command line: `main.main` is its entry point, and `commands` has a module for each command or small family."""

@@ -1,4 +1,4 @@
-"""From options (`--model`, `--adapter`, `--play`, `--set`, ...) to settings, checked before anything is made."""
+"""Turn options (`--model`, `--adapter`, `--play`, `--set`, ...) into settings, checked before anything is created."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.beginning import FOR_SHORT_STORIES, FOR_SMALL_MODELS, context_of
+from fabula.app.beginning import FOR_SMALL_MODELS, context_of, naming_file, other_systems, with_usual_system
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.cli.options import Choices
@@ -35,26 +35,28 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Method
     from fabula.project.default_model import DefaultModel
     from fabula.project.folder import ProjectFolder
+    from fabula.story import Brief
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
 _ROLE: Final = re.compile(r"\A([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
 _SHOWN: Final = 4  # roles with an adapter that a line names
+_EXAMPLES: Final = {"--set": "words=900", "--sampling": "temperature=0.7", "--play": "writer=me"}
 _FILES: Final = ("scripted", "replay", "embedded", "seq2seq")
 
 
 @dataclass(frozen=True, slots=True)
 class Casting:
-    """What `--model` said: the model of all roles ("" if not given), and those of single roles."""
+    """The models given with `--model`: the model for all roles ("" if not given), and those for single roles."""
 
     everyone: str
     roles: Mapping[str, str]
 
 
 def read_models(said: Sequence[str]) -> Casting:
-    """The casting that `--model` values name.
+    """Return the casting that the `--model` values describe.
 
     Raises:
-        UnknownNameError: a model's kind or name is not known.
+        UnknownNameError: the kind or name of a model is unknown.
     """
     everyone, roles = "", {}
     for value in said:
@@ -67,11 +69,11 @@ def read_models(said: Sequence[str]) -> Casting:
 
 
 def named_model(value: str, base_url: str = "") -> str:
-    """A `--model` value, with the name of the model where a server alone is named (`llamacpp:`) that serves one.
+    """Return a `--model` value, with the model's name added if it names only a server (`llamacpp:`) that serves one.
 
     Raises:
         ModelUnavailableError: the server does not answer.
-        UsageError: it serves several.
+        UsageError: the server serves several models.
     """
     kind = value.strip().rpartition("=")[2].removesuffix(":")
     if not value.strip().endswith(":") or kind not in OWN_KINDS:
@@ -84,7 +86,7 @@ def _role(name: str) -> str:
 
 
 def _model(spec: str) -> str:
-    """The full name of a model; files get absolute paths, so that a project works from any folder."""
+    """The full name of a model. Files get absolute paths, so that a project works from any folder."""
     name = full_name(spec.strip())
     kind, _, rest = name.partition(":")
     if kind in _FILES and Path(rest).expanduser().exists():
@@ -92,29 +94,41 @@ def _model(spec: str) -> str:
     return name
 
 
-def changes_of(choices: Choices, base: Settings) -> dict[str, Any]:
-    """What the options change in settings, as nested tables in the types that `fabula.toml` wants.
+def changes_of(choices: Choices, base: Settings, brief: Brief | None = None) -> dict[str, Any]:
+    """Return the changes that the options make to the settings, as nested tables typed as in `fabula.toml`.
+
+    With the `brief` of a new project, the system is chosen for it if none is named.
 
     Raises:
-        UnknownNameError: a name in an option is not known.
+        UnknownNameError: a name in an option is unknown.
         ConfigError: a value does not fit.
-        UsageError: an option is not of the form it should have.
+        UsageError: an option does not have its required form.
     """
     system = {} if choices.system is None else {"system": find(choices.system).spec}
-    typed = performers_of(choices, base, system)
-    named = choices.system is not None or "system" in base.model_fields_set
-    if config := _config(choices, base.with_(typed), named=named):
-        typed["config"] = config
+    typed, said = performers_of(choices, base, system), _said_to_system(choices)
+    if brief is not None:
+        flat = {_flat(name): value for name, value in said.items()}
+        typed = {
+            name: value
+            for name, value in with_usual_system(typed | {"config": flat}, brief).items()
+            if name != "config"
+        }
+    if said:
+        settings = base.with_(typed)
+        method = system_of(settings)
+        with other_systems(method):
+            known = values_of(method.config(settings.preset, said))
+        typed["config"] = {name: known[name] for name in map(_flat, said)}
     return typed
 
 
 def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What the options say of who performs and how, as nested tables in the types that `fabula.toml` wants.
+    """Return the settings in the options for performers and sampling, as nested tables typed as in `fabula.toml`.
 
     Raises:
-        UnknownNameError: a name in an option is not known.
+        UnknownNameError: a name in an option is unknown.
         ConfigError: a value does not fit.
-        UsageError: an option is not of the form it should have.
+        UsageError: an option does not have its required form.
     """
     casting = read_models([named_model(value, choices.base_url or "") for value in choices.model or ()])
     changes = dict(changes or {})
@@ -143,37 +157,47 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
 
 
 def settings_for(project: ProjectFolder, choices: Choices, terminal: Terminal, *, forget: bool = False) -> Settings:
-    """The settings in force: fabula.toml, with what the last run was given beyond it, and the options on top.
+    """Return the settings in force: `fabula.toml`, then the additional settings of the last run, then the options.
 
-    With `forget` what the last run was given is left out. Says what is not in fabula.toml.
+    With `forget`, ignore the additional settings of the last run. Also tell the person which settings are not in
+    `fabula.toml`.
 
     Raises:
-        FabulaError: an option or the settings of the project do not hold.
+        FabulaError: an option or a setting of the project is invalid.
     """
+    with naming_file(project.settings_file, terminal.environ):
+        settings = _in_force(project, choices, terminal, forget=forget)
+        _say_brought(terminal, settings)
+    return settings
+
+
+def _in_force(project: ProjectFolder, choices: Choices, terminal: Terminal, *, forget: bool) -> Settings:
     stored = project.settings
     named = "" if choices.system is None else find(choices.system).spec
     before = stored if forget else settings_as_last_time(project, named)
-    changes = changes_of(choices, before)
-    if "model" not in changes and (chosen := _default_of(project, before)) is not None:
+    new = project.is_only_brief
+    changes = changes_of(choices, before, project.brief if new else None)
+    if new:
+        say_default(terminal, choices, changes)
+    elif "model" not in changes and (chosen := _default_of(project, before)) is not None:
         terminal.advise(chosen.sentence)
         changes = chosen.changes | changes
     settings = before.with_(changes)
     added = difference(settings.as_tables, before.as_tables)
     again = difference(before.as_tables, stored.as_tables)
+    there = project.settings_file.exists()
+    store = "--save stores them there" if there else "--save stores them in a new fabula.toml"
     if kept := [
         option for option in as_options(again) if option in as_options(difference(settings.as_tables, stored.as_tables))
     ]:
-        terminal.advise(f"As last time: {' '.join(kept)}. --forget takes fabula.toml alone, --save writes it there.")
+        terminal.advise(f"Same options as last time: {' '.join(kept)}. --forget uses only fabula.toml; {store}.")
     if added and settings != stored:
-        terminal.advise(
-            f"From now on, other than in fabula.toml: {' '.join(as_options(added))}. --save writes it there."
-        )
-    _say_brought(terminal, settings)
+        terminal.advise(f"{'Overriding fabula.toml' if there else 'With'}: {' '.join(as_options(added))}. {store}.")
     return settings
 
 
 def _say_brought(terminal: Terminal, settings: Settings) -> None:
-    """Say which of what a project names is the code of packages that are installed here, and not fabula's."""
+    """Tell the person which parts of a project are code from installed packages other than fabula."""
     system = system_of(settings)
     said = [f"the system {system.name} from {system.source}"] if system.source and not system.by_path else []
     prefixes = sorted({name.partition(":")[0] for name in settings.cast_models if ":" in name} - set(MODEL_KINDS))
@@ -181,32 +205,34 @@ def _say_brought(terminal: Terminal, settings: Settings) -> None:
         brought = brought_kinds()
         said += [f"{name}: from {brought[name].source}" for name in prefixes if name in brought]
     if said:
-        terminal.advise(f"This project uses code of packages that you have installed: {', '.join(said)}.")
+        terminal.advise(f"This project uses code from installed packages: {', '.join(said)}.")
 
 
 def _default_of(project: ProjectFolder, settings: Settings) -> DefaultModel | None:
-    """The model for a project that names none and was never written; one that was goes on with the model it had."""
+    """The default model of a project that names none and was never written; a written project keeps its model."""
     with project.journal as journal:
         begun = journal.last_settings() is not None
     return None if begun or "model" in settings.model_fields_set else _unnamed()
 
 
 def _unnamed() -> DefaultModel | None:
-    """The model for what is new, where nobody names one."""
+    """The default model for something new."""
     return asyncio.run(offered_model(os.environ))
 
 
 def say_default(terminal: Terminal, choices: Performers, changes: Mapping[str, Any] | None = None) -> None:
-    """Say which model was chosen for what is new, where nobody names one; and which system, by its settings."""
+    """Tell the person which default model was chosen for a new project, and which system its settings select."""
     if changes and changes.get("system") == FOR_SMALL_MODELS and isinstance(choices, Choices) and not choices.system:
         system = FOR_SMALL_MODELS
-        terminal.advise(f"The system is {system}, which reads best with a small model; --system names another.")
+        terminal.advise(
+            f"Using the system {system}, which is the best for small models. To choose another, use --system."
+        )
     if all(_ROLE.fullmatch(value) for value in choices.model or ()) and (chosen := _unnamed()) is not None:
         terminal.advise(chosen.sentence)
 
 
 def performing(settings: Settings) -> str:
-    """Who plays the roles that are not cast otherwise, in words: the model, and the roles that have an adapter."""
+    """Return the performers of roles that are not cast separately: the model, and the roles that have an adapter."""
     tuned = sorted(adapters_of(settings))
     if not tuned:
         return settings.model
@@ -215,7 +241,7 @@ def performing(settings: Settings) -> str:
 
 
 def as_options(changes: Mapping[str, Any]) -> list[str]:
-    """Changes of settings as the options that make them."""
+    """Return changes to settings as the options that make them."""
     found: list[str] = []
     for name, value in changes.items():
         if name == "config":
@@ -235,7 +261,7 @@ def as_options(changes: Mapping[str, Any]) -> list[str]:
 
 def _of_adapter(role: str, where: str) -> str:
     if is_learned(Path(where)):
-        return f"(what fabula learned from you: {Path(where).name})"
+        return f"(learned from you: {Path(where).name})"
     return f"--adapter {where}" if role == WHOLE_ROOM else f"--adapter {role}={where}"
 
 
@@ -250,17 +276,17 @@ def _of_role(role: str, field: str, value: object) -> str:
 
 
 def _shown(value: object) -> object:
-    """A sampling value as it is typed; a list of stops holds one."""
+    """A sampling value as typed; a list of stops has one entry."""
     return value[0] if isinstance(value, list) and value else value
 
 
 def evaluator_config(choices: Performers, settings: Settings, evaluator: Method) -> Any:  # noqa: ANN401 - each method has its own
-    """The `Config` of an evaluator, or of what is set like one, as `--preset` and `--set` want it.
+    """Return the `Config` of an evaluator or a similar method, after applying `--preset` and `--set`.
 
     Raises:
-        UnknownNameError: there is no such preset or field.
+        UnknownNameError: the preset or field does not exist.
         ConfigError: a value does not fit its field.
-        UsageError: `--set` is not of the form it should have.
+        UsageError: `--set` is malformed.
     """
     said = dict(_pair(value, "--set", "FIELD=VALUE") for value in choices.set_ or ())
     said = {name.replace("-", "_"): value for name, value in said.items()}
@@ -268,10 +294,10 @@ def evaluator_config(choices: Performers, settings: Settings, evaluator: Method)
 
 
 def adapter_of(value: str) -> tuple[str, str]:
-    """The role and the adapter that `--adapter` names, files with absolute paths; without a role, a room.
+    """Return the role and the adapter in `--adapter`, as absolute paths; without a role, the adapter must be a room.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the value contains neither a role nor a room.
     """
     match = _ROLE.fullmatch(value.strip())
     if match and not Path(value).exists():
@@ -279,14 +305,14 @@ def adapter_of(value: str) -> tuple[str, str]:
     room = Path(value.strip()).expanduser()
     if not (room / ROOM).is_file() and room.name != ROOM:
         raise UsageError(
-            f"--adapter {value!r} names neither a role nor a room: there is no {ROOM} in it. For the adapter of one "
-            f"role, say --adapter ROLE={value}."
+            f"--adapter {value!r} is neither a role nor a room: it has no {ROOM}. For the adapter of one role, use "
+            f"--adapter ROLE={value}."
         )
     return WHOLE_ROOM, str(room.resolve())
 
 
 def _checked_names(choices: Performers) -> dict[str, Any]:
-    """Preset and prompts as they are stored, where they are given."""
+    """Preset and prompts as they are stored, if they are given."""
     found: dict[str, Any] = {}
     if choices.preset is not None and choices.preset not in {"faithful", "improved"}:
         raise UnknownNameError("preset", choices.preset, ("faithful", "improved"))
@@ -298,7 +324,7 @@ def _checked_names(choices: Performers) -> dict[str, Any]:
 def _pair(value: str, option: str, form: str, *, empty: bool = False) -> tuple[str, str]:
     name, equals, rest = value.partition("=")
     if not equals or not name.strip() or not (rest.strip() or empty):
-        raise UsageError(f"{option} {value!r} is not of the form {form}.")
+        raise UsageError(f"{option} {value!r} does not have the form {form}, such as {option} {_EXAMPLES[option]}.")
     return name.strip(), rest.strip()
 
 
@@ -308,7 +334,7 @@ def _player(player: str) -> str:
 
 
 def _sampling(said: Sequence[str], roles: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The table `[sampling]`; values of one role go into `roles`."""
+    """The table `[sampling]`; values for one role are added to `roles`."""
     everyone: dict[str, Any] = {}
     for value in said:
         where, text = _pair(value, "--sampling", "name=value or role.name=value")
@@ -333,15 +359,13 @@ def _typed(addresses: str | Sequence[str]) -> str:
 
 
 def check_served(spec: str) -> None:
-    """See that `--base-url` is given with a model that has an address.
+    """Check that `--base-url` is used only with a model on a server.
 
     Raises:
-        UsageError: the model is on no server.
+        UsageError: the model does not run on a server.
     """
     if not _is_served(spec):
-        raise UsageError(
-            f"--base-url is for models on a server, not for {spec}. Give --model openai-chat:NAME with it."
-        )
+        raise UsageError(f"--base-url is for models on a server, not for {spec}. Add --model openai-chat:NAME.")
 
 
 def _is_served(spec: str) -> bool:
@@ -350,9 +374,9 @@ def _is_served(spec: str) -> bool:
 
 
 def _find_contexts(changes: dict[str, Any], base: Settings, casting: Casting) -> None:
-    """Have the limits of a model that is named now follow the context that its server says.
+    """Fit the limits of a model named now to the context that its server reports.
 
-    Only servers of one's own are asked, at loopback or at the address that was typed.
+    Only your own servers are asked: those at loopback, and the address that you typed.
     """
     for spec in {changes.get("model", ""), *casting.roles.values()}:
         tables = changes.get("models", {})
@@ -361,20 +385,17 @@ def _find_contexts(changes: dict[str, Any], base: Settings, casting: Casting) ->
             changes["models"] = tables | {spec: tables.get(spec, {}) | {"context": found}}
 
 
-def _config(choices: Choices, settings: Settings, *, named: bool) -> dict[str, Any]:
-    """The fields of the system's `Config` that are set, converted to their types.
-
-    Where the system is not `named`, they may be those of the one that short stories have by themselves.
-    """
-    said = dict(_pair(value, "--set", "FIELD=VALUE", empty=True) for value in choices.set_ or ())
+def _said_to_system(choices: Choices) -> dict[str, Any]:
+    """The fields of the system's `Config` in `--set` and `--words`, as they were typed."""
+    said: dict[str, Any] = dict(_pair(value, "--set", "FIELD=VALUE", empty=True) for value in choices.set_ or ())
     said = {name.replace("-", "_"): value for name, value in said.items()}
     if choices.words is not None:
         said["words"] = choices.words
     if "orchestrator" in said:
         said["orchestrator"] = _player(said["orchestrator"])
-    flat = [name.rpartition(".")[2] for name in said]  # one spelling in the file, whatever was typed
-    system, short = system_of(settings), find(FOR_SHORT_STORIES)
-    if not named and set(flat) - set(values_of(system.config())) and set(flat) <= set(values_of(short.config())):
-        system = short
-    known = values_of(system.config(settings.preset, said))
-    return {name: known[name] for name in flat}
+    return said
+
+
+def _flat(name: str) -> str:
+    """The name of a setting without its group: one spelling in the file, whatever was typed."""
+    return name.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""What a command asks models for in a folder of its own: who is asked, what is announced, progress, stops, the bill."""
+"""The model calls of a command in its own folder: performers, announcement, progress, interruption and the bill."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ T = TypeVar("T")
 
 @dataclass
 class Asking:
-    """Whoever performs a method, and the person at the terminal; `folder` keeps the calls.
+    """The performers of a method and the person at the terminal; calls are recorded in `folder`.
 
     Raises:
-        FabulaError: an option is wrong; found before anything is asked or made.
+        FabulaError: an option is invalid; raised before any call is made or file is created.
     """
 
     terminal: Terminal
@@ -55,11 +55,11 @@ class Asking:
     def __post_init__(self) -> None:
         self.budget = self.limits.budget
         if self.settings.prompts and not Path(self.settings.prompts).is_dir():
-            raise ConfigError(f"--prompts {self.settings.prompts} is not a folder. Give a folder of .jinja files.")
+            raise ConfigError(f"--prompts {self.settings.prompts} is not a folder. Specify a folder of .jinja files.")
         open_cast(self.settings, self.method.roles, Environment(self.terminal.environ, person=_nobody))
 
     def expected(self, look: Callable[[Options], Coroutine[Any, Any, DryRun]]) -> DryRun:
-        """What a dry run finds."""
+        """Return the result of a dry run."""
         return asyncio.run(look(self._options()))
 
     def run(
@@ -68,11 +68,11 @@ class Asking:
         look: Callable[[Options], Coroutine[Any, Any, DryRun]],
         work: Callable[[Options], Coroutine[Any, Any, T]],
     ) -> T:
-        """What `work` gives, once what it asks was announced; in a dry run that is all.
+        """Announce the calls and return the result of `work`; a dry run stops after the announcement.
 
         Raises:
-            FabulaError: any of its kinds; all finished calls are kept.
-            Exit: it was a dry run.
+            FabulaError: any error; all finished calls are kept.
+            Exit: after a dry run.
         """
         terminal = self.terminal
         planned = None

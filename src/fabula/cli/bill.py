@@ -1,4 +1,4 @@
-"""What a run took, by role, and what a dry run expects: as tables and lines for the terminal."""
+"""Tables and lines for the terminal that show what a run used and what a dry run expects, by role."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def project_line(budget: BudgetSpent) -> str:
-    """What a project has taken in all, and what its budget leaves; empty where it costs nothing and has no budget."""
+    """Return what a project has used in total and what remains of its budget; empty if it is free and has no budget."""
     tokens, usd, left = budget.spent_tokens, budget.spent_usd, []
     if not usd and usd is not None and budget.tokens is None and budget.usd is None:
         return ""
@@ -29,28 +29,29 @@ def project_line(budget: BudgetSpent) -> str:
     if budget.usd is not None:
         left.append(f"{dollars(max(budget.usd - (usd or 0.0), 0.0))} of {dollars(budget.usd)}")
     guessed = f" ({budget.estimated_tokens:,} estimated)" if budget.estimated_tokens else ""
-    said = f"The project has taken {tokens:,} tokens{guessed} in all, {cost_of(usd)}"
+    said = f"The project has used {tokens:,} tokens{guessed} in all, {cost_of(usd)}"
     return f"{said}; its budget leaves {' and '.join(left)}." if left else f"{said}."
 
 
 def bill_table(roles: Mapping[str, Usage]) -> str:
-    """A row for each role, and the sum; "~" stands before tokens that we have counted ourselves."""
+    """Return a table with a row for each role and a total. A "~" marks token counts that fabula estimated."""
     rows: list[tuple[str, ...]] = [("role", "prompt", "cached", "reply", "seconds", "cost")]
     rows += [_row(role, usage) for role, usage in roles.items()]
     rows.append(_row("all", total(roles)))
     thought = total(roles).reasoning
-    of_it = f"\n{thought:,} of the reply tokens were reasoning, which is no part of the story." if thought else ""
+    reasoned = f"\n{thought:,} of the reply tokens were used for reasoning, which is not part of the story."
+    of_it = reasoned if thought else ""
     return table(rows, right=(1, 2, 3, 4, 5)) + of_it
 
 
 def say_bill(terminal: Terminal, bill: Bill) -> None:
-    """Say what was asked and what came from the journal."""
+    """Print the calls that were made, and the number of calls replayed from the journal."""
     if bill.calls:
         terminal.say("\n" + bill_table(bill.roles))
         if bill.paid_lines:
             terminal.say(bill.paid_lines)
     if bill.replayed:
-        terminal.say(f"From the journal, at no cost: {counted(bill.replayed, 'call')}.")
+        terminal.say(f"Replayed from the journal at no cost: {counted(bill.replayed, 'call')}.")
 
 
 def _row(name: str, usage: Usage) -> tuple[str, ...]:
@@ -60,7 +61,7 @@ def _row(name: str, usage: Usage) -> tuple[str, ...]:
 
 
 def calls_table(expected: DryRun) -> str:
-    """A row for each call that would be asked, and the sum."""
+    """Return a table with a row for each call that would be made, and a total."""
     rows = [("call", "role", "by", "prompt", "reply", "cost")]
     rows += [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}", dollars(c.cost)) for c in expected.planned]
     prompt = sum(call.prompt for call in expected.planned)
@@ -70,8 +71,12 @@ def calls_table(expected: DryRun) -> str:
 
 
 def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
-    """Say what would be asked, role by role, and that nothing was."""
-    found = Estimate.of(*runs)
+    """Print the calls that would be made, by role, and state that none was made."""
+    say_estimate(terminal, Estimate.of(*runs))
+
+
+def say_estimate(terminal: Terminal, found: Estimate) -> None:
+    """Print an estimate: the calls that would be made, by role, and state that none was made."""
     calls = found.calls
     rows = [("role", "by", "calls", "prompt", "reply")]
     for role, who in dict.fromkeys((call.role, call.performer) for call in calls):
@@ -79,14 +84,14 @@ def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
         prompt, reply = sum(call.prompt for call in mine), sum(call.reply for call in mine)
         rows.append((role, who, f"{len(mine):,}", f"{prompt:,}", f"{reply:,}"))
     if calls or not found.not_obeyed:
-        terminal.say(table(rows, right=(2, 3, 4)) if calls else "Nobody would be asked.")
+        terminal.say(table(rows, right=(2, 3, 4)) if calls else "No calls would be made.")
     if found.replayed:
-        terminal.say(f"In the journal, at no cost: {counted(found.replayed, 'call')}.")
+        terminal.say(f"Already in the journal, at no cost: {counted(found.replayed, 'call')}.")
     terminal.say(f"Cost: {dollars(found.cost)}.")
-    terminal.advise("An estimate; nothing was asked.")
+    terminal.advise("This is an estimate. No model was called.")
     terminal.document(found)
 
 
 def changes_list(changes: Sequence[FileChange]) -> str:
-    """A line for each changed file."""
+    """Return a line for each changed file."""
     return "\n".join(f"  {file}" for file in files_of(changes))

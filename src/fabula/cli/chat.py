@@ -1,4 +1,4 @@
-"""A conversation at the terminal: lines in, turns out as they come, and commands that begin with a slash."""
+"""A conversation at the terminal: lines typed, turns printed as they arrive, and commands that start with a slash."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 HELP: Final = """\
   /plan             what is to happen in this cell, and where we are
   /where            how far the story is
-  /next             let the story go on: to the next point, or the next cell
-  /greeting [N]     the greetings of the character's card; begin with another one
-  /undo             take the last turn back
-  /retry            draw the last answer anew
+  /next             let the story continue: to the next point, or the next cell
+  /greeting [N]     list the greetings of the character card; begin with another one
+  /undo             undo the last turn
+  /retry            get another answer
   /freedom LEVEL    rails, guided or loose
-  /leave NAME, /join NAME   who is there, where you talk with several
-  /save [FILE]      write the conversation down as Markdown
-  /quit             end; the same command goes on from here"""
+  /leave NAME, /join NAME   who is present, if you talk with several
+  /save [FILE]      save the conversation as Markdown
+  /quit             end; the same command continues from here"""
 _PREPARING: Final = frozenset({"labeller", "planner", "summariser"})
 _DIGITS: Final = 6  # of the number of a greeting
 _SHOWN: Final = 3  # turns of a conversation that goes on
@@ -41,7 +41,7 @@ _SHOWN: Final = 3  # turns of a conversation that goes on
 
 @dataclass
 class TerminalChat:
-    """A conversation at the terminal, which is set before `run`. `greeting` is that of a card; 0 takes the first."""
+    """A conversation at the terminal; prepare it, then call `run`. `greeting` is a 0-based index."""
 
     terminal: Terminal
     project: ProjectFolder
@@ -53,13 +53,13 @@ class TerminalChat:
     _present: tuple[str, ...] = ()
 
     def hear(self, event: Event) -> None:
-        """A listener of the run: says so when a cell is made ready, which takes a while."""
+        """Listen to the run, and announce when a cell is being prepared, because that takes a while."""
         if isinstance(event, CallStarted) and event.role in _PREPARING and not self._prepares:
             self._prepares = True
             self.terminal.advise("... the next part of the story is being prepared")
 
     async def run(self, automatic: int) -> None:
-        """The conversation; `automatic` is how many turns two models have at most, 0 for a person's conversation."""
+        """Run the conversation; `automatic` limits the turns between two models, and is 0 if a person takes part."""
         self._greet()
         try:
             if automatic:
@@ -97,7 +97,7 @@ class TerminalChat:
                 await self._try(lambda line=line: self.conversation.say(line, self._piece))  # type: ignore[misc] # a default binds the line
 
     async def _begin(self) -> Turn:
-        """The first turn, after who is there for it; a greeting stands before anything is made ready."""
+        """The first turn, after the list of those present. A greeting is shown before anything is prepared."""
         if self.conversation.greetings or self.greeting:
             begin = self.conversation.greet if self.greeting else self.conversation.begin
             return await begin(greeting=max(self.greeting, 1), on_text=self._piece)
@@ -105,7 +105,7 @@ class TerminalChat:
         return await self.conversation.begin(self._piece)
 
     async def _try(self, move: Callable[[], Awaitable[Turn | None]]) -> None:
-        """A move; where it fails and a person is there to try another, the conversation goes on."""
+        """Make a move. If it fails and a person can try another, the conversation continues."""
         self._prepares = False
         try:
             turn = await _single(move)
@@ -116,7 +116,7 @@ class TerminalChat:
             self._end_line()
             if not self.terminal.interactive:
                 raise
-            self.terminal.message(f"{problem}\nThe conversation stands as before. Say it again, or something else.")
+            self.terminal.message(f"{problem}\nThe conversation is unchanged. Say that again, or say something else.")
         else:
             if turn is not None:
                 self.show(turn)
@@ -138,7 +138,11 @@ class TerminalChat:
             return await self.conversation.greet(int(rest), self._piece)
         if word == "/undo":
             last = await self.conversation.undo()
-            self.terminal.message("Taken back." if last else "Taken back; nothing is said yet. /next begins.")
+            self.terminal.message(
+                "Undone."
+                if last
+                else "The last turn was undone, and the conversation is empty. To begin it, type /next."
+            )
             if last:
                 self._show_old(last)
             return None
@@ -146,7 +150,7 @@ class TerminalChat:
         return None
 
     async def _quiet_command(self, word: str, rest: str) -> None:
-        """A command that brings no turn about."""
+        """A command that makes no turn."""
         commands: dict[str, Callable[[str], Awaitable[None]]] = {
             "/plan": self._plan,
             "/where": self._where,
@@ -164,7 +168,7 @@ class TerminalChat:
     async def _plan(self, _: str) -> None:
         where = self.conversation.where
         if not self.conversation.plan:
-            self.terminal.say("There is no plan here: the character has the whole story and finds its way.")
+            self.terminal.say("There is no plan: the character knows the whole story and improvises.")
         for number, step in enumerate(self.conversation.plan, 1):
             mark = ">" if number == where.step else " "
             self.terminal.say(self.terminal.wrapped(f"{mark} {number}. {step.title}"))
@@ -174,7 +178,7 @@ class TerminalChat:
     async def _greetings(self, _: str) -> None:
         found = self.conversation.greetings
         if not found:
-            self.terminal.say("No card of theirs has a greeting.")
+            self.terminal.say("None of the characters' cards has a greeting.")
         for number, text in enumerate(found, 1):
             self.terminal.say(f"{number}. {text}")
 
@@ -188,11 +192,11 @@ class TerminalChat:
         self.terminal.say(f"{counted(where.turns, 'turn')}; {where.share:.0%} of the story.")
 
     def _who_is_there(self, where: Where) -> str:
-        absent = f" Not there: {', '.join(where.absent)}." if where.absent else ""
-        return f"There: {', '.join((self.conversation.parties.player, *where.present))}.{absent}"
+        absent = f" Absent: {', '.join(where.absent)}." if where.absent else ""
+        return f"Present: {', '.join((self.conversation.parties.player, *where.present))}.{absent}"
 
     def _tell_present(self, where: Where) -> None:
-        """Say who is there, where that is news."""
+        """Say who is present, if that has changed."""
         if where.present and where.present != self._present:
             self._present = where.present
             self.terminal.advise(self._who_is_there(where))
@@ -229,7 +233,7 @@ class TerminalChat:
     # showing --------------------------------------------------------------------------------------------------------
 
     def show(self, turn: Turn, *, with_said: bool = False) -> None:
-        """A turn that has just come; its words may stand there already."""
+        """Print a new turn; its words may already be on the screen."""
         if with_said and turn.said:
             self.terminal.say(f"{self.conversation.parties.player}: {turn.said}")
         if self._midline:
@@ -238,7 +242,7 @@ class TerminalChat:
             self.terminal.say(f"{turn.line.name}: {turn.line.text}")
         self._tell_present(self.conversation.where)
         if turn.ends_story:
-            self.terminal.advise("-- The story has been told. /undo takes the last turn back, /quit ends. --")
+            self.terminal.advise("-- The story has ended. /undo undoes the last turn, /quit ends. --")
         elif turn.ends_cell:
             self.terminal.advise(
                 f"-- Cell {turn.cell} of {self.conversation.where.cells} ends. Say something, or /next. --"
@@ -249,7 +253,7 @@ class TerminalChat:
             self.terminal.say(f"{who}: {words}")
 
     def _piece(self, text: str) -> None:
-        """A piece of an answer, as it comes."""
+        """A piece of an answer, as it arrives."""
         if self.terminal.json:
             return
         if not self._midline:
@@ -266,10 +270,10 @@ class TerminalChat:
         parties, where = self.conversation.parties, self.conversation.where
         self.terminal.advise(
             f"{parties.player} talks with {', '.join(parties.others)}; {counted(where.cells, 'cell')}. "
-            f"Conversation {self.conversation.name!r}. /help names the commands."
+            f"Conversation {self.conversation.name!r}. /help lists the commands."
         )
         if self.conversation.turns:
-            self.terminal.advise(f"Going on after {counted(len(self.conversation.turns), 'turn')}:")
+            self.terminal.advise(f"Continuing after {counted(len(self.conversation.turns), 'turn')}:")
             for turn in self.conversation.turns[-_SHOWN:]:
                 self._show_old(turn)
             self._tell_present(where)
@@ -279,14 +283,14 @@ class TerminalChat:
         folder, asked = near(self.project.folder), sum(self.bill.calls.values())
         self.terminal.advise(
             f"{counted(len(self.conversation.turns), 'turn')}, {where.share:.0%} of the story, "
-            f"{counted(asked, 'call')}, {self.bill.tokens:,} tokens. Go on with `fabula chat {folder} "
-            f"--session {self.conversation.name}`."
+            f"{counted(asked, 'call')}, {self.bill.tokens:,} tokens. To continue, run `fabula chat {folder} --session "
+            f"{self.conversation.name}`."
         )
         self.terminal.document(ended(self.project, self.conversation, self.bill))
 
 
 async def _single(move: Callable[[], Awaitable[Turn | None]]) -> Turn | None:
-    """A move; of several errors side by side, the first of ours is raised."""
+    """Make a move; of several errors raised together, the first of fabula's is raised."""
     try:
         return await move()
     except BaseExceptionGroup as group:
@@ -294,7 +298,7 @@ async def _single(move: Callable[[], Awaitable[Turn | None]]) -> Turn | None:
 
 
 def _free(name: str) -> Path:
-    """The path of a file that is not there yet."""
+    """The path of a file that does not exist yet."""
     target = Path(name).expanduser()
     if target.exists():
         raise UsageError(f"{target} exists. Give /save another name.")

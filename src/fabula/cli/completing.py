@@ -1,7 +1,6 @@
-"""Values that a shell can complete: systems, presets, models, formats, roles, settings, artefacts.
+"""Values for shell completion: systems, presets, models, formats, roles, settings and artefacts.
 
-A shell asks at every press of a key, so nothing here asks a server, writes or fails: what cannot be known is not
-offered.
+A shell calls this at every key press, so it never contacts a server, writes or fails, and it omits unknown values.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
 VARIABLE: Final = "_FABULA_COMPLETE"
 _LINE: Final = 60
 _PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
-"""What a shell takes as it stands. It would run the rest: a folder of somebody else's may be called `$(...)`."""
+"""Characters that a shell reads literally. Others could run a program: a stranger's folder may be called `$(...)`."""
 _BREAKS: Final = re.compile(r"[=:]+")  # at which bash takes words apart
 
 
 def _quiet(offered: Callable[[Any, str], Iterable[str | tuple[str, str]]]) -> Callable[[typer.Context, str], Found]:
-    """The values that begin with what is typed; those that cannot be had are left out."""
+    """The values that begin with the typed text; failures are silent."""
 
     def complete(ctx: typer.Context, incomplete: str) -> Found:
         found: Found = []
@@ -50,13 +49,13 @@ def _quiet(offered: Callable[[Any, str], Iterable[str | tuple[str, str]]]) -> Ca
 
 
 def _brief(text: object) -> str:
-    """The beginning of a text: a shell shows one line of it."""
+    """The beginning of a text, since a shell shows one line of it."""
     return str(text).partition(". ")[0][:_LINE]
 
 
 @_quiet
 def systems(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    """Writing systems, with what they are."""
+    """Writing systems, with descriptions."""
     from fabula.systems import systems as known  # noqa: PLC0415 - only where a shell asks
 
     del ctx, incomplete
@@ -66,7 +65,7 @@ def systems(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
 
 @_quiet
 def evaluators(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    """Evaluators, with what they measure."""
+    """Evaluators, with descriptions."""
     from fabula.evaluators import evaluators as known  # noqa: PLC0415 - only where a shell asks
 
     del ctx, incomplete
@@ -76,14 +75,14 @@ def evaluators(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]
 
 @_quiet
 def presets(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    """The presets of every method."""
+    """Return the presets of all methods."""
     del ctx, incomplete
     yield from (("faithful", "the paper as it is"), ("improved", "with our checks"))
 
 
 @_quiet
 def formats(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """The formats that stories are written in."""
+    """Return the output formats for stories."""
     from fabula.story.export import formats  # noqa: PLC0415 - only where a shell asks
 
     del ctx, incomplete
@@ -92,7 +91,7 @@ def formats(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 @_quiet
 def models(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """Models that are here, and the kinds there are; of one role behind `ROLE=`."""
+    """Return the models on this machine and the kinds of models; after `ROLE=`, for one role."""
     from fabula.project.casting import names  # noqa: PLC0415 - only where a shell asks
 
     role, equals, _ = incomplete.rpartition("=")
@@ -104,14 +103,14 @@ def models(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 @_quiet
 def players(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """Roles, each played by the person at the terminal."""
+    """Return `ROLE=me` for each role."""
     del incomplete
     yield from (f"{role}=me" for role in _method(ctx).roles)
 
 
 @_quiet
 def settings(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """Names of the method's settings."""
+    """Return the names of the method's settings."""
     from fabula.engine.methods import settings_of  # noqa: PLC0415 - only where a shell asks
 
     del incomplete
@@ -120,7 +119,7 @@ def settings(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 @_quiet
 def sampling(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """Names of sampling values; of one role behind `ROLE.`."""
+    """Return the names of sampling values; after `ROLE.`, for one role."""
     from fabula.models.base import Sampling  # noqa: PLC0415 - only where a shell asks
 
     del ctx
@@ -130,7 +129,7 @@ def sampling(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 @_quiet
 def artefacts(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """The artefacts of the project that is meant, and where none is, the projects here."""
+    """Return the artefacts of the project, or the local projects if no project is open."""
     from fabula.app.deciding import authored  # noqa: PLC0415 - only where a shell asks
     from fabula.project.folder import ProjectFolder  # noqa: PLC0415 - only where a shell asks
 
@@ -144,7 +143,7 @@ def artefacts(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 
 def _method(ctx: typer.Context) -> Any:  # noqa: ANN401 - a system or an evaluator
-    """Whose roles and settings are meant: the system that is named, the project's, else the default; an evaluator's."""
+    """The method whose roles and settings are completed: the named one, the project's, or the default."""
     from fabula import evaluators as measuring  # noqa: PLC0415 - only where a shell asks
     from fabula.project.folder import ProjectFolder  # noqa: PLC0415 - only where a shell asks
     from fabula.project.settings import Settings  # noqa: PLC0415 - only where a shell asks
@@ -163,19 +162,19 @@ def _method(ctx: typer.Context) -> Any:  # noqa: ANN401 - a system or an evaluat
 
 
 def _no_path(name: str) -> str:
-    """A system's name, where it is one: the code in a folder is run by commands, and not by the key that completes.
+    """A system's name if it is not a path: commands run the code in a folder, but the completion key must not.
 
     Raises:
         UsageError: it is a path.
     """
     if is_path(name):
-        raise UsageError(f"{name} is a folder, whose settings are not completed.")
+        raise UsageError(f"{name} is a folder, so its settings cannot be completed.")
     return name
 
 
 @contextmanager
 def whole_words() -> Iterator[None]:
-    """While this is open, bash is answered as if it had not taken `ROLE=MODEL` and `ollama:NAME` apart."""
+    """Answer bash within this context as if it had not split `ROLE=MODEL` and `ollama:NAME`."""
     if os.environ.get(VARIABLE) != "complete_bash":
         yield
         return

@@ -1,4 +1,4 @@
-"""Digressions from the command line: systems and narratives by the options, their conversations, and what they ask."""
+"""Digressions on the command line: systems and narratives from the options, their conversations, and their calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fabula.app.conversing import settings_for
 from fabula.app.digressing import digress_in, dry_run_digressions
 from fabula.app.writing import Options
 from fabula.base.errors import BriefError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import read_text, write_atomically
+from fabula.base.files import no_file, read_text, write_atomically
 from fabula.cli.asked import adapter_of, changes_of, read_models
 from fabula.cli.options import Choices, Performers
 from fabula.cli.people import People
@@ -46,52 +46,52 @@ ITEMS: Final = "dialogues.jsonl"
 
 
 def narratives_of(paths: Sequence[str]) -> dict[str, str]:
-    """The narratives of story files and projects, by the name that reports call them.
+    """Return the narratives in story files and projects, by the names used in reports.
 
     Raises:
-        UsageError: a path is not there, or two have one name.
-        BriefError: one has no words.
+        UsageError: a path does not exist, or two stories have the same name.
+        BriefError: a story is empty.
     """
     found: dict[str, str] = {}
     for where in paths:
         path = Path(where)
         if not path.exists():
-            raise UsageError(f"There is no file or folder {where}. Give a story (a text file) or a project folder.")
+            raise UsageError(no_file(path, "Specify a story (a text file) or a project folder.", "file or folder"))
         name = slug(path.resolve().stem)
         if name in found:
             raise UsageError(f"Two stories would both be called {name!r}. Rename one of the files.")
         text = Story.parse(read_text(_story_file(path), MAX_FILE)).text
         if not count_words(text):
-            raise BriefError(f"The story {where} is empty. Give a text in which somebody does something.")
+            raise BriefError(f"The story {where} is empty. Use a text with a plot.")
         found[name] = plain(text)
     return found
 
 
 def _story_file(path: Path) -> Path:
-    """The file that holds a path's narrative."""
+    """The file with the narrative of a path."""
     if not path.is_dir():
         return path
     for file in (path / NARRATIVE_FILE, path / "story.md"):
         if file.is_file():
             return file
     raise UsageError(
-        f"{path} has no {NARRATIVE_FILE} and no story.md yet. Give a project with a story, or a text file."
+        f"{path} has no {NARRATIVE_FILE} and no story.md yet. Specify a project with a story, or a text file."
     )
 
 
 def settings_of(performers: Performers, systems: Sequence[str], environ: Mapping[str, str]) -> dict[str, Settings]:
-    """The settings of every system. A value or a role that only one of them has is for that one.
+    """Return the settings of every system. A value or role that only one system has applies to that system.
 
     Raises:
-        UnknownNameError: no system has such a setting or role.
-        UsageError: one cannot talk to a system, or an option is not of its form.
+        UnknownNameError: no system has the setting or role.
+        UsageError: a system does not support conversations, or an option is malformed.
     """
     bases = {(base := settings_for(Settings(), name)).system: base for name in systems}
     kinds = {name: {setting.name for setting in method_settings(find(name).config("improved"))} for name in bases}
     said = {value: value.partition("=")[0].strip().replace("-", "_") for value in performers.set_ or ()}
     for value, setting in said.items():
         if "=" in value and not any(setting in known for known in kinds.values()):
-            raise UnknownNameError(f"setting of {' and '.join(bases)}", setting, sorted(set().union(*kinds.values())))
+            raise UnknownNameError(f"{' and '.join(bases)} setting", setting, sorted(set().union(*kinds.values())))
     casting = {value: role for value in performers.model or () for role in read_models([value]).roles}
     casting |= {value: value.partition("=")[0].strip() for value in performers.play or ()}
     tuned = {value: adapter_of(value)[0] for value in performers.adapter or ()}
@@ -116,11 +116,11 @@ def settings_of(performers: Performers, systems: Sequence[str], environ: Mapping
 
 
 def same_as_before(folder: Path, asked: Mapping[str, Any]) -> None:
-    """See that a folder holds nothing, or digressions that were asked for in the same way; numbers are not mixed.
+    """Check that a folder is empty or contains digressions with the same settings, so that results are never mixed.
 
     Raises:
-        UsageError: they were asked for otherwise; says what differs.
-        ProjectError: what the folder holds cannot be read.
+        UsageError: the settings differ; the message lists the differences.
+        ProjectError: the contents of the folder cannot be read.
     """
     file = folder / ASKED
     if not file.is_file():
@@ -128,25 +128,27 @@ def same_as_before(folder: Path, asked: Mapping[str, Any]) -> None:
     try:
         before = json.loads(read_text(file, MAX_FILE))
     except ValueError as error:
-        raise ProjectError(f"{near(file)} is no JSON. Take it away, or give another folder with --out.") from error
+        raise ProjectError(
+            f"{near(file)} is not valid JSON. Remove it, or choose another folder with --out."
+        ) from error
     plain_asked = json.loads(json.dumps(asked))
     before = before if isinstance(before, dict) else {}
     differ = [name for name in (*plain_asked, *before) if before.get(name) != plain_asked.get(name)]
     if differ:
         raise UsageError(
-            f"{near(folder)} holds digressions with another {', '.join(dict.fromkeys(differ))}. Give another folder "
-            "with --out, or the same options."
+            f"{near(folder)} contains digressions with another {', '.join(dict.fromkeys(differ))}. Choose another "
+            "folder with --out, or use the same options."
         )
 
 
 @dataclass
 class Digressing:
-    """The conversations of every system on every narrative, one project each below the folder of what is evaluated.
+    """The conversations of every system about every narrative, each in its own project below the evaluation's folder.
 
     Attributes:
-        evaluating: what counts in them; its terminal, limits and bill are theirs too.
-        wanted: what is talked through, for each narrative.
-        settings: of each system.
+        evaluating: counts returns; its terminal, limits and bill also serve the conversations.
+        wanted: the number of conversations for each narrative.
+        settings: the settings of each system.
     """
 
     evaluating: Evaluating
@@ -157,7 +159,7 @@ class Digressing:
         self.terminal, self.folder = self.evaluating.terminal, self.evaluating.folder
 
     def dry_run(self) -> dict[tuple[str, str], DryRun]:
-        """What is left to ask, by narrative and system."""
+        """Return the calls that remain to be made, by narrative and system."""
         return {
             (one.id, system): asyncio.run(self._rehearsed(one, system))
             for one in self.wanted
@@ -171,7 +173,7 @@ class Digressing:
             return await dry_run_digressions(self.settings[system], options, one, journal)
 
     def run(self, again: str) -> list[Item]:
-        """The dialogues of all, which are also written as `dialogues.jsonl`; `again` is the command that goes on."""
+        """Return all dialogues and write them to `dialogues.jsonl`; `again` is the command for continuing."""
         items: list[Item] = []
         expected = {} if self.terminal.quiet or self.evaluating.limits.frozen else self.dry_run()
         for one in self.wanted:
@@ -188,7 +190,7 @@ class Digressing:
         short = [item for item in made if len(digressions_in(utterances_of(item.story.text))) < wanted]
         if short:
             several = counted(len(made), "conversation")
-            self.terminal.advise(f"{system} ended its story before all digressions in {len(short)} of {several}.")
+            self.terminal.advise(f"In {len(short)} of {several}, {system} ended its story before all digressions.")
 
     async def _made(self, one: Simulation, system: str, planned: Sequence[Any]) -> tuple[Item, ...]:
         settings, project = self.settings[system], self._project(one, system)
@@ -224,7 +226,7 @@ class Digressing:
         if (folder / "brief.md").exists():
             return ProjectFolder.open(folder)
         stored = self.settings[system].model_dump(mode="json", exclude_defaults=True)
-        project = ProjectFolder.create(folder, Brief("Leave the story, and see who leads back.", one.id), stored)
+        project = ProjectFolder.create(folder, Brief("Leave the story and see who leads back.", one.id), stored)
         project.write_given(NARRATIVE_FILE, one.narrative)
         return project
 

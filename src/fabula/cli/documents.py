@@ -1,7 +1,7 @@
-"""What each command prints with `--json`: one typed document, from which its JSON schema is made.
+"""The documents that commands print with `--json`: one type for each, from which its JSON schema is generated.
 
-`fabula COMMAND --json-schema` prints the schema, `docs/reference/schemas/` has all, and the tests hold every document
-to its own. A field is left out where it says nothing only if it is `NotRequired` here; an unknown number is null.
+`fabula COMMAND --json-schema` prints a schema, `docs/reference/schemas/` contains all of them, and the tests check
+every document against its schema. Only fields marked `NotRequired` here can be missing; unknown numbers are null.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from fabula.verbs.world import WorldView
 
 
 class Number(TypedDict):
-    """A number with its n, interval and method, or why there is none."""
+    """A number with its n, interval and method, or the reason why it is missing."""
 
     value: float | None
     n: int
@@ -50,7 +50,7 @@ class Number(TypedDict):
 
 
 class Row(Number):
-    """A row of a report: what of whom; a baseline says so."""
+    """A row of a report: a measure, what it was measured on, and whether that is a baseline."""
 
     of: str
     what: str
@@ -58,7 +58,7 @@ class Row(Number):
 
 
 class Report(TypedDict):
-    """What an evaluator found."""
+    """A report from an evaluator."""
 
     format: int
     evaluator: str
@@ -71,7 +71,7 @@ class Report(TypedDict):
 
 
 class Billed(TypedDict):
-    """What was asked for it."""
+    """The cost of the calls for a result."""
 
     asked: int
     replayed: int
@@ -79,11 +79,11 @@ class Billed(TypedDict):
 
 
 class BilledReport(Report, Billed):
-    """A report, and what was asked for it."""
+    """A report and the cost of its calls."""
 
 
 class Licence(TypedDict):
-    """A data set that stories are from."""
+    """A data set from which stories were read."""
 
     name: str
     title: str
@@ -97,7 +97,7 @@ class Licence(TypedDict):
 
 
 class Failure(TypedDict):
-    """What happened, why, and what to do."""
+    """An error: what happened, why, and how to fix it."""
 
     kind: str
     message: str
@@ -111,14 +111,14 @@ class Failed(TypedDict):
 
 
 class Pause(TypedDict):
-    """The artefact that waits for a person."""
+    """The artefact that is waiting for a person."""
 
     artefact: str
     message: str
 
 
 class Paused(TypedDict):
-    """A command that waits for a person."""
+    """A command that is waiting for a person."""
 
     paused: Pause
 
@@ -127,7 +127,7 @@ class Paused(TypedDict):
 
 
 class ImportedPart(TypedDict):
-    """A part of a manuscript, and its file."""
+    """A part of a manuscript and its file."""
 
     name: str
     file: str
@@ -135,7 +135,7 @@ class ImportedPart(TypedDict):
 
 
 class Imported(TypedDict):
-    """A project that was made of a manuscript, or would be; `before` says that it was there already."""
+    """A project made from a manuscript, or expected after a dry run; `before` is true if it already existed."""
 
     project: str
     title: str
@@ -149,21 +149,21 @@ class Imported(TypedDict):
 
 
 class CallsShown(TypedDict):
-    """What was asked to make an artefact, or the story."""
+    """The calls that produced an artefact or the story."""
 
     artefact: str
     calls: list[AskedCall]
 
 
 class RemovedShown(TypedDict):
-    """What rules took out."""
+    """What rules removed."""
 
     artefact: str
     removed: list[RemovedText]
 
 
 class ExportedFile(TypedDict):
-    """A file of the story."""
+    """An exported file of the story."""
 
     file: str
     format: str
@@ -181,7 +181,7 @@ WorldChanged = TypedDict(
 
 
 class WorldExported(TypedDict):
-    """The world in another form, in a file or as text."""
+    """The world in another format, as a file or as text."""
 
     format: str
     facts: int
@@ -190,7 +190,7 @@ class WorldExported(TypedDict):
 
 
 class WorldImported(TypedDict):
-    """Facts that were taken from a file."""
+    """The facts imported from a file."""
 
     file: str
     added: int
@@ -200,7 +200,7 @@ class WorldImported(TypedDict):
 
 
 class Served(TypedDict):
-    """Where a server listens; a token that was made for it is shown once."""
+    """The address of a server; a newly made token is shown only once."""
 
     address: str
     models: list[str]
@@ -208,7 +208,7 @@ class Served(TypedDict):
 
 
 class Studio(TypedDict):
-    """Where the studio is open; the link signs a browser in, where its token is a new one."""
+    """The address of the studio. If the token is new, the link signs the browser in."""
 
     address: str
     link: str
@@ -219,7 +219,7 @@ class Studio(TypedDict):
 
 
 class Checked(Report):
-    """Findings of a check; `left` are those that were not dismissed."""
+    """The findings of a check; `left` is the number of findings that were not dismissed."""
 
     page: str
     dismissed: dict[str, str]
@@ -230,14 +230,14 @@ class Checked(Report):
 
 
 class Verdict(TypedDict):
-    """The better of two stories, "same", or null."""
+    """Which of two stories is better: its name, "same", or null."""
 
     question: str
     better: str | None
 
 
 class Evaluated(Billed):
-    """What evaluators found, by name; how far people agree with each, and of two stories alone which is better."""
+    """The results of evaluators by name, their agreement with people and, for two stories, which is better."""
 
     reports: dict[str, Report]
     agreement: dict[str, Report]
@@ -246,28 +246,41 @@ class Evaluated(Billed):
 
 
 class Made(Billed):
-    """Plots or stories that the tests of creativity are put to."""
+    """Plots or stories made for creativity tests."""
 
     texts: dict[str, str]
 
 
 class Measured(TypedDict):
-    """What was counted, by evaluator."""
+    """Measurements, by evaluator. With --out, a file in `folder` has the numbers for each story."""
 
+    folder: NotRequired[str]
     stories: int
     data: list[Licence]
     left_out: list[str]
     reports: dict[str, Report]
 
 
+class CheckedByWorkers(Measured, Billed):
+    """The findings in many stories and their cost."""
+
+
+class PartDone(Billed):
+    """A finished part of the stories (`--shard`)."""
+
+    part: str
+    stories: int
+    folder: str
+
+
 class Agreement(Report):
-    """A judge beside people."""
+    """How well a judge agrees with people."""
 
     questions: dict[str, JudgeOnQuestion]
 
 
 class StudyNew(TypedDict):
-    """A study that was made; `left_out` are prompts that one system alone answers."""
+    """A new study; `left_out` lists prompts that only one system answers."""
 
     study: str
     kind: str
@@ -279,7 +292,7 @@ class StudyNew(TypedDict):
 
 
 class StudyAssigned(TypedDict):
-    """Who has how much to do: cells are what could be rated, `hours` those of all raters."""
+    """The distribution of tasks: `cells` is the number of possible ratings, and `hours` is the total for all raters."""
 
     study: str
     tasks: int
@@ -301,7 +314,7 @@ class RaterLink(TypedDict):
 
 
 class StudyServed(TypedDict):
-    """Where a study is; the links of its raters, and the organiser's."""
+    """The address of a study, its raters' links, and the organiser's link."""
 
     study: str
     organiser: str
@@ -310,7 +323,7 @@ class StudyServed(TypedDict):
 
 
 class StudyReported(TypedDict):
-    """What people found; the page is the first of the files."""
+    """The results of a study; the first file is the page."""
 
     report: Report
     files: list[str]
@@ -320,14 +333,14 @@ class StudyReported(TypedDict):
 
 
 class Experiment(TypedDict):
-    """An experiment, done or expected; see its report.json."""
+    """A finished or planned experiment; its report.json has the details."""
 
     experiment: str
     contenders: list[dict[str, Any]]
 
 
 class Reproduced(TypedDict):
-    """Published tables beside the recomputed ones."""
+    """Published tables compared with recomputed ones."""
 
     matching: int
     differing: int
@@ -337,7 +350,7 @@ class Reproduced(TypedDict):
 
 
 class Fetched(TypedDict):
-    """A data set that was fetched."""
+    """A downloaded data set."""
 
     set: str
     licence: str
@@ -346,7 +359,7 @@ class Fetched(TypedDict):
 
 
 class Injected(Billed):
-    """Errors that were put into a story, or screenplays with errors."""
+    """A story with planted errors, or screenplays with errors."""
 
     files: list[str]
     story: dict[str, Any] | None
@@ -355,7 +368,7 @@ class Injected(Billed):
 
 
 class Digressed(BilledReport):
-    """Digressions, and who led back."""
+    """Digressions and how often characters led the player back."""
 
     folder: str
 
@@ -368,7 +381,7 @@ class DigressionsExpected(TypedDict):
 
 
 class Fitted(TypedDict):
-    """Weights of SNAP's filter."""
+    """The learned weights of SNAP's filter."""
 
     sources: list[str]
     over: str
@@ -380,7 +393,7 @@ class Fitted(TypedDict):
 
 
 class Chosen(TypedDict):
-    """Prompts that cover a set."""
+    """The prompts chosen to cover a set."""
 
     prompts: int
     clusters: list[dict[str, Any]]
@@ -396,23 +409,16 @@ class BackTranslated(Billed):
     left_out: list[dict[str, Any]] | dict[str, Any]
 
 
-class PartAsked(Billed):
-    """What was asked about one part of the stories (`--shard`); the data are made when all are merged."""
-
-    part: str
-    stories: int
-    folder: str
-
-
 class PartsMerged(TypedDict):
-    """How many calls were taken over from each part."""
+    """The numbers of calls and story results merged from each part."""
 
     folder: str
     parts: dict[str, int]
+    stories: dict[str, int]
 
 
 class Preferences(TypedDict):
-    """Pairs of a preferred text and another."""
+    """Pairs of a preferred and a rejected text."""
 
     out: str
     pairs: int
@@ -430,7 +436,7 @@ class TrainingPlanned(TypedDict):
 
 
 class Trained(TypedDict):
-    """A training that ended."""
+    """A finished training."""
 
     folder: str
     ended: str
@@ -439,21 +445,21 @@ class Trained(TypedDict):
 
 
 class TrainedAgents(TypedDict):
-    """The adapters of a room."""
+    """The trained adapters of a room."""
 
     out: str
     adapters: list[dict[str, Any]]
 
 
 class Swept(TypedDict):
-    """A setting tried with several values."""
+    """The results of a sweep: a setting with several values."""
 
     setting: str
     values: list[dict[str, Any]]
 
 
 class Learned(TypedDict):
-    """What was learned from an author, or would be."""
+    """The preferences learned from an author, or a dry run of learning."""
 
     author: str
     base: str
@@ -461,7 +467,7 @@ class Learned(TypedDict):
 
 
 class LearnedAll(TypedDict):
-    """What was learned, of each author."""
+    """The learned preferences of each author."""
 
     learned: list[dict[str, Any]]
 
@@ -482,7 +488,7 @@ class Cards(TypedDict):
 
 
 class CardWritten(TypedDict):
-    """Cards in another form: as text, or in a file."""
+    """Cards in another form, as text or as a file."""
 
     names: list[str]
     text: str | None
@@ -491,7 +497,7 @@ class CardWritten(TypedDict):
 
 
 class Lorebook(TypedDict):
-    """Entries of a lorebook that a message calls."""
+    """The entries of a lorebook that a message triggers."""
 
     shown: list[dict[str, Any]]
     left_out: int
@@ -499,14 +505,14 @@ class Lorebook(TypedDict):
 
 
 class NewMethod(TypedDict):
-    """The folder of a system or evaluator of one's own."""
+    """The folder of a user's own system or evaluator."""
 
     folder: str
     kind: str
 
 
 class ModelChecked(TypedDict):
-    """A model that answered, and what it can do, where it is one of a server."""
+    """A model that answered; for a model on a server, also its capabilities."""
 
     model: str
     reply: str
@@ -517,14 +523,14 @@ class ModelChecked(TypedDict):
 
 
 class Adapters(TypedDict):
-    """Adapters, and how a server is started with them."""
+    """Adapters, and the command that starts a server with them."""
 
     adapters: dict[str, Any]
     serve: str
 
 
 class Trusted(TypedDict):
-    """What settings files may do, by file: of the one that is named, or of all."""
+    """What settings files are allowed to do: by file, for one file or all."""
 
     trusted: dict[str, list[str]]
 
@@ -548,14 +554,14 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "show": (Story, ArtefactText, CallsShown, RemovedShown, VersionList, PlanView),
     "world": (WorldView, WorldChanged, WorldExported, WorldImported),
     "export": (ExportedFile,),
-    "check": (Checked, Estimate),
+    "check": (Checked, CheckedByWorkers, PartDone, Estimate),
     "evaluate": (Evaluated, MethodList, MethodView, Made, Estimate),
     "chat": (ChatEnded,),
     "studio": (Studio,),
     "serve": (Served,),
     "text rewrite": (Rewritten, Estimate),
     "text card": (Cards, CardWritten, Lorebook),
-    "measure": (Measured,),
+    "measure": (Measured, PartDone),
     "lab meta": (Agreement,),
     "study new": (StudyNew,),
     "study assign": (StudyAssigned,),
@@ -569,7 +575,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "lab snap": (Fitted,),
     "data list": (SetList,),
     "data choose": (Chosen,),
-    "data backtranslate": (BackTranslated, PartAsked, Estimate),
+    "data backtranslate": (BackTranslated, PartDone, Estimate),
     "data merge": (PartsMerged,),
     "data preferences": (Preferences,),
     "train": (TrainedAgents, Trained, TrainingPlanned, Swept),
@@ -582,12 +588,12 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "new-system": (NewMethod,),
     "doctor": (Health,),
     "trust": (Trusted,),
-} | {one.command: (one.result,) for one in every().values() if one.command}
-"""What each command prints: one of these, or that it `Failed` or is `Paused`."""
+} | {one.command: (one.result, Estimate) if one.long else (one.result,) for one in every().values() if one.command}
+"""The documents that each command can print. Every command can also print `Failed` or `Paused`."""
 
 
 def document_of(command: str) -> TypeAdapter[Any]:
-    """What reads a command's document, and gives its schema; a command that is not listed has any object."""
+    """Return a validator for a command's document, with its schema; unlisted commands can print any object."""
     kinds = DOCUMENTS.get(command, (dict[str, Any],))
     union: Any = Failed | Paused
     for kind in reversed(kinds):
@@ -596,7 +602,7 @@ def document_of(command: str) -> TypeAdapter[Any]:
 
 
 def schema_of(command: str) -> dict[str, Any]:
-    """The JSON schema of what `fabula COMMAND --json` prints."""
+    """Return the JSON schema of the output of `fabula COMMAND --json`."""
     made = document_of(command).json_schema(mode="serialization")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"fabula {command} --json"}
     return {**head, **made}

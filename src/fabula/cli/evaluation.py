@@ -1,4 +1,4 @@
-"""One evaluator run from the command line, with its settings in force."""
+"""Run an evaluator from the command line, with its settings in force."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Evaluating:
-    """An evaluator as the options want it, and the person at the terminal.
+    """An evaluator with its options, and the person at the terminal.
 
     Raises:
-        FabulaError: an option is wrong; found before anything is asked or made.
+        FabulaError: an option is invalid; raised before any call is made or file is created.
     """
 
     terminal: Terminal
@@ -42,7 +42,7 @@ class Evaluating:
     def __post_init__(self) -> None:
         if not self.evaluator.roles:
             kept = ("out", "set_", "preset", "seed", "dry_run")
-            refuse(f"{self.evaluator.name} asks no model", self.judges, self.limits, but=kept)
+            refuse(f"{self.evaluator.name} calls no model", self.judges, self.limits, but=kept)
         settings = Settings().with_(performers_of(self.judges, Settings()))
         self.settings = settings.with_costs_of(self.folder / "fabula.toml")
         self.config: Any = evaluator_config(self.judges, self.settings, self.evaluator)
@@ -52,28 +52,28 @@ class Evaluating:
 
     @property
     def folder(self) -> Path:
-        """Where calls, verdicts and report are kept."""
+        """Return the folder for calls, verdicts and report."""
         return Path(self.judges.out)
 
     def check(self, items: Sequence[Item]) -> None:
-        """See that the evaluator can take these stories.
+        """Check that the evaluator can measure these stories.
 
         Raises:
-            UsageError: it cannot.
+            UsageError: the evaluator cannot measure them.
         """
         self.evaluator.check(items, self.config)
 
     def expected(self, items: Sequence[Item]) -> DryRun:
-        """What `run` would ask and cost."""
+        """Return the calls and cost of `run`."""
         task = self._task(items)
         return self.asking.expected(lambda options: dry_run_evaluation(task, self.settings, options))
 
     def run(self, items: Sequence[Item]) -> Report:
-        """The evaluator's report on `items`; a dry run ends the command.
+        """Return the evaluator's report on `items`; a dry run exits instead.
 
         Raises:
-            FabulaError: any of its kinds; all finished calls are kept.
-            Exit: it was a dry run.
+            FabulaError: any error; all finished calls are kept.
+            Exit: after a dry run.
         """
         task = self._task(items)
         return self.asking.run(
@@ -86,5 +86,5 @@ class Evaluating:
         return EvaluationTask(self.evaluator, items, self.config, self.folder)
 
     def show_bill(self) -> None:
-        """Say what was asked and what came from the journal."""
+        """Print the calls that were made, and the number of calls replayed from the journal."""
         say_bill(self.terminal, self.bill)

@@ -1,4 +1,4 @@
-"""Typed replies from a person: what a field wants, and one line of text as its value."""
+"""Typed replies from a person: describe each field, and convert lines of text to values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _TOLD: Final = json_instruction({}).removesuffix("{}")
 
 
 def shown(request: Request) -> tuple[tuple[str, ...], Json | None]:
-    """The texts that a person is to read, and the JSON schema of a typed reply (`None`: free text is wanted).
+    """Return the texts that a person reads, and the JSON schema of a typed reply (`None` for free text).
 
-    Where the model takes no schema, our own instruction at the end of a text holds it; a person is not shown that, nor
-    a model's first words, nor its own answer that could not be read. Of a chat both sides are shown.
+    For a model that does not support schemas, fabula appends the schema to a text as an instruction. This instruction,
+    the model's prefilled words, and replies that could not be parsed are hidden from the person. In a chat, both sides
+    are shown.
     """
     schema, texts = request.schema, []
     said = request.messages if _is_chat(request) else [one for one in request.messages if one.role != "assistant"]
@@ -34,13 +35,13 @@ def shown(request: Request) -> tuple[tuple[str, ...], Json | None]:
 
 
 def _is_chat(request: Request) -> bool:
-    """Whether what the assistant said in a request are turns of a dialogue, and the user has the last word."""
+    """Whether the assistant's messages in a request are turns of a dialogue, with the last word by the user."""
     typed = request.schema is not None or request.choices or any(_TOLD in one.content for one in request.messages)
     return not typed and request.messages[-1].role == "user"
 
 
 def asked_as(field: Json) -> str:
-    """What a field wants, to stand behind the question."""
+    """Return a description of a field, to print after the question."""
     options = _options(field)
     if options:
         return f" ({' | '.join(_named(options))})"
@@ -61,10 +62,10 @@ def _several(item: Json) -> str:
 
 
 def value_of(said: str, field: Json) -> Any:  # noqa: ANN401 - JSON data
-    """What was said as the field's JSON value: arrays are separated by semicolons, objects in them by colons.
+    """Convert a line to a field's value; semicolons separate array entries, and colons separate object fields.
 
     Raises:
-        ValueError: it does not fit; says what would.
+        ValueError: the line does not fit the field; the message describes a valid line.
     """
     options = _options(field)
     if options:
@@ -81,8 +82,8 @@ def _options(field: Json) -> list[Any]:
 
 
 def _first(said: str, fields: list[Json]) -> Any:  # noqa: ANN401 - a value of any JSON type
-    """The value by the first of several shapes that it fits."""
-    problem = ValueError("Say something else.")
+    """The value in the first of several shapes that fits."""
+    problem = ValueError("Enter something else.")
     for field in fields:
         try:
             return value_of(said, field)
@@ -92,25 +93,25 @@ def _first(said: str, fields: list[Json]) -> Any:  # noqa: ANN401 - a value of a
 
 
 def _option(said: str, options: list[Any]) -> Any:  # noqa: ANN401 - a value of any JSON type
-    """The option that is meant: whole, or by how one of its words begins."""
+    """The option that the person means, from the whole option or the beginning of one of its words."""
     if not said and "" in options:
         return ""
     begun = [option for option in options if said and f" {said}".casefold() in f" {option}".casefold()]
     whole = [option for option in begun if str(option).casefold() == said.casefold()]
     if len(whole or begun) != 1:
-        raise ValueError(f"Say one of: {', '.join(_named(options))}.")
+        raise ValueError(f"Enter one of: {', '.join(_named(options))}.")
     return (whole or begun)[0]
 
 
 def _named(options: list[Any]) -> list[str]:
-    """The options as they are shown; where one of them is empty, nothing need be said."""
+    """The options as they are shown; an empty option means that no answer is needed."""
     return [str(option) for option in options if option != ""] + ["or nothing"] * ("" in options)
 
 
 def _boolean(said: str, field: Json) -> bool:
     del field
     if said.casefold() not in {"y", "yes", "n", "no"}:
-        raise ValueError("Say y or n.")
+        raise ValueError("Answer y or n.")
     return said[0].casefold() == "y"
 
 
@@ -119,11 +120,11 @@ def _number(said: str, field: Json) -> float:
         number = int(said) if field["type"] == "integer" else float(said)
     except ValueError as error:
         whole = "whole " if field["type"] == "integer" else ""
-        raise ValueError(f"Say a {whole}number.") from error
+        raise ValueError(f"Enter a {whole}number.") from error
     least, most = field.get("minimum", number), field.get("maximum", number)
     if not least <= number <= most:
         bounds = [f"at least {least}"] * ("minimum" in field) + [f"at most {most}"] * ("maximum" in field)
-        raise ValueError(f"Say a number, {' and '.join(bounds)}.")
+        raise ValueError(f"Enter a number, {' and '.join(bounds)}.")
     return number
 
 
@@ -134,7 +135,7 @@ def _array(said: str, field: Json) -> list[Any]:
         wanted = (
             f"exactly {least}" if least == most else f"at least {least}" if len(parts) < least else f"at most {most}"
         )
-        raise ValueError(f"Say {wanted}, with ; between, not {len(parts)}.")
+        raise ValueError(f"Enter {wanted}, separated by semicolons, not {len(parts)}.")
     return parts
 
 
@@ -144,23 +145,23 @@ def _object(said: str, field: Json) -> Json:
     split = said.rsplit if fields and _options(list(fields.values())[-1]) else said.split
     parts = [part.strip() for part in split(":", len(fields) - 1)]
     if len(parts) != len(fields):
-        raise ValueError(f"Say {': '.join(fields)}.")
+        raise ValueError(f"Enter {': '.join(fields)}.")
     return {name: value_of(part, fields[name]) for name, part in zip(fields, parts, strict=True)}
 
 
 def _null(said: str, field: Json) -> None:
     del field
     if said:
-        raise ValueError("Say nothing.")
+        raise ValueError("Enter nothing.")
 
 
 def _text(said: str, field: Json) -> str:
     if not said and field.get("minLength", 1):
-        raise ValueError("Say at least a word.")
+        raise ValueError("Enter at least one word.")
     least, most = field.get("minLength", 0), field.get("maxLength", len(said))
     if not least <= len(said) <= most:
         bound = f"at least {least}" if len(said) < least else f"at most {most}"
-        raise ValueError(f"Say {bound} characters, not {len(said)}.")
+        raise ValueError(f"Enter {bound} characters, not {len(said)}.")
     return said
 
 

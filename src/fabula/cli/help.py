@@ -1,40 +1,43 @@
-"""Help at the terminal: each command on one screen, with the options used daily; `--help-all` explains the rest."""
+"""Help at the terminal: each command fits on one screen with its common options; `--help-all` explains all options."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
+from shlex import quote
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from fabula.base.errors import UsageError, hint
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MORE: Final = "Used less often"
-"""The panel of options that the short help only names."""
+"""The panel of options of which the short help shows only the names."""
 EVERYWHERE: Final = "In every command"
 _ALL: Final = "fabula.help_all"
 _UNNAMED: Final = ("help_all", "json_schema")
 _WIDEST: Final = 26  # column of names and options
 EXIT_CODES: Final = {
-    "0": "done, or waiting for your approval; also where whoever read the output has closed the pipe",
-    "1": "failed, or what was looked for was found: a difference, a finding with `--strict`, a broken machine",
+    "0": "done, or waiting for your approval; also if a reader of the output closed the pipe",
+    "1": "failed, or something was found: a difference, a finding with `--strict`, a broken machine",
     "2": "asked for something impossible: an option, a name, a file",
     "128 + n": "stopped by signal n; 130 is Ctrl-C",
 }
-"""What a command ends with, and what it means. Everything finished is kept in each case."""
+"""The exit codes of commands. All finished work is kept in each case."""
 CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 
 
 class Command(TyperCommand):
-    """A command whose help fits one screen."""
+    """A command whose help fits on one screen."""
 
     @classmethod
     def of(cls, made: Any) -> Command:  # noqa: ANN401 - typer's command type is private
-        """The same command as typer `made` it, with this help."""
+        """Return the command that typer `made`, with this help."""
         return cls(
             made.name,
             context_settings={**made.context_settings, **CONTEXT},
@@ -46,20 +49,20 @@ class Command(TyperCommand):
         )
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - typer's own type is private
-        """What stands behind the command's name: its arguments, and that it has options."""
+        """Return the usage after the command's name: its arguments, and whether it has options."""
         return [*(_shape(one) for one in self.params if one.param_type_name == "argument"), "[OPTIONS]"]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
-        """The arguments, the options used daily, and the names of the others; with `--help-all` everything."""
+        """Write the arguments, the common options and the names of the others; with `--help-all`, describe all."""
         _format_parameters(ctx, formatter, self.get_params(ctx))
 
 
 class CommandGroup(TyperGroup):
-    """A group of commands, with the same help."""
+    """A group of commands with help in the same layout."""
 
     @classmethod
     def of(cls, made: Any) -> CommandGroup:  # noqa: ANN401 - typer's command type is private
-        """The same group as typer `made` it, with this help for it and for its commands."""
+        """Return the group that typer `made`, with this help for the group and its commands."""
         return cls(
             name=made.name,
             commands={name: Command.of(command) for name, command in made.commands.items()},
@@ -72,13 +75,24 @@ class CommandGroup(TyperGroup):
             rich_markup_mode=None,
         )
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - typer's own types are private
+        """Return the command to run.
+
+        Raises:
+            UsageError: the command does not exist; the message suggests the closest name.
+        """
+        if not args[0].startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            near = hint(args[0], self.list_commands(ctx))
+            raise UsageError(f"There is no command `{ctx.command_path} {args[0]}`. {near}")
+        return super().resolve_command(ctx, args)
+
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
-        """The options of the group itself, then its commands."""
+        """Write the options of the group, then its commands."""
         _format_parameters(ctx, formatter, self.get_params(ctx))
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
-        """Each command with what it does, whole."""
+        """Write each command with its full description."""
         found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
         listed(formatter, "Commands", [(name, _first(command.help or "")) for name, command in found if command])
 
@@ -88,7 +102,7 @@ def _first(text: str) -> str:
 
 
 def listed(formatter: Any, title: str, rows: Iterable[tuple[str, str]]) -> None:  # noqa: ANN401 - typer's type is private
-    """Write a section of the help: names with what they are."""
+    """Write a section of the help with names and their descriptions."""
     if found := list(rows):
         with formatter.section(title):
             formatter.write_dl(found, col_max=_WIDEST)
@@ -127,9 +141,29 @@ def _format_parameters(ctx: Any, formatter: Any, parameters: Iterable[Any]) -> N
 
 
 def _shape(argument: Any) -> str:  # noqa: ANN401 - typer's argument type is private
-    """An argument as it is typed: in brackets where it can be left out."""
+    """An argument as typed, in brackets if it is optional."""
     name = str(argument.metavar or argument.name.rstrip("_").upper())
     return name if argument.required or name.startswith("[") else f"[{name}]"
+
+
+def usage_of(parameter: Any) -> str:  # noqa: ANN401 - typer's own types are private
+    """An argument or option as typed: `FILE`, `--out DIR`."""
+    if parameter.param_type_name == "argument":
+        return _shape(parameter)
+    value = "" if parameter.is_flag else f" {parameter.metavar or str(parameter.type.name).upper()}"
+    return f"{next(name for name in parameter.opts if name.startswith('--'))}{value}"
+
+
+def as_required(context: Any) -> str:  # noqa: ANN401 - typer's own type is private
+    """A command line with what a command requires: as it was given, or else by name."""
+    words = [context.command_path]
+    for one in sorted(context.command.params, key=lambda one: one.param_type_name != "argument"):
+        given = context.params.get(one.name)
+        if one.param_type_name == "argument" and given:
+            words += map(quote, map(str, given if isinstance(given, list | tuple) else [given]))
+        elif one.required:
+            words.append(f"{usage_of(one).partition(' ')[0]} {quote(str(given))}" if given else usage_of(one))
+    return " ".join(words)
 
 
 def _panel(option: Any) -> str:  # noqa: ANN401 - typer's option type is private
@@ -165,7 +199,7 @@ def _eager() -> dict[str, Any]:
 
 
 def _with_eager(parameters: list[Any], *names: str) -> list[Any]:
-    """A command's parameters with those options; a schema only where there is `--json`."""
+    """A command's parameters with these options; the schema only if there is `--json`."""
     has_json = any("--json" in one.opts for one in parameters)
     return [*parameters, *(_eager()[name] for name in names if name != "json_schema" or has_json)]
 

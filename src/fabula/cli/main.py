@@ -1,8 +1,9 @@
-"""The entry of the command line: finds the command, runs it, and turns errors into sentences and exit codes."""
+"""The entry point of the command line: finds and runs the command, and turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from contextlib import suppress
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.base.doors import at_door
-from fabula.base.errors import FabulaError, PausedError, UnknownNameError, kind_of
+from fabula.base.errors import FabulaError, PausedError, hint, kind_of
 from fabula.base.version import __version__
 from fabula.cli.completing import VARIABLE, whole_words
-from fabula.cli.help import CONTEXT
-from fabula.cli.lazy import LazyGroup
+from fabula.cli.help import CONTEXT, as_required, usage_of
+from fabula.cli.lazy import LazyGroup, full_name
 from fabula.cli.stopping import SENTENCE, StoppedError, claim, done_with, ends_within_a_second
 from fabula.cli.terminal import OutputClosedError, Terminal, show_cursor, to_nobody
 from fabula.cli.typed import NAMED, as_typed_here
@@ -27,18 +28,32 @@ if TYPE_CHECKING:
     from fabula.engine.event_log import EventLog
 
 INTERRUPTED: Final = 130
-_HELP: Final = """A team of AI agents plans, writes and checks a long story; you direct it.
+_HELP: Final = """AI agents plan, write and check a long story under your direction.
 
-Edit anything: only what depends on it is rewritten; nothing is paid twice.
+If you edit a text, fabula rewrites only the texts that depend on it.
 
 Start with: fabula write brief.md
 """
 # typer's base of all usage errors has no public name of its own.
+_EXTRA: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
+_VALUE: Final = re.compile(r"Option '([^']+)' requires an argument\.")
+_OTHER_OPTIONS: Final = {
+    "--model": ("--base",),
+    "--output": ("--out",),
+    "--dir": ("--out", "--project"),
+    "--folder": ("--project", "--out"),
+    "--input": ("--file",),
+    "--length": ("--words",),
+    "--lenght": ("--words",),
+    "-f": ("--file", "--format"),
+    "-m": ("--model", "--base"),
+}
+"""Options of other commands and other tools, and what they are called here; the first that a command has."""
 _BadUsage: type[Any] = typer.BadParameter.__mro__[1]
 
 
 def run() -> int:
-    """Run the command of this process, which Ctrl-C ends within a second, and give its exit code."""
+    """Run the command of this process, and return its exit code. Ctrl-C ends the process within a second."""
     terminal = Terminal(json="--json" in sys.argv)
     try:
         log = _opened_log()
@@ -65,7 +80,7 @@ def run() -> int:
 
 
 def _opened_log() -> EventLog | None:
-    """The log of this command's events, where the environment wants one."""
+    """The log of this command's events, if the environment asks for one."""
     if not os.environ.get("FABULA_EVENTS"):
         return None
     from fabula.engine.event_log import log_wanted  # noqa: PLC0415 - few commands are watched by a program
@@ -77,7 +92,7 @@ def _opened_log() -> EventLog | None:
 
 
 def _note_end(**said: str) -> None:
-    """Have the log of events say how the command ended, beside its exit code."""
+    """Have the event log record how the command ended, next to its exit code."""
     if os.environ.get("FABULA_EVENTS"):
         from fabula.engine.event_log import EVENT_LOG  # noqa: PLC0415 - few commands are watched by a program
 
@@ -86,7 +101,7 @@ def _note_end(**said: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code: 0 done, 1 failed, 2 wrong use, 128 + n stopped by signal n."""
+    """Run one command; return its exit code: 0 success, 1 failure, 2 wrong usage, 128 + n ended by signal n."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = given[: given.index("--")] if "--" in given else given
     terminal = Terminal(json="--json" in options)
@@ -118,13 +133,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stopped(terminal: Terminal, stop: BaseException) -> int:
-    """Say how to go on, where that was not said yet."""
+    """Say how to continue, if that was not said yet."""
     sentence, code = (str(stop), stop.exit_code) if isinstance(stop, StoppedError) else (SENTENCE, INTERRUPTED)
     return _failed(terminal, StoppedError.__name__, sentence, code) if claim() else code
 
 
 def _trusted(terminal: Terminal, error: TrustError) -> bool:
-    """Whether the person at the terminal allows now what a settings file would do; it is remembered."""
+    """Whether the person at the terminal now allows what a settings file would do; the answer is remembered."""
     import asyncio  # noqa: PLC0415 - 0.05 s that `fabula --help` does not need
 
     if terminal.json or not terminal.interactive:
@@ -137,7 +152,7 @@ def _trusted(terminal: Terminal, error: TrustError) -> bool:
 
 
 def _command(given: list[str]) -> int:
-    """Parse and run; typer's own complaints become ours."""
+    """Parse and run the command; typer's own errors become ours."""
     try:
         with whole_words():
             result = typer.main.get_command(_app()).main(given, prog_name="fabula", standalone_mode=False)
@@ -145,7 +160,7 @@ def _command(given: list[str]) -> int:
         if type(problem).__name__ == "NoArgsIsHelpError":  # a group by itself
             Terminal().say(problem.ctx.get_help())
             return 0
-        raise _named(problem) from None
+        raise _named(problem, given) from None
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     if result == INTERRUPTED:  # what typer makes of Ctrl-C
@@ -160,7 +175,7 @@ def _app() -> typer.Typer:
     def fabula(
         version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Show it.")] = False,  # noqa: FBT002 - typer's form of a flag
     ) -> None:
-        """Stands for the whole; every command does its own work."""
+        """The root command; the subcommands do the work."""
 
     return app
 
@@ -171,17 +186,39 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - typer gives a flag like th
         raise typer.Exit
 
 
-def _named(problem: Any) -> FabulaError:  # noqa: ANN401 - typer's error types are private
-    """A usage error of typer's as one of ours, naming the nearest known option."""
+def _named(problem: Any, given: list[str]) -> FabulaError:  # noqa: ANN401 - typer's error types are private
+    """A usage error of typer as one of ours, with the nearest known option."""
     from fabula.base.errors import UsageError  # noqa: PLC0415 - not to be mixed up with typer's class of that name
 
     option = getattr(problem, "option_name", None)
-    context = getattr(problem, "ctx", None)
+    context, parameter = getattr(problem, "ctx", None), getattr(problem, "param", None)
     if type(problem).__name__ == "NoSuchOption" and option and context is not None:
         known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("-")]
-        return UnknownNameError(f"option of `{context.command_path}`", str(option), [*known, "--help"])
+        meant = next((other for other in _OTHER_OPTIONS.get(option, ()) if other in known), "")
+        found = f"Did you mean {meant!r}?" if meant else hint(str(option), [*known, "--help"])
+        more = found if found.endswith("?") else f"`{context.command_path} --help` lists its options."
+        return UsageError(f"`{context.command_path}` has no option {option!r}. {more}")
+    if type(problem).__name__ == "MissingParameter" and context is not None and parameter is not None:
+        name = usage_of(parameter)
+        about = f" {name}: {parameter.help}" if getattr(parameter, "help", "") else ""
+        return UsageError(
+            f"`{context.command_path}` requires {name.rstrip('.')}. Write `{as_required(context)}`.{about}"
+        )
+    if lacking := _VALUE.fullmatch(str(getattr(problem, "message", ""))):
+        command = " ".join(("fabula", full_name(given))).strip()
+        return UsageError(f"{lacking[1]} requires a value after it. `{command} --help` shows its form.")
     asked = f" See `{context.command_path} --help`." if context is not None else ""
-    return UsageError(f"{str(problem.format_message()).rstrip('.')}.{asked}")
+    said = str(problem.format_message()).rstrip(".")
+    if context is not None and (extra := _EXTRA.fullmatch(said)):
+        form = " ".join((context.command_path, *context.command.collect_usage_pieces(context)))
+        return UsageError(f"`{context.command_path}` takes no argument {extra[1]!r}. Its form is `{form}`.")
+    cause = problem.__cause__
+    if parameter is not None and hasattr(cause, "errors"):  # typer reads values by pydantic
+        from fabula.base.invalid import fault  # noqa: PLC0415 - keeps `fabula --help` fast
+
+        name = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.human_readable_name
+        said = fault(cause.errors()[0], loc=(name,))
+    return UsageError(f"{said}.{asked}")
 
 
 def _failed(terminal: Terminal, kind: str, message: str, code: int) -> int:
@@ -195,14 +232,14 @@ def _failed(terminal: Terminal, kind: str, message: str, code: int) -> int:
 
 
 def _surprised(terminal: Terminal, error: Exception) -> int:
-    """Apologise; the traceback only where it is asked for."""
+    """Apologise; show the traceback only on request."""
     if os.environ.get("FABULA_DEBUG"):
         terminal.message("".join(traceback.format_exception(error)))
     if isinstance(error, PermissionError) and error.filename:
-        message = f"There is no permission to use {error.filename}. Correct its permissions, or those of its folder."
+        message = f"You do not have permission to use {error.filename}. Correct its permissions or those of its folder."
         return _failed(terminal, "ProjectError", message, 1)
     message = (
-        f"Sorry, something went wrong that fabula did not expect ({type(error).__name__}: {error}). Nothing finished "
-        "is lost. FABULA_DEBUG=1 before the same command shows where, for a report."
+        f"Sorry, an unexpected error occurred ({type(error).__name__}: {error}). All finished "
+        "work is kept. To get a traceback for a bug report, put FABULA_DEBUG=1 before the same command."
     )
     return _failed(terminal, type(error).__name__, message, 1)

@@ -1,4 +1,4 @@
-"""A system or an evaluator described at the terminal: its paper, roles, settings and deviations."""
+"""Describe a system or an evaluator at the terminal: its paper, roles, settings and deviations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDTH: Final = 100
 
 
 def say_method(terminal: Terminal, method: Method, more: Sequence[str] = ()) -> None:
-    """Print what a method says of itself, with `more` lines behind those of its paper; as JSON all of it."""
+    """Print a method's description, with `more` lines after those about its paper; as JSON, print everything."""
     view = MethodView.of(method)
     paper, settings = view.paper, view.settings
     terminal.say(f"{method.name}: {paper['summary']}\n")
@@ -34,14 +34,15 @@ def say_method(terminal: Terminal, method: Method, more: Sequence[str] = ()) -> 
         rows = [("  field", "group", "faithful", "improved")]
         rows += [(f"  {s.field}", s.group, _value(s.faithful), _value(s.improved)) for s in settings]
         terminal.say(table(rows))
-        terminal.say("\nWhat they are for:")
+        terminal.say("\nWhat the settings are for:")
         terminal.say(table([(f"  {s.field}", s.about) for s in settings]))
     if measured := paper.get("ours"):
-        terminal.say("\nWhat was measured of what improved mode adds:")
+        terminal.say("\nMeasured effects of the improved mode:")
         terminal.say(table([(f"  {field}", str(what)) for field, what in measured.items()]))
     if method.roles:
         terminal.say(
-            "\nHelp for small models (--aids on|off): by itself for models known to be small, not in faithful mode."
+            "\nHelp for small models (--aids on|off): on by default for models that are known to be small, except in "
+            "faithful mode."
         )
     if deviations := paper.get("deviations", ()):
         terminal.say("\nDeviations from the paper:")

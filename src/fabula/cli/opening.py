@@ -1,6 +1,6 @@
-"""From what a command was given to a terminal and a project: one rule for all commands on projects.
+"""Find the terminal and the project of a command, by the same rule for all commands that use a project.
 
-A project is named as the first argument or with `-C`; without either it is the folder one is in.
+The project is the first argument or the value of `-C`; the default is the current folder.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fabula.base.files import read_text
 from fabula.cli.terminal import Terminal
 from fabula.cli.typed import NAMED
 from fabula.models.outside import ANSWERS, PASTE
-from fabula.project.folder import ProjectFolder
+from fabula.project.folder import ProjectFolder, was_project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 STDIN: Final = "-"
-"""What stands for standard input where a text is read."""
+"""The name that stands for standard input in options that read a text."""
 
 
 def terminal_of(output: Output) -> Terminal:
-    """The terminal as the options want it; the replies of a chat window (`--model paste`) are pasted there."""
+    """Return the terminal that the options configure; replies from a chat window (`--model paste`) are pasted there."""
     terminal = Terminal(json=output.json, quiet=output.quiet)
     ANSWERS.set({PASTE: _pasted_at(terminal)})
     return terminal
@@ -47,22 +47,22 @@ def _pasted_at(terminal: Terminal) -> Answer:
 
 
 def place_named(common: ProjectOptions, where: str = "", option: str = "") -> str:
-    """The folder that is named as an argument, with an `option` or with `-C`; empty where none is.
+    """Return the folder given as an argument, with an `option` or with `-C`; empty if none is given.
 
     Raises:
-        UsageError: two are named, and they differ.
+        UsageError: two different folders are given.
     """
     if where and common.folder and Path(where).resolve() != Path(common.folder).resolve():
         said = f"{option} {where}".strip()
-        raise UsageError(f"Two projects are named: {said} and -C {common.folder}. Give one.")
+        raise UsageError(f"You specified two projects, {said} and -C {common.folder}. Use only one.")
     return where or common.folder
 
 
 def project_of(common: ProjectOptions, where: str = "") -> ProjectFolder:
-    """The project that is named as an argument or with `-C`, else the one in the current folder.
+    """Return the project given as an argument or with `-C`; the default is the project in the current folder.
 
     Raises:
-        UsageError: both are given and differ.
+        UsageError: an argument and `-C` give different projects.
         ProjectError: there is no project.
     """
     place = place_named(common, where)
@@ -73,72 +73,73 @@ def project_of(common: ProjectOptions, where: str = "") -> ProjectFolder:
 
 
 def project_and_name(common: ProjectOptions, names: Sequence[str] | None) -> tuple[ProjectFolder, str]:
-    """The project, and the artefact that is named in it (empty where none is): `[PROJECT] [ARTEFACT]`, in either order.
+    """Return the project and the artefact name (or ""), given as `[PROJECT] [ARTEFACT]` in either order.
 
     Raises:
-        UsageError: more is named than that, or two projects.
+        UsageError: too many names or two projects are given.
         ProjectError: there is no project.
     """
-    said = sorted(names or (), key=lambda one: len(names or ()) > 1 and not _is_project(one))
-    where = said.pop(0) if said and (len(said) > 1 or (not common.folder and _is_project(said[0]))) else ""
-    if said and not where and not common.folder and not _is_project("."):
+    said = sorted(names or (), key=lambda one: len(names or ()) > 1 and not was_project(Path(one)))
+    where = said.pop(0) if said and (len(said) > 1 or (not common.folder and was_project(Path(said[0])))) else ""
+    if said and not where and not common.folder and not was_project(Path()):
         raise ProjectError(
-            f"{said[0]} is no project folder, and there is no project here to hold a text of that name. Name the "
-            "project's folder, as an argument or with -C."
+            f"{said[0]} is not a project folder, and there is no project here with a text of that name. Specify the "
+            "project's folder as an argument or with -C."
         )
     if len(said) > 1:
-        raise UsageError(f"Too much is named: {', '.join([where, *said])}. Give a project and one artefact of it.")
+        raise UsageError(
+            f"There are too many arguments: {', '.join([where, *said])}. Specify a project and one of its texts."
+        )
     return project_of(common, where), said[0] if said else ""
 
 
 def project_and_artefact(common: ProjectOptions, names: Sequence[str]) -> tuple[ProjectFolder, str]:
-    """The project, and the artefact that has to be named in it.
+    """Return the project and an artefact in it; the artefact is required.
 
     Raises:
-        UsageError: no artefact is named, or more than a project and one of its artefacts.
+        UsageError: no artefact is given, or more than a project and one of its artefacts is given.
         ProjectError: there is no project.
     """
     project, name = project_and_name(common, names)
     if not name:
         where = " ".join(names)
-        raise UsageError(f"Name an artefact of {where}, after its name; `fabula status {where}` lists them.")
+        raise UsageError(f"Specify a text after the project {where}. To list the texts, run `fabula status {where}`.")
     return project, name
 
 
 def named_or_here(common: ProjectOptions, paths: Sequence[str] | None) -> list[str]:
-    """The paths that are named, else the project of `-C`, else the one in the current folder.
+    """Return the given paths, or else the project from `-C`, or else the project in the current folder.
 
     Raises:
-        UsageError: paths are named and `-C` too.
-        ProjectError: nothing is named, and there is no project.
+        UsageError: both paths and `-C` are given.
+        ProjectError: nothing is given, and the current folder has no project.
     """
     if paths and common.folder:
-        raise UsageError(f"{paths[0]} and -C {common.folder} are both given. Give one; several can stand side by side.")
+        raise UsageError(
+            f"{paths[0]} and -C {common.folder} cannot be used together. Use only one, or specify "
+            "several folders as arguments."
+        )
     if paths:
         return list(paths)
     return [str(project_of(common).folder)]
 
 
 def read_stdin(most: int) -> str:
-    """What is on standard input.
+    """Return the text on standard input.
 
     Raises:
-        UsageError: it is longer than `most` characters.
+        UsageError: the text is longer than `most` characters.
     """
     text = sys.stdin.read(most + 1)
     if len(text) > most:
-        raise UsageError(f"Standard input holds more than {most:,} characters. Give a shorter text.")
+        raise UsageError(f"Standard input contains more than {most:,} characters. Use a shorter text.")
     return text
 
 
 def read_given(where: str, most: int) -> str:
-    """The text of a file, or of standard input where `-` is given.
+    """Return the text of a file, or of standard input if the path is `-`.
 
     Raises:
-        UsageError: it cannot be read as text, or is too long.
+        UsageError: the input is not text, or is too long.
     """
     return read_stdin(most) if where == STDIN else read_text(Path(where), most)
-
-
-def _is_project(where: str) -> bool:
-    return (Path(where) / "brief.md").is_file()

@@ -1,6 +1,6 @@
-"""Options that several commands share, as dataclasses that a command takes whole.
+"""Options that several commands share, as dataclasses that a command receives as single parameters.
 
-`bundled` turns a dataclass's fields into the options typer sees, so that no command has twenty parameters::
+`bundled` turns the fields of a dataclass into options that typer sees, so no command has twenty parameters::
 
     @bundled
     def status(common: Common, where: Where = ".") -> None: ...
@@ -28,7 +28,7 @@ SETTINGS, _LIMITS = "What and who", "SpendingLimits and approval"
 DATA_FOLDER: Any = typer.Option(
     "--data",
     metavar="DIR",
-    help="Folder of the data sets, as `fabula lab reproduce --fetch` fills it.",
+    help="Folder of the data sets, which `fabula lab reproduce --fetch` downloads.",
     show_default="FABULA_DATA",
     envvar="FABULA_DATA",
     rich_help_panel=SETTINGS,
@@ -41,37 +41,41 @@ Artefact: TypeAlias = Annotated[
     typer.Argument(
         autocompletion=completing.artefacts,
         metavar="[PROJECT] ARTEFACT",
-        help="A text, by its path (characters) or file name.",
+        help="A text, specified by its path (such as characters) or file name.",
     ),
 ]
 
 
 def maybe_artefact(default: str = "") -> Any:  # noqa: ANN401 - typer's record of an argument
-    """The argument `[PROJECT] [ARTEFACT]`; its help says that `default` is meant where no artefact is named."""
+    """Return the argument `[PROJECT] [ARTEFACT]`, whose help describes the `default` artefact."""
     return typer.Argument(
         autocompletion=completing.artefacts,
         metavar="[PROJECT] [ARTEFACT]",
-        help="A text, by its path or file name.",
+        help="A text, specified by its path or file name.",
         show_default=default or False,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What every command takes: how it speaks."""
+    """The output options of every command."""
 
     json: Annotated[
         bool,
-        typer.Option("--json", help="One JSON document on stdout; the rest on stderr.", rich_help_panel=EVERYWHERE),
+        typer.Option(
+            "--json",
+            help="Print JSON to stdout, and the rest to stderr.",
+            rich_help_panel=EVERYWHERE,
+        ),
     ] = False
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no advice.", rich_help_panel=EVERYWHERE)
+        bool, typer.Option("--quiet", "-q", help="Hide progress and advice.", rich_help_panel=EVERYWHERE)
     ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectOptions(Output):
-    """What every command on a project takes."""
+    """The options of every command that uses a project."""
 
     folder: Annotated[
         str,
@@ -83,26 +87,28 @@ class ProjectOptions(Output):
 
 @dataclass(frozen=True, slots=True)
 class Performers:
-    """Who performs a method, and how."""
+    """The performers of a method, and how they work."""
 
     preset: Annotated[
         str | None,
         typer.Option(
             metavar="faithful|improved",
-            help="The paper as it is, or with our checks.",
+            help="Follow the paper as it is, or add our checks.",
             rich_help_panel=SETTINGS,
             autocompletion=completing.presets,
         ),
     ] = None
     aids: Annotated[
         Literal["auto", "on", "off"] | None,
-        typer.Option(help="Help for small models; auto: for those known to be small.", rich_help_panel=MORE),
+        typer.Option(
+            help="Help for small models; auto turns it on for models that are known to be small.", rich_help_panel=MORE
+        ),
     ] = None
     model: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[ROLE=]SPEC",
-            help="Model of all roles, or of one. Repeatable.",
+            help="Model for all roles or one role. Repeatable.",
             rich_help_panel=SETTINGS,
             autocompletion=completing.models,
         ),
@@ -111,7 +117,7 @@ class Performers:
         list[str] | None,
         typer.Option(
             metavar="ROLE=PATH|ROOM",
-            help="A tuned adapter of a role, or a room of them for all roles. Repeatable.",
+            help="A tuned adapter for one role, or a room of adapters for all roles. Repeatable.",
             rich_help_panel=MORE,
         ),
     ] = None
@@ -119,7 +125,7 @@ class Performers:
         str | None,
         typer.Option(
             metavar="URL[,URL]...",
-            help="Address of the server of the model given, or addresses of several servers with the same model.",
+            help="Address of the model's server, or addresses of several servers with the same model.",
             rich_help_panel=MORE,
         ),
     ] = None
@@ -127,7 +133,7 @@ class Performers:
         list[str] | None,
         typer.Option(
             metavar="ROLE=me|FILE.py:FUNCTION",
-            help="A person or program plays a role. Repeatable.",
+            help="Let a person or program play a role. Repeatable.",
             rich_help_panel=SETTINGS,
             autocompletion=completing.players,
         ),
@@ -137,7 +143,7 @@ class Performers:
         typer.Option(
             "--set",
             metavar="FIELD=VALUE",
-            help="A setting of the system or evaluator. Repeatable.",
+            help="Setting of the system or evaluator. Repeatable.",
             rich_help_panel=SETTINGS,
             autocompletion=completing.settings,
         ),
@@ -146,7 +152,7 @@ class Performers:
         list[str] | None,
         typer.Option(
             metavar="[ROLE.]NAME=VALUE",
-            help="A sampling value, as temperature=0.7. Repeatable.",
+            help="A sampling value, such as temperature=0.7. Repeatable.",
             rich_help_panel=MORE,
             autocompletion=completing.sampling,
         ),
@@ -154,19 +160,21 @@ class Performers:
     seed: Annotated[int | None, typer.Option(help="Seed of all random choices.", rich_help_panel=MORE)] = None
     prompts: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Folder with prompt files that replace the method's.", rich_help_panel=MORE),
+        typer.Option(
+            metavar="DIR", help="Folder with prompt files that replace the method's prompts.", rich_help_panel=MORE
+        ),
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Choices(Performers):
-    """Settings; they are stored in a new project's fabula.toml, and go before it where it exists, until others do."""
+    """Settings. A new project saves these choices in its `fabula.toml`; in an existing project, they override it."""
 
     system: Annotated[
         str | None,
         typer.Option(
             metavar="NAME|FOLDER",
-            help="Writing system, or your own: ./FOLDER; default: by model and length.",
+            help="Writing system, or your own (./FOLDER); default: by model and length.",
             rich_help_panel=SETTINGS,
             autocompletion=completing.systems,
         ),
@@ -178,13 +186,13 @@ class Choices(Performers):
 
 @dataclass(frozen=True, slots=True)
 class RunMemory:
-    """Whether what the last run was given on the command line holds again."""
+    """Whether to reuse the options of the last run."""
 
     forget: Annotated[
         bool,
         typer.Option(
             "--forget",
-            help="Use fabula.toml alone, without the options of the last run.",
+            help="Use only fabula.toml, without the options of the last run.",
             rich_help_panel=MORE,
         ),
     ] = False
@@ -192,7 +200,7 @@ class RunMemory:
 
 @dataclass(frozen=True, slots=True)
 class Judges(Performers):
-    """How stories are judged, and where calls, verdicts and report are kept."""
+    """How to judge stories, and where to save calls, verdicts and the report."""
 
     out: Annotated[
         str,
@@ -200,7 +208,7 @@ class Judges(Performers):
             "--out",
             "-o",
             metavar="DIR",
-            help="Folder for calls, verdicts and report.",
+            help="Folder for the calls, verdicts and report.",
             show_default="evaluation",
             rich_help_panel=SETTINGS,
         ),
@@ -209,58 +217,60 @@ class Judges(Performers):
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """What a command may spend."""
+    """The limits on what a command can spend."""
 
     budget_tokens: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Most tokens this run may use.", rich_help_panel=MORE)
+        int | None, typer.Option(min=0, metavar="N", help="Maximum tokens for this run.", rich_help_panel=MORE)
     ] = None
     budget_usd: Annotated[
         float | None,
-        typer.Option(min=0, metavar="X", help="Most US dollars this run may cost.", rich_help_panel=_LIMITS),
+        typer.Option(min=0, metavar="X", help="Maximum US dollars for this run.", rich_help_panel=_LIMITS),
     ] = None
 
     @property
     def budget(self) -> Budget:
-        """A new budget with these caps."""
+        """Return a new budget with these limits."""
         return Budget(self.budget_tokens, self.budget_usd)
 
 
 @dataclass(frozen=True, slots=True)
 class SpendingLimits(Caps):
-    """What a run may spend, and whether it may ask at all."""
+    """The limits on what a run can spend, and whether it can make calls."""
 
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show the calls and their cost; make none.", rich_help_panel=_LIMITS),
+        typer.Option("--dry-run", help="Estimate the calls and their cost.", rich_help_panel=_LIMITS),
     ] = False
     frozen: Annotated[
         bool,
-        typer.Option("--frozen", help="Replay only: a call without a record is an error.", rich_help_panel=MORE),
+        typer.Option(
+            "--frozen", help="Only replay calls; a call that is not recorded is an error.", rich_help_panel=MORE
+        ),
     ] = False
 
     @property
     def waits_for(self) -> Literal["plans", "all"] | None:
-        """Which texts a person approves before the run goes on."""
+        """Return the texts that a person must approve before the run continues."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class WritingLimits(SpendingLimits):
-    """What a run that writes may spend, and when it waits for a person."""
+    """The limits on what a writing run can spend, and when it waits for a person."""
 
     approve: Annotated[
         Literal["plans", "all"] | None,
-        typer.Option(help="Wait for approval of the plan, or of every text.", rich_help_panel=_LIMITS),
+        typer.Option(help="Wait for your approval of the plan or of every text.", rich_help_panel=_LIMITS),
     ] = None
 
     @property
     def waits_for(self) -> Literal["plans", "all"] | None:
-        """Which texts a person approves before the run goes on."""
+        """Return the texts that a person must approve before the run continues."""
         return self.approve
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` with each dataclass parameter replaced by its fields, as typer wants them."""
+    """Return `command` with each dataclass parameter replaced by its fields, for typer."""
     hints = get_type_hints(command, include_extras=True)
     flat: list[inspect.Parameter] = []
     bundles: dict[str, tuple[type[Any], list[str]]] = {}
@@ -287,10 +297,10 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def refuse(why: str, *bundles: Any, but: Collection[str] = ()) -> None:  # noqa: ANN401 - dataclasses of options
-    """See that none of the bundles' options is given, `but` some by their fields' names.
+    """Check that none of the options in the bundles is given, except the fields in `but`.
 
     Raises:
-        UsageError: one is; says `why` it would do nothing.
+        UsageError: an option is given; the message explains `why` it has no effect.
     """
     given = [
         _flag(name, about)
@@ -302,17 +312,17 @@ def refuse(why: str, *bundles: Any, but: Collection[str] = ()) -> None:  # noqa:
     ]
     if given:
         raise UsageError(
-            f"{' and '.join(given)} would do nothing: {why}. Leave {'them' if len(given) > 1 else 'it'} out."
+            f"{' and '.join(given)} would have no effect: {why}. Leave {'them' if len(given) > 1 else 'it'} out."
         )
 
 
 def _about(bundle: type[Any]) -> dict[str, Any]:
-    """What typer is told of each option of a bundle, by the field's name."""
+    """What typer knows of each option of a bundle, by the field's name."""
     return {name: get_args(hint)[1] for name, hint in get_type_hints(bundle, include_extras=True).items()}
 
 
 def _flag(name: str, about: Any) -> str:  # noqa: ANN401 - typer's record of an option
-    """An option as it is typed."""
+    """An option as typed."""
     said = [one for one in about.param_decls or () if one.startswith("--")]
     return said[0].partition("/")[0] if said else f"--{name.rstrip('_').replace('_', '-')}"
 

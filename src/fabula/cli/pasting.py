@@ -1,4 +1,4 @@
-"""A chat window as a model (`--model paste`): the prompt ready to copy, and the reply taken from a paste or a file."""
+"""Use a chat window as a model (`--model paste`): show the prompt for copying, and read a pasted or saved reply."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _WIDTH: Final = 72
 _FROM = " prompt: from here ".center(_WIDTH, "=")
 _TO = " prompt: to here ".center(_WIDTH, "=")
 _HELP: Final = """\
-Paste the reply and press Enter; or type it, and end with a line that is a single full stop. Instead of a reply,
-  /copy        puts the prompt into the clipboard, and each one that follows
-  /save FILE   writes the prompt into a file
-  /file FILE   takes the reply from a file
+Paste the reply and press Enter. Or type it, and end with a full stop on a separate line. Other commands:
+  /copy        copies the prompt to the clipboard, and each prompt after it
+  /save FILE   saves the prompt to a file
+  /file FILE   reads the reply from a file
   /edit        opens your editor for the reply
   /again       shows the prompt again
-  /skip        puts it off until the others that wait have been answered
-  /stop        ends here; the same command goes on with this prompt"""
-_SHORT_HELP: Final = "Paste the reply and press Enter; /help says what else can be done."
+  /skip        postpones it until the other prompts have been answered
+  /stop        ends here; the same command continues with this prompt"""
+_SHORT_HELP: Final = "Paste the reply and press Enter; /help lists other commands."
 _WORDS: Final = ("again", "skip", "stop")  # understood without a stroke, too
 _WITH_FILE: Final = ("save", "file")
 _COMMANDS: Final = frozenset({"copy", "edit", "help", *_WORDS, *_WITH_FILE})
@@ -64,7 +64,7 @@ _CHUNK: Final = 65_536
 
 @dataclass
 class Pasting:
-    """Asks whoever sits at the terminal to carry prompts to a chat window, one at a time and in order."""
+    """A person at the terminal who carries prompts to a chat window, one at a time and in order."""
 
     terminal: Terminal
     _one: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -73,10 +73,10 @@ class Pasting:
     _helped: bool = field(default=False, init=False)
 
     async def answer(self, request: Request) -> str:
-        """The reply to a prompt, as it was pasted.
+        """Return the pasted reply to a prompt.
 
         Raises:
-            PausedError: the person stops, or the input has ended.
+            PausedError: the person stops, or the input ends.
         """
         if (loop := asyncio.get_running_loop()) is not self._loop:  # a run that starts over has another one
             self._one, self._loop = asyncio.Lock(), loop
@@ -85,7 +85,7 @@ class Pasting:
             async with self._one:
                 with self.terminal.aside():
                     if put_off:
-                        self.terminal.message("\nThis prompt was put off:")
+                        self.terminal.message("\nThis prompt was postponed:")
                     said = await self._asked(request, prompt)
             if said is not None:
                 return said
@@ -93,7 +93,7 @@ class Pasting:
             await asyncio.sleep(0)
 
     async def _asked(self, request: Request, prompt: str) -> str | None:
-        """A reply; `None` where the prompt is put off."""
+        """A reply; `None` if the prompt is postponed."""
         await self._show(request, prompt)
         self.terminal.message(_SHORT_HELP if self._helped else _HELP)
         self._helped = True
@@ -116,7 +116,7 @@ class Pasting:
                 return text
 
     async def _obey(self, name: str, file: str, request: Request, prompt: str) -> str | None:
-        """Do what a command says; gives the reply, where it brings one."""
+        """Run a command. Returns the reply if the command gives one."""
         try:
             if name == "again":
                 await self._show(request, prompt)
@@ -137,7 +137,7 @@ class Pasting:
 
     async def _show(self, request: Request, prompt: str) -> None:
         message, size = self.terminal.message, f"about {estimate_tokens(prompt):,} tokens"
-        message(f"\nThe role {request.role} ({request.path}) is played by your chat window. Copy this prompt, {size}:")
+        message(f"\nYour chat window plays the role {request.role} ({request.path}). Copy this prompt, {size}:")
         self.terminal.to_copy(f"{_FROM}\n{prompt}\n{_TO}")
         if self._copies:
             with suppress(UsageError):
@@ -145,13 +145,13 @@ class Pasting:
 
     async def _copy(self, prompt: str) -> None:
         await copy(prompt, self.terminal.environ)
-        self.terminal.message("The prompt is in the clipboard.")
+        self.terminal.message("The prompt is on the clipboard.")
 
     async def _taken(self, request: Request, said: str) -> str | None:
-        """What was said as a reply; `None` where it is none, or the person says so."""
+        """The pasted text as a reply; `None` if it is not one, or the person says so."""
         text = readable(said).replace("\r\n", "\n").strip()
         if not text:
-            self.terminal.message("Nothing was pasted. Paste the reply of your chat window, or say /stop.")
+            self.terminal.message("Nothing was pasted. Paste the reply from your chat window, or type /stop.")
             return None
         free = request.schema is None and not request.choices
         words = count_words(text)
@@ -163,7 +163,7 @@ class Pasting:
         return text
 
     async def _said(self) -> tuple[str, bool, bool]:
-        """What was pasted or typed, whether the input ended, and whether it begins with a paste."""
+        """The pasted or typed text, whether the input ended, and whether the text begins with a paste."""
         handle = _handle(self.terminal)
         if handle is None:
             return *await self._lines(), False
@@ -178,7 +178,7 @@ class Pasting:
         return typed.text, typed.ended, typed.pasted
 
     async def _lines(self) -> tuple[str, bool]:
-        """The same from a pipe: lines up to one that is a single full stop, or one that is a command."""
+        """The text from a pipe: lines up to a single full stop, or a line that is a command."""
         said: list[str] = []
         while (line := await self.terminal.line()) is not None:
             if line.strip() == ".":
@@ -190,15 +190,15 @@ class Pasting:
 
 
 class Typed:
-    """What comes from a terminal key by key, and in pastes that it marks as such.
+    """Terminal input, read key by key, in which pastes are marked.
 
-    Enter after a paste ends the text, and so does a line that is a single full stop, or a first line that is a command.
-    What is pasted is never one: a chat window may say anything, `/save FILE` too.
+    Three things end the text: Enter after a paste, a line with a single full stop, and a first line that is a command.
+    A paste is never a command, because a chat window can reply with anything, even `/save FILE`.
 
     Attributes:
-        done: the text is whole.
-        ended: because the input has.
-        pasted: it begins with a paste.
+        done: whether the text is complete.
+        ended: whether the end of the input completed it.
+        pasted: whether the text begins with a paste.
     """
 
     def __init__(self) -> None:
@@ -210,11 +210,11 @@ class Typed:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return "\n".join([*self._lines, "".join(self._line)])
 
     def feed(self, piece: str) -> str:
-        """Take what came; gives what to show of it."""
+        """Add input. Returns the characters to show."""
         held, at, shown = self._held + piece, 0, list[str]()
         while at < len(held) and not self.done:
             if self._pasting:
@@ -237,7 +237,7 @@ class Typed:
         return "".join(shown)
 
     def end(self) -> str:
-        """The input has ended; what came of a paste that did not end belongs to the text."""
+        """Handle the end of the input; an unfinished paste is part of the text."""
         if self._pasting:
             self._paste(self._held)
         self.done = self.ended = True
@@ -285,7 +285,7 @@ class Typed:
 
 
 def _is_command(line: str) -> bool:
-    """Whether a line is one of the commands, with a file where it needs one."""
+    """Whether a line is one of the commands, with a file if it needs one."""
     name, _, rest = line.partition(" ")
     if name.lower() in _WORDS and not rest:
         return True
@@ -299,14 +299,14 @@ def _at(file: str) -> Path:
 
 def _stopped(request: Request, why: str) -> PausedError:
     return PausedError(
-        f"The role {request.role!r} waits for the reply of your chat window, and {why}. Everything finished is kept; "
-        "the same command goes on from here.",
+        f"The role {request.role!r} is waiting for the reply from your chat window, and {why}. All finished work is "
+        "kept. To continue from here, run the same command again.",
         path=request.path,
     )
 
 
 def _handle(terminal: Terminal) -> int | None:
-    """The terminal's input, where it can be read key by key."""
+    """The terminal's input, if it can be read key by key."""
     if not terminal.interactive or sys.platform == "win32":
         return None
     try:
@@ -317,9 +317,9 @@ def _handle(terminal: Terminal) -> int | None:
 
 @contextmanager
 def _each_key(handle: int) -> Iterator[None]:
-    """The terminal gives each key at once, and marks pastes; as it was afterwards.
+    """While this context is open, the terminal delivers each key at once and marks pastes; then it is restored.
 
-    In lines, as it gives them by itself, no line could have more than 4,095 bytes.
+    In its default line mode, no line could have more than 4,095 bytes.
     """
     import termios  # noqa: PLC0415 - not on Windows
     import tty  # noqa: PLC0415 - as above
@@ -337,15 +337,16 @@ def _each_key(handle: int) -> Iterator[None]:
 
 
 async def copy(text: str, environ: Mapping[str, str]) -> None:
-    """Put a text into the clipboard, with the first tool for it that is here.
+    """Copy a text to the clipboard with the first available tool.
 
     Raises:
-        UsageError: there is none, or it failed.
+        UsageError: no tool is available, or the tool failed.
     """
     tools = [tool for needs, tool in _CLIPBOARDS if (not needs or environ.get(needs)) and shutil.which(tool[0])]
     if not tools:
         raise UsageError(
-            "No clipboard tool is here (pbcopy, wl-copy, xclip, xsel, clip.exe). Select the prompt, or say /save FILE."
+            "No clipboard tool was found (pbcopy, wl-copy, xclip, xsel, clip.exe). Select the prompt, or type /save "
+            "FILE."
         )
     quiet = asyncio.subprocess.DEVNULL
     try:
@@ -358,6 +359,6 @@ async def copy(text: str, environ: Mapping[str, str]) -> None:
             process.kill()
             await process.wait()
     except OSError as error:
-        raise UsageError(f"{tools[0][0]} cannot be started ({error.strerror}). Say /save FILE instead.") from error
+        raise UsageError(f"{tools[0][0]} could not be started ({error.strerror}). Type /save FILE instead.") from error
     if process.returncode:
-        raise UsageError(f"{tools[0][0]} failed (code {process.returncode}). Say /save FILE instead.")
+        raise UsageError(f"{tools[0][0]} failed (exit code {process.returncode}). Type /save FILE instead.")

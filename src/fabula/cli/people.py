@@ -1,4 +1,4 @@
-"""A person in the room: playing a role, and approving texts."""
+"""A person at the terminal who plays a role or approves texts."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _WHAT_NOW = "[a]ccept, [e]dit, [t]ype another, [r]etake or [s]top? "
 _PASS, _HAND_BACK = "/pass", "/hand-back"
 _END = """\
   .            ends your text
-  /edit        opens your editor on it
+  /edit        opens it in your editor
 """
 _OTHERS = f"""\
   {_PASS}        lets the model take this turn
-  {_HAND_BACK}   lets the model take this role from here on"""
+  {_HAND_BACK}   lets the model take this role from now on"""
 
 
 class AnotherTakeError(FabulaError):
-    """A person wants an artefact written anew: the run starts over, and replays what stands before it."""
+    """Raised if a person wants an artefact rewritten: the run restarts and replays everything before it."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"Another take of {path!r} is wanted.")
+        super().__init__(f"You asked for another version of {path!r}.")
         self.path = path
 
 
 @dataclass
 class People:
-    """Asks the person at the terminal, one question at a time."""
+    """The person at the terminal, who answers one question at a time."""
 
     terminal: Terminal
     folder: Path
@@ -50,11 +50,11 @@ class People:
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def answer(self, request: Request) -> str:
-        """The person's reply to a prompt; an empty one is asked for again.
+        """Return the person's reply to a prompt; ask again if it is empty.
 
         Raises:
-            PausedError: the input ended before there was a text.
-            HandBackError: the model is to answer.
+            PausedError: the input ended before a text was entered.
+            HandBackError: the person leaves the answer to the model.
         """
         message = self.terminal.message
         texts, schema = shown(request)
@@ -66,13 +66,13 @@ class People:
                 if schema is not None:
                     return json.dumps(await self._typed(request, schema), ensure_ascii=False)
                 if request.choices:
-                    message(f"Answer on one line, or say\n{_OTHERS}")
+                    message(f"Answer on one line, or type\n{_OTHERS}")
                     return str(await self._field(request, "your choice", {"enum": list(request.choices)}))
                 return await self._text(request)
 
     async def _text(self, request: Request) -> str:
-        """Some text of the person's."""
-        self.terminal.message(f"Write your text on as many lines as you like. On a line of its own\n{_END}{_OTHERS}")
+        """A text by the person."""
+        self.terminal.message(f"Write your text on as many lines as you like. On a separate line\n{_END}{_OTHERS}")
         if asked := _asked_for(request):
             self.terminal.message(asked)
         while True:
@@ -85,10 +85,12 @@ class People:
                 return text
             if ended:
                 raise _waiting(request)
-            self.terminal.message("Nothing was written. Write at least a word, then a line with a single full stop.")
+            self.terminal.message(
+                "You wrote nothing. Write at least one word, and then a full stop on a separate line."
+            )
 
     async def _typed(self, request: Request, schema: Json) -> Any:  # noqa: ANN401 - JSON data
-        """What the person says to a typed reply: each field on a line, or a text where a text is all that is wanted."""
+        """The person's typed reply: each field on a line, or a text if only a text is wanted."""
         fields: dict[str, Json] = schema.get("properties", {})
         if [_is_text(field) for field in fields.values()] == [True]:
             return dict.fromkeys(fields, await self._text(request))
@@ -100,7 +102,7 @@ class People:
         return {name: value for name, value in said.items() if value is not None or name in needed}
 
     async def _field(self, request: Request, name: str, field: Json, *, needed: bool = True) -> Any:  # noqa: ANN401 - JSON data
-        """One field's value: asked again until it fits; `None` where nothing is needed and nothing was said."""
+        """One field's value: asked again until it fits; `None` if it is optional and left empty."""
         shown = field.get("description") or name.replace("_", " ")
         while True:
             line = await self.terminal.line(f"{shown}{asked_as(field)}{'' if needed else ' (or nothing)'}: ")
@@ -117,11 +119,11 @@ class People:
                 self.terminal.message(str(problem))
 
     async def approve(self, kept: Kept) -> str:
-        """The artefact's text, as the person accepts or changes it.
+        """Return the artefact's text as the person approves or edits it.
 
         Raises:
-            PausedError: nobody can be asked, or the person stops here.
-            AnotherTakeError: the person wants it written anew.
+            PausedError: no person is at the terminal, or the person stops.
+            AnotherTakeError: the person wants it rewritten.
         """
         if self.wait_for == "plans" and kept.folder != "plan":
             return kept.text
@@ -143,9 +145,9 @@ class People:
         return kept.text
 
     async def _other_text(self, text: str, how: str) -> str:
-        """What the person makes of a text in an editor, or types in its place; empty where that came to nothing."""
+        """The text as the person edits or retypes it; empty if that failed."""
         if how == "t":
-            self.terminal.message(f"Type the whole text as it is to be. On a line of its own\n{_END}")
+            self.terminal.message(f"Type the whole text as it should be. On a separate line\n{_END}")
             return (await self.terminal.lines())[0].strip("\n")
         try:
             return (await self.terminal.edited(text)).strip("\n")
@@ -159,21 +161,21 @@ def _count(text: str) -> str:
 
 
 def _asked_for(request: Request) -> str:
-    """How many words are asked for, and how many are to go; empty where no number is asked for."""
+    """How many words are asked for, and how many to cut; empty if no number is asked for."""
     least, most = request.words
     if not most:
         return ""
-    asked = f"{least:,} to {most:,} words are asked for." if least < most else f"About {most:,} words are asked for."
-    return f"{asked} The text has {request.has:,}: drop about {request.has - most:,}." if request.has > most else asked
+    asked = f"{least:,} to {most:,} words are requested." if least < most else f"About {most:,} words are requested."
+    return f"{asked} The text has {request.has:,}. Cut about {request.has - most:,}." if request.has > most else asked
 
 
 def _held_against(request: Request, words: int) -> str:
-    """How many words a text has beside those asked for; empty where no number is asked for."""
+    """How many words a text has, compared with those asked for; empty if no number is asked for."""
     least, most = request.words
     if not most:
         return ""
     if least <= words <= most:
-        return f"Your text has {words:,} words, as asked."
+        return f"Your text has {words:,} words, as requested."
     off = f"{least - words:,} too few" if words < least else f"{words - most:,} too many"
     return f"Your text has {words:,} words: {off}."
 
@@ -184,7 +186,7 @@ def _is_text(field: Json) -> bool:
 
 def _waiting(request: Request) -> PausedError:
     return PausedError(
-        f"The role {request.role!r} waits for your text, but the input has ended. Everything finished is kept; the "
-        "same command goes on from here.",
+        f"The role {request.role!r} is waiting for your text, but the input has ended. All finished work is kept. To "
+        "continue from here, run the same command again.",
         path=request.path,
     )

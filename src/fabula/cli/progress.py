@@ -1,4 +1,4 @@
-"""What a person sees while a story is written: a line for each finished text, and below it, live, what is at work."""
+"""The progress that a person sees during a run: a line for each finished text, and the current work below."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ _SOURCES: Final = {"edited": "your text", "pinned": "pinned"}
 
 
 class LivePicture(ABC):
-    """What a listener that shows progress has in common: lines shown, and the picture put up and taken away.
+    """The base class of listeners that show progress: printed lines, and a live display.
 
     Attributes:
-        refreshes: of the picture, in a second.
+        refreshes: how often the display is refreshed per second.
     """
 
     refreshes: ClassVar[int] = 8
@@ -68,7 +68,7 @@ class LivePicture(ABC):
 
     @abstractmethod
     def _picture(self) -> RenderableType:
-        """What is shown now."""
+        """The current picture."""
 
     def _show(self, line: str) -> None:
         if self.terminal.quiet:
@@ -104,7 +104,7 @@ class LivePicture(ABC):
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Take the live picture away while a person is asked."""
+        """Hide the live display while a person is being asked."""
         was_live = self._live is not None
         self._stop()
         try:
@@ -115,12 +115,12 @@ class LivePicture(ABC):
 
 
 def counted(number: int, one: str, several: str = "") -> str:
-    """A number with its noun: "1 call", "1,200 calls"."""
+    """Return a number with its noun: "1 call", "1,200 calls"."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them: "8 s", "1 min 20 s", "2 h 5 min"."""
+    """Return a duration in everyday form: "8 s", "1 min 20 s", "2 h 5 min"."""
     whole = round(seconds)
     if whole < _MINUTE:
         return f"{whole} s"
@@ -132,7 +132,7 @@ def duration(seconds: float) -> str:
 
 @dataclass
 class Speaking:
-    """A call that runs: what has arrived of its reply, and when it began."""
+    """A running call: the text received so far, and the start time."""
 
     role: str
     performer: str
@@ -142,16 +142,16 @@ class Speaking:
     planned: PlannedCall | None = None
 
     def left(self, usual: float) -> float:
-        """How many tokens are still to come, of what was planned or, where nothing was, of a `usual` reply."""
+        """Return how many tokens are missing from the planned reply or, if none was planned, from a `usual` reply."""
         return max(0.0, (self.planned.reply if self.planned else usual) - estimate_tokens(self.text))
 
 
 @dataclass
 class _Pace:
-    """How fast the calls of this run were read and written, and how much beside what was planned.
+    """The pace of this run's calls: how fast they were read and written, and how many were not planned.
 
-    Calls that nobody planned, since a text is asked for again, count as more of what was planned. The later calls say
-    most about the speed: how busy a machine is changes.
+    Unplanned calls, made since a text is asked for again, count as more of what was planned. Later calls count most for
+    the speed, since the load of a machine changes.
     """
 
     reading: float = 0.0
@@ -164,7 +164,7 @@ class _Pace:
     replies: int = 0
 
     def finished(self, call: Speaking, usage: Usage, now: float) -> None:
-        """Count a call in."""
+        """Add a finished call."""
         reading = (now if call.first is None else call.first) - call.began
         writing = now - call.began - reading
         if usage.first is not None:  # without the start of an engine, and the wait for a turn
@@ -177,7 +177,7 @@ class _Pace:
             self.prompts, self.replies = self.prompts + call.planned.prompt, self.replies + call.planned.reply
 
     def seconds(self, prompt: float, reply: float) -> float:
-        """How long it takes until this much that was planned is read and written."""
+        """Return the seconds needed to read and write this part of the plan."""
         prompt *= (self.asked.prompt + _KNOWN) / (self.prompts + _KNOWN)
         reply *= (self.asked.reply + _KNOWN) / (self.replies + _KNOWN)
         if not self.writing:  # replies that come in one piece
@@ -187,12 +187,12 @@ class _Pace:
 
 @dataclass
 class ProgressDisplay(LivePicture):
-    """A listener that shows on a terminal how a run goes on.
+    """A listener that shows the progress of a run on a terminal.
 
     Attributes:
-        terminal: where lines go; stderr.
-        clock: gives seconds.
-        expected: calls that the run will make, from a dry run.
+        terminal: prints the lines to stderr.
+        clock: returns seconds.
+        expected: the calls that the run will make, according to a dry run.
     """
 
     terminal: Terminal
@@ -213,7 +213,7 @@ class ProgressDisplay(LivePicture):
     _live: Live | None = field(default=None, init=False)
 
     def __call__(self, event: Event) -> None:
-        """Take an event in, and show what it changes."""
+        """Handle an event, and show what it changes."""
         self._hear(event)
 
     # events ---------------------------------------------------------------------------------------------------------
@@ -236,8 +236,8 @@ class ProgressDisplay(LivePicture):
         if self._removed:
             rules = ", ".join(f"{rule} {count:,}" for rule, count in self._removed.most_common())
             self._show(
-                f"  {counted(self._removed.total(), 'piece')} of replies left out ({rules}): "
-                "`fabula show --removed` has them."
+                f"  {counted(self._removed.total(), 'piece')} of replies left out ({rules}). To see them, run `fabula "
+                "show --removed`."
             )
             self._removed.clear()
 
@@ -285,7 +285,7 @@ class ProgressDisplay(LivePicture):
 
     @_hear.register
     def _(self, event: Repaired) -> None:
-        self._show(f"  {event.path}: unreadable reply ({event.problem}); asked to correct it")
+        self._show(f"  {event.path}: unreadable reply ({event.problem}). fabula asked for a correction")
 
     @_hear.register
     def _(self, event: Noted) -> None:
@@ -332,7 +332,7 @@ class ProgressDisplay(LivePicture):
         return max((self._live.console.width if self._live else 80) - 9, 20)
 
     def _last_lines(self, call: Speaking, calls: int) -> list[str]:
-        """The last lines of what has arrived, as many as there is room for beside other calls."""
+        """The last lines of the text that has arrived, as many as fit next to other calls."""
         height = self._live.console.height if self._live else 24
         most = max(1, min(_MOST_LINES, (height - _AROUND) // (2 * calls) - 1))
         at = max(0, len(call.text) - _TAIL)
@@ -341,7 +341,7 @@ class ProgressDisplay(LivePicture):
         return textwrap.wrap(tail, self._room(), break_on_hyphens=False)[-most:]
 
     def call_line(self, call: Speaking) -> str:
-        """Who is at work, for how long, how far and how fast."""
+        """Return a line that shows who is working, for how long, how much is done, and how fast."""
         now, who = self.clock(), _DIGEST.sub("", call.performer)
         if call.first is None:
             doing = "waiting" if call.performer.partition(":")[0] in _PATIENT else "reading"
@@ -351,7 +351,7 @@ class ProgressDisplay(LivePicture):
         return f"▸ {call.role} · {who} · {count_words(call.text):,} words{speed}"
 
     def rest_lines(self) -> list[str]:
-        """How far the run is, with what it took and how long it goes on; and what is written and remains."""
+        """Return lines about the run: its progress, cost and remaining time, and what is written and what remains."""
         done = [self._to_go()] if self._to_go() else []
         if self._paid.prompt or self._paid.reply:
             done.append(f"{self._paid.prompt + self._paid.reply:,} tokens, {dollars(self._paid.cost)}")
@@ -364,7 +364,7 @@ class ProgressDisplay(LivePicture):
         return [f"  {' · '.join(line)}" for line in (done, parts) if line]
 
     def _to_go(self) -> str:
-        """How many calls are made, of how many, and how long the others take."""
+        """How many calls are done, of how many, and how long the others need."""
         coming = len(self._left) + len(self.running)
         if not self.asked and not coming:
             return ""
@@ -374,7 +374,7 @@ class ProgressDisplay(LivePicture):
         return ", ".join(parts)
 
     def seconds_left(self) -> float | None:
-        """An estimate from this run's own pace; `None` before there is one."""
+        """Estimate the remaining seconds from the pace of this run; `None` at the beginning."""
         now, running = self.clock(), list(self.running.values())
         if not (self._left or running):
             return None
@@ -393,12 +393,12 @@ class ProgressDisplay(LivePicture):
 
 
 def _roughly(seconds: float) -> str:
-    """A duration that is an estimate: minutes from two on."""
+    """An estimated duration: in minutes from two minutes."""
     return duration(round(seconds / _MINUTE) * _MINUTE if seconds >= 2 * _MINUTE else seconds)
 
 
 def _how(event: Kept, calls: Sequence[CallFinished]) -> str:
-    """Where a finished text comes from, and how fast it was written."""
+    """The source of a finished text, and how fast it was written."""
     if event.source in _SOURCES:
         return _SOURCES[event.source]
     if calls and all(call.replayed for call in calls):

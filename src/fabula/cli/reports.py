@@ -1,4 +1,4 @@
-"""Reports of any evaluator as tables for the terminal: one way of printing for all of them."""
+"""Print the reports of all evaluators at the terminal as tables with the same layout."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _MOST: Final = 12  # differences
 
 
 def say_report(terminal: Terminal, report: Report, items: Sequence[Item]) -> None:
-    """Print a report: what was measured of whom, why a lone judgement is as it is, differences, notes."""
+    """Print a report: its numbers, the reasons for a single judgement, differences and notes."""
     own = {item.id for item in items}
-    # A lone story is its own mean.
-    rows = [row for row in report.rows if len(items) > 1 or row.of in own or not row.what.startswith(MEAN)]
+    # A lone story is its own mean; of no items the report is on very many.
+    rows = [row for row in report.rows if len(items) != 1 or row.of in own or not row.what.startswith(MEAN)]
     terminal.say(rows_tables(rows))
     if len({frozenset(rating.items) for rating in report.ratings}) == 1:
         _say_reasons(terminal, report)
@@ -40,11 +40,11 @@ def say_report(terminal: Terminal, report: Report, items: Sequence[Item]) -> Non
 
 
 def rows_tables(rows: Iterable[Row]) -> str:
-    """The numbers but for differences: who has the same measures stands below each other, a column for each measure.
+    """Return the numbers, except differences, with a column for each measure and a row for each thing measured.
 
-    Measures whose names begin alike (`story/clarity`, `story/rhythm`) have a table of their own; what is said of one
-    alone, of the same things (`ties/plot`, `ties/overall`), a line each. Other single numbers, and what has no room in
-    one line, are a list.
+    Measures with the same first part in their names (`story/clarity`, `story/rhythm`) share a table. If such measures
+    describe only one thing (`ties/plot`, `ties/overall`), each is printed on its own line. Other single numbers, and
+    rows too wide for a line, are printed as lists.
     """
     # What is said of stories as a whole stands first.
     ordered = sorted(rows, key=lambda row: not row.what.endswith("/overall"))
@@ -58,7 +58,7 @@ def rows_tables(rows: Iterable[Row]) -> str:
 
 
 def _grouped(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, Mapping[str, Scored]]]:
-    """The numbers of each line by its name, by the head of its table."""
+    """The numbers of each row by its name, by the head of its table."""
     found: dict[str, dict[str, dict[str, Scored]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         group, _, what = row.what.rpartition("/")
@@ -97,7 +97,7 @@ def _short(name: str) -> str:
 
 
 def _cell(scored: Scored) -> str:
-    """A number with its interval and what it is of; a count in one story is of that story."""
+    """A number with its interval and n; the count in a single story needs no n."""
     if not isinstance(scored, Estimate):
         return "not scored"
     value, interval, n = estimate_cells(scored)
@@ -105,7 +105,7 @@ def _cell(scored: Scored) -> str:
 
 
 def differences_table(rows: Iterable[Row]) -> str:
-    """The differences between systems, those that are shown first; the rest is counted where it is long."""
+    """Return the differences between systems, significant ones first; in a long list, the others are only counted."""
     found = [row for row in rows if row.is_difference]
     if not found:
         return ""
@@ -116,12 +116,14 @@ def differences_table(rows: Iterable[Row]) -> str:
     head = ("difference", "of", "value", "95 %, all at once", "n", "p, corrected")
     lines = [row if several else (row[0], *row[2:]) for row in (head, *cells)]
     right = (2, 4, 5) if several else (1, 3, 4)
-    more = f"\n... and {len(found) - len(shown)} more that are not shown to differ" if len(shown) < len(found) else ""
+    more = (
+        f"\n... and {len(found) - len(shown)} more without a significant difference" if len(shown) < len(found) else ""
+    )
     return table(lines, right=right) + more
 
 
 def _say_reasons(terminal: Terminal, report: Report) -> None:
-    """Why the judge answered so; a reason that stands for several numbers is given once."""
+    """Print the judge's reasons; a reason for several numbers is printed once."""
     shown: dict[str, str] = {}
     for rating in report.ratings:
         if rating.reason:

@@ -1,4 +1,4 @@
-"""What the commands that serve have in common: packages, tokens, and how a link is shown."""
+"""Code shared by the commands that start a server: packages, tokens, and the links that are shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TokenEnv: TypeAlias = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="Variable that holds the token, or several; default: a new one, shown once.",
+        help="Environment variable with one or more tokens; default: a new token, which is shown once.",
         rich_help_panel=MORE,
     ),
 ]
@@ -27,10 +27,10 @@ _NEEDED: Final = ("fastapi", "nh3", "python_multipart", "uvicorn")
 
 
 def check_packages(what: str) -> None:
-    """See that the packages are there with which `what` is served.
+    """Check that the packages needed for serving `what` are installed.
 
     Raises:
-        UsageError: some are missing.
+        UsageError: a package is missing.
     """
     missing = [name.replace("_", "-") for name in _NEEDED if find_spec(name) is None]
     if missing:
@@ -39,15 +39,18 @@ def check_packages(what: str) -> None:
 
 
 def tokens_of(terminal: Terminal, variable: str) -> tuple[list[str], str]:
-    """The tokens that open a server, and the one that was made for it; empty where a variable holds them.
+    """Return the tokens of a server, and the newly made token (empty if a variable contains the tokens).
 
     Raises:
-        UsageError: the variable holds none.
+        UsageError: the variable contains no token.
     """
     if not variable:
         made = secrets.token_urlsafe(32)
         return [made], made
     said = terminal.environ.get(variable, "").replace(",", " ").split()
     if not said:
-        raise UsageError(f"The variable {variable} holds no token. Set it, or leave --token-env out for a new token.")
+        raise UsageError(
+            f"The environment variable {variable} does not contain a token. Set it, or leave --token-env "
+            "out to get a new token."
+        )
     return said, ""

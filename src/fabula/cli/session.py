@@ -1,4 +1,4 @@
-"""One run of a project from the command line: settings in force, progress, stops and retakes, and the report."""
+"""Run a project from the command line: settings in force, progress, interruptions, retakes and the report."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _QUICK: Final = 2_000  # calls that a dry run walks through while a person waits
 
 
 def near(path: Path) -> str:
-    """A path as one would type it here, quoted where a shell would take it for several words."""
+    """Return a path as you would type it here, quoted if the shell requires it."""
     try:
         shown = os.path.relpath(path) if path.resolve().is_relative_to(Path.cwd()) else str(path)
     except (OSError, ValueError):
@@ -54,7 +54,7 @@ def near(path: Path) -> str:
 
 @dataclass
 class _Seen:
-    """Has a studio see this command from its first call on: what is only replayed is over before anybody looks."""
+    """Shows this command in the studio from its first call: a mere replay ends before anyone could look."""
 
     session: Session
     _run: OwnRun | None = None
@@ -93,31 +93,31 @@ class Session:
         self.budget = self.limits.budget
 
     def dry_run(self) -> tuple[DryRun, list[FileChange]]:
-        """What a run would ask now, and the changed files it would take over."""
+        """Return the calls that a run would make now, and the changed files that it would apply."""
         return asyncio.run(dry_run_in(self.project, self.settings, self.looking))
 
     def too_little(self, expected: DryRun) -> str:
-        """What a cap of this run or its project would have to be at least, in a sentence; empty where it suffices."""
+        """Return a sentence with the lowest sufficient cap for this run or its project; empty if the caps suffice."""
         with self.project.journal as journal:
             return too_little(expected, replace(self.limits.budget, whole=project_budget(self.settings, journal)))
 
     @property
     def looking(self) -> Options:
-        """Options of a run that asks nobody."""
+        """Return the options of a run that does not call a model."""
         person = People(self.terminal, self.project.folder).answer
         return Options(environ=self.terminal.environ, person=person, fit=self.fit)
 
     def written_again(self, expected: DryRun) -> str:
-        """Which texts that stand the run would write again, as a sentence; empty if none."""
+        """Return a sentence that lists the existing texts that the run would rewrite; empty if there are none."""
         with self.project.journal as journal:
             known = set(journal.artefacts.paths())
         titles = self._titles(path for path in expected.stale if path in known.difference(self.fit))
-        return f"To be written again: {', '.join(titles)}." if titles else ""
+        return f"To be rewritten: {', '.join(titles)}." if titles else ""
 
     def restored(self, expected: DryRun) -> str:
-        """Which texts the run would have again as the journal makes them, as a sentence; empty if none."""
+        """Return a sentence that lists the texts that the run would restore from the journal; "" if there are none."""
         titles = self._titles(expected.restored)
-        return f"Earlier texts come back from the journal: {', '.join(titles)}." if titles else ""
+        return f"Earlier texts restored from the journal: {', '.join(titles)}." if titles else ""
 
     def _titles(self, paths: Iterable[str]) -> list[str]:
         with self.project.journal as journal:
@@ -125,10 +125,10 @@ class Session:
         return list(dict.fromkeys(titles(path) for path in sorted(paths, key=lambda one: titles.files.get(one, one))))
 
     def run(self, expected: DryRun | None = None, announced: Callable[[], Announced] | None = None) -> Story:
-        """The story, written; before more is asked than was `announced`, the person is.
+        """Write the story and return it; ask the person before the run makes more calls than `announced`.
 
         Raises:
-            FabulaError: any of its kinds; all finished calls are kept.
+            FabulaError: any error; all finished calls are kept.
         """
         again = f"`fabula write {near(self.project.folder)}`"
 
@@ -138,16 +138,16 @@ class Session:
         return self.finish(work, again, expected).story
 
     def announced(self, expected: DryRun, again: str, *, exact: bool = False) -> Announced:
-        """What was announced to the person, who is asked before the run asks for more; `again` goes on without that.
+        """Return the announced calls; the run asks before making more, and `again` continues without asking.
 
-        Where nothing costs money, an estimate that is passed is only said.
+        If no call costs money, the person is only informed.
         """
         free = not exact and all(self._is_free(call) for call in expected.planned)
 
         async def go_on(announced: Announced) -> bool:
             with self.terminal.aside():
                 if free:
-                    self.terminal.message(f"This takes more calls than the {expected.calls[1]:,} announced.")
+                    self.terminal.message(f"This run needs more calls than the {expected.calls[1]:,} announced.")
                     return True
                 if self.terminal.json or not self.terminal.interactive:
                     return False
@@ -156,27 +156,29 @@ class Session:
                 if still is not None:
                     self.terminal.message(f"Still to come: {amount(still)}.")
                     announced.renew(still)
-                return await self.terminal.choice("Go on? [y]es or [n]o: ", "yn") == "y"
+                return await self.terminal.choice("Continue? [y]es or [n]o: ", "yn") == "y"
 
         return Announced(expected, exact=exact, go_on=go_on, again=again)
 
     async def _still_to_come(self, expected: DryRun) -> DryRun | None:
-        """What a dry run finds now; `None` where that would keep the person waiting."""
+        """The result of a dry run now; `None` if it would take too long."""
         if len(expected.planned) + expected.replayed > _QUICK:
             return None
         return (await dry_run_in(self.project, self.settings, self.looking))[0]
 
     def _is_free(self, call: PlannedCall) -> bool:
-        """Whether a call costs nothing: its price is 0, or its model has none and runs on this machine or beside it."""
+        """Whether a call is free: its price is 0, or its model has no price and runs on this machine or network."""
         if call.cost is None and (table := self.settings.models.get(call.performer)) is not None:
             return all(map(is_near, table.addresses))
         return call.cost == 0
 
     def finish(self, work: Callable[[Options], Coroutine[Any, Any, T]], again: str, expected: DryRun | None) -> T:
-        """What `work` gives, with progress and bill; begun anew where a person wants a retake. `again` goes on with it.
+        """Return the result of `work`, with progress and bill; restart the run if a person wants a retake.
+
+        `again` continues it.
 
         Raises:
-            FabulaError: any of its kinds; all finished calls are kept.
+            FabulaError: any error; all finished calls are kept.
         """
         if expected is not None:
             check_prices(expected, self.settings, self.limits.budget_usd)
@@ -199,14 +201,14 @@ class Session:
         except BaseException as failed:
             error = failed
             if self.bill.roles and isinstance(failed, FabulaError):
-                self.terminal.advise(f"Until here: {self.spent}.")
+                self.terminal.advise(f"So far: {self.spent}.")
             raise
         finally:
             seen.end(error)
 
     @property
     def spent(self) -> str:
-        """Calls, tokens, time and cost so far, in words."""
+        """Return the calls, tokens, time and cost so far, in words."""
         total, calls = self.bill.total, counted(sum(self.bill.calls.values()), "call")
         return f"{calls}, {self.bill.tokens:,} tokens, {duration(total.seconds)}, {cost_of(total.cost)}"
 
@@ -224,7 +226,7 @@ class Session:
         )
 
     def report(self, story: Story) -> None:
-        """Say where the story is, what it took, and what to try next."""
+        """Print where the story is, what it cost, and what to try next."""
         terminal, folder = self.terminal, near(self.project.folder)
         file = near(self.project.story_file)
         written = Written.in_(self.project, self.settings, story, self.bill)
@@ -240,6 +242,6 @@ class Session:
             terminal.advise(f"Next: edit {folder}/{example}, then `fabula update {folder}`.")
         else:
             terminal.advise(
-                f"Next: edit {file}, then `fabula update {folder}`; or `fabula export {folder} --format epub`."
+                f"Next: edit {file} and run `fabula update {folder}`, or run `fabula export {folder} --format epub`."
             )
         terminal.document(written.to_dict())

@@ -1,7 +1,7 @@
-"""Ctrl-C: the command ends within a second, whatever it is at, and says in one sentence what is kept.
+"""Ctrl-C ends a command within a second, whatever the command is doing, and one sentence says what is kept.
 
-What was finished is in the journal and in the files, also where a process is killed at once. So a command may tidy up
-for a moment, and is ended where that takes longer: an engine that loads, a thread that waits, a long computation.
+Finished work is in the journal and the files, even if a process is killed. A command therefore has only a moment to
+clean up. A longer cleanup is cut off: an engine that is loading, a waiting thread, a long computation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SENTENCE: Final = "Stopped. What was finished is kept, and the same command goes on from there."
+SENTENCE: Final = "Stopped. All finished work is kept. To continue from there, run the same command again."
 _PATIENCE: Final = 0.6  # seconds that a command has to tidy up
 _TIDY: Final = 0.1
 # Each once: a signal that is taken over twice has our own handler as the one before. SIGBREAK: Windows
@@ -30,7 +30,7 @@ _SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, getattr(signal, "SIG
 
 
 class StoppedError(FabulaError):
-    """A signal ended the run; everything finished is kept."""
+    """Raised if a signal ended the run; all finished work is kept."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
@@ -38,12 +38,12 @@ class StoppedError(FabulaError):
 
 
 class _Stop:
-    """What is known of a stop that was asked for.
+    """A stop that was asked for.
 
     Attributes:
-        sentence: says what is kept and how to go on.
-        last_words: says the sentence where the command itself did not come to that.
-        clear: takes away what moves on the screen.
+        sentence: says what is kept and how to continue.
+        last_words: prints the sentence if the command itself could not.
+        clear: removes live progress from the screen.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class _Stop:
         self._one = threading.Lock()
 
     def ask(self, number: int) -> None:
-        """Have the process end soon; at once where that was asked for before."""
+        """Ask the process to end soon; after an earlier request, end it at once."""
         if self.last_words is None:
             return
         if self._number:
@@ -63,7 +63,7 @@ class _Stop:
         threading.Thread(target=self._wait, daemon=True).start()
 
     def claim(self) -> bool:
-        """Whether nobody has said yet that the command was stopped."""
+        """Return whether the caller is the first to report that the command was stopped."""
         return self.last_words is None or self._one.acquire(blocking=False)
 
     def _wait(self) -> None:
@@ -88,20 +88,20 @@ _stop = _Stop()
 
 
 def claim() -> bool:
-    """Whether nobody has said yet that the command was stopped."""
+    """Return whether the caller is the first to report that the command was stopped."""
     return _stop.claim()
 
 
 def clears_screen(clear: Callable[[], object]) -> None:
-    """Have `clear` take away what moves on the screen, where the process is ended in the middle."""
+    """Call `clear` to remove live progress from the screen if the process is ended abruptly."""
     _stop.clear = clear
 
 
 def ends_within_a_second(last_words: Callable[[str, int], object]) -> None:
-    """From now on Ctrl-C ends this process within a second. It is for a process that does one command and ends.
+    """Make Ctrl-C end this process within a second from now on. Use this in a process that runs one command and exits.
 
     Args:
-        last_words: is given the sentence to be said and the exit code, where the command did not say it in time.
+        last_words: called with the sentence and the exit code if the command did not print the sentence in time.
     """
     _stop.last_words = last_words
     with suppress(ValueError):  # not in the main thread
@@ -109,7 +109,7 @@ def ends_within_a_second(last_words: Callable[[str, int], object]) -> None:
 
 
 def done_with(code: int) -> None:
-    """The command is done: Ctrl-C from now on ends the process with this code."""
+    """Mark the command as done: from now on, Ctrl-C ends the process with this code."""
     with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(code))
 
@@ -121,7 +121,7 @@ def _interrupted(number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """While this is open, Ctrl-C is for another program, which has the terminal: an editor."""
+    """Within this context, leave Ctrl-C to another program that uses the terminal, such as an editor."""
     try:
         before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
     except ValueError:  # not in the main thread
@@ -134,16 +134,16 @@ def unheard() -> Iterator[None]:
 
 
 async def stoppable(work: Coroutine[Any, Any, T], how_to_go_on: str) -> T:
-    """What `work` gives; Ctrl-C and SIGTERM cancel it. A second Ctrl-C ends the process at once.
+    """Return the result of `work`, which Ctrl-C and SIGTERM cancel. A second Ctrl-C ends the process at once.
 
     Raises:
-        StoppedError: a signal came; says `how_to_go_on`.
+        StoppedError: a signal was received; the message includes `how_to_go_on`.
     """
     import asyncio  # noqa: PLC0415 - 0.05 s that `fabula --help` does not need
 
     loop, caught = asyncio.get_running_loop(), list[int]()
     task = loop.create_task(work)
-    sentence = f"Stopped. Every finished call is kept; go on with {how_to_go_on}."
+    sentence = f"Stopped. Every finished call is kept. To continue, use {how_to_go_on}."
 
     def stop(number: int, frame: FrameType | None) -> None:
         if caught and callable(before.get(number)):

@@ -1,4 +1,4 @@
-"""Stories that a command is given: where data sets are, how many are drawn, and what is said of their licences."""
+"""The stories given to a command: the folder of data sets, the number to draw, and messages about licences."""
 
 from __future__ import annotations
 
@@ -25,77 +25,85 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selecting:
-    """Where data sets are, and how many stories are drawn."""
+    """The folder of data sets, and the number of stories to draw."""
 
     data: Annotated[str, DATA_FOLDER] = ""
     limit: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Draw this many stories; another --seed draws others.", rich_help_panel=SETTINGS
+            min=1,
+            metavar="N",
+            help="Sample this many stories; another --seed samples others.",
+            rich_help_panel=SETTINGS,
         ),
     ] = None
 
     def selection(self, seed: int | None = None) -> Selection:
-        """Which stories are read; the draw is that of `seed`."""
+        """Return which stories to read; `seed` determines the draw."""
         return Selection(Path(self.data) if self.data else None, self.limit, seed or 0)
 
 
 def stories_of(terminal: Terminal, paths: Sequence[str], selection: Selection | None = None) -> tuple[Item, ...]:
-    """The stories in files, folders, data sets and on standard input.
+    """Return the stories in files, folders and data sets and on standard input.
 
-    Says under which licence sets are published, and of how many runs of an experiment there is no story.
+    Also print the licences of published sets and the number of experiment runs without a story.
 
-    Without a `selection` they are all of them, and sets lie where FABULA_DATA says.
+    Without a `selection`, read all stories; sets are in the folder FABULA_DATA.
 
     Raises:
-        UsageError: as `sources.items_of` and `named_stories`.
+        UsageError: as in `sources.items_of` and `named_stories`.
     """
     items = items_of(named_stories(paths), selection or sets_of(terminal))
     if lost := len(runs_without_story(map(Path, paths))):
-        terminal.message(f"Left out: {counted(lost, 'run')} of an experiment without a story.")
+        terminal.message(f"Left out: {counted(lost, 'run')} of an experiment that have no story.")
     say_licences(terminal, items)
     return items
 
 
 def named_stories(paths: Sequence[str]) -> list[Path | Story]:
-    """What the command line names: paths of files, folders and data sets, and for `-` the story on standard input.
+    """Return the stories in the files, folders and data sets on the command line, and on standard input for `-`.
 
     Raises:
-        UsageError: `-` stands there twice, or there is no story on standard input.
+        UsageError: `-` is given twice, or standard input contains no story.
     """
     if paths.count(STDIN) > 1:
-        raise UsageError("Standard input is named twice, and there is one story on it. Give the other as a file.")
+        raise UsageError(
+            "Standard input is specified twice, but it can contain only one story. Use a file for the other story."
+        )
     return [_on_stdin() if path == STDIN else Path(path) for path in paths]
 
 
 def _on_stdin() -> Story:
     story = Story.parse(read_stdin(MAX_STORY_BYTES))
     if not story.words:
-        raise UsageError("There is no story on standard input. Give a text with words in it.")
+        raise UsageError("There is no story on standard input. Use a text that contains words.")
     return story
 
 
 def folder_of(terminal: Terminal, name: str) -> Path:
-    """The folder that is named, by its path or as a data set.
+    """Return the folder with that path, or the folder of that data set.
 
     Raises:
-        UsageError: a split of a set is named, where all of them are needed.
+        UsageError: only one split of a set is given, but all splits are needed.
     """
     named = named_set(Path(name), sets_of(terminal).data)
     if named is None:
         return Path(name)
     if named.split:
-        raise UsageError(f"{name} is one split, and those to train on and for development are needed. Leave it out.")
+        raise UsageError(
+            f"{name} specifies only one split, but both the training and the development split are needed. Leave the "
+            "split out."
+        )
     return named.folder
 
 
 def sets_of(terminal: Terminal) -> Selection:
-    """All stories; data sets lie where FABULA_DATA says."""
+    """Select all stories; FABULA_DATA is the folder of data sets."""
     data = terminal.environ.get("FABULA_DATA")
     return Selection(Path(data) if data else None)
 
 
 def say_licences(terminal: Terminal, items: Iterable[Item]) -> None:
-    """Say of the data sets that stories are from who publishes them, and under which licence."""
+    """Print the publisher and licence of each data set that the stories come from."""
     for notice in notices(item.source for item in items):
         terminal.message(f"Data: {notice}")

@@ -1,4 +1,4 @@
-"""The terminal, or the pipe: what is printed where, what is asked of a person, and what must never be shown."""
+"""The terminal or pipe: what to print where, what to ask a person, and what never to show."""
 
 from __future__ import annotations
 
@@ -40,21 +40,24 @@ _LIST_MARK: Final = re.compile(r"\A\s*(?:(?:[-*]|\d+[.)])\s+)?")
 
 
 class OutputClosedError(FabulaError):
-    """Whoever reads what the command prints has read enough, as `| head` does: it ends, and that is no failure."""
+    """Raised if the reader of the output has read enough, as `| head` does.
+
+    The command ends without an error.
+    """
 
     exit_code = 0
 
 
 def safe(text: str) -> str:
-    """`text` without anything that a terminal would obey."""
+    """Return `text` without anything that would control the terminal."""
     return readable(text).replace("\r\n", "\n")
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows in aligned columns two blanks apart; `right` numbers the columns that hold figures.
+    """Return rows in aligned columns, two spaces apart; `right` lists the columns to align right.
 
-    On a screen it is no wider than that: words go on below each other, and columns that have no room follow in a table
-    of their own, below the same first column. In a pipe each row is one line.
+    On a screen, a table fits the width: cells wrap, and columns that do not fit follow in another table with the same
+    first column. In a pipe, each row is one line.
     """
     if not rows:
         return ""
@@ -67,14 +70,14 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
 
 
 def _room() -> int:
-    """How wide a table may be; 0 for any width, in a pipe."""
+    """The width that a table may have; 0 for any width, in a pipe."""
     if not _is_tty(sys.stdout):
         return 0
     return max(shutil.get_terminal_size((_WIDEST, 24)).columns, _NARROWEST)
 
 
 def _narrowed(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[int], room: int) -> list[int]:
-    """Widths with which the table has room, as far as its words can be broken: the widest gives way first."""
+    """Widths with which the table fits, if its words can be broken; the widest column shrinks first."""
     found = list(widths)
     least = [
         width
@@ -91,7 +94,7 @@ def _narrowed(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Seque
 
 
 def _parts(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Which columns stand beside each other; the first in each part."""
+    """The columns in each part of a table, the first column in each."""
     parts = [[0]]
     for i in range(1, len(widths)):
         if room and len(parts[-1]) > 1 and sum(widths[n] + _GAP for n in parts[-1]) + widths[i] > room:
@@ -124,13 +127,13 @@ def _nothing() -> Iterator[None]:
 
 @dataclass
 class Terminal:
-    """Where a command speaks and listens.
+    """The input and output of a command.
 
     Attributes:
-        json: stdout holds one JSON document and nothing else.
-        quiet: no progress and no advice.
-        environ: the variables of the environment.
-        aside: entered while a person is asked, so that live progress makes room.
+        json: whether stdout contains only one JSON document.
+        quiet: whether to omit progress and advice.
+        environ: the environment variables.
+        aside: a context that hides live progress while a person is being asked.
     """
 
     json: bool = False
@@ -142,33 +145,33 @@ class Terminal:
 
     @property
     def interactive(self) -> bool:
-        """Whether a person sits at the terminal and can be asked."""
+        """Return whether a person at the terminal can be asked."""
         return _is_tty(sys.stdin) and _is_tty(sys.stderr)
 
     @property
     def lively(self) -> bool:
-        """Whether progress may move on the screen."""
+        """Return whether live progress can be shown on the screen."""
         return _is_tty(sys.stderr) and self.environ.get("TERM", "") != "dumb"
 
     # speaking -------------------------------------------------------------------------------------------------------
 
     def shown(self, text: str) -> str:
-        """`text` as it may be printed: nothing a terminal obeys, and no key that the environment holds."""
+        """Return `text` as it can be printed: without terminal control characters and keys from the environment."""
         return without_keys(safe(text), keys_in(self.environ))
 
     def say(self, text: str) -> None:
-        """What the command was asked for: to stdout, unless that holds JSON."""
+        """Print the command's result to stdout, unless stdout is for JSON."""
         if not self.json:
             _print(self.shown(text), sys.stdout)
 
     def piece(self, text: str) -> None:
-        """A piece of a line, as it comes."""
+        """Print part of a line as it arrives."""
         with read_by_others():
             sys.stdout.write(self.shown(text))
             sys.stdout.flush()
 
     def message(self, text: str) -> None:
-        """What goes along with it: to stderr; on a screen with lines broken between words."""
+        """Print a message to stderr; on a screen, wrap lines between words."""
         text = self.shown(text)
         if _is_tty(sys.stderr):
             width = min(shutil.get_terminal_size().columns, _WIDEST)
@@ -176,16 +179,16 @@ class Terminal:
         _print(text, sys.stderr)
 
     def to_copy(self, text: str) -> None:
-        """A text that a person copies from the screen: to stderr, with its lines as they are."""
+        """Print a text to stderr with its lines unchanged, for a person to copy from the screen."""
         _print(self.shown(text), sys.stderr)
 
     def advise(self, text: str) -> None:
-        """What to try next: to stderr, unless quiet or read by a program."""
+        """Print advice to stderr, except in quiet mode or if a program reads the output."""
         if not (self.quiet or self.json):
             self.message(text)
 
     def document(self, result: object) -> None:
-        """The JSON document of a result, where it was asked for; what a terminal would obey stands in it escaped."""
+        """Print the JSON document of a result if requested; escape terminal control characters."""
         if self.json:
             from fabula.verbs.base import as_data  # noqa: PLC0415 - slow, and `fabula --help` does not need it
 
@@ -196,7 +199,7 @@ class Terminal:
             _print(without_keys(text, keys_in(self.environ)), sys.stdout)
 
     def wrapped(self, text: str) -> str:
-        """`text` with its lines broken between words to fit the screen, where a person reads it on one."""
+        """Return `text`, with lines wrapped to fit the screen if a person reads it there."""
         if not self.interactive:
             return text
         width = min(shutil.get_terminal_size().columns, _WIDEST)
@@ -206,7 +209,10 @@ class Terminal:
     # listening ------------------------------------------------------------------------------------------------------
 
     async def line(self, prompt: str = "") -> str | None:
-        """The next line without its end; `None` after the last. Can be cancelled, unlike `input`."""
+        """Return the next line without its line ending; `None` after the last line.
+
+        Unlike `input`, this can be cancelled.
+        """
         if prompt:
             sys.stderr.write(self.shown(prompt))
             sys.stderr.flush()
@@ -224,9 +230,9 @@ class Terminal:
         return head.decode("utf-8", "replace").rstrip("\r") if head or end else None
 
     async def lines(self, words: Collection[str] = ()) -> tuple[str, bool]:
-        """Lines up to one that is a single full stop, and whether the input ended; `/edit` opens the editor on them.
+        """Return the lines before a single full stop, and whether the input ended; `/edit` opens an editor.
 
-        A line that is one of `words` is given at once, alone.
+        A line that is one of `words` is returned immediately and alone.
         """
         said: list[str] = []
         while (line := await self.line("> " if self.interactive else "")) is not None:
@@ -244,7 +250,7 @@ class Terminal:
         return "\n".join(said), True
 
     async def choice(self, prompt: str, options: str) -> str:
-        """One letter of `options`; the last one where the input ended."""
+        """Ask for one letter from `options` and return it; return the last one if the input ends."""
         while (said := await self.line(prompt)) is not None:
             if said.strip()[:1].lower() in set(options):
                 return said.strip()[0].lower()
@@ -252,21 +258,23 @@ class Terminal:
 
     @property
     def editor(self) -> str:
-        """The command of the person's editor: `$VISUAL`, `$EDITOR`, else one that is there; empty where none is."""
+        """Return the person's editor: `$VISUAL`, `$EDITOR`, or an installed one; empty if there is none."""
         named = self.environ.get("VISUAL") or self.environ.get("EDITOR")
         return named or next((name for name in _EDITORS if shutil.which(name, path=self.environ.get("PATH"))), "")
 
     async def edited(self, text: str) -> str:
-        """`text` as the person leaves it in an editor.
+        """Return `text` as the person leaves it in an editor.
 
         Raises:
-            UsageError: there is no editor, or it failed.
+            UsageError: there is no editor, or the editor failed.
         """
         import asyncio  # noqa: PLC0415 - 0.05 s that `fabula --help` does not need
 
         editor = self.editor
         if not editor:
-            raise UsageError("There is no editor here. Set EDITOR to one, or give the text without it.")
+            raise UsageError(
+                "No editor was found. Set EDITOR, for example to nano, or provide the text without an editor."
+            )
         with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
             file = Path(folder) / "text.md"
             file.write_text(text, encoding="utf-8", errors="replace")
@@ -275,14 +283,16 @@ class Terminal:
                     process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(file))
                     code = await process.wait()
             except (OSError, ValueError) as error:
-                raise UsageError(f"The editor {editor!r} cannot be started ({error}). Set EDITOR anew.") from error
+                raise UsageError(
+                    f"The editor {editor!r} could not be started ({error}). Set EDITOR to another editor."
+                ) from error
             if code:
-                raise UsageError(f"The editor {editor!r} ended with code {code}; the text is as it was.")
+                raise UsageError(f"The editor {editor!r} exited with code {code}. The text is unchanged.")
             return read_text(file, _LARGEST_TEXT)
 
 
 def _broken(line: str, width: int) -> list[str]:
-    """`line` in pieces of at most `width`, as far as its words allow; those after the first stand under its text."""
+    """`line` in pieces of at most `width`, if its words allow; later pieces are indented to the text of the first."""
     indent = " " * len(line) if (mark := _LIST_MARK.match(line)) is None else " " * mark.end()
     return textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
 
@@ -309,32 +319,32 @@ def _print(text: str, stream: IO[str]) -> None:
 
 @contextmanager
 def read_by_others() -> Iterator[None]:
-    """What is written to stdout inside may be read by another program, which may end first.
+    """Within this context, another program may read stdout and may end first.
 
     Raises:
-        OutputClosedError: it did.
+        OutputClosedError: the other program has ended.
     """
     try:
         yield
     except BrokenPipeError:
         to_nobody(sys.stdout)
-        raise OutputClosedError("Nobody reads the output any more.") from None
+        raise OutputClosedError("The output was closed.") from None
 
 
 def to_nobody(stream: IO[str]) -> None:
-    """Have all that is written to a stream go nowhere; Python would complain once more at exit."""
+    """Discard everything written to a stream; otherwise Python would report an error again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def show_cursor() -> None:
-    """Show the cursor, and take the colours off, where live progress was ended in the middle."""
+    """Show the cursor and reset colours after live progress was cut off."""
     if _is_tty(sys.stderr):
         sys.stderr.write("\r\x1b[0m\x1b[J\x1b[?25h")
 
 
 async def has_input(handle: int) -> None:
-    """Return when `handle` has something to read; a file on disk always has."""
+    """Return when `handle` has input to read; a file on disk always does."""
     import asyncio  # noqa: PLC0415 - keeps `fabula --help` fast
 
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""How a training shows that it goes on: on the terminal of `fabula train` and `fabula learn`."""
+"""Show the progress of training on the terminal of `fabula train` and `fabula learn`."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def given_values(said: Sequence[str]) -> dict[str, str]:
     """`FIELD=VALUE` texts as fields.
 
     Raises:
-        UsageError: one is not of that form.
+        UsageError: a text does not have that form.
     """
     found: dict[str, str] = {}
     for one in said:
         name, equals, value = one.partition("=")
         if not equals or not name.strip():
-            raise UsageError(f"--set {one}: write it as FIELD=VALUE, as --set rank=8.")
+            raise UsageError(f"--set {one} does not have the form FIELD=VALUE, such as --set rank=8.")
         found[name.strip()] = value.strip()
     return found
 
@@ -44,7 +44,7 @@ def given_values(said: Sequence[str]) -> dict[str, str]:
 
 @dataclass
 class TrainingProgress(LivePicture):
-    """Shows on a terminal how a training goes on: a line for each measurement, and below them a bar."""
+    """A display of training progress on a terminal: a line for each measurement, and a bar below."""
 
     terminal: Terminal
     part: AnyWork | None = None
@@ -56,11 +56,11 @@ class TrainingProgress(LivePicture):
 
     @property
     def listener(self) -> Listener:
-        """What is handed to the training."""
+        """Return the listener for the training."""
         return Listener(self._says, self._begins, self._measures, self._steps, self._ends)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._stop()
 
     def _says(self, sentence: str) -> None:
@@ -121,7 +121,7 @@ class TrainingProgress(LivePicture):
 
 
 def sizes(counts: Mapping[str, int]) -> str:
-    """What a training has to learn from, and what it is measured on."""
+    """Return a phrase with the amounts of training and development data."""
     noun = next(noun for noun in ("example", "pair", "dialogue") if f"{noun}s" in counts)
     of = next((f" of {counted(counts[name], one, name)}" for name, one in _UNITS.items() if name in counts), "")
     aside = counted(counts[f"development {noun}s"], f"development {noun}")
@@ -138,7 +138,7 @@ _CUTS: Final = {
 
 
 def cuts(counts: Mapping[str, int]) -> list[str]:
-    """Sentences about what was cut or left out; none where nothing was."""
+    """Return sentences about what was shortened or omitted; empty if nothing was."""
     found = []
     for noun, place in _CUTS.items():
         plural = "summaries" if noun == "summary" else f"{noun}s"
@@ -150,11 +150,11 @@ def cuts(counts: Mapping[str, int]) -> list[str]:
 
 @contextmanager
 def interruptible(progress: TrainingProgress) -> Iterator[None]:
-    """Take the bar away at the end, and say how to go on where Ctrl-C came while no step was at work."""
+    """Remove the bar at the end; if Ctrl-C arrives between steps, print how to continue."""
     try:
         yield
     except KeyboardInterrupt as error:
-        sentence = "Stopped. What is finished is kept; the same command goes on."
+        sentence = "Stopped. All finished work is kept. To continue, run the same command again."
         raise StoppedError(sentence, signal.SIGINT) from error
     finally:
         progress.close()

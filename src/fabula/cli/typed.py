@@ -1,4 +1,4 @@
-"""The commands that a message names, so that they can be typed as they stand there."""
+"""Commands in messages, completed so that you can type them as shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from fabula.cli.lazy import COMMANDS, full_name
 
 NAMED: Final[ContextVar[str]] = ContextVar("named", default="")
-"""The folder of the project that the command was given; empty where it is the one that one is in."""
+"""The project folder in the command; empty if it is the current folder."""
 _COMMAND: Final = re.compile("`fabula ([^`]+)`")
 _OF_PROJECTS: Final = frozenset(
     {"write", "update", "show", "status", "world", "edit", "undo", "redo", "export"}
@@ -21,7 +21,7 @@ _OF_PROJECTS: Final = frozenset(
 
 
 def as_typed_here(sentence: str) -> str:
-    """A sentence whose commands name the project that the command was given, where it is not the one here."""
+    """Return a sentence in which each command includes the command's project, unless that is the current folder."""
     folder = NAMED.get()
     if not folder or Path(folder).resolve() == Path.cwd():
         return sentence

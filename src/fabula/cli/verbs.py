@@ -1,6 +1,6 @@
-"""A verb as a command: its options are the verb's arguments, its document is the verb's result.
+"""Turn a verb into a command: its arguments become options, and its result becomes the document.
 
-What a person reads is written by hand, as a function of the terminal, the project and the result::
+A hand-written function of the terminal, the project and the result prints the text for people::
 
     @command("rename")
     def rename(terminal: Terminal, project: Project, done: Saved) -> None:
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
+from fabula.cli.bill import say_estimate
 from fabula.cli.opening import project_and_artefact, project_and_name, project_of, terminal_of
 from fabula.cli.options import Artefact, ProjectOptions, Where, bundled, maybe_artefact
 from fabula.verbs.base import every
@@ -32,20 +33,20 @@ ARTEFACT = "artefact"
 
 
 def opened(terminal: Terminal, project: folder.ProjectFolder) -> Project:
-    """A project that was named, with what verbs say about its files shown at the terminal."""
+    """Return a named project; the terminal shows what verbs report about its files."""
     door = Project(project.folder, terminal.environ)
     door.told = terminal.message
     return door
 
 
 def line_of(terminal: Terminal, project: folder.ProjectFolder) -> ProjectLine:
-    """A project that was made, as the verbs that make one give it."""
+    """Return a new project in the form that the verbs for creating projects return."""
     door = opened(terminal, project)
     return ProjectLine.at(door, door.name)
 
 
 def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Project, Any], None]], Callable[..., None]]:
-    """Make a command of a verb and of what says its result; `nothing` is meant where no artefact is named."""
+    """Make a command from a verb and a function that prints its result; `nothing` describes the default artefact."""
     verb = every()[name]
     taken = [one for one in verb.signature.parameters.values() if one.name != ARTEFACT]
 
@@ -58,11 +59,14 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
                 needed = verb.signature.parameters[ARTEFACT].default is inspect.Parameter.empty
                 found, given[ARTEFACT] = (project_and_artefact if needed else project_and_name)(common, where)
             project = opened(terminal, found)
+            if verb.long and given.pop(_DRY_RUN.name):
+                say_estimate(terminal, project.estimated(verb, verb.bound((), given)))
+                return
             result = project.do(verb, verb.bound((), given))
             shown(terminal, project, result)
             terminal.document(result)
 
-        parameters = [_COMMON, _where(verb, nothing), *map(_option, taken)]
+        parameters = [_COMMON, _where(verb, nothing), *map(_option, taken), *([_DRY_RUN] if verb.long else [])]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what typer reads
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         run.__name__, run.__doc__ = name, f"{verb.summary}."
@@ -73,9 +77,16 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
 
 _COMMON = inspect.Parameter("common", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=ProjectOptions)
 
+_DRY_RUN = inspect.Parameter(
+    "dry_run",
+    inspect.Parameter.KEYWORD_ONLY,
+    annotation=Annotated[bool, typer.Option("--dry-run", help="Estimate the calls and their cost.")],
+    default=False,
+)
+
 
 def _where(verb: Verb, nothing: str) -> inspect.Parameter:
-    """The argument that names the project, and the artefact where the verb takes one."""
+    """The argument that names the project, and the artefact if the verb takes one."""
     kind = inspect.Parameter.KEYWORD_ONLY
     artefact = verb.signature.parameters.get(ARTEFACT)
     if artefact is None:
@@ -87,7 +98,7 @@ def _where(verb: Verb, nothing: str) -> inspect.Parameter:
 
 
 def _option(one: inspect.Parameter) -> inspect.Parameter:
-    """An argument of a verb as an option: its bounds and its help are the verb's own."""
+    """An argument of a verb as an option, with the verb's own bounds and help."""
     kind, *about = get_args(one.annotation) if get_origin(one.annotation) is Annotated else (one.annotation,)
     info = next((found for found in about if isinstance(found, FieldInfo)), None)
     said = info.description if info and info.description else ""

@@ -1,4 +1,4 @@
-"""What everything that looks for contradictions shares: the scenes of a text in any form, and passages of them.
+"""Shared code of everything that looks for contradictions: the scenes of a text in any form, and their passages.
 
     for scene in split(text).scenes:
         ...

@@ -39,6 +39,7 @@ _COUNTED: Final = re.compile(
     r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w{3,6})?"
 )
 _SENTENCE: Final = re.compile(r"[^\W\d_]{4}[.…]\Z")  # a line that ends with a word and a full stop
+_TITLE_PAGE: Final = re.compile(r"title:[ \t]*\n?[ \t]*([^\n]{1,200})", re.IGNORECASE)
 _BLOCK: Final = re.compile(r"[^\n]+(?:\n[^\n]+)*")
 _BLOCK_LINES: Final = 2
 _SIGNS: Final = " \t#*=_-"
@@ -81,13 +82,17 @@ class Manuscript:
         return sum(count_words(part.text) for part in self.parts)
 
 
-def manuscript(text: str) -> Manuscript:
-    """The parts of a text in Markdown, plain text or Fountain, or with fabula's own scene marks.
+def manuscript(text: str, *, is_screenplay: bool = False) -> Manuscript:
+    """The parts of a text in Markdown or plain text, with fabula's own scene marks, or of a screenplay in Fountain.
 
     Raises:
         UsageError: there are no words in it.
     """
     text = plain(text)
+    if is_screenplay and count_words(text):
+        found = _TITLE_PAGE.match(text)
+        scenes = [(one_line(scene.title), scene.text) for scene in split(text, "fountain").scenes]
+        return _of(one_line(found[1].strip("*_ \t")) if found else "", scenes, "scenes")
     title, body = _titled(text)
     way, pieces = _pieces(body)
     return _of(title, pieces, way)
@@ -111,12 +116,12 @@ def of_story(story: Story) -> Manuscript:
 def _of(title: str, pieces: Sequence[tuple[str, str]], way: Way) -> Manuscript:
     kept = [(heading, plain(text)) for heading, text in pieces if plain(text)]
     if not any(count_words(text) for _, text in kept):
-        raise UsageError("The manuscript is empty. Give one with words in it.")
+        raise UsageError("The manuscript is empty. Give a manuscript with words in it.")
     short = [piece for heading, text in kept for piece in _short(heading, text)]
     if len(short) > MOST:
         raise UsageError(
-            f"The manuscript has {len(short):,} headings or breaks, and each part becomes a file: {MOST:,} at most. "
-            "Take out headings that begin no chapter, or give the manuscript in several files."
+            f"The manuscript has {len(short):,} headings or breaks. Each becomes a file, and {MOST:,} is the limit. "
+            "Remove headings that do not begin a chapter, or split the manuscript into several files."
         )
     cut = len(short) - len(kept)
     names = _names([heading for heading, _ in short])
@@ -223,6 +228,6 @@ def _between(text: str, found: Sequence[tuple[str, int]]) -> list[tuple[str, str
 
 
 def _label(heading: str) -> str:
-    """A heading without the signs around it, as it can be a name; empty for one that is no name."""
+    """A heading without the signs around it, as it can be a name; empty for one that is not a name."""
     label = one_line(heading).strip(_SIGNS)
     return "" if len(label) > _TITLE else one_line(label.replace("-->", "").replace("{#", ""))

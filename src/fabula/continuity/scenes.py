@@ -54,7 +54,7 @@ class NumberedScene:
         number: from 1; what findings name.
         title: its heading; may be empty.
         text: its words; all passages are counted in characters of it.
-        start: where `text` begins in the source, in characters; `None` where the source is no plain text (JSON).
+        start: where `text` begins in the source, in characters; `None` where the source is not a plain text (JSON).
     """
 
     number: int
@@ -70,7 +70,7 @@ class Passage:
     Attributes:
         scene: number of the scene.
         start, end: of the sentence, in characters of the scene's text.
-        quote: the sentence as it stands there: `scene.text[start:end]`.
+        quote: the sentence as it is there: `scene.text[start:end]`.
         focus: start and end of the words in question, in characters of the scene's text.
     """
 
@@ -88,7 +88,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Scenes:
-    """The scenes of a story, and what was met when it was read.
+    """The scenes of a story, and the corrections made when it was read.
 
     Attributes:
         scenes: at least one, numbered upwards.
@@ -180,7 +180,9 @@ def _data(text: str) -> list[Any] | None:
 def _from_json(text: str) -> Scenes:
     data = _data(text.lstrip("\ufeff"))
     if data is None:
-        raise UsageError("The story is no JSON array of scenes. Give [{'_id': 0, 'title': ..., 'content': ...}, ...].")
+        raise UsageError(
+            "The story is not a JSON array of scenes. Give [{'_id': 0, 'title': ..., 'content': ...}, ...]."
+        )
     counts: Counter[str] = Counter()
     rows: list[tuple[int | None, str, str]] = []
     for entry in data:
@@ -198,7 +200,7 @@ def _from_json(text: str) -> Scenes:
 
 
 def _row(entry: Any) -> tuple[int | None, str, str] | None:  # noqa: ANN401 - JSON of any kind
-    """Number, title and text of an entry; `None` for what is no scene."""
+    """Number, title and text of an entry; `None` for what is not a scene."""
     if isinstance(entry, str):
         return None, "", entry
     if not isinstance(entry, dict):

@@ -1,7 +1,7 @@
 """What a writer is given of parts that its prompt does not show: accounts by the model that writes, or excerpts; ours.
 
-Whoever goes on with a story has read it. A part whose text has no room in the prompt is read by the model that writes,
-when the first prompt is to be made that does not show it: one call. Its path and its prompt hang on that part alone, so
+Whoever continues a story has read it. A part whose text has no room in the prompt is read by the model that writes,
+when the first prompt is made that does not show it: one call. Its path and its prompt hang on that part alone, so
 that they are the same for whoever asks again, and it is paid once. Small models, which cannot give an account, and
 people are shown how the part begins and ends. Where the parts are texts of the author's own, a sentence says so before
 anything is asked.
@@ -69,10 +69,10 @@ class Earlier:
 
 @dataclass
 class Accounts:
-    """The accounts of a story's parts.
+    """The accounts of the parts of a story.
 
     Attributes:
-        brief: what the story is to be, for who gives them.
+        brief: what the story must be, for who gives them.
         given: the accounts, by the names of the parts.
     """
 
@@ -89,7 +89,7 @@ class Accounts:
             run: the place of the story, whoever asks.
             role: who writes.
             parts: all that were told before, in their order.
-            next_one: what is to be written, as the author calls it.
+            next_one: what must be written, as the author calls it.
             whole: how many of them the prompt holds whole.
         """
         room = run.room(role).prompt_tokens(SHORT, _ACCOUNTS)

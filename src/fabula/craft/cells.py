@@ -27,7 +27,7 @@ def cells(text: str, sentences: int = SENTENCES) -> list[str]:
     """The cells of a narrative, in order; none for a text without any letter.
 
     A cell has about `sentences` sentences: it ends with the paragraph that ends nearest to that, within 30 %, else
-    with that sentence, and later where a quotation goes on. What would be left for a last cell of less than 30 % goes
+    with that sentence, and later where a quotation continues. What would be left for a last cell of less than 30 % goes
     with the one before.
 
     Raises:

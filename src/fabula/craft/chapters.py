@@ -1,4 +1,4 @@
-"""A long story in chapters: planned in one reply, then written one after the other, each a text of its own; ours.
+"""A long story in chapters: planned in one reply, then written one after the other, each its own text; ours.
 
 A text of tens of thousands of words is none that one reply can give or one prompt can hold. So the story is divided
 into chapters of a few thousand words (`outline`), which an author can edit in `plan/chapters.md`, or list there
@@ -132,13 +132,13 @@ def chapters_wanted(
     Args:
         run: the place of the story.
         role: who writes it.
-        brief: what it is to be.
+        brief: what it must be.
         want: its words; `None` where nothing says how many.
         words: the setting that goes before what the brief says of words.
         parts: of the story, each of which has chapters of its own.
 
     Raises:
-        UsageError: `words` is no range.
+        UsageError: `words` is not a range.
     """
     asked = asked_length(brief, words).parts
     if asked is not None and asked.kind != "chapter":
@@ -158,7 +158,7 @@ async def chapters_given(run: Run, brief: Brief, words: str = "") -> ChapterDema
     """The chapters that the author lists in `plan/chapters.md`, however long the story is; `None` where they do not.
 
     Raises:
-        UsageError: `words`, the setting that goes before what the brief says of them, is no range.
+        UsageError: `words`, the setting that goes before what the brief says of them, is not a range.
     """
     text = await run.given(CHAPTERS, folder="plan")
     if text is None:
@@ -183,7 +183,7 @@ async def outline(
     Args:
         run: the place of the story.
         role: who plans them.
-        brief: what the story is to be.
+        brief: what the story must be.
         wanted: the chapters that it is to have.
         want: words of the whole story.
         plan: what else is planned: label and text of each note, that on which most rests last.
@@ -222,7 +222,7 @@ async def outline(
     chapters = await run.keep(CHAPTERS, make, folder="plan", read=read_chapters)
     if not chapters:
         raise UsageError(
-            "plan/chapters.md holds no chapter that can be read. Begin each with a line like '## 1. The Letter (about "
+            "plan/chapters.md has no readable chapter. Begin each with a line like '## 1. The Letter (about "
             "2000 words)', or take the edit back with `fabula undo`."
         )
     known = [part.name for part in parts]
@@ -382,10 +382,10 @@ class Book:
     """A story that is written in chapters, as far as it is written.
 
     Attributes:
-        brief: what it is to be.
+        brief: what it must be.
         chapters: as they are planned.
         want: words of the whole.
-        plan: what is planned beside its chapters: label and text of each note.
+        plan: what is planned next to its chapters: label and text of each note.
         duties: what each part is for, by its name.
         read_at_end: its chapters are drafts, which are read and mended when all are there.
         wanted: what is asked of the chapters; where nothing is, their lengths may differ more.
@@ -475,7 +475,7 @@ class Book:
         return max(run.room(role).prompt_tokens(SHORT, _PROMPT) - taken, share)
 
     async def finished(self, run: Run, role: str, story: Story) -> Story:
-        """The story with its chapters, which `role` has read and mended where they are to be read at the end."""
+        """The story with its chapters, which `role` has read and mended where they must be read at the end."""
         if not self.read_at_end:
             return self.add_to(story)
         lines = "\n".join(self._short_lines)

@@ -1,4 +1,4 @@
-"""A part of the story goes on after its end, in systems that have no way of their own to continue it; ours.
+"""Continuing a part of the story after its end, for systems without their own way to do so; ours.
 
 Who wrote the part writes what follows, and is shown the task, the plan, its text and the parts before it; of those that
 there is no room for, accounts or excerpts (`fabula.craft.accounts`).

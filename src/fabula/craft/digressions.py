@@ -52,7 +52,7 @@ def dialogue_with_marks(utterances: Iterable[Utterance]) -> str:
 
 
 def utterances_of(text: str, where: str = "the dialogue") -> tuple[Utterance, ...]:
-    """What is said in a dialogue's text. Headings are left out; a paragraph without a name goes on with the one before.
+    """What is said in a dialogue's text. Headings are left out; a paragraph without a name belongs to the one before.
 
     Raises:
         UsageError: a mark stands where no turn begins; names the paragraph.
@@ -76,7 +76,7 @@ def utterances_of(text: str, where: str = "the dialogue") -> tuple[Utterance, ..
 
 
 def digressions_in(lines: Sequence[Utterance]) -> tuple[int, ...]:
-    """Indices of the turns in which a digression begins; one that the player only says again, as a silence, goes on."""
+    """Indices of the turns in which a digression begins; one that the player only repeats, as a silence, continues."""
     found: list[int] = []
     last: dict[str, Utterance] = {}
     for at, line in enumerate(lines):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Draft:
     """The text of a part before the whole was read; `given` is the author's own text of it, which nobody revises.
 
-    `before` is what the reader of the whole is shown of a part that goes on: the part as it was.
+    `before` is what the reader of the whole is shown of a part that continues: the part as it was.
     """
 
     name: str
@@ -35,7 +35,7 @@ async def keep_draft(run: Run, name: str, make: Make, *, folder: str = "story", 
 
     Kept as the artefact `drafts/name`, which a person can edit. Where the author edited or pinned `name` itself,
     that text stands for the draft and `make` is not called. A text that was pinned as it came out of the revision
-    keeps its draft, so that what was written on from it stays as it is. A retake of `name` makes its draft anew.
+    keeps its draft, so that what was written on from it stays as it is. A retake of `name` makes its draft again.
     A text that the author wants continued (`more`) stands as it was, with what follows it.
     """
     context, path, drafts = run.context, run.scope(name).at, retaken(run, name).scope(DRAFTS)

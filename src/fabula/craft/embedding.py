@@ -32,7 +32,7 @@ _BATCH: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """A sentence-embedding model, or hashed words where none is named.
+    """A sentence-embedding model, or hashed words if no model is named.
 
     Attributes:
         model: a folder, or the name of a model that is on this machine; empty compares words (`memory.hashed`).
@@ -80,7 +80,7 @@ def _opened(model: str) -> Any:  # noqa: ANN401 - a class of an optional package
     except (OSError, ValueError) as error:
         where = "That folder holds none" if Path(model).is_dir() else "No such folder or model is on this machine"
         raise UsageError(
-            f"The sentence-embedding model {model!r} cannot be opened. {where}. Give a folder that holds one, or fetch "
+            f"The sentence-embedding model {model!r} cannot be opened. {where}. Give a folder with a model, or fetch "
             f"it first (`hf download sentence-transformers/all-MiniLM-L6-v2`)."
         ) from error
 

@@ -1,11 +1,11 @@
-"""The whole is read once when it is written, and small edits come of it; ours.
+"""The final reading: the whole story is read once after writing, and small edits are made; ours.
 
 Parts that are written one after the other are never seen together by who writes them: a blanket is lost on a Tuesday
 and found on a Wednesday, a refrain fails once, a girl is called by a name that stands in the plan alone. So an editor
 reads the whole against brief, plan and itself. It does not write anything anew: it gives edits, each of which the
 author can refuse (`fabula text edits`).
 
-A part that is to be revised is made with `Run.draft`, so that who writes the next part sees it as it was written;
+A part that must be revised is made with `Run.draft`, so that who writes the next part sees it as it was written;
 `final_reading` makes of the drafts the texts that stand in the story. Kept are
 
 - `drafts/edits`, the edits, with why: the file `drafts/edits.yaml`, which an author may change;
@@ -90,7 +90,7 @@ class EditReply(BaseModel):
 
 
 class EditsReply(BaseModel):
-    """All changes; none where nothing is to be mended."""
+    """All changes; none where nothing must be mended."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
     edits: list[EditReply]
@@ -133,7 +133,8 @@ async def final_reading(
     )
     for unknown in unknown_refusals(edits, refused):
         run.note(
-            f"{DRAFTS}/{REFUSED}.yaml names {unknown}, which is no edit in {DRAFTS}/{EDITS}.yaml; it refuses nothing."
+            f"{DRAFTS}/{REFUSED}.yaml names {unknown}, which is not an edit in {DRAFTS}/{EDITS}.yaml; it refuses "
+            f"nothing."
         )
     final, left = revised(drafts, [edit for edit in edits if edit.id not in refused])
     for one in left:
@@ -183,13 +184,13 @@ async def _read(
 
 
 async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa: ANN401 - fields of a prompt
-    run = run.optional("the whole was not read once more at its end")
+    run = run.optional("the whole was not read again at the end")
     try:
         return (await run.ask_for(EditsReply, role, "final_reading", **fields)).edits
     except NoRoomError:
         return []
     except ReplyError as error:
-        run.note(f"The whole was not revised, since the reply of {role!r} could not be read: {error}", "shortfall")
+        run.note(f"The whole was not revised because the reply of {role!r} could not be read: {error}", "shortfall")
         return []
 
 
@@ -288,13 +289,13 @@ def _with(text: str, edits: Sequence[Edit]) -> tuple[str, list[RefusedEdit]]:
 
 def _hindered(edit: Edit, places: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int, str]]) -> str:
     if not places:
-        return "its words do not stand there."
+        return "its words are not there."
     if len(places) > 1:
-        return f"its words stand there {len(places)} times."
+        return f"its words occur there {len(places)} times."
     if any(start < places[0][1] and places[0][0] < end for start, end, _ in taken):
         return "another edit changes the same words."
     if abs(count_words(edit.new) - count_words(edit.old)) > _MOST_WORDS:
-        return f"it adds or takes out more than {_MOST_WORDS} words."
+        return f"it adds or removes more than {_MOST_WORDS} words."
     return ""
 
 
@@ -385,7 +386,7 @@ def _keys(place: tuple[str | int, ...]) -> tuple[str, ...]:
 
 
 def unknown_refusals(edits: Sequence[Edit], refused: Iterable[str]) -> list[str]:
-    """The refused ids that no edit has: mistyped, or of edits that were asked for anew since."""
+    """The refused ids that no edit has: mistyped, or of edits that were asked for again since."""
     return sorted(set(refused) - {edit.id for edit in edits})
 
 

@@ -35,7 +35,7 @@ _HEADING: Final = re.compile(
 
 
 def has_number(title: str) -> bool:
-    """Whether a title begins with a number of its own, as in "Chapter 9: The Church", "IX. The Church" or "9"."""
+    """Whether a title begins with its own number, as in "Chapter 9: The Church", "IX. The Church" or "9"."""
     found = _HEADING.fullmatch(title)
     return found is not None and (_is_number(found) or title[:1].isdecimal())
 

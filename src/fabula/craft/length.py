@@ -1,4 +1,4 @@
-"""Length asked is length got: word ranges, their shares for sections, and writing until a text fits.
+"""Texts of the requested length: word ranges, their shares for sections, and writing until a text fits.
 
 Ours; Agents' Room only notes that models miss length requirements (section 4.1). Improved mode uses this.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final, overload
@@ -16,7 +16,7 @@ from fabula.base.errors import NoRoomError, UsageError
 from fabula.craft.numbers import LARGEST, number
 from fabula.engine.replies import left_out
 from fabula.story import count_words
-from fabula.story.sentences import sentences, spans, whole_sentences
+from fabula.story.sentences import ends_whole, sentences, spans, whole_sentences
 from fabula.story.speech import OPENING, unclosed
 from fabula.story.words import joined
 
@@ -54,10 +54,11 @@ _TOLERANCE: Final = 0.05  # how far a text may go beyond its range before its mo
 _AT_THE_END: Final = 2  # sections
 _LEAST_SHARE, _LAST_SHARE = 0.5, 0.85  # of its planned words, that a section gets at least, and that the last one gets
 _SHORTENINGS: Final = 3
+_LOOSE: Final = 0.25  # of the borders
 _LEFT: Final = 0.75  # of the words wanted; a shortened text with fewer has lost too much
 _LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
 _CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but they are bounded too
-_NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
+_NEW_PARAGRAPH: Final = 80  # words of a paragraph after which a continuation starts a new one
 _SCENES: Final = 13  # 500 words have 3 scenes, 2,000 have 5, 20,000 have 18, 80,000 have 38
 _MORE, _LEAST_MORE, _MOST_MORE = 3, 150, 1000
 LEAST_SCENES: Final = 3
@@ -78,13 +79,14 @@ _FLAG: Final = re.compile(
 class WordRange:
     """How many words are wanted: `low` to `high`, best `target`; `exact` if the author drew the borders.
 
-    As text it is what a prompt says: "about 175 words, between 160 and 190".
+    As text it is what a prompt says: "about 175 words, between 160 and 190". `unit` is what a prompt calls them.
     """
 
     low: int
     high: int
     target: int
     exact: bool
+    unit: str = "words"
 
     @classmethod
     def about(cls, words: int) -> WordRange:
@@ -109,10 +111,10 @@ class WordRange:
     def __str__(self) -> str:
         """The target with its band, as a prompt says it."""
         if self.low == self.high and self.high >= _LEAST_ASKED:
-            return f"exactly {self.high} words"
+            return f"exactly {self.high} {self.unit}"
         if self.low <= 1 or self.high < _LEAST_ASKED:
-            return f"at most {max(self.high, _LEAST_ASKED)} words"
-        return f"about {self.target} words, between {self.low} and {self.high}"
+            return f"at most {max(self.high, _LEAST_ASKED)} {self.unit}"
+        return f"about {self.target} {self.unit}, between {self.low} and {self.high}"
 
     @property
     def usual_scenes(self) -> int:
@@ -132,6 +134,11 @@ class WordRange:
     def accepts(self, words: int) -> bool:
         """Whether `words` lie inside, or so little above that a model is not asked to shorten its text for it."""
         return self.low <= words <= self.high * (1 + _TOLERANCE)
+
+    @property
+    def loose(self) -> WordRange:
+        """The range with a quarter more to each side: for a version that is revised before anybody reads it."""
+        return replace(self, low=max(floor(self.low * (1 - _LOOSE)), 1), high=ceil(self.high * (1 + _LOOSE)))
 
     def misses(self, words: int) -> int:
         """How many words are missing or too many; 0 inside."""
@@ -275,13 +282,13 @@ def asked_length(brief: Brief, words: str = "") -> AskedLength:
     """The words and the parts that a story should have; the setting `words` ("1300-1350") goes before the brief's.
 
     Raises:
-        UsageError: `words` is no range, or the brief asks for more words than a story can have.
+        UsageError: `words` is not a range, or the brief asks for more words than a story can have.
     """
     asked = _lengths_asked(brief.text)
     if not words and asked.too_many:
         raise UsageError(
-            f"The brief asks for {asked.too_many:,} words, and a story has {LARGEST:,} at most. Ask for fewer; or, if "
-            "that number is not the story's length, say how long it is with --words."
+            f"The brief asks for {asked.too_many:,} words, but a story has {LARGEST:,} at most. Ask for fewer or, if "
+            "that number is not the story's length, give the length with --words."
         )
     whole = parse_range(words) if words else _range_of(asked.whole)
     if asked.parts is None:
@@ -300,7 +307,7 @@ def asked_range(brief: Brief, words: str = "") -> WordRange | None:
     """The words that a story should have: those of the setting `words` ("1300-1350"), else what the brief asks for.
 
     Raises:
-        UsageError: `words` is no range, or the brief asks for more words than a story can have.
+        UsageError: `words` is not a range, or the brief asks for more words than a story can have.
     """
     return asked_length(brief, words).words
 
@@ -346,10 +353,17 @@ def parse_range(text: str) -> WordRange:
     found = _FLAG.fullmatch(said)
     numbers = [number(part) for part in found.groups()[1:] if part] if found else []
     if not found or None in numbers or (found.group(1) and len(numbers) > 1):
-        raise UsageError(f"{text!r} is no number of words. Write 1300-1350, 950 (about that), <=500 or >=2000.")
+        raise UsageError(
+            f"{text!r} is not a number of words. Give 1 to {LARGEST:,} words: 1300-1350, 950 (about that), <=500 or "
+            ">=2000."
+        )
     low, high = (int(n) for n in (numbers[0] or 0, numbers[-1] or 0))
     if not 1 <= low <= high <= LARGEST:
-        raise UsageError(f"{text!r} is no range of words: give 1 to {LARGEST:,}, the smaller number first.")
+        if low > high and high:
+            raise UsageError(f"{text!r} is not a range of words: the smaller number comes first, as in {high}-{low}.")
+        raise UsageError(
+            f"{text!r} is not a length that can be written. Give 1 to {LARGEST:,} words, such as 950 or 1300-1350."
+        )
     if len(numbers) > 1:
         return WordRange.between(low, high)
     sign = found.group(1) or "~"
@@ -515,11 +529,11 @@ def _key(sentence: str) -> tuple[str, ...]:
 
 
 def _joined(text: str, more: str) -> str:
-    """`more` after `text`, in the same paragraph while that is short and nobody begins to speak."""
+    """`more` after `text`: a new paragraph, unless the text is a single short one and nobody begins to speak."""
     if not text or not more:
         return text or more
-    last = text.rsplit("\n\n", 1)[-1]
-    if more.startswith(OPENING) or last.startswith(OPENING) or count_words(last) >= _NEW_PARAGRAPH:
+    several = "\n\n" in text or "\n\n" in more or count_words(text) >= _NEW_PARAGRAPH
+    if ends_whole(text) and (several or more.startswith(OPENING) or text.startswith(OPENING)):
         return f"{text}\n\n{more}"
     return joined(text, more)
 

@@ -71,7 +71,7 @@ def levels_in(names: str) -> tuple[Level, ...]:
     wanted = [name.strip().casefold() for name in names.split(",") if name.strip()]
     unknown = [name for name in wanted if name not in LEVELS]
     if unknown or not wanted:
-        raise UsageError(f"levels = {names!r}: give one or more of {', '.join(LEVELS)}, with commas between them.")
+        raise UsageError(f"levels = {names!r}: give one or more of {', '.join(LEVELS)}, separated by commas.")
     return tuple(level for level in LEVELS if level in wanted)
 
 

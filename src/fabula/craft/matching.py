@@ -50,11 +50,11 @@ class ErrorFinding:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which detections are which known errors.
+    """The matching of detections with known errors.
 
     Attributes:
         pairs: number of the detection, number of the known error, their likeness.
-        unmatched: numbers of the detections that are none.
+        unmatched: numbers of the detections that match no known error.
         missed: numbers of the known errors that were not detected.
     """
 

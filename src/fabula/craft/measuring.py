@@ -31,16 +31,16 @@ _REASONS: Final = 2  # why stories have no number, of one mean
 
 
 def checked(items: Sequence[Item]) -> None:
-    """See that there are stories, and that each has an id of its own.
+    """Check that there are stories, and that each has its own id.
 
     Raises:
         UsageError: there is none, or two have one id.
     """
     if not items:
-        raise UsageError("There is no story to measure. Give at least one.")
+        raise UsageError("There are no stories to measure. Give at least one.")
     twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
     if twice:
-        raise UsageError(f"Two stories have the id {twice[0]!r}. Give each story an id of its own.")
+        raise UsageError(f"Two stories have the id {twice[0]!r}. Give each story its own id.")
 
 
 def check_numbers(config: object, *, from_1: Sequence[str] = (), from_0: Sequence[str] = ()) -> None:
@@ -59,7 +59,7 @@ def check_numbers(config: object, *, from_1: Sequence[str] = (), from_0: Sequenc
 
 
 def check_samples(samples: int, temperature: float) -> None:
-    """See that several samples can differ.
+    """Check that several samples can differ.
 
     Raises:
         UsageError: they would all be the same.

@@ -1,4 +1,4 @@
-"""What an agent remembers, and what of it comes to mind: recency, similarity and shared rare words, weighed together.
+"""An agent's memories and their recall, by a weighted sum of recency, similarity and shared rare words.
 
 The scoring is that of IBSEN's released actors: candidates by similarity, each measure brought to 0..1 among them, then
 a weighted sum. Similarity needs no embedding model: texts are hashed into vectors by their word stems and letter

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 NARRATIVE: Final = "narrative"
 NOBODY: Final = (
-    "It is not known who is in this story: it has no plan, no cards and no world, and nobody has read it for its "
-    "people. Name who talks (player and npc, or --as and --with), as the story writes their names."
+    "The characters of this story are unknown: it has no plan, no cards and no world, and no model has read it for "
+    "people. Name the speakers (player and npc, or --as and --with) as the story spells their names."
 )
 _WORD: Final = re.compile(r"\w+")
 _NEAR: Final = 0.7  # share of letters that a misspelt name and a word of the story have in common
@@ -39,7 +39,7 @@ _WINDOW_SHARE: Final = 0.5
 
 
 async def narrative_of(run: Run, brief: Brief) -> str:
-    """The narrative, as its author put it into the project, else the brief; asks nobody.
+    """The narrative, as its author put it into the project, else the brief; calls no model.
 
     A note says where the brief may be no narrative.
     """
@@ -47,7 +47,7 @@ async def narrative_of(run: Run, brief: Brief) -> str:
     if given is None and words_of_task(brief) is not None:
         run.note(
             "The brief asks for a number of words, so it may be a writing task, and its sentences are taken for the "
-            f"story itself. Write the narrative that is to be talked through into {NARRATIVE_FILE}."
+            f"story itself. Write the narrative that must be talked through into {NARRATIVE_FILE}."
         )
     return given or brief.text
 
@@ -64,7 +64,7 @@ def check_narrative(narrative: str) -> None:
         UsageError: there is not.
     """
     if not any(letter.isalnum() for letter in narrative):
-        raise UsageError("The narrative has no sentence. Give a text in which somebody does something.")
+        raise UsageError("The narrative has no sentences. Give a text in which somebody does something.")
 
 
 async def who_talks(run: Run, narrative: str, wanted: Parties, cards: Cards, author: Sequence[str] = ()) -> Parties:
@@ -100,7 +100,7 @@ def parties_of(
     known: Sequence[str] = (),
     people: Sequence[str] = (),
 ) -> Parties:
-    """Who talks: those named, else the first of `people`, who are known to be in the narrative. Asks nobody.
+    """Who talks: those named, else the first of `people`, who are known to be in the narrative. Calls no model.
 
     `known` may talk without being named in it.
 
@@ -131,7 +131,7 @@ def check_people(names: Sequence[str], narrative: str, known: Iterable[str] = ()
             near = get_close_matches(name, dict.fromkeys((*people, *_WORD.findall(narrative))), n=1, cutoff=_NEAR)
             if near or people:
                 raise UnknownNameError("character", name, near or dict.fromkeys(people))
-            raise UsageError(f"The story does not name {name!r}. Write the name as the story does.")
+            raise UsageError(f"The story does not name {name!r}. Spell the name as the story does.")
     for n, name in enumerate(names):
         twin = next((other for other in names[:n] if _are_one(name, other)), None)
         if twin is not None:
@@ -149,7 +149,7 @@ def reading_of(narrative: str) -> str:
 async def people_read(run: Run, narrative: str, role: str) -> tuple[str, ...]:
     """Who is in a narrative, as a model reads it; asked once for each version of it, a call for each window.
 
-    A name that does not stand in the text is dropped: nobody is talked with whom a model made up.
+    A name that is not in the text is dropped: nobody is talked with whom a model made up.
 
     Raises:
         ReplyError: a reply could not be read.

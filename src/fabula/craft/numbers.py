@@ -51,6 +51,27 @@ _TABLE: Final = """
 1000 thousand thousands tausend tsd mille milliers mil mila duizend tusen bin
 1000 тысяча тысячи тысяч тысячу тыс हज़ार हजार ألف آلاف الف
 2000 ألفي ألفا ألفان
+2 dwa dwóch
+3 trzy trzech
+4 cztery czterech
+5 pięć pięciu
+6 sześć sześciu
+7 siedem siedmiu
+8 osiem ośmiu
+9 dziewięć dziewięciu
+10 dziesięć dziesięciu
+15 piętnaście piętnastu
+20 dwadzieścia dwudziestu
+100 sto stu
+200 dwieście dwustu
+300 trzysta trzystu
+400 czterysta czterystu
+500 pięćset pięciuset
+600 sześćset sześciuset
+700 siedemset siedmiuset
+800 osiemset ośmiuset
+900 dziewięćset dziewięciuset
+1000 tysiąc tysiąca tysiące tysięcy
 1000000 million millions millionen milliones millones milhões миллион миллиона
 """
 _NAMES: Final = {name: int(row.split()[0]) for row in _TABLE.strip().splitlines() for name in row.split()[1:]}
@@ -63,6 +84,9 @@ _EASTERN: Final = {
     )
     for name in names
 }
+_SEVERAL: Final = re.compile(
+    "([一二两兩三四五六七八일이삼사오육칠팔])([二两兩三四五六七八九이삼사오육칠팔구])(?=[十百千万萬십백천만])"
+)
 LARGEST: Final = 1_000_000
 """Words of a story at most."""
 _TEN: Final = 10
@@ -76,7 +100,7 @@ _BLANKS: Final = " \u00a0\u202f"
 _GROUPED: Final = rf"\d{{1,3}}(?:[.,'’٬{_BLANKS}]\d{{3}}){{1,3}}(?!\d)"
 _DIGITS: Final = rf"{_GROUPED}|\d{{1,15}}(?:[.,]\d{{1,2}}(?!\d))?(?!\d)"
 _TOKEN: Final = re.compile(
-    rf"(?P<digits>(?<![\d.,A-Za-z])(?:{_DIGITS}))|(?P<eastern>[{''.join(_EASTERN)}]{{1,12}})|"
+    rf"(?P<digits>(?<![\d.,A-Za-z])(?:{_DIGITS}))|(?P<eastern>(?:[几幾数數](?=[十百千万萬]))?[{''.join(_EASTERN)}]{{1,12}})|"
     rf"(?P<word>(?:[^\W\d_\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[{_MARKS}])+)"
 )
 _POINTED: Final = re.compile(r"(?:тыс|tsd)\.", re.IGNORECASE)  # abbreviations
@@ -93,6 +117,7 @@ class Number:
         part: what was said since.
         scaled: whether anything made it large, such as "hundred" or "k".
         before: `part` and `end` as they were before the last word, and where that word starts.
+        low: the smaller of two numbers that are said as one ("两三千": two to three thousand); 0 for a single number.
     """
 
     start: int
@@ -102,6 +127,7 @@ class Number:
     part: float = 0
     scaled: bool = False
     before: tuple[float, int, int] = (0, 0, 0)
+    low: float = 0
 
     @property
     def value(self) -> float:
@@ -109,7 +135,7 @@ class Number:
         return self.total + self.part
 
     def takes(self, value: float) -> bool:
-        """Whether a number that is said next goes on with this one, as "hundred" does after "two"; it then does."""
+        """Whether a number that is said next continues with this one, as "hundred" does after "two"; it then does."""
         if value >= _THOUSAND:
             if self.total and (not self.part or value > self.total / _THOUSAND):
                 return False
@@ -174,23 +200,31 @@ def numbers_in(text: str) -> list[Number]:
 
 def _eastern(token: re.Match[str], found: list[Number], last: Number | None) -> None:
     """A number in Chinese characters or Korean syllables: alone, or what a number in digits is counted in."""
-    values = [_EASTERN[sign] for sign in token[0]]
-    if last and last.digits and not last.scaled and values[0] >= _THOUSAND:
-        last.part, last.scaled, last.end = last.part * values[0], True, token.start() + 1
+    said = token[0] if token[0][0] in _EASTERN else f"三五{token[0][1:]}"  # "几百": several hundred
+    if last and last.digits and not last.scaled and _EASTERN[said[0]] >= _THOUSAND:
+        last.part, last.scaled, last.end = last.part * _EASTERN[said[0]], True, token.start() + 1
         return
+    low, several = 0.0, _SEVERAL.search(said)
+    if several:
+        low, said = _eastern_value(_SEVERAL.sub(r"\1", said, count=1)), _SEVERAL.sub(r"\2", said, count=1)
+    found.append(Number(*token.span(), part=_eastern_value(said), low=low))
+
+
+def _eastern_value(said: str) -> float:
+    """What Chinese characters or Korean syllables say."""
     total = part = digit = 0
-    for value in values:
+    for value in (_EASTERN[sign] for sign in said):
         if value >= _MYRIAD:
             total, part, digit = (total + part + digit or 1) * value, 0, 0
         elif value >= _EASTERN["十"]:
             part, digit = part + max(digit, 1) * value, 0
         else:
             digit = value
-    found.append(Number(*token.span(), part=total + part + digit))
+    return total + part + digit
 
 
 def _spoken(token: re.Match[str], found: list[Number], last: Number | None) -> bool:
-    """A number in words, which goes on with the last one or is new; false for another word."""
+    """A number in words, which continues with the last one or is new; false for another word."""
     word = token[0].casefold()
     if word == "k" and last and last.digits and not last.scaled:
         value: float | None = _THOUSAND

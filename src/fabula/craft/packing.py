@@ -235,7 +235,7 @@ def note_assumed_window(run: Run, role: str) -> None:
     if room.window is None and not room.is_person:
         name = room.model.name
         run.note(
-            f"How much {name} can read at once is not known; {USUAL_WINDOW:,} tokens are assumed. If it is another "
+            f"The context window of {name} is not known, so {USUAL_WINDOW:,} tokens are assumed. If it has another "
             f'number, write `context = NUMBER` below [models."{name}"] in fabula.toml.',
             "notice",
         )

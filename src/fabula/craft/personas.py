@@ -107,7 +107,8 @@ def check_cast(run: Run, kind: str, names: Sequence[str]) -> None:
     for name in names:
         if role_key(name) in cast.known:
             run.note(
-                f"The {kind} {name!r} is named like the role {role_key(name)!r}, so whoever plays that role plays "
+                f"The {kind} {name!r} has the same name as the role {role_key(name)!r}, so whoever plays that role "
+                f"plays "
                 f"both. Give the {kind} another name to cast them apart.",
                 "shortfall",
             )

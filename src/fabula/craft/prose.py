@@ -1,4 +1,4 @@
-"""Story prose from a role: asked for, cleaned of what stands around it, and of the length wanted."""
+"""Story prose from a role: requested, cleaned of remarks around it, and fitted to the wanted length."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class Prose:
     its end leads small models that can continue a text into the new piece. `quoted` names the prompt's fields whose
     texts the piece is made of: what it takes from them is no echo. `extend` and `shorten` are the prompts that ask for
     more of a piece that is too short, and for less of one that is too long. Of the `earlier` texts of the story a small
-    model copies nothing.
+    model copies nothing. A `loose` piece is revised later, and is extended or shortened only where it misses the words
+    wanted by more than a quarter.
     """
 
     last: bool
@@ -62,6 +63,7 @@ class Prose:
     extend: str = "extend"
     shorten: str = "shorten"
     earlier: Sequence[str] = ()
+    loose: bool = False
 
 
 async def write_prose(
@@ -75,7 +77,7 @@ async def write_prose(
     fields: Mapping[str, Any],
     temperature: float | None = None,
 ) -> str:
-    """Prose of the length wanted; one call, more where it comes out empty, too short or too long.
+    """Prose of the wanted length, in one call, or more if it is empty, too short or too long.
 
     A role with aids for small models gets its text cut and cleaned by rules; any other is asked to shorten its text
     itself (prompt `shorten`), and loses nothing but chatter. What a rule takes out is recorded (`Run.removed`).
@@ -98,6 +100,7 @@ async def write_prose(
     want = prose.want
     if want is None:
         return await writer.first(None)
+    want = want.loose if prose.loose else want
     record_length(run, want.low, want.high)
     if writer.aids:
         tries = AIDED_TRIES
@@ -164,15 +167,15 @@ class _Writer:
             return text
         told = told_in_sentences(text)
         self.run.removed("chatter", text, told)
-        self.run.note("A list was made sentences: no draw was told in any.")
+        self.run.note("A list was turned into sentences because no draw contained sentences.")
         return told
 
     def _worth(self, script: str, text: str) -> tuple[bool, bool, int]:
-        """What speaks for one of several draws: its script, that it is no list, its words."""
+        """What speaks for one of several draws: its script, that it is not a list, its words."""
         return script_of(text) == script, not is_list(text), count_words(text)
 
     def _fault(self, run: Run, text: str, fields: Mapping[str, Any]) -> str:
-        """Why a reply is no prose of this piece; empty if it is."""
+        """Why a reply is not prose of this piece; empty if it is."""
         return reply_fault(run, text, self.prompt, fields, least=self._least)
 
     @property
@@ -288,7 +291,7 @@ async def write_notes(
     objection: Callable[[str], str] | None = None,
     fields: Mapping[str, Any],
 ) -> str:
-    """Notes from a role: a text beside the story, without what stands around it; one call, more where nothing came.
+    """Notes from a role: a text next to the story, without what stands around it; one call, more where nothing came.
 
     Args:
         run: where the calls are made.
@@ -352,7 +355,7 @@ def clean_reply(
     """The prose (or notes) in a role's reply, cleaned as `clean_prose` does for this role; possibly empty.
 
     What a rule takes out is recorded (`Run.removed`). `echo` are texts that it may repeat, or gives them where they
-    take time to put together; `lead` is what the reply went on from.
+    take time to put together; `lead` is what the reply continued from.
     """
     text = reply.text.removeprefix(lead)
     return clean_text(run, role, text, labels=labels, last=last, echo=echo, kind=kind, finish=reply.finish)

@@ -25,15 +25,25 @@ def normalised(text: str) -> str:
     return " ".join(text.translate(_ALIKE).split()).casefold()
 
 
+def same_length(text: str) -> str:
+    """`text` with one kind of quotation mark, dash and blank; every character stays where it is."""
+    return text.translate(_SAME_LENGTH)
+
+
+def places(text: str, piece: str) -> list[int]:
+    """Where a piece of a text begins, each time that it stands there; nowhere if it is empty."""
+    found: list[int] = []
+    at = text.find(piece) if piece else -1
+    while at >= 0:
+        found.append(at)
+        at = text.find(piece, at + 1)
+    return found
+
+
 def located(text: str, quote: str) -> list[tuple[int, int]]:
     """Where a quotation stands, letter by letter; kinds of quotation marks, dashes and blanks do not count."""
-    text, quote = text.translate(_SAME_LENGTH), quote.translate(_SAME_LENGTH).strip()
-    found: list[tuple[int, int]] = []
-    at = text.find(quote) if quote else -1
-    while at >= 0:
-        found.append((at, at + len(quote)))
-        at = text.find(quote, at + 1)
-    return found
+    quote = same_length(quote).strip()
+    return [(at, at + len(quote)) for at in places(same_length(text), quote)]
 
 
 def quoted_parts(quote: str) -> list[str]:

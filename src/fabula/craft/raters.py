@@ -1,4 +1,4 @@
-"""What evaluators that ask a judge share: its verdicts as ratings, what fits its window, how a text is marked off."""
+"""Shared code of evaluators with a judge: verdicts as ratings, what fits its window, and how texts are marked off."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def too_long(run: Run, role: str, what: str, texts: Sequence[str], max_tokens: i
     if window is None or needed <= window:
         return ""
     return (
-        f"{what} and a reply need about {needed:,} tokens, and the {role} has room for {window:,}. Take one with more "
+        f"{what} and a reply need about {needed:,} tokens, but the {role} has room for {window:,}. Use one with more "
         "room, or leave this level out with --set levels=chapter,sentence."
     )
 
@@ -132,7 +132,7 @@ def source_of(item: Item) -> str:
     text = item.narrative or (item.reference.text if item.reference else item.brief.text if item.brief else "")
     if not text.strip():
         raise UsageError(
-            f"The dialogue {item.id} comes without its narrative, and is rated by how it keeps to that. Give it with "
+            f"The dialogue {item.id} has no narrative, which its rating needs. Give it with "
             "`fabula evaluate snap-ratings --narrative FILE`; or give a project, or JSON lines with a `narrative`."
         )
     return text

@@ -1,8 +1,8 @@
-"""Revising a finished text: to an author's note, to fit what has changed above it, or one passage of it.
+"""Revising a finished text: to an author's note, or to fit what has changed above it.
 
 The role that wrote the text gives it in a new version. What it is shown is the prompt that asked for the text, the text
 as its own reply, and what is wanted now; so it knows what it knew when it wrote. Where several calls made the text, or
-that prompt is too long to stand beside it, the story's brief stands for it. A text that is too long for one reply is
+that prompt is too long to stand next to it, the story's brief stands for it. A text that is too long for one reply is
 revised in pieces. ours.
 """
 
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import FabulaError
 from fabula.craft.packing import first_of, in_pieces, last_of, paragraphs
 from fabula.craft.prose import clean_reply, reply_fault
-from fabula.craft.quoting import located
 from fabula.engine.making import DRAFTS
 from fabula.engine.replies import is_unchanged
 from fabula.engine.room import USUAL_WINDOW
@@ -26,7 +25,7 @@ from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from fabula.engine.making import Revision
     from fabula.engine.run import Run
@@ -36,8 +35,7 @@ TRIES: Final = 3
 _ROOM: Final = 0.85  # of the window, for prompt and reply; the rest is for what tokens are misjudged
 _PIECE: Final = 0.25  # of the window, for a piece of a text that is too long for one reply
 _CHANGES: Final = 0.2  # and for what has changed
-_AROUND: Final = 0.15  # and for what stands on each side of a passage
-_SHORT_PIECE, _SHORT_CHANGES, _SHORT_AROUND = 900, 500, 500  # tokens, for small models
+_SHORT_PIECE, _SHORT_CHANGES = 900, 500  # tokens, for small models
 _END: Final = 200  # tokens of the piece before, as its end
 _TRIED: Final = "usable"  # the place of the tries of a revision
 _LEAST: Final = 0.6  # of a text's words that are left where only what no longer fits is changed
@@ -217,59 +215,3 @@ def changes(before: Sequence[Message], after: Sequence[Message]) -> list[PromptC
 
 def _paragraphs(messages: Sequence[Message]) -> list[str]:
     return [part for message in messages for part in paragraphs(message.content)]
-
-
-# one passage ----------------------------------------------------------------------------------------------------------
-
-
-async def rewrite_passage(
-    run: Run,
-    role: str,
-    text: str,
-    span: tuple[int, int],
-    note: str,
-    brief: str,
-    around: tuple[str, str] = ("", ""),
-) -> str:
-    """`text` with the passage from `span[0]` to `span[1]` written anew; all else is as it was. One call.
-
-    `around` are the story before the text and after it, of which is shown what there is room for.
-
-    Raises:
-        ReplyError: no usable passage was given.
-    """
-    start, end = span
-    passage, room = text[start:end], run.room(role).prompt_tokens(_SHORT_AROUND, _AROUND)
-    fields: dict[str, Any] = {
-        "brief": brief,
-        "before": last_of(f"{around[0]}\n\n{text[:start]}".strip(), room),
-        "after": first_of(f"{text[end:]}\n\n{around[1]}".strip(), room),
-        "passage": passage,
-        "note": note,
-        "has": count_words(passage),
-    }
-    fault, answer, run = "", "", run.tries(_TRIED)
-    for attempt in range(TRIES):
-        place = run.again(attempt, fault)
-        reply = await place.reply(role, "rewrite_passage", **fields)
-        answer = reply.text
-        new = clean_reply(place, role, reply, labels=(), last=True)
-        fault = reply_fault(place, new, "rewrite_passage", {**fields, "passage": ""}, least=1)
-        if not fault:
-            return text[:start] + new + text[end:]
-    problem = f"The role {role!r} gave no usable passage in {TRIES} tries. {fault} Other words for your wish may help."
-    raise run.exhausted(_TRIED, problem, role, answer)
-
-
-def passage_spans(text: str, words: str) -> Iterator[tuple[int, int]]:
-    """Where a passage stands that is named by its first and last words ("The lamp ... went out.") or by all of it."""
-    first, gap, last = (
-        part.strip() for part in words.replace("[...]", "...").replace("\u2026", "...").partition("...")
-    )
-    for start, end in located(text, first):
-        if not gap or not last:
-            yield start, end if not gap else len(text)
-            continue
-        ends = [stop for begin, stop in located(text, last) if begin >= end]
-        if ends:
-            yield start, ends[0]

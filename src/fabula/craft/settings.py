@@ -1,4 +1,4 @@
-"""Settings that are not obeyed, and how an author hears of it."""
+"""Settings that have no effect, and the notes that tell the author."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 
 def warn_ignored(run: Run, setting: str, why: str) -> None:
-    """Say once that a setting is not obeyed, where the author chose it and did not leave it to the preset."""
-    said = f"The setting {setting} is not obeyed: {why}"
+    """Note once that a setting has no effect, if the author chose it and did not leave it to the preset."""
+    said = f"The setting {setting} has no effect: {why}"
     if setting in run.context.chosen and said not in run.context.shortfalls:
         run.note(said, "shortfall")
 
@@ -22,6 +22,6 @@ def unsupported_by(run: Run, setting: str, role: str) -> bool:
     """
     if not run.room(role).aids:
         return False
-    why = f"{role} is played by a small model, which gets other help."
-    warn_ignored(run, setting, f"{why} Give that role a stronger model, or say --aids off.")
+    why = f"{role} is played by a small model, which gets different help."
+    warn_ignored(run, setting, f"{why} Give that role a stronger model, or use --aids off.")
     return True

@@ -1,4 +1,4 @@
-"""What a story may take: rounds of work until the tokens, calls or dollars allowed are used as nearly as can be.
+"""Spending limits of a story: rounds of work until the allowed tokens, calls or dollars are nearly used.
 
 So a single model is given what a room took on the same brief (`match` in an experiment's file).
 """
@@ -24,7 +24,7 @@ _MOST: Final = 1000  # rounds
 
 @dataclass(frozen=True, slots=True)
 class Spending(Presets):
-    """Settings of a system that goes on until what it may take is used; there is no paper, so presets are the same.
+    """Settings of a system that continues until what it may take is used; there is no paper, so presets are the same.
 
     Attributes:
         words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
@@ -40,7 +40,7 @@ class Spending(Presets):
 
     def __post_init__(self) -> None:
         if sum(bool(getattr(self, name)) for name in AMOUNTS) > 1:
-            raise ConfigError("Only one of tokens, calls and usd says what a story takes. Leave the others out.")
+            raise ConfigError("Only one of tokens, calls and usd can limit a story. Leave the others out.")
 
     @property
     def amount(self) -> float:
@@ -54,9 +54,7 @@ class Spending(Presets):
             UsageError: that is dollars, and the price is not known.
         """
         if self.usd and usage.cost is None:
-            raise UsageError(
-                "The price of a model is not known, so no story can take an amount in dollars. Use tokens."
-            )
+            raise UsageError("The price of a model is not known, so a story cannot be limited in dollars. Use tokens.")
         return usage.prompt + usage.reply if self.tokens else 1.0 if self.calls else usage.cost or 0.0
 
 

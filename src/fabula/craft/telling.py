@@ -1,4 +1,4 @@
-"""What a small model copies or lists where it should tell: by its words, as a rule can see it."""
+"""Finding by rule what a small model copies or lists instead of telling."""
 
 from __future__ import annotations
 

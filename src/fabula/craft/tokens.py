@@ -4,6 +4,7 @@
 |---|---|
 | whitespace | what stands between white space, with its punctuation: `"Yes,"` |
 | words | words, with inner apostrophes and hyphens, and every punctuation mark by itself |
+| (both) | in Chinese and Japanese, which put no space between words: every character and every mark |
 | rouge | runs of a-z and 0-9 in small letters: those of the package rouge-score |
 | rouge-stems | the same, those of more than three letters as Porter stems: rouge-score with `use_stemmer` |
 | spacy | those of spaCy's blank English pipeline (extra `fabula[spacy]`); HANNA's measures count them |
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from fabula.base.errors import UnknownNameError
 from fabula.base.extras import extra
 from fabula.craft.stems import stem
+from fabula.story.words import apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,9 +35,14 @@ _OPENING: Final = re.compile(r"[^\W_]+(?:-\w+)*")
 _LONGEST_WHOLE: Final = 3  # rouge-score leaves words of up to three letters alone
 
 
+def between_spaces(text: str) -> list[str]:
+    """What stands between white space; in Chinese and Japanese, every character and every mark."""
+    return apart(text).split()
+
+
 def words_and_marks(text: str) -> list[str]:
-    """Words, and every punctuation mark by itself."""
-    return _WORDS.findall(text)
+    """Words, and every punctuation mark by itself; in Chinese and Japanese, every character."""
+    return _WORDS.findall(apart(text))
 
 
 def rouge_tokens(text: str) -> list[str]:
@@ -64,7 +71,7 @@ def _spacy() -> Any:  # noqa: ANN401 - an extra has no types that we may import
 
 TOKENISERS: Final[Mapping[str, Tokeniser]] = MappingProxyType(
     {
-        "whitespace": str.split,
+        "whitespace": between_spaces,
         "words": words_and_marks,
         "rouge": rouge_tokens,
         "rouge-stems": rouge_stems,

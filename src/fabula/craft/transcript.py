@@ -14,7 +14,7 @@ _NAMED: Final = ":**"
 
 @dataclass(slots=True)
 class TranscriptTurn:
-    """A turn as it stands in a transcript; `name` is empty for text before the first one.
+    """A turn as it is in a transcript; `name` is empty for text before the first one.
 
     Attributes:
         remarks: those between the turn before and this one.
@@ -36,7 +36,7 @@ def entry(name: str, text: str) -> str:
 
 
 def entries(text: str) -> list[TranscriptTurn]:
-    """The turns in a transcript; a line without a name goes on with the turn before it."""
+    """The turns in a transcript; a line without a name continues with the turn before it."""
     found, remarks = list[TranscriptTurn](), list[str]()
     for line in plain(text).split("\n"):
         name, named, said = line.strip().removeprefix(_NAME).partition(_NAMED)

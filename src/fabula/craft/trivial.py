@@ -1,4 +1,4 @@
-"""How far scores order stories as measures do that read nothing: what stands beside every claim about quality."""
+"""How far scores agree with trivial measures that read nothing, for comparison with every claim about quality."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str) 
 
 
 def follows(scores: Sequence[float], values: Sequence[float], prompts: Sequence[str]) -> Scored:
-    """Spearman's rho of scores with a measure: within prompts that have several stories, else over all.
+    """Spearman's rho of scores with a measure, within prompts that have several stories, or else over all.
 
     Scores that differ by rounding alone are ties.
     """

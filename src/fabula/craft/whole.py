@@ -12,6 +12,8 @@ from fabula.craft.length import asked_range
 from fabula.craft.personas import given_personas, labelled
 from fabula.craft.planning import given_plan
 from fabula.craft.prose import Prose, write_prose
+from fabula.craft.raters import mark_for
+from fabula.story import Story
 from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from fabula.story.plan import ScenePlan
 
 _LABELS: Final = ("Creative Writing Task", "Story")
+SCENES: Final = "Scenes"
+"""The label of the scenes that the author has planned."""
+_BEGINNING: Final = 60  # words
 _USUAL: Final = 1207  # words where none are asked for: the mean of the end-to-end baseline in Agents' Room, Table 2
 
 
@@ -42,7 +47,7 @@ async def material(run: Run) -> list[tuple[str, str]]:
         "Person and Tense": plan.manner,
         "Form": plan.form,
         "Demands": "\n".join(f"- {demand}" for demand in plan.demands),
-        "Scenes": "\n".join(map(_plot_point, plan.scenes)),
+        SCENES: "\n".join(map(_plot_point, plan.scenes)),
     }
     return given + [(label, text) for label, text in parts.items() if text]
 
@@ -67,8 +72,8 @@ def words_in_one_reply(brief: Brief, words: str, called: str) -> WordRange | Non
     want = asked_range(brief, words)
     if want is not None and want.target > LONG:
         raise UsageError(
-            f"{called} is one reply, of {LONG:,} words at most; {want} are asked for. --system agents-room "
-            "writes longer stories, in chapters."
+            f"{called} writes one reply of at most {LONG:,} words, but the story needs {want}. "
+            "--system chosen-outline and --system agents-room write longer stories, in chapters."
         )
     return want
 
@@ -80,16 +85,46 @@ def whole(
     want: WordRange | None,
     limit: int | None = None,
     *,
-    labels: Sequence[str] = _LABELS,
-    usual: int = _USUAL,
+    loose: bool = False,
     more: Mapping[str, object] = MappingProxyType({}),
 ) -> Callable[[Run], Awaitable[str]]:
-    """What asks a role for a whole version of the story by a prompt, of the length wanted; `more` fills it."""
+    """What asks a role for a whole version of the story by a prompt, of the length wanted; `more` fills it.
+
+    One that is revised later may be `loose`: a draft that is 10 % too long costs as much to shorten as to revise.
+    """
 
     async def make(run: Run) -> str:
-        prose = Prose(last=True, want=want, labels=labels, usual=usual)
+        prose = Prose(last=True, want=want, labels=_LABELS, usual=_USUAL, loose=loose)
         before = [entry.text for entry in s.entries]
         fields = {"scratchpad": s, "brief": s.entries[0].text, **more}
         return await write_prose(run, role, prompt, prose, limit, before=before, fields=fields)
 
     return make
+
+
+def beginnings(texts: Sequence[str]) -> list[str]:
+    """The first words of each text: what the writer of the next one is shown, so that it becomes unlike them."""
+    return [" ".join(text.split()[:_BEGINNING]) for text in texts]
+
+
+async def choose_one(run: Run, role: str, texts: Sequence[str], s: Scratchpad) -> str:
+    """The text that a role chooses by the prompt `choose`, which shows all in a drawn order; one text needs no call.
+
+    Raises:
+        ReplyError: no reply named exactly one of them.
+    """
+    if len(texts) == 1:
+        return texts[0]
+    order = run.scope("choice").rng.sample(texts, len(texts))
+    numbers = [str(n) for n in range(1, len(order) + 1)]
+    chosen = await run.choose(numbers, role, "choose", scratchpad=s, texts=order, mark=mark_for(*order))
+    return order[numbers.index(chosen)]
+
+
+async def keep_story(brief: Brief, run: Run, text: str) -> Story:
+    """The story that is a version written before: kept as the story's own text, so that it can be edited and pinned."""
+
+    async def last(_: Run) -> str:
+        return text
+
+    return Story.of(brief).add("Story", await run.keep("story", last, folder="story"))

@@ -1,4 +1,4 @@
-"""How long a story is to be, as a brief says it: words, characters or pages, of the whole or of each part.
+"""How long a story must be, as a brief says it: words, characters or pages, of the whole or of each part.
 
 A brief is read once, from left to right. Its numbers are joined with what they count; what stands around a number of
 words says how it is bounded, whether it is that of each part, and whether it measures the story at all ("a letter of
@@ -22,9 +22,12 @@ Length: TypeAlias = tuple[Bound, int, int]
 """A number of words as somebody asks for it: how it is bounded, low, high."""
 
 WORDS_A_PAGE: Final = 400
+_WORDS_A_NORM_PAGE: Final = 250  # a Normseite, a feuillet, a cartella: 1,500 to 1,800 characters
+_WORDS_A_SHEET: Final = 50  # Korean manuscript paper: 200 syllables
 SMALLEST: Final = 20  # "in three words" speaks of something else than a story
 _LETTERS_A_WORD: Final = 6  # with the blank behind it, in languages that put one there
 _SYLLABLES_A_WORD: Final = 4  # Korean, the same
+_FIXED: Final = {"word": 1, "norm": _WORDS_A_NORM_PAGE, "syllable": 1 / _SYLLABLES_A_WORD}  # words of one
 _MOST_PARTS: Final = 1000
 _NEAR: Final = 80  # characters on each side of a number that say what it is about
 _PARTS_NEAR: Final = 200  # characters between a number of parts and the words of each
@@ -48,6 +51,8 @@ _PAGE: Final = _any(
     "pages page seiten seite páginas página pagine pagina's pagina bladzijden sidor sider страниц страницы страница "
     "страницах sayfa stron पृष्ठ पन्ने صفحة صفحات"
 )
+_NORM_PAGE: Final = "Normseiten?|Standardseiten|feuillets?|cartell[ae]|znormalizowanych stron|stron znormalizowanych"
+_SHEET: Final = r"(?<=\d)[매장](?=\s?(?:분량|내외|정도|이내))"
 _PAGE_EASTERN: Final = "页|頁|ページ|枚|페이지|쪽"
 _PARTS: Final = {
     "chapter": _any(
@@ -82,8 +87,8 @@ _FILLERS: Final = (
     r"courts?|cortos?|kleinen?|small|equal|numbered|connected|linked|diary|separate)[ -])?"
 )
 _COUNTED: Final = re.compile(
-    rf"{_BLANK}{{0,2}}[-‑–]?{_BLANK}?(?:{_FILLERS}(?:(?P<word>{_WORD})|(?P<letter>{_LETTER})|(?P<page>{_PAGE})|"
-    rf"(?P<part>{_ALL_PARTS}))(?![^\W\d_])|[余多]?(?:(?P<eword>{_WORD_EASTERN})|(?P<syllable>{_SYLLABLE})|"
+    rf"{_BLANK}{{0,2}}[-‑–]?{_BLANK}?(?:{_FILLERS}(?:(?P<word>{_WORD})|(?P<letter>{_LETTER})|(?P<norm>{_NORM_PAGE})|(?P<page>{_PAGE})|"
+    rf"(?P<part>{_ALL_PARTS}))(?![^\W\d_])|[余多来來]?(?:(?P<sheet>{_SHEET})|(?P<eword>{_WORD_EASTERN})|(?P<syllable>{_SYLLABLE})|"
     rf"(?P<epage>{_PAGE_EASTERN})|(?P<epart>{_ALL_EASTERN})))",
     re.IGNORECASE,
 )
@@ -254,6 +259,9 @@ _FACT_AFTER: Final = re.compile(
     r" (?:am|pro|par|al|por|в|на) (?:tag|stunde|minute|jour|día|dia|день|час|минут))",
     re.IGNORECASE,
 )
+_OF_A_KIND: Final = re.compile(
+    r" of (?!(?:the|an?|his|her|its|their|this|that|these|those|which|what)\b)", re.IGNORECASE
+)  # "write 900 words of plain realism"
 _PAGES_MEANT: Final = re.compile(
     r"[ -]?(?:long\b|short\b|story|tale|narrative|novel|novella|thriller|mystery|play\b|screenplay|script|romance|"
     r"comedy|drama|"
@@ -266,6 +274,13 @@ _PAGES_LED: Final = re.compile(
     r"(?:\b(?:be|is|length|length:|of|runs?|running|run to|to|fill|write|long|cover|about|around|auf|von|umfasst|"
     r"haben|de|en|sur|"
     r"sea|tenga|schreib\w{0,2}|на)\W{1,2}|[,;.:(\n]\s{0,2}|\A|[的写篇用紙])(?:between|from|zwischen|entre)?\W{0,2}\Z",
+    re.IGNORECASE,
+)
+_PAGES_BOUND: Final = re.compile(
+    r"(?:\b(?:environ|unas|unos|alrededor de|aproximadamente|cerca de|umas|circa|ca\.|ongeveer|zo['’]n|około|ok\.|"
+    r"etwa|rund|"
+    r"ungefähr|zirka|knapp|gut|mindestens|höchstens|maximal|au moins|au plus|al menos|como máximo|almeno|al massimo|"
+    r"pelo menos|no máximo|minstens|hoogstens|co najmniej|najwyżej|примерно|около|не менее|не более) )\Z",
     re.IGNORECASE,
 )
 _PAGES_STORY: Final = re.compile(
@@ -300,7 +315,7 @@ _PARTS_OF: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PartsAsked:
-    """How many parts a brief asks for (0 where it does not say), what they are, and how long each is to be."""
+    """How many parts a brief asks for (0 where it does not say), what they are, and how long each must be."""
 
     count: int
     kind: str
@@ -394,11 +409,11 @@ class _Reader:
     def _measure(self, at: int, unit: re.Match[str] | None) -> None:
         """Record the number of words that the number at `at` is, if it is one."""
         number, start = self.numbers[at], self.numbers[at].start
-        low = high = number.value
+        low, high = number.low or number.value, number.value
         end = unit.end() if unit else number.end
         if unit and _kind_of(unit):
             return
-        ranged = False
+        ranged = bool(number.low)
         if at and (first := self._first_of_range(at)) is not None:
             low, start, ranged = first, self.numbers[at - 1].start, True
         split = self._glued(number, unit)
@@ -419,7 +434,9 @@ class _Reader:
         limit = _LIMIT.match(self.text, end) or before.casefold().rstrip(": ").endswith("limit")
         bound: Bound = "range" if ranged else "most" if limit else _bound(bounded, after)
         length = (bound, int(low * factor), int(high * factor))
-        self._add(at, length, start, after.end() if after else end, split, pages=factor == WORDS_A_PAGE)
+        self._add(
+            at, length, start, after.end() if after else end, split, pages=factor in {WORDS_A_PAGE, _WORDS_A_NORM_PAGE}
+        )
 
     def _add(
         self, at: int, length: Length, start: int, end: int, split: tuple[int, float] | None, *, pages: bool
@@ -464,22 +481,24 @@ class _Reader:
 
     def _factor(self, unit: re.Match[str] | None, start: int, end: int) -> float | None:
         """How many words one of what is counted makes; `None` if it measures no text."""
-        if unit is None or unit["word"]:
-            return 1
+        known = 1 if unit is None else next((words for name, words in _FIXED.items() if unit[name]), 0)
+        if unit is None or known:
+            return known
         if unit["eword"]:
             return 1 / _SYLLABLES_A_WORD if unit["eword"] == "글자" else 1
-        if unit["syllable"]:
-            return 1 / _SYLLABLES_A_WORD
         if unit["letter"]:
             if not self.eastern and not _HUNDREDS.match(self.text, start):
                 return None  # "30 characters" are people
             return 1 if self.eastern else 1 / _LETTERS_A_WORD
-        led = _PAGES_LED.search(self._before(start)) and _PAGES_MEANT.match(self.text, end)
+        before = self._before(start)
+        if unit["sheet"]:
+            return _WORDS_A_SHEET if before.rstrip().endswith("원고지") else None
+        led = (_PAGES_LED.search(before) or _PAGES_BOUND.search(before)) and _PAGES_MEANT.match(self.text, end)
         return WORDS_A_PAGE if led or _PAGES_STORY.match(self.text, end) else None
 
     def _is_fact(self, before: str, end: int) -> bool:
         """Whether words are spoken of that stand in the story, and not its own."""
-        if _LIMIT.match(self.text, end):
+        if _LIMIT.match(self.text, end) or (_OF_A_KIND.match(self.text, end) and _TOLD_TO_WRITE.search(before)):
             return False
         if _FACT_AFTER.match(self.text, end) or _DEFINITE.search(before) or _FACT_BEFORE.search(before):
             return True

@@ -53,7 +53,7 @@ class _Bounded(io.RawIOBase):
         piece = self._inner.read(min(len(buffer), _CHUNK))
         self._left -= len(piece)
         if self._left < 0:
-            raise UsageError(f"{self._name} holds more than {self._limit:,} bytes. It is not the file expected here.")
+            raise UsageError(f"{self._name} has more than {self._limit:,} bytes. It is not the expected file.")
         buffer[: len(piece)] = piece
         return len(piece)
 
@@ -79,7 +79,7 @@ def content(path: Path, name: str, limit: int) -> bytes:
     """The bytes of the member `name`, at most `limit`.
 
     Raises:
-        UsageError: as `lines`.
+        UsageError: as for `lines`.
     """
     with _guarded(f"{name} in {path}"), ExitStack() as held:
         return _opened(path, name, limit, held).read()
@@ -122,7 +122,7 @@ def _of_zip(path: Path, name: str, held: ExitStack) -> IO[bytes]:
     for info in archive.infolist():
         if not info.is_dir() and PurePosixPath(info.filename).name == name:
             return held.enter_context(archive.open(info))
-    raise UsageError(f"{path} holds no {name}. Give the archive as it was published.")
+    raise UsageError(f"{path} does not contain {name}. Give the archive as it was published.")
 
 
 def _of_tar(path: Path, name: str, limit: int, held: ExitStack) -> _Bounded:
@@ -134,4 +134,4 @@ def _of_tar(path: Path, name: str, limit: int, held: ExitStack) -> _Bounded:
             member = archive.extractfile(info)
             if member is not None:
                 return _Bounded(member, limit, f"{name} in {path}")
-    raise UsageError(f"{path} holds no {name}. Give the archive as it was published.")
+    raise UsageError(f"{path} does not contain {name}. Give the archive as it was published.")

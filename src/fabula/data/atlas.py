@@ -26,7 +26,7 @@ class InjectedError:
         story: number of the screenplay.
         number: of the candidate, in its story.
         finding: the error, with the scene as the person corrected it.
-        gold: whether it counts: confirmed as it stands, or confirmed with another scene.
+        gold: whether it counts: confirmed as it is, or confirmed with another scene.
     """
 
     story: int
@@ -37,7 +37,7 @@ class InjectedError:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """What a method said about a screenplay; `finding` is `None` where X is not before Y, which is no error."""
+    """What a method said about a screenplay; `finding` is `None` where X is not before Y, which is not an error."""
 
     method: str
     story: int

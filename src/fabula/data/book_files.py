@@ -1,6 +1,6 @@
 """The text of EPUB and OpenDocument files as Markdown: paragraphs, headings and emphasis; nothing else of them is read.
 
-As with Word files nothing is unpacked to the disk, and all that is read of one file has a bound.
+Emphasis is that of elements and of styles: an EPUB's style sheets, an OpenDocument file's styles.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from fabula.data.word_files import Style, Target, Unpacked, paragraph_of
+from fabula.data.unpacked import Style, Target, Unpacked, paragraph_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _MOST_PARTS: Final = 5_000
 _BLOCKS: Final = frozenset(
@@ -23,8 +23,14 @@ _BLOCKS: Final = frozenset(
 _HEADING: Final = re.compile(r"h([1-6])")
 _LEFT_OUT: Final = frozenset(
     {"head", "script", "style", "svg", "math", "nav", "note", "annotation", "tracked-changes", "forms"}
-    | {"sequence-decls", "table-of-content", "bibliography"}
+    | {"sequence-decls", "table-of-content", "bibliography", "title", "desc"}
 )
+_NOTES: Final = frozenset({"footnote", "footnotes", "endnote", "endnotes", "rearnote", "rearnotes", "noteref"})
+_ITALICS: Final = re.compile(r"font-style\s*:\s*(?:italic|oblique)")
+_BOLDS: Final = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)")
+_CLASS: Final = re.compile(r"\.([\w-]{1,100})\s*(?=,|\Z)")
+_TITLE, _LINE = "Title", "Horizontal_20_Line"  # styles of OpenDocument
+_BASED: Final = 10  # styles, each based on the next
 _ITALIC, _BOLD = frozenset({"i", "em", "cite"}), frozenset({"b", "strong"})
 _DEEPEST_HEADING: Final = 6
 _DOCTYPE: Final = re.compile(r"<!DOCTYPE[^>\[]{0,1000}>", re.IGNORECASE)
@@ -46,39 +52,50 @@ class _Named(Target):
 
 
 class _Text(Target):
-    """The paragraphs of a page of an EPUB, or of an OpenDocument text; `styles` are its styles with emphasis."""
+    """The paragraphs of a page of an EPUB, or of an OpenDocument text, whose `styles` have emphasis by their names."""
 
-    def __init__(self, styles: Mapping[str, Style] | None = None) -> None:
+    def __init__(self, styles: Mapping[str, Style], titles: Mapping[str, str] | None = None) -> None:
         self.paragraphs: list[str] = []
-        self._styles = dict(styles or {})
+        self._styles = styles
+        self._titles = titles or {}  # the styles of an OpenDocument text that are based on those of titles and lines
         self._skipped = 0
-        self._is_open = styles is None  # of an OpenDocument text only its body is read
+        self._is_open = titles is None  # of an OpenDocument text only its body is read
         self._inside: list[tuple[Style, int]] = [((False, False), 0)]
         self._pieces: list[tuple[Style, str]] = []
+        self._title_page = 0  # where it is, in elements; only its headings are read
+        self._deeper = 0  # how many levels a title moves headings down
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Take up a paragraph, a heading, emphasis or a sign."""
         name = _local(tag)
-        if name in _LEFT_OUT or self._skipped:
+        own = {_local(key): value for key, value in attributes.items()}
+        kinds = own.get("type", "").split()
+        if name in _LEFT_OUT or self._skipped or not _NOTES.isdisjoint(kinds):
             self._skipped += 1
             return
-        style, level = self._inside[-1]
-        own = {_local(key): value for key, value in attributes.items()}
         if name == "text" and "office" in tag:
             self._is_open = True
-        if heading := _HEADING.fullmatch(name):
+        if heading := _HEADING.fullmatch(name) or name == "h" or name in _BLOCKS:
             self._end()
+        if "titlepage" in kinds:
+            self._title_page = len(self._inside)
+        level = self._inside[-1][1]
+        if name == "h" and (number := own.get("outline-level", "1")).isdecimal():
+            level = int(number) + self._deeper
+        elif isinstance(heading, re.Match):
             level = int(heading[1])
-        elif name == "h":
-            self._end()
-            level = int(number) if (number := own.get("outline-level", "1")).isdecimal() else 1
-        elif name in _BLOCKS:
-            self._end()
-        style = style[0] or name in _ITALIC, style[1] or name in _BOLD
-        if name == "span" and (known := self._styles.get(own.get("style-name", ""))):
-            style = style[0] or known[0], style[1] or known[1]
-        self._inside.append((style, min(level, _DEEPEST_HEADING)))
+        elif name == "p" and (role := self._titles.get(own.get("style-name", ""))):
+            level, self._deeper = (1, 1) if role == _TITLE else (level, self._deeper)
+            self.paragraphs += [_BREAK] if role == _LINE else []
+        self._inside.append((self._style(name, own), min(level, _DEEPEST_HEADING)))
         self._sign(name)
+
+    def _style(self, name: str, own: Mapping[str, str]) -> Style:
+        """The emphasis in an element: that around it, its own, and that of its styles."""
+        found = [self._inside[-1][0], (name in _ITALIC, name in _BOLD), _emphasis(own.get("style", ""))]
+        names = (own.get("style-name", ""), *own.get("class", "").split())
+        found += [self._styles.get(known, (False, False)) for known in names]
+        return any(italic for italic, _ in found), any(bold for _, bold in found)
 
     def _sign(self, name: str) -> None:
         if name in ("br", "line-break"):
@@ -106,13 +123,16 @@ class _Text(Target):
         if name in _BLOCKS or name == "h" or _HEADING.fullmatch(name):
             self._end()
         self._inside.pop()
+        if len(self._inside) == self._title_page:
+            self._title_page = 0
 
     def close(self) -> None:
         """End the last paragraph."""
         self._end()
 
     def _end(self) -> None:
-        if text := paragraph_of(self._pieces, self._inside[-1][1]):
+        level = self._inside[-1][1]
+        if (text := paragraph_of(self._pieces, level)) and (level or not self._title_page):
             self.paragraphs.append(text)
         self._pieces = []
 
@@ -121,29 +141,48 @@ def _local(tag: str) -> str:
     return tag.rpartition("}")[2].casefold()
 
 
-def epub_text(book: Unpacked) -> str:
+def epub_text(book: Unpacked, container: str) -> str:
     """The text of an EPUB in the order in which it is read.
 
     Raises:
         ValueError: it has no list of its parts.
     """
     roots = _Named("rootfile")
-    book.read("META-INF/container.xml", roots)
+    book.read(container, roots)
     place = next((own["full-path"] for _, own in roots.found if own.get("full-path")), "")
     listed = _Named("item", "itemref")
     if not book.read(place, listed):
         raise ValueError("it has no list of its parts")
     files = {own["id"]: own for name, own in listed.found if name == "item" and "id" in own and "href" in own}
+    sheets = [own["href"] for own in files.values() if own.get("media-type") == "text/css"]
+    styles = dict(
+        pair for href in sheets for pair in _classes(book.data(_beside(place, href)).decode("utf-8", "replace"))
+    )
     paragraphs: list[str] = []
     order = [own for name, own in listed.found if name == "itemref" and own.get("linear") != "no"]
     for own in order[:_MOST_PARTS]:
         part = files.get(own.get("idref", ""), {})
         if part and "nav" not in part.get("properties", "").split():
-            page = _Text()
-            where = posixpath.normpath(posixpath.join(posixpath.dirname(place), unquote(part["href"])))
-            book.read(where, page, _as_xml)
+            page = _Text(styles)
+            book.read(_beside(place, part["href"]), page, _as_xml)
             paragraphs += page.paragraphs
     return "\n\n".join(paragraphs)
+
+
+def _beside(place: str, href: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(place), unquote(href)))
+
+
+def _classes(sheet: str) -> Iterator[tuple[str, Style]]:
+    """The classes of a style sheet that have emphasis."""
+    for rule in sheet.split("}"):
+        selectors, _, declared = rule.rpartition("{")
+        if any(style := _emphasis(declared)):
+            yield from ((found[1], style) for found in _CLASS.finditer(selectors.strip()))
+
+
+def _emphasis(declared: str) -> Style:
+    return bool(_ITALICS.search(declared)), bool(_BOLDS.search(declared))
 
 
 def _as_xml(page: str) -> str:
@@ -151,21 +190,39 @@ def _as_xml(page: str) -> str:
     return _ENTITY.sub(lambda found: html.escape(html.unescape(found[0])), _DOCTYPE.sub("", page, count=1))
 
 
-def odt_text(file: Unpacked) -> str:
+def odt_text(file: Unpacked, place: str) -> str:
     """The text of an OpenDocument file; deleted text, notes and comments are left out.
 
     Raises:
         ValueError: there is no text in it.
     """
     listed = _Named("style", "text-properties")
-    styles: dict[str, Style] = {}
+    file.read("styles.xml", listed)
+    file.read(place, listed)
+    based: dict[str, str] = {}
+    own_styles: dict[str, Style] = {}
     name = ""
-    file.read("content.xml", listed)
     for kind, own in listed.found:
         if kind == "style":
             name = own.get("name", "")
-        elif name:
-            styles[name] = own.get("font-style") == "italic", own.get("font-weight") == "bold"
-    text = _Text(styles)
-    file.read("content.xml", text)
+            based[name] = own.get("parent-style-name", "")
+        elif "font-style" in own or "font-weight" in own:
+            own_styles[name] = own.get("font-style") in ("italic", "oblique"), own.get("font-weight") == "bold"
+    chains = {name: _chain(name, based) for name in [*based]}
+    styles = {
+        name: next((own_styles[one] for one in chain if one in own_styles), (False, False))
+        for name, chain in chains.items()
+    }
+    chains |= {name: [name] for name in (_TITLE, _LINE) if name not in chains}
+    titles = {name: role for name, chain in chains.items() for role in (_TITLE, _LINE) if role in chain}
+    text = _Text(styles, titles)
+    file.read(place, text)
     return "\n\n".join(text.paragraphs)
+
+
+def _chain(name: str, based: Mapping[str, str]) -> list[str]:
+    """A style, and those that it is based on."""
+    found = [name]
+    while len(found) < _BASED and (name := based.get(name, "")):
+        found.append(name)
+    return found

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 BY_PEOPLE: Final = ("tell-me-a-story", "writing-prompts", "hanna")
-"""The sets whose stories people wrote for the prompts beside them."""
+"""The sets whose stories people wrote for the prompts next to them."""
 
 
 class CorpusText(NamedTuple):
@@ -57,11 +57,11 @@ def entries(data: DataSet, split: str, folder: Path) -> Iterator[CorpusText]:
     if data.holds == "numbers":
         known = ", ".join(name for name, one in SETS.items() if one.holds != "numbers")
         raise UsageError(
-            f"{data.name} has numbers and no stories; `fabula lab reproduce` uses it. Stories have {known}."
+            f"{data.name} contains numbers, not stories; `fabula lab reproduce` uses it. Sets with stories: {known}."
         )
     if split and split not in data.splits:
         if not data.splits:
-            raise UsageError(f"{data.name} has no splits. Say {data.name} alone.")
+            raise UsageError(f"{data.name} has no splits. Use {data.name} alone.")
         raise UnknownNameError(f"split of {data.name}", split, data.splits)
     if not data.is_in(folder):
         fetch = f" or fetch it with `fabula lab reproduce --fetch {data.name}`" if data.files else ""

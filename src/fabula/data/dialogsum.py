@@ -75,7 +75,7 @@ def dialogues(folder: Path, split: Split = "development") -> tuple[Dialogue, ...
 
     Raises:
         UnknownNameError: there is no such split.
-        UsageError: the file is absent, or a line is no dialogue, is empty, or stands there twice.
+        UsageError: the file is absent, or a line is no dialogue, is empty, or occurs twice.
     """
     if split not in get_args(Split):
         raise UnknownNameError("split", split, get_args(Split))
@@ -99,7 +99,7 @@ def scored_summaries(folder: Path) -> tuple[ScoredSummary, ...]:
     """The baseline's summaries in `rouge_items.jsonl` of `folder`.
 
     Raises:
-        UsageError: the file is absent, or a line is no such summary, or stands there twice.
+        UsageError: the file is absent, or a line is no such summary, or occurs twice.
     """
     records = list(json_lines(wanted(folder, "rouge_items.jsonl")))
     unique([(record.text("fname"), record) for record in records])
@@ -109,7 +109,7 @@ def scored_summaries(folder: Path) -> tuple[ScoredSummary, ...]:
 def _scored(record: Record) -> ScoredSummary:
     references, scores = record.texts("summaries"), record.record("rouge_vs_summary1")
     if not references:
-        raise UsageError(f"{record.where}: there is no reference. Correct the line or take it out.")
+        raise UsageError(f"{record.where}: there is no reference. Correct the line or remove it.")
     rouge = {name: scores.number(name) for name in scores.fields}
     return ScoredSummary(record.text("fname"), references, record.text("bart_output"), rouge)
 
@@ -123,7 +123,7 @@ def _records(folder: Path, split: Split) -> Iterator[Record]:
     if found is None:
         first, *_, last = _names(split)
         raise UsageError(
-            f"{folder} holds no dialogues of the split {split} ({first}, {last} or the like). Put DialogSum's files "
+            f"{folder} contains no dialogues of the split {split} ({first}, {last} or similar). Put DialogSum's files "
             "there, as github.com/cylnlp/dialogsum publishes them."
         )
     path, member = found
@@ -189,7 +189,7 @@ def _rows(path: Path) -> Iterator[Record]:
                 merged[name] = fields | {"id": name.partition("\0")[0], "others": []}
                 where[name] = f"{path}, row {number}"
     except csv.Error as error:
-        raise UsageError(f"{path} is no table of comma-separated values ({error}). Fetch the file again.") from error
+        raise UsageError(f"{path} is not a table of comma-separated values ({error}). Fetch the file again.") from error
     yield from (Record(where[name], fields) for name, fields in merged.items())
 
 
@@ -214,5 +214,5 @@ def _dialogue(record: Record) -> Dialogue:
         tuple(other.strip() for other in others),
     )
     if not (found.dialogue and all(found.references)):
-        raise UsageError(f"{record.where}: the dialogue or its summary is empty. Correct the line or take it out.")
+        raise UsageError(f"{record.where}: the dialogue or its summary is empty. Correct the line or remove it.")
     return found

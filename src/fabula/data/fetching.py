@@ -1,4 +1,4 @@
-"""Fetching a set's public files, only when asked: over https, bounded, checked, never half there.
+"""Fetching a set's public files, only on request: over https, bounded, checked, and never partial.
 
 Beside the files stands `SHA256SUMS`, in the form that `sha256sum` reads and writes.
 """
@@ -36,7 +36,7 @@ class Fetched:
     """A file that is in place.
 
     Attributes:
-        path: where.
+        path: path of the file.
         size: in bytes.
         sha256: of the file.
         checked: how its checksum was checked: "known", "as at the first fetch", or "pinned now".
@@ -100,8 +100,8 @@ def _one(file: PublicFile, folder: Path, opener: Opener) -> Fetched:
         found = _download(file, part, opener)
         if known and found != known:
             raise FabulaError(
-                f"{file.url} gave a file with SHA-256 {found}, expected {known}. Nothing was kept. If its publisher"
-                f" has changed it, take its line out of {folder / SUMS}."
+                f"{file.url} sent a file with SHA-256 {found}, expected {known}. Nothing was kept. If its publisher"
+                f" has changed it, remove its line from {folder / SUMS}."
             )
         part.replace(path)
     except OSError as error:
@@ -120,7 +120,7 @@ def _download(file: PublicFile, part: Path, opener: Opener) -> str:
         for piece in _pieces(file, opener):
             left -= len(piece)
             if left < 0:
-                raise FabulaError(f"{file.url} gives more than {file.limit:,} bytes. Nothing was kept.")
+                raise FabulaError(f"{file.url} sent more than {file.limit:,} bytes. Nothing was kept.")
             digest.update(piece)
             out.write(piece)
         out.flush()
@@ -136,7 +136,7 @@ def _pieces(file: PublicFile, opener: Opener) -> Iterator[bytes]:
                 yield piece
     except (OSError, HTTPException) as error:
         raise FabulaError(
-            f"Cannot fetch {file.url}: {error}. Check the connection, or fetch it by hand and put it beside the others"
+            f"Cannot fetch {file.url}: {error}. Check the connection, or fetch it by hand and put it next to the others"
             f" as {file.name}."
         ) from error
 
@@ -154,7 +154,7 @@ def sha256(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise UsageError(f"Cannot read {path}: {error.strerror}. Give a folder that can be read.") from error
+        raise UsageError(f"Cannot read {path}: {error.strerror}. Give a readable folder.") from error
 
 
 def pinned(folder: Path) -> dict[str, str]:
@@ -171,7 +171,7 @@ def pinned(folder: Path) -> dict[str, str]:
         digest, _, name = line.partition(" ")
         if line.strip():
             if len(digest) != _HEX or not name.strip():
-                raise UsageError(f"{path}, line {number}: not a SHA-256 and a name. Correct the line or take it out.")
+                raise UsageError(f"{path}, line {number}: not a SHA-256 and a name. Correct the line or remove it.")
             sums[name.strip().removeprefix("*")] = digest.lower()
     return sums
 
@@ -188,7 +188,7 @@ def pin(folder: Path, sums: Mapping[str, str]) -> None:
 
 
 def verify(paths: Iterable[Path]) -> None:
-    """See that files are as the `SHA256SUMS` beside them says; those that it does not name are let pass.
+    """See that files are as the `SHA256SUMS` next to them says; those that it does not name are let pass.
 
     Raises:
         UsageError: one is not.
@@ -198,5 +198,5 @@ def verify(paths: Iterable[Path]) -> None:
         if known and (found := sha256(path)) != known:
             raise UsageError(
                 f"{path} has SHA-256 {found}, but {path.parent / SUMS} says {known}. Fetch the file again, or, if it "
-                "was changed on purpose, take its line out there."
+                "was changed on purpose, remove its line from that file."
             )

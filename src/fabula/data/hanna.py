@@ -45,7 +45,7 @@ class Scores:
     tables: Mapping[str, NDArray[np.float64]]
 
     def without(self, system: str) -> Scores:
-        """The same without the rows of one system."""
+        """The scores without the rows of one system."""
         kept = [n for n, name in enumerate(self.systems) if name != system]
         return Scores(tuple(self.systems[n] for n in kept), {name: t[kept] for name, t in self.tables.items()})
 
@@ -104,7 +104,7 @@ def correlations(folder: Path) -> Mapping[str, Mapping[str, float]]:
     """The published coefficients: metric -> "Relevance_story_pearson" -> absolute value.
 
     Raises:
-        UsageError: the file is absent, or a value is no number.
+        UsageError: the file is absent, or a value is not a number.
     """
     path = wanted(folder, *CORRELATIONS)
     if path.match("*.csv*"):
@@ -143,7 +143,7 @@ def _rows(path: Path) -> Iterator[Record]:
         yield from (Record(f"{path}, line {reader.line_num}", row) for row in reader)
     except csv.Error as error:
         raise UsageError(
-            f"{path}, line {reader.line_num}: no comma-separated values ({error}). Fetch it again."
+            f"{path}, line {reader.line_num}: not comma-separated values ({error}). Fetch it again."
         ) from error
 
 
@@ -152,7 +152,7 @@ def _number(record: Record, name: str) -> float:
         return Record(record.where, {name: float(record.text(name))}).number(name)
     except ValueError as error:
         raise UsageError(
-            f"{record.where}: {name!r} is {record.text(name)!r}, no number. Fetch the file again."
+            f"{record.where}: {name!r} is {record.text(name)!r}, not a number. Fetch the file again."
         ) from error
 
 
@@ -176,7 +176,7 @@ def _list(row: Record, name: str) -> Any:  # noqa: ANN401 - checked where it is 
     try:
         return json.loads(row.text(name))
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{row.where}: {name!r} is no list of numbers ({error}). Fetch the file again.") from error
+        raise UsageError(f"{row.where}: {name!r} is not a list of numbers ({error}). Fetch the file again.") from error
 
 
 def _released_stories(folder: Path, path: Path) -> tuple[MeasuredStory, ...]:

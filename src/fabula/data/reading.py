@@ -62,7 +62,7 @@ class Record:
         """The list of texts in a field.
 
         Raises:
-            UsageError: there is none, or an entry is no text.
+            UsageError: there is none, or an entry is not text.
         """
         return tuple(str(self._checked(name, entry, str, "a list of texts")) for entry in self._list(name))
 
@@ -70,7 +70,7 @@ class Record:
         """The list of finite numbers in a field.
 
         Raises:
-            UsageError: there is none, or an entry is no finite number.
+            UsageError: there is none, or an entry is not a finite number.
         """
         return tuple(Record(self.where, {name: entry}).number(name) for entry in self._list(name))
 
@@ -99,7 +99,7 @@ class Record:
         """The list of objects in a field.
 
         Raises:
-            UsageError: there is none, or an entry is no object.
+            UsageError: there is none, or an entry is not an object.
         """
         entries = [self._checked(name, entry, dict, "a list of objects") for entry in self._list(name)]
         return tuple(Record(f"{self.where}, {name}", entry) for entry in entries)
@@ -133,7 +133,7 @@ def first(folder: Path, *names: str) -> Path | None:
 
 
 def wanted(folder: Path, *names: str) -> Path:
-    """As `first`, for a file that has to be there.
+    """As `first`, for a file that must be there.
 
     Raises:
         UsageError: none of them is.
@@ -141,7 +141,7 @@ def wanted(folder: Path, *names: str) -> Path:
     path = first(folder, *names)
     if path is None:
         named = " or ".join(names)
-        raise UsageError(f"{folder / named} is not there, nor as .gz. Give the folder that holds the data.")
+        raise UsageError(f"There is no {folder / named}, also not as .gz. Give the folder that holds the data.")
     return path
 
 
@@ -171,7 +171,7 @@ def read_bounded(path: Path, limit: int = MAX_FILE_BYTES) -> str:
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"Cannot read {path}: {error}. Fetch the file again.") from error
     if len(data) > limit:
-        raise UsageError(f"{path} holds more than {limit:,} bytes. It is not the file that is expected here.")
+        raise UsageError(f"{path} has more than {limit:,} bytes. It is not the expected file.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -182,7 +182,7 @@ def json_lines(path: Path) -> Iterator[Record]:
     """The objects of a file with one on each line; blank lines are skipped.
 
     Raises:
-        UsageError: the file cannot be read, or a line is no object; says which.
+        UsageError: the file cannot be read, or a line is not an object; says which.
     """
     yield from parse_lines(read_bounded(path), str(path))
 
@@ -191,7 +191,7 @@ def parse_lines(text: str, name: str) -> Iterator[Record]:
     """As `json_lines`, for a text; `name` is what messages call it.
 
     Raises:
-        UsageError: a line is no object; says which.
+        UsageError: a line is not an object; says which.
     """
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -221,7 +221,7 @@ def parse_object(text: str, where: str) -> Record:
     """The object in a text; `where` is what messages call it.
 
     Raises:
-        UsageError: it holds something else.
+        UsageError: the text is not a JSON object.
     """
     data = _parsed(text, where)
     if not isinstance(data, dict):
@@ -233,7 +233,7 @@ def _parsed(text: str, where: str) -> Any:  # noqa: ANN401 - JSON of any kind
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: no JSON ({error}). Correct it, or fetch the file again.") from error
+        raise UsageError(f"{where}: not JSON ({error}). Correct it, or fetch the file again.") from error
 
 
 def unique(records: Sequence[tuple[str, Record]]) -> None:
@@ -245,5 +245,5 @@ def unique(records: Sequence[tuple[str, Record]]) -> None:
     seen: dict[str, str] = {}
     for key, record in records:
         if key in seen:
-            raise UsageError(f"{record.where}: {key!r} stands already at {seen[key]}. Take one of them out.")
+            raise UsageError(f"{record.where}: {key!r} is already at {seen[key]}. Remove one of them.")
         seen[key] = record.where

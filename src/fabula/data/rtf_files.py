@@ -7,7 +7,7 @@ from codecs import lookup
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fabula.data.word_files import Style, paragraph_of
+from fabula.data.unpacked import Style, paragraph_of
 
 _TOKEN: Final = re.compile(
     rb"\\(?P<word>[A-Za-z]{1,32})(?P<number>-?\d{1,9})? ?|\\'(?P<byte>[0-9A-Fa-f]{2})|\\(?P<sign>[^A-Za-z])"
@@ -24,7 +24,7 @@ _SIGNS: Final = {
     "ldblquote": "\u201c", "rdblquote": "\u201d", "bullet": "\u2022", "emspace": " ", "enspace": " ", "cell": " ",
 }  # fmt: skip
 _ENDS: Final = frozenset({"par", "sect", "page", "row"})
-_ESCAPED: Final = {b"~": "\u00a0", b"_": "-", b"\\": "\\", b"{": "{", b"}": "}", b"\n": "\n\n", b"\r": "\n\n"}
+_ESCAPED: Final = {b"~": "\u00a0", b"_": "-", b"\\": "\\", b"{": "{", b"}": "}"}
 _DEEPEST: Final = 1_000
 _HEADINGS: Final = 5
 _HALF: Final = 1 << 16
@@ -70,6 +70,8 @@ class _Reader:
                 self._group(token["brace"])
             elif token["sign"] == b"*":
                 self._state = replace(self._state, skipped=True)
+            elif token["sign"] in (b"\n", b"\r"):
+                self._end()
             elif token["sign"]:
                 self._add(_ESCAPED.get(token["sign"], ""))
         self._end()

@@ -174,7 +174,7 @@ _SETS: Final = (
         "BSD-3-Clause",
         "github.com/salesforce/creativity_eval",
         (PublicFile("ttcw_all_tests.json", f"{_CREATIVITY}/Art_or_Artifice/tests/ttcw_all_tests.json", 1_000_000),),
-        "`fabula evaluate ttcw --preset faithful` puts them wherever they are there.",
+        "`fabula evaluate ttcw --preset faithful` uses them if they are present.",
     ),
     DataSet(
         "hanna",

@@ -11,6 +11,8 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from xml.etree.ElementTree import ParseError
 
@@ -18,31 +20,86 @@ from fabula.base.characters import binary_place, readable
 from fabula.base.errors import UsageError
 from fabula.base.files import read_bytes
 from fabula.data.book_files import epub_text, odt_text
+from fabula.data.chat_files import BEGINS, chat_text
+from fabula.data.project_files import folder_text, novelwriter_text, scrivener_text
 from fabula.data.rtf_files import rtf_text
-from fabula.data.word_files import Unpacked, word_text
+from fabula.data.screenplay_files import fdx_text
+from fabula.data.unpacked import Unpacked
+from fabula.data.word_files import word_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SUFFIXES: Final = (".md", ".txt", ".docx", ".odt", ".rtf", ".epub", ".fountain")
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file in which writers keep stories. `KINDS` has all of them: a further one is added only there.
+
+    Attributes:
+        suffix: what the names of such files or folders end with.
+        name: what it is, for lists.
+        begins: what such a file begins with, in small letters, if it is neither text nor an archive.
+        read: reads such a file.
+        inside: the file by which an archive or folder is known; of a project, the end of that file's name.
+        unpack: reads an archive or folder, given the place of that file.
+        is_screenplay: whether its text is Fountain, and not Markdown.
+        is_project: whether it is a folder, or an archive of one.
+    """
+
+    suffix: str
+    name: str
+    begins: tuple[bytes, ...] = ()
+    read: Callable[[bytes], str] | None = None
+    inside: str = ""
+    unpack: Callable[[Unpacked, str], str] | None = None
+    is_screenplay: bool = False
+    is_project: bool = False
+
+    @property
+    def what(self) -> str:
+        """What it is, for messages."""
+        return f"{'an' if self.name[0] in 'EO' else 'a'} {self.name} {'project' if self.is_project else 'file'}"
+
+    def place_in(self, files: Unpacked) -> str:
+        """The place of the file by which an archive or folder is of this kind; empty if it is of another."""
+        if not self.is_project:
+            return self.inside if self.inside in files.names and not files.is_folder else ""
+        known = (name for name in files.names if name.endswith(self.inside) and name.count("/") <= 1)
+        return min(known, key=lambda name: (name.count("/"), name), default="")
+
+
+KINDS: Final = (
+    Kind(".md", "Markdown"),
+    Kind(".txt", "plain text"),
+    Kind(".docx", "Word", inside="word/document.xml", unpack=word_text),
+    Kind(".odt", "OpenDocument", inside="content.xml", unpack=odt_text),
+    Kind(".rtf", "Rich Text", (b"{\\rtf",), rtf_text),
+    Kind(".epub", "EPUB", inside="META-INF/container.xml", unpack=epub_text),
+    Kind(".fountain", "Fountain", is_screenplay=True),
+    Kind(".fdx", "Final Draft", (b"<finaldraft",), fdx_text, is_screenplay=True),
+    Kind(".jsonl", "SillyTavern chat", BEGINS, chat_text),
+    Kind(".scriv", "Scrivener", inside=".scrivx", unpack=scrivener_text, is_project=True),
+    Kind(".nwx", "novelWriter", inside="nwProject.nwx", unpack=novelwriter_text, is_project=True),
+)
+SUFFIXES: Final = tuple(kind.suffix for kind in KINDS if not kind.is_project and kind.read is not chat_text)
 """What the files of stories may end with, for folders and forms."""
-LINES: Final = (".md", ".txt", ".fountain", "")
+LINES: Final = (*(kind.suffix for kind in KINDS if not kind.unpack and not kind.read), "")
 """What files end with whose text is that of the file, so that its lines can be named."""
+SCREENPLAYS: Final = tuple(kind.suffix for kind in KINDS if kind.is_screenplay)
+"""What the files of screenplays end with."""
+LISTED: Final = ", ".join(kind.name for kind in KINDS)
+"""The kinds in words, for help and messages."""
+_IN_FOLDERS: Final = (".md", ".txt")
 _REFUSED: Final = {
     b"%pdf": "a PDF file",
     b"\xd0\xcf\x11\xe0": "an old Word file, or one with a password",
     b"<!doctype": "a web page",
     b"<html": "a web page",
 }
-_RTF: Final = b"{\\rtf"
+_BEGINS, _PIECE = 1_000, 64  # bytes
+_BROKEN: Final = (OSError, EOFError, RuntimeError, ValueError, zlib.error, zipfile.BadZipFile, ParseError)
 _PACKED: Final = b"PK\x03\x04"
-_PACKED_KINDS: Final = {".docx": "Word file", ".odt": "OpenDocument file", ".epub": "EPUB"}
-_KINDS: Final[dict[str, tuple[str, Callable[[Unpacked], str]]]] = {
-    "word/document.xml": ("Word file", word_text),
-    "META-INF/container.xml": ("EPUB", epub_text),
-    "content.xml": ("OpenDocument file", odt_text),
-}
 _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _UTF_16: Final = 0.3  # of the bytes at even or at odd places are 0 in a text that has no mark
 _LOOKED_AT: Final = 20_000  # bytes
@@ -67,9 +124,10 @@ _LIKELY: Final = 0.25  # of the signs beyond ASCII are such letters in the right
 
 
 def text_of(file: Path, most: int) -> str:
-    """The text in a file: Markdown or plain text in any usual encoding, or Word, OpenDocument, Rich Text or EPUB.
+    """The text in a file or folder of one of the `KINDS`; text may be in any usual encoding.
 
-    Headings and emphasis of word processors are Markdown's.
+    Headings and emphasis of word processors are Markdown's. The texts of a folder of files are in the order of their
+    names, each a scene with fabula's mark.
 
     Raises:
         UsageError: it cannot be read, is larger than `most` bytes, is damaged, or is of another kind; says what to do.
@@ -80,57 +138,97 @@ def text_of(file: Path, most: int) -> str:
 def said_of_encoding(file: str, encoding: str) -> str:
     """A sentence on the older encoding that a file's text was taken to be in; empty where nothing had to be guessed."""
     return encoding and (
-        f"{file} is no UTF-8: it was read as {encoding}, which its letters fit best. Where letters are wrong, save it "
-        "as UTF-8 and give that."
+        f"{file} is not UTF-8. It was read as {encoding}, which fits its letters best. If letters are wrong, save it "
+        "as UTF-8 and use that file."
     )
 
 
 def text_and_encoding(file: Path, most: int) -> tuple[str, str]:
-    """As `text_of`, and the encoding where that was guessed; else an empty text.
+    """The text of `text_of`, and its encoding if that was guessed, else an empty text.
 
     Raises:
-        UsageError: as of `text_of`.
+        UsageError: as for `text_of`.
     """
-    data = read_bytes(file, most)
-    begins = data[:64].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if folder := project_in(file):
+        return _inside(folder, Unpacked.of_folder(folder, most))
+    return _in_data(file, read_bytes(file, most, kind=f"a manuscript ({LISTED})"))
+
+
+def project_in(place: Path) -> Path | None:
+    """The folder to be read if a folder is given, or the file by which the project of a writing program is known."""
+    if place.is_dir():
+        return place
+    known = tuple(kind.inside for kind in KINDS if kind.is_project)
+    return place.parent if place.name.endswith(known) and place.is_file() else None
+
+
+def is_chat(file: Path) -> bool:
+    """Whether a file is a chat, and not a table of stories."""
+    if file.suffix != ".jsonl" or not file.is_file():
+        return False
+    with suppress(OSError), file.open("rb") as opened:
+        return opened.read(_PIECE).startswith(BEGINS)
+    return False
+
+
+def is_project(folder: Path) -> bool:
+    """Whether a folder is the project of a writing program."""
+    return any(kind.is_project and any(folder.glob(f"*{kind.inside}")) for kind in KINDS)
+
+
+def _in_data(file: Path, data: bytes) -> tuple[str, str]:
+    begins = data[:_BEGINS].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     for sign, what in _REFUSED.items():
         if begins.startswith(sign):
-            raise UsageError(f"{file} is {what}. Save it as DOCX, Markdown or plain text, and give that.")
+            raise UsageError(f"{file} is {what}. Save it as DOCX, Markdown or plain text, and use that file.")
+    named = next((kind for kind in KINDS if kind.suffix == file.suffix.casefold() and (kind.read or kind.unpack)), None)
     if data.startswith(_PACKED):
-        return readable(_unpacked(file, data)), ""
-    if begins.startswith(_RTF):
         try:
-            return readable(rtf_text(data)), ""
-        except ValueError as error:
-            raise _damaged(file, "Rich Text file (.rtf)") from error
-    if data and (known := _PACKED_KINDS.get(file.suffix.casefold())):
-        raise _damaged(file, known)
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                return _inside(file, Unpacked.of_archive(file, archive, len(data)))
+        except _BROKEN as error:
+            raise _damaged(file, named.what if named else "an archive") from error
+    content = begins.partition(b"?>")[2].lstrip() if begins.startswith(b"<?xml") else begins
+    for kind in KINDS:
+        if kind.read and content.startswith(kind.begins):
+            try:
+                return readable(kind.read(data)), ""
+            except _BROKEN as error:
+                raise _damaged(file, kind.what) from error
+    if data and named:
+        raise _damaged(file, named.what)
+    return _plain(file, data)
+
+
+def _plain(file: Path, data: bytes) -> tuple[str, str]:
     text, guessed = _decoded(file, data)
     if place := binary_place(text):
-        raise UsageError(f"{file} holds binary data ({place}). Give a plain text file, or take that character out.")
+        raise UsageError(f"{file} contains binary data ({place}). Use a plain text file, or remove that character.")
     return readable(text), guessed
 
 
-def _unpacked(file: Path, data: bytes) -> str:
-    what = "Word, OpenDocument or EPUB file"
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            archive.filename = str(file)
-            inside = Unpacked(archive)
-            for name, (what, read) in _KINDS.items():  # noqa: B007 - the message names the kind
-                if name in inside.names:
-                    return read(inside)
-    except (OSError, EOFError, RuntimeError, ValueError, zlib.error, zipfile.BadZipFile, ParseError) as error:
-        raise _damaged(file, what) from error
+def _inside(file: Path, files: Unpacked) -> tuple[str, str]:
+    """The text in an archive or a folder, and the encoding of a file in it if that was guessed."""
+    for kind in KINDS:
+        if kind.unpack and (place := kind.place_in(files)):
+            try:
+                return readable(kind.unpack(files, place)), ""
+            except _BROKEN as error:
+                raise _damaged(file, kind.what) from error
+    if names := [name for name in files.names if name.casefold().endswith(_IN_FOLDERS)]:
+        found = {name: _plain(file / name, files.data(name)) for name in names}
+        text = folder_text({name: text for name, (text, _) in found.items()})
+        return text, next((guessed for _, guessed in found.values() if guessed), "")
+    what = "a folder" if files.is_folder else "an archive"
     raise UsageError(
-        f"{file} is packed, but no Word, OpenDocument or EPUB file. Give one of these, Markdown or plain text."
+        f"{file} is {what}, but no manuscript: it has no Markdown or text files, and is none of {LISTED}. "
+        "Give a file or folder with the whole manuscript."
     )
 
 
 def _damaged(file: Path, what: str) -> UsageError:
-    shown = f"{'an' if what[0] in 'EO' else 'a'} {what}"
     return UsageError(
-        f"{file} cannot be read as {shown}: it is damaged or of another kind. Save it anew as DOCX or as plain text."
+        f"{file} cannot be read as {what}: it is damaged or has another format. Save it again as DOCX or plain text."
     )
 
 
@@ -155,7 +253,9 @@ def _decoded(file: Path, data: bytes) -> tuple[str, str]:
             return data.decode(name), name if name in _WESTERN or name in _OTHERS else ""
         except UnicodeDecodeError:
             continue
-    raise UsageError(f"{file} is text in an encoding that is not known. Save it as UTF-8 text.")
+    if 0 in looked_at:
+        raise UsageError(f"{file} is not a text file. Give a text, Markdown, Word or story file.")
+    raise UsageError(f"{file} is text in an unknown encoding. Save it as UTF-8 text.")
 
 
 def _likely(data: bytes, encoding: str, letters: str) -> float:

@@ -43,7 +43,7 @@ def summaries(folder: Path) -> tuple[Summary, ...]:
     """The summaries in `storysumm.jsonl` of `folder`, or in `storysumm.json` as it is published, by their ids.
 
     Raises:
-        UsageError: the file is absent, or an entry is no summary, or stands there twice.
+        UsageError: the file is absent, or an entry is no summary, or occurs twice.
     """
     path = wanted(folder, *SUMMARIES)
     if path.name.startswith("storysumm.jsonl"):
@@ -79,7 +79,7 @@ def predictions(folder: Path, detector: str) -> Mapping[str, float]:
     """How faithful a detector holds each summary, by id: 0 or 1, or a score between.
 
     Raises:
-        UsageError: the file is absent, or a value is no number.
+        UsageError: the file is absent, or a value is not a number.
     """
     record = json_object(_predicted(folder).get(detector) or wanted(folder, f"pred_{detector}.json"))
     return {name: _prediction(record, name) for name in record.fields}

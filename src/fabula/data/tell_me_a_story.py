@@ -1,7 +1,7 @@
 """Tell Me A Story: writing prompts with people's stories (Huot et al. 2024, section 4.3), decrypted in memory.
 
 The files are published encrypted, with their keys, to keep them from scrapers: each file is a Fernet token; its key is
-encrypted with RSA (OAEP, SHA-256), and the private key lies beside it.
+encrypted with RSA (OAEP, SHA-256), and the private key lies next to it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def stories(folder: Path, split: Split) -> tuple[Item, ...]:
 
     Raises:
         UnknownNameError: there is no such split.
-        UsageError: a file is absent, does not fit its key, or a line is no story or stands there twice.
+        UsageError: a file is absent, does not fit its key, or a line is not a story or occurs twice.
     """
     if split not in get_args(Split):
         raise UnknownNameError("split", split, get_args(Split))

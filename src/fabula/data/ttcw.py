@@ -86,7 +86,7 @@ def experts(folder: Path) -> tuple[ExpertVerdict, ...]:
     """The experts' verdicts in `folder`.
 
     Raises:
-        UsageError: the file is absent, or a line is no verdict, or stands there twice.
+        UsageError: the file is absent, or a line is not a verdict, or occurs twice.
     """
     records = json_records(wanted(folder, *EXPERTS))
     unique([(f"{r.text('story_id')}/{r.integer('ttcw_idx')}/{r.integer('expert_idx')}", r) for r in records])
@@ -128,7 +128,7 @@ def verdicts(folder: Path, model: str) -> tuple[ModelVerdict, ...]:
     """A model's replies to the tests.
 
     Raises:
-        UsageError: the file is absent, or a line is no reply to a test, or stands there twice.
+        UsageError: the file is absent, or a line is not a reply to a test, or occurs twice.
     """
     records = json_records(wanted(folder, *(name.format(model) for name in VERDICTS)))
     unique([(record.text("id"), record) for record in records])
@@ -165,7 +165,7 @@ def stories(folder: Path) -> tuple[Item, ...]:
     """The stories with their plots as briefs; those that are only linked (the New Yorker's) are left out.
 
     Raises:
-        UsageError: the file is absent, or a line is no story, or stands there twice.
+        UsageError: the file is absent, or a line is not a story, or occurs twice.
     """
     records = json_records(wanted(folder, *STORIES))
     unique([(record.text("story_id"), record) for record in records])
@@ -193,7 +193,7 @@ def tests(folder: Path) -> tuple[Test, ...]:
     """The fourteen tests, in their order.
 
     Raises:
-        UsageError: the file is absent, or an entry is no test.
+        UsageError: the file is absent, or an entry is not a test.
     """
     return tuple(
         Test(

@@ -53,7 +53,7 @@ def lamp(folder: Path) -> tuple[Triple, ...]:
     """The triples in `lamp_rankings.jsonl` of `folder`.
 
     Raises:
-        UsageError: the file is absent, or a line is no triple or stands there twice, or a ranking is not of its texts.
+        UsageError: the file is absent, or a line is no triple or occurs twice, or a ranking is not of its texts.
     """
     records = list(json_lines(wanted(folder, "lamp_rankings.jsonl")))
     unique([(f"{record.text('batch')}/{record.text('id')}", record) for record in records])
@@ -74,7 +74,7 @@ def style_mimic(folder: Path) -> tuple[MimicPair, ...]:
     """The pairs in `style_mimic_pairs.jsonl` of `folder`.
 
     Raises:
-        UsageError: the file is absent, or a line is no pair, or stands there twice.
+        UsageError: the file is absent, or a line is no pair, or occurs twice.
     """
     records = list(json_lines(wanted(folder, "style_mimic_pairs.jsonl")))
     unique([(record.text("id"), record) for record in records])

@@ -1,1 +1,1 @@
-"""How models are asked: the run and its journal, prompts, roles, dry runs, replay, events, and reading of replies."""
+"""Calling models: the run and its journal, prompts, roles, dry runs, replay, events, and the reading of replies."""

@@ -1,4 +1,4 @@
-"""What a run was announced to ask, and what it does before it asks for more: says so, and asks a person."""
+"""The calls announced for a run, and the question to a person before the run makes more."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 _SLACK: Final = 1.2
 
 GoOn: TypeAlias = "Callable[[Announced], Awaitable[bool]]"
-"""Asked before a run makes more than was announced: whether it goes on. It may say `renew` first."""
+"""A question before a run makes more calls than announced: whether to continue. It may call `renew` first."""
 
 
 @dataclass(eq=False)
 class Announced:
-    """What a dry run announced, held against what the run then does.
+    """The announcement of a dry run, compared with what the run then does.
 
-    An estimate may be passed by a fifth, in calls and in dollars. Where it was said text by text (`exact`), no other
-    text that stands is asked for, and no more calls are made than `DryRun.most`: a scene may take another turn than it
-    took before, and a new plan may name a place that was not there. Beyond that `go_on` is asked, once at a time;
-    without it, or where it says no, the run stops. After a yes nothing more is asked, unless `go_on` has put another
-    announcement in place (`renew`).
+    A run may exceed an estimate by a fifth, in calls and in dollars. If the announcement lists each text (`exact`), no
+    other existing text is asked for, and no more calls are made than `DryRun.most`. That leaves room for a scene with
+    other turns than before, and for a new plan that names a new place. Beyond these limits `go_on` is called. Without
+    it, or if it says no, the run stops. After a yes there is no further question, unless `go_on` has set another
+    announcement (`renew`).
 
     Attributes:
-        expected: what was announced.
-        exact: whether it was said text by text.
-        go_on: who is asked.
-        again: how to go on without being asked, for the message.
-        made: calls made so far of what was announced.
+        expected: the announced dry run.
+        exact: whether the announcement lists each text.
+        go_on: the function that asks a person.
+        again: how to continue without a question, for the message.
+        made: the number of announced calls made so far.
     """
 
     expected: DryRun
@@ -50,10 +50,10 @@ class Announced:
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def allow(self, path: str, spent_usd: float) -> None:
-        """Let the call at `path` be made, after a person has agreed to it where it is more than was announced.
+        """Allow the call at `path`; if it exceeds what was announced, a person must agree first.
 
         Raises:
-            MoreThanAnnouncedError: nobody agreed.
+            MoreThanAnnouncedError: no one agreed.
         """
         if self._is_more(path, spent_usd):
             async with self._asking:
@@ -61,19 +61,19 @@ class Announced:
                     self._renewed = False
                     if self.go_on is None or not await self.go_on(self):
                         raise MoreThanAnnouncedError(
-                            f"Stopped before more is asked than was announced: {self.sentence} The next would be "
-                            f"{path}. Everything finished is kept; go on with {self.again}."
+                            f"Stopped before exceeding what was announced: {self.sentence} The next call would be "
+                            f"{path}. All finished work is kept. To continue, use {self.again}."
                         )
                     self._spent, self._lifted = spent_usd, not self._renewed
         self.made += 1
 
     def renew(self, expected: DryRun) -> None:
-        """Put what is still to come in the place of what was announced; from here on as an estimate."""
+        """Replace the announcement by what is still to come, as an estimate."""
         self.expected, self.exact, self.made, self._renewed = expected, False, 0, True
 
     @property
     def sentence(self) -> str:
-        """What has happened, for a person."""
+        """A sentence for a person that compares the calls announced with the calls made."""
         calls = self.expected.most if self.exact else self.expected.calls[1]
         most = "at most " if self.exact else ""
         announced = f"{most}{calls:,} {'call was' if calls == 1 else 'calls were'} announced"
@@ -81,7 +81,7 @@ class Announced:
 
     @cached_property
     def _named(self) -> frozenset[str]:
-        """The texts that are to be made, or that calls are planned for."""
+        """The texts that must be made, or that calls are planned for."""
         return frozenset((*self.expected.stale, *(self._text(call.path) for call in self.expected.planned)))
 
     def _text(self, path: str) -> str:

@@ -1,7 +1,7 @@
-"""A text and what was made with it: a memory, a plan for what comes next, what somebody knows by now.
+"""A text and what was made with it: a memory, a plan for the next part, what somebody knows at that point.
 
-Such a value is a dataclass or a pydantic model with a field `text`. That field is the artefact's file; the others are
-recorded beside it, as JSON, since no file shows them.
+Such a value is a dataclass or a pydantic model with a field `text`. That field is the artefact's file; the other fields
+are recorded next to it as JSON, because no file shows them.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ TEXT: Final = "text"
 
 
 class WithText(Protocol):
-    """What has a text, and more that was made with it."""
+    """A value with a text and other fields that were made with it."""
 
     @property
     def text(self) -> str:
-        """What the author sees of it, as a file."""
+        """The part that the author sees, as a file."""
 
 
 W = TypeVar("W", bound=WithText)
 
 
 def written(value: WithText) -> str:
-    """All of a value but its text, as JSON."""
+    """All fields of a value except its text, as JSON."""
     return _adapter(type(value)).dump_json(value, exclude={TEXT}).decode()
 
 
 def read(shape: type[W], text: str, recorded: str | None) -> W:
-    """The value of a text and of what was recorded beside it; its fields' defaults where that is nothing or unreadable.
+    """The value made from a text and the record of its other fields; defaults if that record is missing or unreadable.
 
     Raises:
         PluginError: a field has no default.
@@ -50,8 +50,8 @@ def read(shape: type[W], text: str, recorded: str | None) -> W:
             problem = error
     lacking = ", ".join(sorted({str(one["loc"][0]) for one in problem.errors() if one["loc"]}))
     raise PluginError(
-        f"{shape.__name__} cannot be made of an author's own text alone: {lacking}. Give every field beside {TEXT!r} a "
-        "default, since an author may write the text before anything was asked."
+        f"{shape.__name__} cannot be made from an author's own text alone: {lacking}. Give every field except {TEXT!r} "
+        "a default, because an author may write the text before any model is called."
     ) from problem
 
 

@@ -1,4 +1,4 @@
-"""What all scopes of one run share."""
+"""The context that all scopes of one run share."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _MARGIN: Final = 1.05  # times what the rest takes, as far as that is known
 
 @dataclass(eq=False)
 class Rest:
-    """What the rest of a run takes at least, worked out by a dry run over what is recorded so far.
+    """The least that the rest of a run needs, estimated by a dry run from the record so far.
 
-    In it everything that can be left out is left out, and replies are as long as those that came so far suggest. Calls
-    that are on their way count as still to come.
+    The dry run leaves out everything optional, and takes the length of replies from those received so far. Calls in
+    progress count as still to come.
 
     Attributes:
-        tokens: of the rest, when it was worked out.
-        usd: the same in US dollars.
-        spent: tokens that the run had taken by then; -1 before it was worked out.
-        let_in: tokens of calls since then that could have been left out.
+        tokens: the tokens of the rest, at the time of the estimate.
+        usd: the cost of the rest in US dollars.
+        spent: the tokens that the run had used by then; -1 before the first estimate.
+        let_in: the tokens of optional calls made since then.
     """
 
     tokens: int = 0
@@ -59,9 +59,10 @@ class Rest:
     _working: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def allows(self, context: RunContext, wanted: Usage, part: float = 1.0) -> bool:
-        """Whether the caps have room for a call, which can be left out, beside what the rest needs.
+        """Whether the caps have room for an optional call in addition to what the rest needs.
 
-        Of turns of which only `part` of the usual number was had, as many have room as their share of what is left is.
+        `part` is the share of the usual number of turns made so far; if the budget falls short, the number of turns is
+        reduced in proportion.
         """
         async with self._working:
             budget = context.budget
@@ -80,7 +81,7 @@ class Rest:
             return True
 
     async def _work_out(self, context: RunContext) -> None:
-        """Walk over the rest, on a line of its own."""
+        """Walk over the rest, on its own line."""
         assert context.rehearse is not None  # noqa: S101 - nobody asks otherwise
         found = DryRun(bare=True)
         walk = context.walked(found)
@@ -97,25 +98,26 @@ class Rest:
 
 @dataclass
 class RunContext:
-    """What all scopes of one run share.
+    """The context that all scopes of one run share.
 
     Attributes:
-        mode: "live" asks models; "frozen" replays only; "dry" asks nobody and fills `dry_run`.
+        mode: "live" calls models; "frozen" only replays; "dry" calls no model and fills `dry_run`.
         repairs: how often an unreadable typed reply is sent back.
         aids: help for small models (see `fabula.engine.room`): "auto" gives it to models known to be small.
-        on_kept: called with each kept artefact before the run goes on (the project writes its files there).
-        approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
-        go_on: gives what follows a part of the story that its system cannot continue (`fabula.craft.continuing`).
-        revise: gives the revised text of an artefact (`fabula.craft.revising`); without it nothing is revised.
-        chosen: names of the method's settings that were given, beside those of its preset.
-        lengths: the least and most words asked of the texts that were made, by the place where they were written.
+        on_kept: called with each kept artefact before the run continues; the project writes its files there.
+        approve: called with each made artefact; returns its text, changed or not, or raises `PausedError`.
+        go_on: returns what follows a part of the story that its system cannot continue (`fabula.craft.continuing`).
+        revise: returns the revised text of an artefact (`fabula.craft.revising`); without it nothing is revised.
+        chosen: the names of the method's settings that were given in addition to its preset.
+        language: the tag of the language that roles must answer in, if it is not English.
+        lengths: the fewest and the most words asked for, by the place where the text was written.
         shortfalls: what the author asked for and did not get, in sentences.
-        announced: what was announced of this run; more is asked for first. `None`: nothing was.
-        pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
-        to_fit: the same for old texts that are to be revised to fit what has changed.
-        inputs: digest of all that goes into a run beside decisions; `None`: nothing that was made is given again.
-        as_before: brief and settings are those of the last finished run, so that a text takes what it took then.
-        rehearse: does this run's work once more in another context, which is dry: so it is known what the rest takes.
+        announced: what was announced for this run, which asks before it makes more; `None` if nothing was announced.
+        pending: texts of edits that are not recorded yet, by path; a dry run takes them into account.
+        to_fit: old texts that must be revised to fit what has changed and are not recorded yet, by path.
+        inputs: a digest of everything that the run uses except decisions; `None` if no earlier result is used again.
+        as_before: whether brief and settings are those of the last finished run, so that a text costs the same again.
+        rehearse: does this run's work again in another, dry context, to estimate what the rest needs.
     """
 
     journal: Journal
@@ -136,6 +138,7 @@ class RunContext:
     pending: Mapping[str, str] = field(default_factory=dict)
     to_fit: Mapping[str, str] = field(default_factory=dict)
     chosen: Collection[str] = ()
+    language: str = ""
     lengths: dict[str, tuple[int, int]] = field(default_factory=dict)
     shortfalls: list[str] = field(default_factory=list)
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -157,11 +160,11 @@ class RunContext:
 
     @cached_property
     def lengths_given(self) -> Lengths:
-        """How long replies were of what was expected, as the journal shows it."""
+        """How long replies were compared with what was expected, according to the journal."""
         return Lengths(self.journal.calls.payments())
 
     def unless_made_up(self, compute: Callable[[], T], instead: T) -> T:
-        """What `compute` gives; `instead` in an estimate, where the texts it would look at are made up."""
+        """The result of `compute`, or `instead` in an estimate whose texts are made up."""
         return instead if self.dry_run.planned else compute()
 
     def emit(self, event: Event) -> None:
@@ -176,7 +179,7 @@ class RunContext:
 
     @contextmanager
     def recording_failures(self) -> Iterator[None]:
-        """Record which tries an error gives up that ends the work within, so that the next run makes them anew."""
+        """Record the tries that an error inside gives up, so that the next run makes them again."""
         try:
             yield
         except ReplyError as error:
@@ -186,7 +189,7 @@ class RunContext:
             raise
 
     def override(self, path: str) -> tuple[str, str] | None:
-        """What stands in for an artefact, if anything: the text, and why (pinned, edited, rewritten, continued)."""
+        """The text that replaces an artefact, if any, and why (pinned, edited, rewritten, continued)."""
         if path in self.pending:
             return self.pending[path], "edited"
         if self.mode != "dry":
@@ -204,7 +207,7 @@ class RunContext:
         return self._newest.get(path)
 
     def wanted(self, path: str, final: str = "") -> tuple[Revisions, Revisions]:
-        """What is wanted of the text made at a path, and of the author's own in its place (`wanted_of`)."""
+        """The revisions wanted of the text made at a path, and of the author's own text instead (`wanted_of`)."""
         if self._decisions is None:
             self._decisions = {}
             for decision in self.journal.decisions.find():
@@ -216,16 +219,16 @@ class RunContext:
         return made, Revisions() if path in self.pending else own
 
     def open_fits(self) -> frozenset[int]:
-        """The decisions to revise a text to fit that hold for what changes next: no run has finished since.
+        """The decisions to revise a text to fit that apply to the next change, because no run has finished since.
 
-        With those that a dry run counts with.
+        They include the decisions that a dry run takes into account.
         """
         if self._open_fits is None:
             self._open_fits = open_fits(self.journal) | {0}
         return self._open_fits
 
     def writer_of(self, path: str) -> str:
-        """Who wrote most of the text at a path: of its draft, where that has the calls; else of all there is."""
+        """Who wrote most of the text at a path; if it has no calls, of its draft, or else of the whole project."""
         *above, name = path.split("/")
         for under in (path, "/".join((*above, DRAFTS, name)), ""):
             wrote: dict[str, list[int]] = {}  # characters of free texts, and of all
@@ -242,7 +245,7 @@ class RunContext:
         return sum(one.kind == "retake" for one in self.journal.decisions.find(path))
 
     def decided(self, path: str) -> str:
-        """A digest of what stands decided about an artefact; empty where nothing does."""
+        """A digest of the decisions in force about an artefact; empty if there are none."""
         if path in self.pending:
             return f"edit {self.pending[path]}"
         if self.mode != "dry":

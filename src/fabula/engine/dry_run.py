@@ -1,6 +1,6 @@
-"""What a dry run finds, and what stands in it where no reply was ever recorded: texts of the expected size.
+"""The result of a dry run, and texts of the expected size in place of replies that were never recorded.
 
-How it finds what a run would ask again is in `fabula.engine.lines`.
+`fabula.engine.lines` explains how a dry run finds what a run would ask again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EVERY_OTHER: Final = 0.5
 _SHARES: Final = (0.2, 8.0)  # a record beyond them tells of replies that were cut, or ran on
 _DOUBT: Final = 3  # calls to other prompts that count as much as knowing nothing
 TOKENS_OF_A_WORD: Final = 1.3
-"""Tokens of a word of a story, on average."""
+"""Tokens per word of a story, on average."""
 _SHORT: Final = frozenset(
     {"place", "time", "date", "age", "gender", "person", "tense", "form", "element", "goal_domain"}
 )
@@ -52,9 +52,9 @@ _NAMES: Final = frozenset({"name", "names", "who", "speaker", "key", "title"})
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall(CallPlace):
-    """A call that a real run would pay for; tokens are estimates, `cost` in US dollars or `None` if unknown.
+    """A call that a real run would pay for; tokens are estimates, and `cost` is in US dollars or `None` if unknown.
 
-    `aids` says whether it is made with the help for small models.
+    `aids` says whether the call is made with the help for small models.
     """
 
     prompt: int
@@ -65,26 +65,26 @@ class PlannedCall(CallPlace):
 
 @dataclass(slots=True)
 class DryRun:
-    """What a dry run has found.
+    """The result of a dry run.
 
     Attributes:
-        planned: the calls that would be asked.
-        replayed: how many are answered by the journal.
-        reached: paths of all artefacts that are of use to a run, or would be if they were there.
-        guessed: whether a typed reply was made up, so that what it would name is not known.
-        stale: paths of the artefacts that would be made, or made again.
-        differing: paths of the artefacts that are not stale and would get another text than they have.
+        planned: the calls that would be made.
+        replayed: the number of calls that the journal answers.
+        reached: the paths of all artefacts that a run uses, or would use if they existed.
+        guessed: whether a typed reply was made up, so that the names in the real reply are not known.
+        stale: the paths of the artefacts that would be made, or made again.
+        differing: the paths of the artefacts that are not stale but would get a text that differs from the present one.
         shortfalls: what the author asks for and will not get, in sentences.
-        of_files: what the author should know of the files, in sentences.
-        notices: what the author should know of how the run goes, in sentences.
-        temper: of the texts that stand for replies of models of which nothing is recorded. Some models give 85 % of the
-            words that they are asked for and some 115 %, which decides what is continued. `mixed` has one text terse
-            and the next generous; `even` gives what is asked.
-        made_up: how many replies were made up, since their paths never had one.
-        tempered: some were made as long as nothing but a guess at their model's temper says.
-        others: the walks with other tempers, which say how far the estimate may be off.
-        bare: what can be left out (`Run.optional`) is left out.
-        on_request: called with each request that comes up, recorded or not.
+        of_files: what the author should know about the files, in sentences.
+        notices: what the author should know about the run, in sentences.
+        temper: the assumed length of replies of models without a record. Some models give 85 % of the words that they
+            are asked for and some 115 %, which decides what is continued. `mixed` alternates terse and generous texts;
+            `even` gives exactly what is asked for.
+        made_up: the number of made-up replies, for paths that never had a reply.
+        tempered: whether the length of some replies is only a guess at their model's temper.
+        others: the dry runs with other tempers, which show how far the estimate may be off.
+        bare: whether optional calls (`Run.optional`) are left out.
+        on_request: called with each request, recorded or not.
     """
 
     planned: list[PlannedCall] = field(default_factory=list)
@@ -105,13 +105,13 @@ class DryRun:
 
     @property
     def cost(self) -> float | None:
-        """US dollars that a run may be expected to cost, or `None` if one price is unknown."""
+        """The expected cost of a run in US dollars, or `None` if a price is unknown."""
         costs = [call.cost for call in self.planned]
         return None if None in costs else self._margin * sum(cost or 0.0 for cost in costs)
 
     @property
     def tokens(self) -> int:
-        """Prompt and reply tokens that a run may be expected to take."""
+        """The prompt and reply tokens that a run is expected to need."""
         return round(self._margin * self.walked)
 
     @property
@@ -121,23 +121,23 @@ class DryRun:
 
     @property
     def range(self) -> tuple[int, int]:
-        """The least and the most of the tokens, by what is known of how models differ."""
+        """The smallest and the largest number of tokens, by what is known about differences between models."""
         tokens = [self.tokens, *(walk.walked for walk in self.others)]
         return min(tokens), max(tokens)
 
     @property
     def calls(self) -> tuple[int, int]:
-        """How many calls there are at least, and how many there may well be."""
+        """The smallest number of calls, and a number that may well be reached."""
         numbers = [len(walk.planned) for walk in (self, *self.others)]
         return min(numbers), max(numbers)
 
     @property
     def most(self) -> int:
-        """How many calls an update may make at most before the author is asked again.
+        """How many calls an update may make before the author is asked again.
 
-        What is made again may take other turns, tries and repairs than it took before, which hangs on replies to come.
-        Such a number differs about as far as its root; of 618 random edits 45 took more calls than before, by
-        3.4 times the root at most (`python -m benchmarks announced`).
+        A text that is made again may need other turns, tries and repairs than before, depending on the new replies.
+        Such a number varies by about its square root. Of 618 random edits, 45 took more calls than before, by at most
+        3.4 times the root (`python -m benchmarks announced`).
         """
         calls = self.calls[1]
         return calls + ceil(_LUCK * sqrt(calls))
@@ -148,11 +148,11 @@ class DryRun:
 
     @property
     def restored(self) -> list[str]:
-        """Paths of the artefacts that recorded replies alone give another text, as after `undo`."""
+        """The paths of the artefacts that get another text from recorded replies alone, as after `undo`."""
         return [] if self.planned else self.differing
 
     def share(self, known: float | None, path: str) -> float:
-        """The share of the words asked for that a reply has: as the record shows, else as a temper has it."""
+        """The share of the requested words that a reply has: from the record, otherwise from the temper."""
         if known is not None:
             return known
         self.tempered = True
@@ -164,12 +164,13 @@ class DryRun:
 
 
 class Lengths:
-    """How long the replies of models were of what was expected of them, as a record shows it.
+    """How long models' replies were compared with what was expected, according to a record.
 
-    What a model gives of one prompt says most of the next reply to that prompt; what it gives of others says something.
+    The length of a model's replies to a prompt is the best estimate for its next reply to that prompt. The length of
+    its other replies is a weaker one.
 
     Args:
-        paid: what calls took, and how many tokens were expected of their replies.
+        paid: the usage of calls, and the number of tokens expected in their replies.
     """
 
     def __init__(self, paid: Iterable[Payment] = ()) -> None:
@@ -180,7 +181,7 @@ class Lengths:
             self.add(one.performer, one.path, one.expected, one.usage)
 
     def add(self, performer: str, path: str, expected: int, usage: Usage) -> None:
-        """Take in a reply."""
+        """Add a reply."""
         said = usage.reply - usage.reasoning
         if expected <= 0 or said <= 0:
             return
@@ -191,7 +192,7 @@ class Lengths:
         self._thought.setdefault(performer, []).append(usage.reasoning)
 
     def share(self, performer: str, path: str) -> float | None:
-        """What a model's reply at a path will have of the tokens expected; `None` where nothing is known of it."""
+        """The share of the expected tokens that a model's reply at a path will have; `None` if nothing is known."""
         expected, written = self._by_prompt.get((performer, path.rpartition("/")[2]), (0, 0))
         if expected:
             return min(max(written / expected, _SHARES[0]), _SHARES[1])
@@ -199,20 +200,20 @@ class Lengths:
         return exp(sum(logs) / (len(logs) + _DOUBT)) if logs else None
 
     def reasoning(self, performer: str) -> int:
-        """Tokens of reasoning that a model writes before a reply, on average; 0 where nothing is known of it."""
+        """The average number of reasoning tokens that a model writes before a reply; 0 if nothing is known."""
         thought = self._thought.get(performer)
         return round(sum(thought) / len(thought)) if thought else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """What a reply that was never asked probably looks like.
+    """The probable form of a reply that was never requested.
 
     Attributes:
-        words: about how many it has; `None`: as many as its model may well write.
-        form: how it looks, if that is known: `#1. {5}` has about 5 words there.
-        made: a typed reply as JSON, with texts of so many words as it is given.
-        weighed: it comes with the probabilities of its first token.
+        words: its approximate number of words; `None` means as many as its model may write.
+        form: its form, if known: in `#1. {5}`, `{5}` means about 5 words.
+        made: a function that gives a typed reply as JSON, with texts of a given number of words.
+        weighed: whether it comes with the probabilities of its first token.
     """
 
     words: float | None = None
@@ -221,7 +222,7 @@ class Sketch:
     weighed: bool = False
 
     def tokens(self, path: str, most: int) -> int:
-        """Tokens that the reply should have, of `most` that it may have."""
+        """The expected number of tokens in the reply, at most `most`."""
         if self.made is not None:
             found = estimate_tokens(self.made(round))
         elif self.form:
@@ -231,7 +232,7 @@ class Sketch:
         return min(found, most)
 
     def reply(self, path: str, share: float, most: int) -> Reply:
-        """The reply, with a share of the words expected, of `most` that it may have."""
+        """The reply, with a share of the expected words and at most `most` tokens."""
         if self.made is not None:
             text = self.made(lambda words: min(round(words * share), most))
             return Reply(text, logprobs={text: 0.0} if self.weighed else None)
@@ -244,8 +245,9 @@ class Sketch:
 def sketch_of(says: Usual | None, fields: Mapping[str, Any], expect: float | str | None) -> Sketch:
     """The sketch of a free text.
 
-    Its length is that of the words asked for, else what is expected here, else that of the text which it is to be a
-    version of, else what is usual by the prompt's file; a line of its form that names a list stands there for each.
+    Its length is the number of words asked for, otherwise the number expected here, otherwise the length of the text
+    that it revises, otherwise the usual length from the prompt's file. A line of its form that names a list is repeated
+    for each entry.
     """
     words = fields.get("words")
     asked = getattr(words, "target", words) or expect or fields.get("has")
@@ -268,11 +270,11 @@ def _lines(form: str, fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def placeholder(words: int, path: str) -> str:
-    """Text of `words` words whose sentences all differ, also between paths, so that no check cuts it.
+    """Text of `words` words whose sentences all differ, even between paths, so that no check cuts it.
 
-    Its words and sentences are as long as those of stories, since later prompts, whose tokens are estimated, hold it,
-    and some texts are cut by sentences: 1.30 tokens a word and 11 words a sentence, as in the 42 stories of
-    `benchmarks/results/short-rooms`.
+    Its words and sentences are as long as those of stories, because the text becomes part of later prompts, whose
+    tokens are estimated, and some texts are cut by sentences. It has 1.30 tokens per word and 11 words per sentence,
+    like the 42 stories of `benchmarks/results/short-rooms`.
     """
     drawn = shake_128(path.encode()).digest(_LETTERS * max(words, 1))
     letters = drawn.translate(_ALPHABET).decode("ascii")
@@ -284,16 +286,16 @@ def placeholder(words: int, path: str) -> str:
 
 
 def sketched(form: str, share: float, path: str) -> str:
-    """A text of a form, such as `#1. {5}`, in which every `{5}` stands for about 5 words."""
+    """A text of a form such as `#1. {5}`, in which `{5}` becomes about 5 words."""
     return _GAP.sub(lambda gap: placeholder(max(round(int(gap[1]) * share), 1), f"{path}/{gap.start()}"), form)
 
 
 def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: int = 0, field: str = "") -> Any:  # noqa: ANN401, PLR0911 - JSON data of any shape
-    """A value of a JSON schema (references inlined) as long as models usually give it, for a reply never asked.
+    """A value of a JSON schema (references inlined) of the usual length, for a reply that was never requested.
 
-    `expect` says how many entries a list has, and of how many words they are (`events[]`), or which text is quoted.
-    Lists have two entries where nothing is said there, and what a reply may leave out is left out unless it is named.
-    Names are words, so that the parts of a value find each other by them.
+    `expect` gives the number of entries in a list, the number of words in each (`events[]`), or the text to
+    quote. A list without such a number has two entries, and optional fields are left out unless `expect` names them.
+    Names are words, so that the parts of a value can refer to each other.
     """
     if "const" in schema:
         return schema["const"]

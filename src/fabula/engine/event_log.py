@@ -1,10 +1,10 @@
 """The events of a command as lines of a file, for programs that watch it: `FABULA_EVENTS=FILE fabula write ...`.
 
-Each line is a JSON object: `type` is the event's name (`text_arrived`), `at` the seconds since 1970, and the other
-fields are those of `fabula.engine.events`. A text that is kept is not repeated here, only its length: it stands in the
-project. Texts that arrive within a moment become one line for each call. The first line is `command_started`, the last
-one `command_ended`, with the exit code and, where it failed, the reason in words; a command that was killed leaves
-none. The file is locked for as long as the command lives, so that others can tell whether it does.
+Each line is a JSON object: `type` is the event's name (`text_arrived`), `at` is the time in seconds since 1970, and the
+other fields are those of `fabula.engine.events`. A kept text is in the project, so only its length is logged. Pieces of
+text that arrive at nearly the same time become one line for each call. The first line is `command_started`. The last
+line is `command_ended`, with the exit code and, if the command failed, the reason in words; a command that was killed
+does not write it. The file is locked while the command runs, so that other programs can tell whether it still does.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _BINARY: Final = getattr(os, "O_BINARY", 0)
 
 @dataclass
 class EventLog:
-    """A file to which one command appends what happens in it, in whole lines.
+    """A file to which a command appends its events, in whole lines.
 
     Attributes:
-        file: made where it is not there, for its owner alone.
-        environ: holds keys, which stay out of the file.
-        largest: bytes after which no more texts are logged as they arrive.
-        clock: seconds since 1970.
-        said: how the command ended, beside its exit code: the kind of error and its message.
+        file: the file, which is created if needed and readable only by its owner.
+        environ: the environment, whose keys are kept out of the file.
+        largest: the size in bytes after which arriving text is no longer logged.
+        clock: a function that gives the seconds since 1970.
+        said: how the command ended, in addition to its exit code: the kind of error and its message.
     """
 
     file: Path
@@ -66,10 +66,10 @@ class EventLog:
     _full: bool = field(default=False, init=False)
 
     def open(self) -> None:
-        """Make the file, and lock it.
+        """Create the file and lock it.
 
         Raises:
-            UsageError: it cannot be written.
+            UsageError: the file cannot be written.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY
         try:
@@ -77,7 +77,8 @@ class EventLog:
             self._size = os.fstat(self._handle).st_size
         except OSError as error:
             raise UsageError(
-                f"Cannot write the events to {self.file}: {error.strerror}. Give {VARIABLE} another file, or none."
+                f"Cannot write the events to {self.file}: {error.strerror}. Set {VARIABLE} to another file, or "
+                "unset it."
             ) from error
         with suppress(OSError):  # another command appends to it too, or its disk cannot lock
             lock(self._handle)
@@ -86,7 +87,7 @@ class EventLog:
             self._write([b"\n"])  # ends what a killed command left half-written
 
     def hear(self, event: Event) -> None:
-        """Log an event; texts that arrive wait a moment for more of them."""
+        """Log an event; a piece of arriving text waits a moment for more."""
         if isinstance(event, TextArrived):
             self._pending[event.path] = self._pending.get(event.path, "") + event.text
             self._flush_soon()
@@ -94,16 +95,16 @@ class EventLog:
             self._write([*self._texts(), self._line(type_of(type(event)), _fields_of(event))])
 
     def tell(self, type_: str, /, **fields: Any) -> None:  # noqa: ANN401 - JSON data
-        """Log something that is no event of a run."""
+        """Log something that is not an event of a run."""
         self._write([self._line(type_, fields)])
 
     def flush(self) -> None:
-        """Write the texts that wait."""
+        """Write the waiting texts."""
         self._timed = False
         self._write(self._texts())
 
     def close(self) -> None:
-        """Write what waits, and let go of the file."""
+        """Write the waiting texts, and close the file."""
         self.flush()
         if self._handle is not None:
             os.close(self._handle)
@@ -154,7 +155,7 @@ class EventLog:
 
 
 def type_of(kind: type) -> str:
-    """What a class of events is called in logs and over HTTP: `TextArrived` is "text_arrived"."""
+    """The name of a class of events in logs and over HTTP: `TextArrived` is "text_arrived"."""
     return _WORD.sub("_", kind.__name__).lower()
 
 
@@ -173,10 +174,10 @@ def _fields_of(event: Event) -> dict[str, Any]:
 
 
 def event_of(data: Mapping[str, Any]) -> Event | None:
-    """The event of a line; a text that was kept is empty in it. `None` for what is no event of a run.
+    """The event of a line, without the text of a kept artefact; `None` if the line is not an event of a run.
 
     Raises:
-        TypeError: fields are missing.
+        TypeError: a field is missing.
     """
     kind = next((one for one in get_args(Event) if _WORD.sub("_", one.__name__).lower() == data.get("type")), None)
     if kind is None:
@@ -190,14 +191,14 @@ def event_of(data: Mapping[str, Any]) -> Event | None:
 
 
 EVENT_LOG: ContextVar[EventLog | None] = ContextVar("fabula_event_log", default=None)
-"""The log of the command that runs, where one is wanted."""
+"""The log of the running command, if it has one."""
 
 
 def log_wanted(environ: Mapping[str, str]) -> EventLog | None:
-    """The log that the environment wants, open; `None` where it wants none.
+    """The log that the environment asks for, opened; `None` if it asks for none.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the log cannot be written.
     """
     if not (file := environ.get(VARIABLE)):
         return None
@@ -208,6 +209,6 @@ def log_wanted(environ: Mapping[str, str]) -> EventLog | None:
 
 
 def heard_by(listeners: Sequence[Listener]) -> Sequence[Listener]:
-    """The listeners of a run, and the command's log where there is one."""
+    """The listeners of a run, and the command's log if there is one."""
     log = EVENT_LOG.get()
     return listeners if log is None else (*listeners, log.hear)

@@ -1,4 +1,4 @@
-"""What happens in a run, as frozen records; progress bars, transcripts and a studio are listeners."""
+"""The events of a run, as frozen records; progress bars, transcripts and the studio listen to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLE: Final = "csv"  # and of those that are tables
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A system begins; `roles` are those it is expected to call, in order where that is known."""
+    """A system begins; `roles` are the roles that it is expected to call, in order if that is known."""
 
     system: str
     roles: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class CallPlace:
-    """Where a call is asked, of which role, and who plays that."""
+    """The place of a call, its role, and who plays that role."""
 
     path: str
     role: str
@@ -35,7 +35,7 @@ class CallPlace:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted(CallPlace):
-    """A role is being asked; `priced` says whether it is known what its model costs, be that nothing."""
+    """A role is asked; `priced` says whether the price of its model is known, including a price of zero."""
 
     max_tokens: int | None = None
     priced: bool = True
@@ -43,7 +43,7 @@ class CallStarted(CallPlace):
 
 @dataclass(frozen=True, slots=True)
 class TextArrived:
-    """A piece of a reply."""
+    """A piece of a reply arrived."""
 
     path: str
     text: str
@@ -51,7 +51,7 @@ class TextArrived:
 
 @dataclass(frozen=True, slots=True)
 class CallFinished(CallPlace):
-    """A role has answered; `replayed` means from the journal, at no cost."""
+    """A role answered; `replayed` means that the reply came from the journal, at no cost."""
 
     usage: Usage
     replayed: bool
@@ -59,7 +59,7 @@ class CallFinished(CallPlace):
 
 @dataclass(frozen=True, slots=True)
 class CallLost(CallPlace):
-    """A call was paid for and came to nothing: its model declined, or failed after it was counted."""
+    """A call was paid for in vain: its model declined, or failed after the call was counted."""
 
     usage: Usage
 
@@ -76,7 +76,7 @@ class CallRetried:
 
 @dataclass(frozen=True, slots=True)
 class AnswersAwaited:
-    """Files in a folder are waited for, in which somebody is to answer; none once all are there."""
+    """The run waits for somebody to answer in files of a folder; there are no files left once all are answered."""
 
     folder: str
     files: tuple[str, ...]
@@ -93,12 +93,12 @@ class Repaired:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An artefact has its text; `suffix` is its file's.
+    """An artefact has its text; `suffix` is the suffix of its file.
 
-    `source` is "made", "revised" (after an author's note, or to fit what changed), "edited", "rewritten" (a passage of
-    it was) or "pinned"; "edited, revised" is the author's own text after a note.
+    `source` is "made", "revised" (after an author's note, or to fit what changed), "edited", "rewritten" (in a passage)
+    or "pinned"; "edited, revised" is the author's own text after a note.
 
-    `settled` says that a person has no part in it any more: what it was made of was approved before.
+    `settled` says that no person has to approve it, because it was made from approved texts.
     """
 
     path: str
@@ -110,7 +110,7 @@ class Kept:
 
     @property
     def waits(self) -> bool:
-        """Whether a person may be asked to approve it: a text that was made, and neither a record nor a table."""
+        """Whether a person may be asked to approve the artefact: it was made, and is neither a record nor a table."""
         return self.source in ("made", "revised") and not self.settled and self.suffix not in (RECORD, TABLE)
 
 
@@ -124,7 +124,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A rule took a piece out of a reply, which is recorded with it."""
+    """A rule removed a piece from a reply; the piece is recorded."""
 
     path: str
     rule: RuleName
@@ -133,7 +133,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """A run ended; `error` is empty when the story is whole."""
+    """A run ended; `error` is empty if the story is whole."""
 
     system: str
     error: str = ""

@@ -1,7 +1,7 @@
-"""A method in a folder of its own, given by its path: what it holds as a digest, and its code as a package.
+"""A method in its own folder, given by its path: a digest of its contents, and its code as a package.
 
-Such a folder may come from somebody else. Its code is imported when it is first used and never before; only from `.py`
-files in it, as their text says: what lies compiled beside them, or in `__pycache__`, is neither run nor counted.
+Such a folder may come from somebody else. Its code is imported only when it is first used, and only from the text of
+its `.py` files. Compiled files next to them or in `__pycache__` are neither run nor counted.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _MOST_BYTES: Final = 50_000_000
 
 
 def is_path(name: str) -> bool:
-    """Whether the name of a method is the path of its folder: it starts with a full stop or `~`, or holds a slash."""
+    """Whether the name of a method is the path of its folder: it starts with a dot or `~`, or contains a slash."""
     return name.startswith((".", "~")) or "/" in name or "\\" in name
 
 
 def whole_path(path: str, base: Path) -> str:
-    """A path from `base`; one that no file can have is left as it is, and whoever opens it says so."""
+    """A path relative to `base`; an impossible path is returned as it is, and opening it then fails."""
     try:
         return str((base / Path(path).expanduser()).resolve())
     except (OSError, RuntimeError, ValueError):  # too long, nobody's home, or with a NUL
@@ -41,10 +41,10 @@ def whole_path(path: str, base: Path) -> str:
 
 
 def digest_of(folder: Path) -> str:
-    """A SHA-256 over the names and contents of all files in a folder, but for caches that nothing is run from.
+    """A SHA-256 over the names and contents of all files in a folder, except caches, which are never run.
 
     Raises:
-        PluginError: it holds a link, more files than a method has, or what cannot be read.
+        PluginError: the folder holds a link, too many files for a method, or a file that cannot be read.
     """
     digest, size = sha256(), 0
     try:
@@ -52,8 +52,8 @@ def digest_of(folder: Path) -> str:
             size += file.stat().st_size
             if number >= _MOST_FILES or size > _MOST_BYTES:
                 raise PluginError(
-                    f"{folder} holds more than {_MOST_FILES:,} files or {_MOST_BYTES // 10**6} MB, so it is no "
-                    "system or evaluator. Give the folder with its paper.toml alone."
+                    f"{folder} holds more than {_MOST_FILES:,} files or {_MOST_BYTES // 10**6} MB, so it is not "
+                    "a system or evaluator. Give only the folder with its paper.toml."
                 )
             with file.open("rb") as content:
                 inner = file_digest(content, "sha256").hexdigest()
@@ -80,11 +80,13 @@ def _files(folder: Path) -> Iterator[Path]:
         elif entry.is_file(follow_symlinks=False):
             yield path
         else:
-            raise PluginError(f"{path} is a link or no file. A system's or evaluator's folder holds plain files alone.")
+            raise PluginError(
+                f"{path} is not a plain file. The folder of a system or evaluator may hold only plain files."
+            )
 
 
 def package_of(folder: Path) -> str:
-    """The name of the package that a folder's code is imported as; another one once something in it has changed.
+    """The package name under which a folder's code is imported; it changes when the contents change.
 
     Raises:
         PluginError: see `digest_of`.
@@ -113,7 +115,7 @@ def package_of(folder: Path) -> str:
 
 
 class _Source(SourceFileLoader):
-    """Runs a file's text, whatever lies compiled beside it."""
+    """Runs a file's text, whatever lies compiled next to it."""
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)

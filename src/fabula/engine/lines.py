@@ -1,11 +1,11 @@
-"""What a line of work has read: what an artefact that is made on it has been made of.
+"""Lines of work, which record what has been read before an artefact is made.
 
-A run is a line of work. Whatever it reads, an artefact or a reply, is folded into one digest, the line's `state`, in
-the order in which it is read. So two runs that come to an artefact with the same state have read the same, and what was
-made there before can be given again (`Run.keep`). Work that is done `side_by_side` is not one line: each branch begins
-as the line stands and has its own; who waits for a branch has read what it has read.
+A run is a line of work. Every artefact or reply that it reads is added to one digest, the line's `state`, in the order
+of reading. Two runs that reach an artefact with the same state have therefore read the same, and the earlier result can
+be used again (`Run.keep`). Work done `side_by_side` is not one line: each branch begins with the present state and
+continues on its own line, and work that waits for a branch has read everything that the branch has read.
 
-In a dry run a line may have read what nobody can know before it is made; from there on it is not `known`.
+In a dry run, a line may read something that is not known until it is made; from then on the line is not `known`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SOURCES: Final = (".py", ".jinja", ".toml")
 
 @dataclass(frozen=True, slots=True)
 class WorkLine:
-    """What was read so far, in the run that `owner` stands for; `known` says whether a dry run knows all of it."""
+    """What the run of `owner` has read so far; `known` says whether a dry run knows all of it."""
 
     owner: object
     state: str = ""
@@ -39,14 +39,14 @@ class WorkLine:
 
 @dataclass(slots=True)
 class Frame:
-    """What is asked and found while an artefact is made.
+    """The calls and findings while an artefact is made.
 
     Attributes:
-        calls: keys of the calls, in order.
+        calls: the keys of the calls, in order.
         shortfalls: what the author asked for and did not get, in sentences.
-        notices: what the author should know of how it goes, in sentences.
-        lengths: the least and most words asked, by the place where they were asked.
-        whole: no other artefact was made inside, so that nothing but this text comes of it.
+        notices: what the author should know about the work, in sentences.
+        lengths: the fewest and the most words asked for, by the place where they were asked for.
+        whole: whether no other artefact was made inside, so that this text is the only result.
     """
 
     calls: list[str] = field(default_factory=list)
@@ -61,25 +61,25 @@ _frame: ContextVar[Frame | None] = ContextVar("frame", default=None)
 
 
 def line_of(owner: object) -> WorkLine:
-    """The present line of work of the run that `owner` stands for."""
+    """The present line of work of the run of `owner`."""
     line = _line.get()
     return line if line is not None and line.owner is owner else WorkLine(owner)
 
 
 def has_read(owner: object, *what: str, known: bool = True) -> None:
-    """The present line has read something: names and contents, or digests of them."""
+    """Record that the present line has read something: names and contents, or digests of them."""
     line = line_of(owner)
     _line.set(WorkLine(owner, digest(line.state, *what), line.known and known))
 
 
 def lose(owner: object) -> None:
-    """What the present line reads from here on is not known before it is made."""
+    """Record that the present line now reads something that is not known until it is made."""
     _line.set(replace(line_of(owner), known=False))
 
 
 @contextmanager
 def own_line(line: WorkLine | None = None) -> Iterator[None]:
-    """A line that begins as the present one, or `line`; what is read inside is not read by what is outside."""
+    """A separate line that begins as a copy of the present one, or of `line`; reading inside does not count outside."""
     token = _line.set(line or _line.get())
     try:
         yield
@@ -88,13 +88,13 @@ def own_line(line: WorkLine | None = None) -> Iterator[None]:
 
 
 def frame_now() -> Frame | None:
-    """What is asked and found of the artefact that is being made here; `None` outside of all."""
+    """The frame of the artefact that is being made here, or `None`."""
     return _frame.get()
 
 
 @contextmanager
 def framed() -> Iterator[Frame]:
-    """The making of an artefact."""
+    """A new frame, for the making of an artefact."""
     frame = Frame()
     token = _frame.set(frame)
     try:
@@ -104,7 +104,7 @@ def framed() -> Iterator[Frame]:
 
 
 class WorkBranch(Generic[T]):
-    """A piece of work on a line of its own. Who awaits what it made has read what it has read."""
+    """A piece of work on its own line. The line that awaits its result has read everything that the piece has read."""
 
     def __init__(self, task: asyncio.Task[tuple[T, WorkLine | None]]) -> None:
         self._task = task
@@ -119,7 +119,7 @@ class WorkBranch(Generic[T]):
 
 @asynccontextmanager
 async def branches() -> AsyncIterator[Callable[[Coroutine[Any, Any, T]], WorkBranch[T]]]:
-    """A way to begin pieces of work on lines of their own, which may wait for each other; all are over at the end.
+    """A function that starts work on separate lines, which may wait for each other; all work is done at the end.
 
     The first error ends the others and is raised as it is.
     """
@@ -135,9 +135,10 @@ async def branches() -> AsyncIterator[Callable[[Coroutine[Any, Any, T]], WorkBra
 
 
 async def side_by_side(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """What several pieces of independent work give, in their order, done at the same time.
+    """The results of independent pieces of work, in order, done at the same time.
 
-    None has read what another reads; what follows has read all. The first error ends the others and is raised as it is.
+    No piece counts as having read what another reads, but the work that follows has read it all. The first error ends
+    the other pieces and is raised as it is.
     """
     async with branches() as begin:
         begun = [begin(piece) for piece in work]
@@ -145,9 +146,9 @@ async def side_by_side(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def apart(work: Coroutine[Any, Any, T]) -> T:
-    """What a piece of work gives, which nothing that follows counts as read.
+    """The result of a piece of work, which does not count as read by the work that follows.
 
-    For work whose outcome steers what follows by what it tells of a model, and not by what it tells of a text.
+    Use this if the result affects later work by what it shows about a model, not by what it says about a text.
     """
     with own_line():
         return await work
@@ -167,7 +168,7 @@ def digest(*parts: str) -> str:
 
 
 def with_code(*parts: str) -> str:
-    """A digest of texts and of fabula's own code: what a run is made of beside a person's decisions."""
+    """A digest of texts and of fabula's own code: everything that a run uses except a person's decisions."""
     return digest(_code(), *parts)
 
 

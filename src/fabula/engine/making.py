@@ -1,9 +1,9 @@
-"""What an author wants of an artefact beside a text of their own, and what is asked while it is made.
+"""The author's wishes for an artefact, and the calls that are made for it.
 
-Two kinds of revision need no word in a system. A *note* is a wish for a text that is there: it is revised, once for
-each note. A *fit* keeps a text whose prompts have changed: while it is made, old replies stand in for those that would
-be asked anew, and what they made is revised to fit the new prompts. What was fitted to one change stands for that
-change alone: a later one makes the text stale again.
+Two kinds of revision need no code in a system. A *note* is a wish for an existing text, which is revised once for each
+note. A *fit* keeps a text whose prompts have changed: while the text is made, the old replies are used instead of new
+ones, and the result is revised to fit the new prompts. A fit holds only for one change. A later change makes the text
+stale again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from fabula.models.base import Reply, Request
 
 DRAFTS: Final = "drafts"
-"""The folder of texts that are revised before they are the story's."""
+"""The folder of texts that are revised before they become part of the story."""
 WISHES: Final = "The author of the story wishes this of the text that you are working on:"
-"""What stands behind a prompt before the wishes for the text that it asks for."""
+"""The words between a prompt and the wishes for the text that it asks for."""
 _OWN_TEXTS: Final = ("edit", "rewrite", "continue")  # decisions that give an artefact a text of the author's
 _DIGITS: Final = 8
 _FITTED: Final = re.compile(rf"/fit-\d+/[0-9a-f]{{{_DIGITS}}}(?=/)")
@@ -37,9 +37,9 @@ _FITTED: Final = re.compile(rf"/fit-\d+/[0-9a-f]{{{_DIGITS}}}(?=/)")
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """What an author wants of an artefact: wishes that stand in each prompt for it, and revisions of the finished text.
+    """An author's wishes for an artefact: those added to each prompt for it, and revisions of the finished text.
 
-    `steps` are decisions "revise" (a note) and "fit", in order.
+    `steps` are the decisions "revise" (a note) and "fit", in order.
     """
 
     wishes: tuple[str, ...] = ()
@@ -52,20 +52,20 @@ class Revisions:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """All wishes that hold, oldest first."""
+        """All wishes in force, oldest first."""
         return (*self.wishes, *(step.text or "" for step in self.steps if step.kind == "revise"))
 
     def after(self, decision: Decision) -> Revisions:
-        """What is wanted after one more decision; a new draw turns the notes so far into wishes."""
+        """The wishes after one more decision; a retake turns the notes so far into wishes."""
         if decision.kind == "retake":
             return Revisions((*self.notes, *([decision.text] if decision.text else [])))
         return Revisions(self.wishes, (*self.steps, decision))
 
 
 def wanted_of(decisions: Iterable[Decision], path: str, final: str = "") -> tuple[Revisions, Revisions]:
-    """What is wanted of the text that was made at a path, and of the author's own text in its place.
+    """The wishes for the text made at a path, and those for the author's own text in its place.
 
-    A draft is also what its `final` text is wanted to be, as long as that is not the author's own.
+    The wishes for the `final` text also hold for its draft, as long as the final text is not the author's own.
     """
     made, own = Revisions(), Revisions()
     are_own: set[str] = set()
@@ -85,20 +85,20 @@ def wanted_of(decisions: Iterable[Decision], path: str, final: str = "") -> tupl
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A finished text that is to be revised, and what for: an author's note, or what has changed above it.
+    """A finished text that must be revised, and the reason: an author's note, or a change before it.
 
     Attributes:
-        path: of the artefact.
-        text: as it stands.
-        role: who wrote it.
-        note: what the author wishes; empty where the text is to fit what has changed.
-        earlier: wishes of the author's that the text meets already.
-        asked: the prompt that asked for the text; empty where several calls made it.
-        before: the prompt that asked for something of the text before, where it is to fit what has changed.
-        after: the same prompt now.
-        read: reads the text as its artefact is read, and raises where it cannot; `None` for plain text.
-        folder: of the artefact's file.
-        suffix: of the artefact's file.
+        path: the path of the artefact.
+        text: the present text.
+        role: the role that wrote it.
+        note: what the author wishes; empty if the text must fit what has changed.
+        earlier: the author's wishes that the text already meets.
+        asked: the prompt that asked for the text; empty if several calls made it.
+        before: the earlier prompt for the text, if the text must fit what has changed.
+        after: the same prompt as it is now.
+        read: reads the text like its artefact, and raises an error if it cannot; `None` for plain text.
+        folder: the folder of the artefact's file.
+        suffix: the suffix of the artefact's file.
     """
 
     path: str
@@ -116,15 +116,15 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """A part of the story that is to go on after its end.
+    """A part of the story that must continue after its end.
 
     Attributes:
-        path: of the part.
-        text: as it stands.
-        role: who wrote it.
+        path: the path of the part.
+        text: the present text.
+        role: the role that wrote it.
         before: the parts told before it, by path.
-        plan: what was planned for the story, by path.
-        last: nothing comes after it.
+        plan: the plans of the story, by path.
+        last: whether it is the last part.
     """
 
     path: str
@@ -137,10 +137,11 @@ class Continuation:
 
 @dataclass
 class Making:
-    """An artefact in the making: its path, what is wanted of it, and what was asked for it so far.
+    """An artefact in the making: its path, the wishes for it, and the calls made for it so far.
 
-    `open_fits` are the decisions to revise to fit that may still be used for the first time (`open_fits`).
-    `fitting` is the decision to revise its old text, once a call has shown that it applies; `missed` is that call.
+    `open_fits` are the decisions to revise to fit that may still be used for the first time (see the function
+    `open_fits`). `fitting` is the decision to revise its old text, once a call has shown that it applies; `missed` is
+    that call.
     """
 
     path: str
@@ -153,9 +154,9 @@ class Making:
     before: tuple[Message, ...] = ()
 
     def stand_in(self, request: Request, ordinal: int, journal: Journal) -> Reply | None:
-        """The old reply to what would be asked anew, where an old text is to be revised instead; else `None`.
+        """The old reply to a call that would be made again, if an old text must be revised instead; otherwise `None`.
 
-        The first such call decides: its prompt is what the text is fitted to.
+        The first such call decides: the text is fitted to its prompt.
         """
         if self.fitting is None and self.missed is None:
             self.missed = request
@@ -186,13 +187,13 @@ class Making:
 
     @property
     def main(self) -> Request | None:
-        """The call that wrote most of the text; `None` where no free text was asked for."""
+        """The call that wrote most of the text; `None` if no free text was asked for."""
         free = [(request, reply) for request, reply in self.heard if request.schema is None and not request.choices]
         return max(free, key=lambda one: count_words(one[1].text))[0] if free else None
 
     @property
     def role(self) -> str:
-        """Who wrote most of what was asked for; empty where nothing was."""
+        """The role that wrote most of the replies; empty if there were none."""
         words: dict[str, int] = {}
         for request, reply in self.heard:
             words[request.role] = words.get(request.role, 0) + count_words(reply.text)
@@ -200,7 +201,7 @@ class Making:
 
 
 def announced_as(path: str) -> str:
-    """A call's path as it is announced: nobody knows before which prompt a text will be fitted to."""
+    """A call's path for an announcement, when the prompt that a text will be fitted to is not known yet."""
     return _FITTED.sub("/fit", path)
 
 
@@ -208,12 +209,12 @@ _now: ContextVar[Making | None] = ContextVar("making", default=None)
 
 
 def making_now() -> Making | None:
-    """What is being made where this is called, if it is of a kind that anything is wanted of."""
+    """The artefact that is being made here, if authors can have wishes for its kind."""
     return _now.get()
 
 
 def open_fits(journal: Journal) -> frozenset[int]:
-    """The decisions to revise a text to fit that hold for what changes next: no run has finished since."""
+    """The decisions to revise a text to fit that apply to the next change, because no run has finished since."""
     finished = max((run["id"] for run in journal.runs() if run["ended"] and not run["error"]), default=0)
     found, is_open = set(), False
     for decision in journal.decisions.find():
@@ -225,7 +226,7 @@ def open_fits(journal: Journal) -> frozenset[int]:
 
 
 def add_fits(journal: Journal, paths: Sequence[str]) -> None:
-    """Record that the newest texts of artefacts are to be revised to fit, as one decision of a person."""
+    """Record that the newest texts of artefacts must be revised to fit, as one decision of a person."""
     asked, runs = len(journal.calls), journal.runs()  # nothing goes, so that their numbers are how many there are
     with journal.transaction():
         journal.decisions.add("*", "fit-all", str(len(paths)), len(runs))
@@ -235,7 +236,7 @@ def add_fits(journal: Journal, paths: Sequence[str]) -> None:
 
 @contextmanager
 def made(path: str, wanted: Revisions, open_fits: frozenset[int] = frozenset()) -> Iterator[Making]:
-    """An artefact in the making; wishes for what it is a part of hold for it too."""
+    """An artefact in the making; wishes for an artefact around it also apply to it."""
     outer = _now.get()
     making = Making(path, wanted, (*(outer.wishes if outer else ()), *wanted.wishes), open_fits)
     token = _now.set(making)
@@ -246,11 +247,11 @@ def made(path: str, wanted: Revisions, open_fits: frozenset[int] = frozenset()) 
 
 
 def notes_of(journal: Journal, path: str) -> tuple[str, ...]:
-    """The wishes of the author that hold for the text at a path, oldest first."""
+    """The author's wishes in force for the text at a path, oldest first."""
     return notes_among(journal.decisions.find(path), path, journal.decisions.override(path))
 
 
 def notes_among(decisions: Iterable[Decision], path: str, override: tuple[str, str] | None) -> tuple[str, ...]:
-    """As `notes_of`, from the decisions about the text, and what stands in for it (`Journal.override`)."""
+    """The result of `notes_of`, from the decisions about the text and its replacement (`Decisions.override`)."""
     made_, own = wanted_of(decisions, path)
     return own.notes if override is not None and override[1] != "pinned" else made_.notes

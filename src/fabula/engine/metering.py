@@ -1,4 +1,4 @@
-"""What the calls of a part of a run take, recorded ones as when they were made."""
+"""The usage of the calls in a part of a run; recorded calls count as when they were made."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def metered(run: Run, paths: Sequence[str]) -> Iterator[list[Usage]]:
-    """A list that has, once this is closed, what each call within took; `paths` are the places of those calls.
+    """A list that holds the usage of each call inside once the context ends; `paths` are the places of those calls.
 
-    Of texts that are given again, or are the author's own by now, what they took when they were made.
+    A text that is used again, or that the author has since replaced, counts with its usage when it was made.
     """
     context, took = run.context, list[Usage]()
     heard, planned = context.listeners, len(context.dry_run.planned)

@@ -1,6 +1,6 @@
-"""What a system and an evaluator have in common: a folder with a `paper.toml`, found by looking.
+"""The common parts of systems and evaluators: each is a folder with a `paper.toml`.
 
-It lies beside fabula's own, or in an installed package that names it as an entry point, or where a path says.
+The folder is next to fabula's own, in an installed package that names it as an entry point, or at a given path.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ IMPROVED: Final = "improved"
 
 
 class Presets:
-    """What the `Config` of every method has in common: two presets. Its defaults are the paper's values.
+    """The base of every method's `Config`, with two presets. Its defaults are the paper's values.
 
     A method that does more than its paper has two programs. Its `Config` has a field `ours`, which is `None` in the
-    preset `faithful`; where it is not, `improved.py` runs instead of `algorithm.py`, with the prompts in
-    `prompts/improved` before those of the paper.
+    preset `faithful`. Otherwise `improved.py` runs instead of `algorithm.py`, and the prompts in `prompts/improved`
+    take precedence over those of the paper.
     """
 
     __slots__ = ()
 
     @classmethod
     def faithful(cls) -> Self:
-        """The paper."""
+        """The settings of the paper."""
         return cls()
 
     @classmethod
     def improved(cls) -> Self:
-        """What we would use; a `Config` says here what differs from the paper."""
+        """The recommended settings; a `Config` overrides this to set what differs from the paper."""
         return cls()
 
 
@@ -75,11 +75,11 @@ class Method:
     """A method from a paper, found in its folder.
 
     Attributes:
-        name: as users type it, with hyphens.
-        paper: what `paper.toml` says: title, authors, year, venue, summary, roles, deviations.
-        package: the package above its folder, whose modules `config` and `algorithm` hold `Config` and function; empty
-            where there is none.
-        source: where it comes from, if not from fabula: the installed package with its version, or its folder.
+        name: the name that users type, with hyphens.
+        paper: the contents of `paper.toml`: title, authors, year, venue, summary, roles, deviations.
+        package: its package, whose modules `config` and `algorithm` hold the `Config` and the function; empty if there
+            is none.
+        source: its origin, if it does not come with fabula: the installed package with its version, or its folder.
     """
 
     name: str
@@ -90,22 +90,22 @@ class Method:
 
     @property
     def by_path(self) -> bool:
-        """Whether it was given by the path of its folder, and not by a name."""
+        """Whether the method was given by the path of its folder, not by a name."""
         return self.source == str(self.folder)
 
     @property
     def spec(self) -> str:
-        """What settings call it: its name, or the path of its folder."""
+        """The method as settings refer to it: its name, or the path of its folder."""
         return self.source if self.by_path else self.name
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Names of the roles it may call."""
+        """The names of the roles that the method may call."""
         return tuple(self.paper["roles"])
 
     @property
     def open_role(self) -> str:
-        """The role that plays the story's own people, who can be cast by name; empty if there is none."""
+        """The role that plays the story's characters, who can be cast by name; empty if there is none."""
         return str(self.paper.get("open_role", ""))
 
     @property
@@ -114,12 +114,12 @@ class Method:
         return self.folder / "prompts"
 
     def prompt_folders(self, preset: Preset) -> tuple[Path, ...]:
-        """The folders of the prompts that a preset asks with; a file in an earlier one replaces one of its name."""
+        """The folders of a preset's prompts; a file in an earlier folder replaces files of the same name."""
         own = self.prompts / IMPROVED
         return (own, self.prompts) if preset == IMPROVED and own.is_dir() else (self.prompts,)
 
     def program(self, config: Any) -> Any:  # noqa: ANN401 - each method has its own Config, and a module no better type
-        """The module that runs with these settings: `improved` where they hold ours and there is one, or `algorithm`.
+        """The module that runs with these settings: `improved` if it exists and `ours` is set, otherwise `algorithm`.
 
         Raises:
             PluginError: the code of a method that does not come with fabula fails.
@@ -129,19 +129,19 @@ class Method:
 
     @property
     def algorithm(self) -> Any:  # noqa: ANN401 - a module has no better type
-        """Its module `algorithm`, imported on first use."""
+        """The module `algorithm`, imported on first use."""
         return self.module("algorithm")
 
     @property
     def settings_type(self) -> type[Any]:
-        """The `Config` of its module `config`."""
+        """The `Config` in the module `config`."""
         module = self.module("config")
         with self.blamed():
             config: type[Any] = module.Config
         return config
 
     def module(self, name: str) -> Any:  # noqa: ANN401 - a module has no better type
-        """One of its modules, imported on first use.
+        """One of the method's modules, imported on first use.
 
         Raises:
             PluginError: the code of a method that does not come with fabula fails.
@@ -152,14 +152,14 @@ class Method:
             return import_module(f"{package}.{name}")
 
     def blamed(self) -> AbstractContextManager[None]:
-        """Says of an error in the code of a method that does not come with fabula where it belongs."""
+        """A context that adds the method's name and source to errors in code that does not come with fabula."""
         return faults_of(f"{self.name} (from {self.source})") if self.source else nullcontext()
 
     def config(self, preset: Preset = "improved", values: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - each method has its own Config
-        """The method's `Config`: a preset with `values` (texts are converted to the field's type) set on top.
+        """The method's `Config`: a preset changed by `values`; texts are converted to the field's type.
 
-        A value is named by its field, also where that stands in one of the groups (`paper`, `ours`): "stall_steps" or
-        "paper.stall_steps"; or all of a group in a table, `{"paper": {"stall_steps": 9}}`.
+        A value is named by its field, with or without its group (`paper`, `ours`): "stall_steps" or
+        "paper.stall_steps". A table can set several fields of a group: `{"paper": {"stall_steps": 9}}`.
 
         Raises:
             UnknownNameError: there is no such field or preset.
@@ -175,7 +175,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field of a `Config`: its group ("paper", "ours", or none), its value, its type, and what is said of it."""
+    """One field of a `Config`: its group ("paper", "ours", or none), value, type and description."""
 
     name: str
     group: str
@@ -192,20 +192,20 @@ class Setting:
         """`config` with another value in this field.
 
         Raises:
-            ConfigError: `config` is the paper alone, and has no such field.
+            ConfigError: `config` is for the paper alone and has no such field.
         """
         if not self.group:
             return replace(config, **{self.name: value})
         if getattr(config, self.group) is None:
             raise ConfigError(
-                f"{self.name} is a setting of what fabula adds; the preset faithful is the paper alone. Use the preset "
-                f"improved, or leave {self.name} out."
+                f"{self.name} is a setting of fabula's additions, which the preset faithful does not have. Use the "
+                f"preset improved, or leave {self.name} out."
             )
         return replace(config, **{self.group: replace(getattr(config, self.group), **{self.name: value})})
 
 
 def with_values(config: Any, values: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - each method has its own Config
-    """`config` with `values` set as `Method.config` sets them; `name` is whose settings they are, for messages.
+    """`config` with `values` set as in `Method.config`; `name` is the name of the method, for messages.
 
     Raises:
         UnknownNameError: there is no such field.
@@ -217,11 +217,11 @@ def with_values(config: Any, values: Mapping[str, Any], name: str) -> Any:  # no
         group, dot, last = said.rpartition(".")
         setting = known.get(last)
         if setting is None:
-            raise UnknownNameError(f"setting of {name}", said, known)
+            raise UnknownNameError(f"{name} setting", said, known)
         if f"{group}{dot}{last}" not in {setting.name, setting.full_name}:
-            raise ConfigError(f"{said!r} is no setting of {name}. Write {setting.full_name} or {setting.name}.")
+            raise ConfigError(f"{said!r} is not a setting of {name}. Write {setting.full_name} or {setting.name}.")
         if (other := given.setdefault(setting.name, said)) != said:
-            raise ConfigError(f"{name}: {other!r} and {said!r} are one setting. Keep one of them.")
+            raise ConfigError(f"{name}: {other!r} and {said!r} are the same setting. Keep one of them.")
         config = setting.set_in(config, _converted(value, setting.hint, f"{name}.{said}"))
     return config
 
@@ -236,7 +236,7 @@ def _spread(values: Mapping[str, Any], groups: set[str]) -> Iterator[tuple[str, 
 
 
 def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 - each method has its own Config
-    """The settings in a `Config`, those of its groups too, in their order."""
+    """The settings in a `Config`, including those in its groups, in order."""
     kind: Any = type(config)
     hints, about = _told(kind)
     found: list[Setting] = []
@@ -258,18 +258,18 @@ def _told(config: type[Any]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
 
 
 def of_presets(config: type[Any]) -> list[tuple[Setting, Any, Any]]:
-    """Each setting of a `Config` class, its value in the paper (`None` where that has none), and ours."""
+    """Each setting of a `Config` class, with its value in the paper (`None` if the paper has none), and with ours."""
     paper = {setting.full_name: setting.value for setting in settings_of(config.faithful())}
     return [(one, paper.get(one.full_name), one.value) for one in settings_of(config.improved())]
 
 
 def values_of(config: object) -> dict[str, Any]:
-    """Every setting of a `Config` by name, as reports and records have it."""
+    """Every setting of a `Config` by name, in the form used in reports and records."""
     return {setting.name: setting.value for setting in settings_of(config)}
 
 
 def attributes_of(kind: type) -> dict[str, str]:
-    """What the `Attributes:` of a class's docstring say, and of those that it is made of, by name, each on one line."""
+    """The `Attributes:` in the docstrings of a class and its base classes, by name, each on one line."""
     about = {name: said for base in kind.__bases__ for name, said in attributes_of(base).items()}
     _, _, listed = cleandoc(kind.__doc__ or "").partition("Attributes:\n")
     name = ""
@@ -295,14 +295,15 @@ def _converted(value: object, hint: Any, name: str) -> object:  # noqa: ANN401 -
     try:
         found = TypeAdapter(hint).validate_python(said)
     except ValidationError as error:
-        reason = error.errors()[0]["msg"]
-        raise ConfigError(f"{name} = {value!r} does not fit: {reason}.") from error
+        from fabula.base.invalid import fault  # noqa: PLC0415 - as above
+
+        raise ConfigError(f"{fault(error.errors()[0], loc=(name,))}.") from error
     _check_bounds(found, value, name)
     return found
 
 
 def _check_bounds(found: object, value: object, name: str) -> None:
-    """Refuse numbers that no setting has a meaning for: below 0, none at all, or a temperature above a model's.
+    """Refuse numbers that no setting has a meaning for: below 0, none, or a temperature above a model's.
 
     Raises:
         ConfigError: there is one.
@@ -312,7 +313,7 @@ def _check_bounds(found: object, value: object, name: str) -> None:
     least = -1 if isinstance(found, float) and most == inf else 0  # a likeness (a cosine) may be below 0
     if not all(least <= one <= most and isfinite(one) for one in numbers):
         bounds = f"from 0 to {most:g}" if isfinite(most) else f"{least} or more"
-        raise ConfigError(f"{name} = {value!r} does not fit: it has to be a number, {bounds}.")
+        raise ConfigError(f"{name} = {value!r} does not fit: it must be a number, {bounds}.")
 
 
 def folders(home: Path) -> Iterator[tuple[str, Path, Mapping[str, Any]]]:
@@ -334,11 +335,11 @@ class MethodCatalogue(Generic[_M]):
     """All methods of a kind: fabula's own, those of installed packages, and folders by their path.
 
     Attributes:
-        kind: what they are.
-        noun: what one is called, "system" or "evaluator".
-        home: the folder of fabula's own.
-        package: which that folder is.
-        group: the entry points by which other packages name theirs.
+        kind: the class of the methods.
+        noun: the word for one of them, "system" or "evaluator".
+        home: the folder of fabula's own methods.
+        package: the package that this folder is.
+        group: the group of entry points under which other packages register their methods.
     """
 
     kind: type[_M]
@@ -348,15 +349,15 @@ class MethodCatalogue(Generic[_M]):
     group: str
 
     def own(self) -> dict[str, _M]:
-        """Fabula's own, by name."""
+        """Fabula's own methods, by name."""
         return {name: self.kind(name, folder, paper, self.package) for name, folder, paper in folders(self.home)}
 
     def all(self) -> dict[str, _M]:
-        """Fabula's own, and those of installed packages that are whole, by name. No code of theirs is run."""
+        """Fabula's own methods and the complete ones of installed packages, by name. None of their code is run."""
         return self._all()[0]
 
     def problems(self) -> dict[str, str]:
-        """Why what an installed package brings is not among `all`, in sentences by name."""
+        """Why methods of installed packages are missing from `all`, in sentences by name."""
         return self._all()[1]
 
     def _all(self) -> tuple[dict[str, _M], dict[str, str]]:
@@ -371,13 +372,13 @@ class MethodCatalogue(Generic[_M]):
         return found, problems
 
     def find(self, name: str) -> _M:
-        """The one of that name, underscores counting as hyphens; or that in the folder which `name` is the path of.
+        """The method with that name (underscores count as hyphens), or in the folder whose path is `name`.
 
-        Whoever gives a path trusts the folder: its code runs as soon as the method is used.
+        Give only the path of a folder that you trust: its code runs as soon as the method is used.
 
         Raises:
-            UnknownNameError: there is none; the nearest is named.
-            PluginError: what another package brings by that name, or the folder, cannot be used.
+            UnknownNameError: there is no such method; the message names the nearest one.
+            PluginError: the method of another package, or the folder, cannot be used.
         """
         if is_path(name):
             return self._in_folder(Path(whole_path(name, Path())))
@@ -399,11 +400,9 @@ class MethodCatalogue(Generic[_M]):
     def _in_folder(self, folder: Path) -> _M:
         paper, name = read_paper(folder), plain_name(folder.name)
         if not is_plain(name):
-            raise PluginError(
-                f"{folder.name!r} cannot be the name of a {self.noun}. Take letters, digits and _ for it."
-            )
+            raise PluginError(f"{folder.name!r} cannot be the name of a {self.noun}. Use letters, digits and _.")
         if name in self.own():
-            raise PluginError(f"{folder} is called like fabula's own {self.noun} {name!r}. Rename the folder.")
+            raise PluginError(f"{folder} has the same name as fabula's own {self.noun} {name!r}. Rename the folder.")
         return self.kind(name, folder, paper, "", str(folder))
 
     def _installed(self, plugin: Plugin) -> _M:
@@ -412,6 +411,6 @@ class MethodCatalogue(Generic[_M]):
         spec = find_spec(top) if top.isidentifier() else None
         places = spec.submodule_search_locations if spec else None
         if not places or ":" in plugin.value:
-            raise PluginError(f"its entry point {plugin.value!r} is no package that can be imported.")
+            raise PluginError(f"its entry point {plugin.value!r} is not a package that can be imported.")
         folder = Path(places[0], *inner)
         return self.kind(plugin.name, folder, read_paper(folder), ".".join((top, *inner)[:-1]), plugin.source)

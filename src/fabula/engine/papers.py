@@ -1,4 +1,4 @@
-"""`paper.toml`: what the folder of a system or an evaluator says of itself. Its fields, read and checked."""
+"""`paper.toml`, which describes a system or an evaluator: its fields, and how they are read and checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import PluginError, UsageError
-from fabula.base.files import read_text
+from fabula.base.files import no_file, read_text
 from fabula.base.tomltext import parse
 from fabula.models.known import STRENGTHS
 
@@ -28,10 +28,10 @@ class Field:
 
     Attributes:
         form: "text", "number", "texts" (a list), "yes or no", "table" (of texts), or "deviations".
-        about: what belongs there.
-        needed: whether it has to be there.
-        only: "system" or "evaluator" where it says nothing about the other; else empty.
-        options: where it is one of a few texts.
+        about: a description of the value.
+        needed: whether the field is required.
+        only: "system" or "evaluator" if the field is meant only for that kind; otherwise empty.
+        options: the values allowed, if there are only a few.
     """
 
     name: str
@@ -43,32 +43,34 @@ class Field:
 
 
 FIELDS: Final = (
-    Field("title", "text", "Title of the paper; of a method of your own, what it is called.", needed=True),
-    Field("authors", "texts", "Its authors, each by name.", needed=True),
-    Field("year", "number", "Year in which it came out.", needed=True),
-    Field("venue", "text", 'Where it came out: a conference, a journal, or "preprint".', needed=True),
+    Field("title", "text", "Title of the paper, or the name of your own method.", needed=True),
+    Field("authors", "texts", "Names of its authors.", needed=True),
+    Field("year", "number", "Year of publication.", needed=True),
+    Field("venue", "text", 'Where it was published: a conference, a journal, or "preprint".', needed=True),
     Field("summary", "text", "What the method does, in one sentence; `fabula systems` shows it.", needed=True),
-    Field("when", "text", "What it is good for, from the view of a writer.", only="system"),
-    Field("asks", "text", 'How many calls it makes, and on what that depends; "nobody" if none.', needed=True),
+    Field("when", "text", "What it is good for, from a writer's point of view.", only="system"),
+    Field("asks", "text", 'How many calls it makes, and what the number depends on; "nobody" if none.', needed=True),
     Field(
         "strength",
         "text",
-        "From how strong a model on it is worth what it costs.",
+        "How strong a model must be for the method to be worth its cost.",
         only="system",
         options=STRENGTHS,
     ),
-    Field("worth", "text", "What was measured of that, and on which models.", only="system"),
+    Field("worth", "text", "The measurements behind that, with their models.", only="system"),
     Field("plan", "yes or no", "Whether it can write from an author's plan (`plan.yaml`).", only="system"),
     Field(
         "manuscript",
         "yes or no",
-        "Whether it goes on from an author's own texts, as they are listed in `plan/chapters.md` (`fabula import`).",
+        "Whether it can continue an author's own texts, which `plan/chapters.md` lists (`fabula import`).",
         only="system",
     ),
     Field("personas", "yes or no", "Whether it can write with an author's personas.", only="system"),
-    Field("chat", "yes or no", "Whether one can talk to its characters (`fabula chat`).", only="system"),
-    Field("open_role", "text", "The role that plays the story's own people, who are then cast by name.", only="system"),
-    Field("narrative", "yes or no", "Whether it reads what a dialogue was made from.", only="evaluator"),
+    Field("chat", "yes or no", "Whether users can talk to its characters (`fabula chat`).", only="system"),
+    Field(
+        "open_role", "text", "The role that plays the story's characters, who can then be cast by name.", only="system"
+    ),
+    Field("narrative", "yes or no", "Whether it reads the narrative from which a dialogue was made.", only="evaluator"),
     Field(
         "roles",
         "table",
@@ -78,36 +80,37 @@ FIELDS: Final = (
     Field(
         "ours",
         "table",
-        "Of each setting in the group `ours` what it is for, and what was measured with and without it, with n and "
-        "how, or that nothing was.",
+        "The purpose of each setting in the group `ours`, and the measurements with and without it, with n and the "
+        "method, or a note that nothing was measured.",
     ),
     Field(
         "deviations",
         "deviations",
-        "Each place (`where`) in which the code is not what the paper says, or in which the paper leaves something "
-        "open, and `what` the code does there.",
+        "Each place (`where`) in which the code differs from the paper or the paper leaves something open, and `what` "
+        "the code does there.",
     ),
 )
 """Every field, in the order in which a file has them."""
 
 
 def read_paper(folder: Path) -> dict[str, Any]:
-    """What the `paper.toml` of a folder that came from elsewhere says.
+    """The contents of the `paper.toml` of a folder that does not come with fabula.
 
     Raises:
-        PluginError: there is none, it cannot be read, or a field is missing or wrong.
+        PluginError: there is no such file, it cannot be read, or a field is missing or wrong.
     """
     file = folder / PAPER
     if not file.is_file():
+        advice = "Give the folder of a system or an evaluator; `fabula new-system NAME` makes one."
         raise PluginError(
-            f"{folder} has no {PAPER}. Give the folder of a system or an evaluator; `fabula new-system NAME` makes one."
+            f"{folder} has no {PAPER}. {advice}" if folder.is_dir() else no_file(folder, advice, "folder")
         )
     try:
         paper = parse(read_text(file, _LARGEST))
     except UsageError as error:
         raise PluginError(str(error)) from error
     except tomllib.TOMLDecodeError as error:
-        raise PluginError(f"{file} is no valid TOML: {error}. Correct the line.") from error
+        raise PluginError(f"{file} is not valid TOML: {error}. Correct the line.") from error
     problems = list(problems_of(paper))
     if problems:
         raise PluginError(f"{file}: {' '.join(problems)}")
@@ -115,22 +118,22 @@ def read_paper(folder: Path) -> dict[str, Any]:
 
 
 def problems_of(paper: Mapping[str, Any], kind: Kind | Literal[""] = "") -> Iterator[str]:
-    """What is wrong with a paper's fields, each in a sentence; with `kind` also a field that says nothing there."""
+    """The problems with a paper's fields, one sentence each; `kind` also reports fields meant for the other kind."""
     known = {field.name: field for field in FIELDS}
     for field in FIELDS:
         if field.name in paper and (wrong := _wrong(field, paper[field.name])):
-            yield f"{field.name} has to be {wrong}."
+            yield f"{field.name} must be {wrong}."
         elif field.needed and field.name not in paper:
             yield f"{field.name} is missing: {field.about}"
     for name in paper:
         field_of = known.get(name)
         if field_of is None and (near := get_close_matches(name, known, 1, _NEAR)):
-            yield f"{name} is no field; did you mean {near[0]}?"
+            yield f"{name} is not a field. Did you mean {near[0]}?"
         elif kind and field_of is not None and field_of.only not in {"", kind}:
-            yield f"{name} says something about {field_of.only}s alone; take it out."
+            yield f"{name} is a field for {field_of.only}s only. Remove it."
     role = paper.get("open_role", "")
     if role and isinstance(paper.get("roles"), dict) and role not in paper["roles"]:
-        yield f"open_role is {role!r}, which is none of the roles."
+        yield f"open_role is {role!r}, which is not one of the roles."
 
 
 def _wrong(field: Field, value: object) -> str:
@@ -150,7 +153,7 @@ def _is_text(value: object) -> bool:
 
 
 _FORMS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "text": (_is_text, "a text that says something"),
+    "text": (_is_text, "a text that is not empty"),
     "number": (lambda value: type(value) is int, "a whole number"),
     "yes or no": (lambda value: isinstance(value, bool), "true or false"),
     "texts": (

@@ -1,7 +1,7 @@
-"""Prompts are files: a folder of Jinja templates with a `system` and a `user` block each; a chat may follow.
+"""Prompts from a folder of Jinja templates, each with a `system` and a `user` block; a chat may follow.
 
-A missing field is an error (`StrictUndefined`), never an empty place in a prompt. A second folder may replace any
-file by name. Templates run in a sandbox (`templates`), because a prompt folder may come from somebody else.
+A missing field is an error (`StrictUndefined`), never a gap in a prompt. A second folder may replace any file by name.
+Templates run in a sandbox (`templates`), because a prompt folder may come from somebody else.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class SystemPrompts:
     """The prompts of one system.
 
     Args:
-        folders: of the system's own templates; a file in an earlier one replaces one of its name.
+        folders: the folders of the system's own templates; a file in an earlier folder replaces files of the same name.
         overrides: a folder whose files replace those of the same name, or `None`.
-        common: a folder of prompts that systems share, looked into last, or `None`.
+        common: a folder of prompts that systems share, which is searched last, or `None`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SystemPrompts:
         from fabula.engine.templates import check_own  # noqa: PLC0415 - as above
 
         if not self._overrides.is_dir():
-            raise ConfigError(f"--prompts {self._overrides} is not a folder. Give a folder of {SUFFIX} files.")
+            raise ConfigError(f"--prompts {self._overrides} is not a folder. Specify a folder of {SUFFIX} files.")
         known = {path.stem for folder in self._known for path in folder.glob(f"*{SUFFIX}")}
         for path in sorted(self._overrides.glob(f"*{SUFFIX}")):
             if path.stem not in known:
@@ -89,13 +89,13 @@ class SystemPrompts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the prompts that can be rendered (those that start with `_` are only building parts)."""
+        """Names of the prompts that can be rendered (names that start with `_` are only for parts of prompts)."""
         stems = {path.stem for folder in self._known for path in folder.glob(f"*{SUFFIX}")}
         return tuple(sorted(stem for stem in stems if not stem.startswith("_")))
 
     @cached_property
     def digest(self) -> str:
-        """A SHA-256 over all files in force, for the record of a run."""
+        """A SHA-256 over all files in use, for the record of a run."""
         self._check_overrides()
         total = sha256()
         for folder in reversed(self._folders):
@@ -104,18 +104,18 @@ class SystemPrompts:
         return total.hexdigest()
 
     def instructions(self, name: str) -> tuple[str, ...]:
-        """The texts that stand in a prompt file itself and in those it is built on, without what is filled in."""
+        """The texts in a prompt file and in the files that it is built on, without the values of its fields."""
         if name not in self._instructions:
             self._instructions[name] = tuple(self._literals(name + SUFFIX, set()))
         return self._instructions[name]
 
     def usual(self, name: str) -> Usual | None:
-        """What a prompt's file says of the usual reply, for estimates; `None` if it says nothing.
+        """The usual reply according to the prompt's file, for estimates; `None` if the file does not describe it.
 
-        A comment `{#- Reply: 60 words -#}` says how long it is, and `{#- Reply: events 5, why 12 -#}` what a typed
-        reply has in its fields (`expected`). Anything else is how it looks, where `{5}` are five words, and a line with
-        `{name}` stands there for each entry of that field. A file in place of another may leave it out, but what
-        systems share says nothing of a system's own prompt that has the name of one of these.
+        A comment `{#- Reply: 60 words -#}` gives its length, and `{#- Reply: events 5, why 12 -#}` gives the contents
+        of a typed reply's fields (`expected`). Any other comment shows its form, in which `{5}` means five words and a
+        line with `{name}` is repeated for each entry of that field. A file that replaces another may leave the comment
+        out. A shared prompt does not describe replies to a system's own prompt of the same name.
         """
         if name not in self._usual:
             own = any((folder / f"{name}{SUFFIX}").is_file() for folder in self.own)
@@ -125,14 +125,15 @@ class SystemPrompts:
         return self._usual[name]
 
     def expected(self, name: str, fields: Mapping[str, Any]) -> Expected:
-        """What a prompt's file says of the fields of the usual typed reply, for estimates.
+        """The fields of the usual typed reply according to the prompt's file, for estimates.
 
-        A number says how many entries a list has, how many words a text, or the chance that something is true. Instead
-        of it may stand an expression of the prompt's fields in braces, as in a template: `events {outline | length}`. A
-        text is one that the reply quotes, a list counts its entries, and `{none}` only says that the field is there.
+        A number gives the entries of a list, the words of a text, or the probability that something is true. Instead of
+        a number, an expression of the prompt's fields may be given in braces, as in a template:
+        `events {outline | length}`. If its value is a text, the reply quotes that text; if it is a list, its entries
+        are counted. `{none}` only says that the field is present.
 
         Raises:
-            ConfigError: an expression is none, or uses a field in a way that it does not have.
+            ConfigError: an expression is not valid, or uses a field in a wrong way.
         """
         says = self.usual(name)
         pairs = says.items() if isinstance(says, dict) else ()
@@ -149,7 +150,7 @@ class SystemPrompts:
             value = getattr(value, "target", value)
         except (TemplateError, *_MISTAKES) as error:
             raise ConfigError(
-                f"The prompt file {name}{SUFFIX} says of its reply {braced}, which cannot be worked out: "
+                f"The prompt file {name}{SUFFIX} describes its reply with {braced}, which cannot be evaluated: "
                 f"{' '.join(str(error).split())}. Write a number there, or an expression of the prompt's fields."
             ) from error
         if isinstance(value, list | tuple):
@@ -173,15 +174,16 @@ class SystemPrompts:
             yield from self._literals(other, seen)
 
     def render(self, name: str, fields: Mapping[str, Any], chat: Sequence[Message] = ()) -> tuple[Message, ...]:
-        """The messages of prompt `name` with `fields` filled in: a system message if the file has one, then the user's.
+        """The messages of prompt `name` with `fields` filled in: a system message if the file has one, then a user one.
 
-        A `chat` comes behind these, and a block `closing` behind the chat, as what the user says last. Neighbours of
-        one role are one message, as many models want them to take turns. A block `opening` gives a last message of the
-        assistant: the first words of the reply, which a model that can (`Capabilities.continues`) goes on with.
+        A `chat` follows these messages, and a block `closing` follows the chat as the user's last message. Adjacent
+        messages of one role are joined, because many models require the roles to alternate. A block `opening` becomes a
+        last message of the assistant: the first words of the reply, for models that can continue them
+        (`Capabilities.continues`).
 
         Raises:
             UnknownNameError: there is no such prompt.
-            ConfigError: the file is no valid template, or uses a field that it was not given.
+            ConfigError: the file is not a valid template, or uses a field that it was not given.
         """
         from jinja2 import TemplateError, TemplateNotFound  # noqa: PLC0415 - keeps `fabula --help` fast
 

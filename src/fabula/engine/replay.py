@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ReplayModel:
-    """Answers each path with the newest reply recorded there; usage is given as recorded, at no new cost."""
+    """Answers each path with the newest reply recorded there; the usage is as recorded, but costs nothing again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path if path.suffix == ".db" else path / ".fabula" / "journal.db"
@@ -49,10 +49,12 @@ class ReplayModel:
         self._turns[request.path] += 1
         reply = self._recorded.get((request.path, turn)) or self._recorded.get((request.path, 0))
         if reply is None:
-            raise ModelError(f"{self._path} holds no reply at {request.path}. Replay the run it was made with.")
+            raise ModelError(
+                f"{self._path} has no reply at {request.path}. Replay the same run that was recorded there."
+            )
         if on_text is not None:
             on_text(reply.text)
         return reply
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because nothing is open."""

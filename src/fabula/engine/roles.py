@@ -1,4 +1,4 @@
-"""Who plays a role: a model, a person or a program, freely mixed (Agents' Room, section 3 "Agents")."""
+"""The players of roles: models, people and programs, freely mixed (Agents' Room, section 3 "Agents")."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 from fabula.base.errors import ConfigError, FabulaError, ModelError, UnknownNameError
+from fabula.base.files import no_file
 from fabula.base.plugins import in_one_line
 from fabula.base.remembering import remembered
 from fabula.models.base import Capabilities, Model, Reply, Request, Sampling, Usage
@@ -36,19 +37,19 @@ def is_person(performer: str) -> bool:
 
 
 class HandBackError(Exception):
-    """A person gives a call, or with `for_good` all that follow, to the model they stand in for."""
+    """A person hands a call, or with `for_good` all later calls too, back to the model that they replace."""
 
     def __init__(self, *, for_good: bool) -> None:
-        super().__init__("The model plays on.")
+        super().__init__("The model continues.")
         self.for_good = for_good
 
 
 @dataclass
 class Person:
-    """A role played by a person: `answer` shows the request and waits for the text. A `Model` like any other.
+    """A role played by a person: `answer` shows the request and waits for the text. It is a `Model` like any other.
 
-    With `model`, the person stands in for it: calls have the model's identity, so what either of the two has said is
-    kept when the other takes over, and the person may hand single turns or the whole role back (`HandBackError`).
+    With `model`, the person replaces that model: calls have the model's identity, so the replies of either are kept
+    when the other takes over. The person may hand single turns or the whole role back (`HandBackError`).
     """
 
     who: str
@@ -63,21 +64,21 @@ class Person:
 
     @property
     def identity(self) -> str:
-        """The name, or the identity of the model that the person stands in for."""
+        """The name, or the identity of the model that the person replaces."""
         return self.name if self.model is None else self.model.identity
 
     @property
     def capabilities(self) -> Capabilities:
-        """One call at a time; otherwise those of the model that the person stands in for."""
+        """The capabilities of the model that the person replaces, but with only one call at a time."""
         if self.model is None:
             return Capabilities(parallel=1, sampling=frozenset())
         return replace(self.model.capabilities, stands_in=True)
 
     async def says(self, request: Request, on_text: OnText | None = None) -> Reply | None:
-        """What the person wrote, which costs nothing; `None` where the model is to answer.
+        """The person's text, which costs nothing; `None` if the model must answer.
 
         Raises:
-            ModelError: the person gave no text, or handed back to nobody.
+            ModelError: the person gave no text, or handed the call back but there is no model.
         """
         if not self._handed_back:
             try:
@@ -89,13 +90,13 @@ class Person:
                     ) from handed
                 self._handed_back = handed.for_good
         if self.model is None:
-            raise ModelError(f"Nobody plays {request.role!r}. Cast the role anew.", model=self.name)
+            raise ModelError(f"No one plays {request.role!r}. Cast the role again.", model=self.name)
         return None
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """What the person wrote, or what the model did where the person handed back.
+        """The person's text, or the model's reply if the person handed the call back.
 
-        A run asks the two apart (`says`), because the model's answer has to be paid for.
+        A run asks the two separately (`says`), because the model's reply must be paid for.
 
         Raises:
             ModelError: the person gave no text, or the model did not answer.
@@ -106,15 +107,15 @@ class Person:
         return replace(await self.model.ask(request, on_text), model=self.model.identity)
 
     async def close(self) -> None:
-        """Nothing is held; the model is closed by who opened it."""
+        """Do nothing: the model is closed by its owner."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A role played by a Python function from the rendered request to text. A `Model` like any other.
+    """A role played by a Python function from the rendered request to text. It is a `Model` like any other.
 
-    `version` distinguishes programs of one name; the command line gives a digest of the program's file. Where
-    `counted`, its tokens are estimated and its price is not known, as of a model; else it takes nothing.
+    `version` distinguishes programs with the same name; the command line gives a digest of the program's file. If
+    `counted`, its tokens are estimated and its price is unknown, as for a model. Otherwise it uses no tokens.
     """
 
     what: str
@@ -130,14 +131,14 @@ class Program:
 
     @property
     def identity(self) -> str:
-        """The name and, where it is given, the version: a changed program is asked anew."""
+        """The name and, if given, the version, so that a changed program is asked again."""
         return f"{self.name}@{self.version}" if self.version else self.name
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """What the function returned.
+        """The text that the function returned.
 
         Raises:
-            ModelError: it failed, or returned no text.
+            ModelError: the function failed, or returned no text.
         """
         begun = monotonic()
         try:
@@ -148,7 +149,7 @@ class Program:
         except (Exception, SystemExit) as error:
             raise ModelError(
                 f"{self.name}, which plays the role {request.role!r}, failed: {in_one_line(error)}. Correct it, or "
-                "cast the role anew; finished calls are kept.",
+                "cast the role again; finished calls are kept.",
                 model=self.identity,
             ) from error
         reply = _spoken(said, self.identity, request.role, on_text)
@@ -163,22 +164,22 @@ class Program:
 
 
 class OwnModel(Protocol):
-    """A model of a user's own: any object with this one method, which may also be a coroutine function.
+    """Your own model: any object with this method, which may be a coroutine function.
 
-    An attribute `name` is what it is called, else its class is; `identity` tells versions of it apart: what one has
-    said is not replayed for another. `parallel` says how often it may be asked at once, by all runs that have it. A
-    `reply` with a parameter `fields` is given what the prompt's fields are filled with, by name: a judge has the
-    stories there, and need not read them off a prompt.
+    An attribute `name` gives its name, which is otherwise the name of its class. `identity` distinguishes its versions:
+    replies of one version are not replayed for another. `parallel` limits the number of simultaneous calls from all
+    runs that use the object. If `reply` has a parameter `fields`, it gets the values of the prompt's fields by name: a
+    judge finds the stories there and need not extract them from a prompt.
     """
 
     def reply(self, prompt: str, /) -> str | Awaitable[str]:
-        """What it answers to a prompt."""
+        """The reply to a prompt."""
 
 
 def own_model(own: OwnModel) -> Program:
     """A user's own model as a performer. A `reply` that blocks is called in a thread, one call at a time.
 
-    However many runs have the object, it is asked no more often at once than its `parallel` says.
+    All runs that use the object together make no more simultaneous calls than its `parallel` allows.
     """
     reply: Callable[..., str | Awaitable[str]] = own.reply
     waits = not inspect.iscoroutinefunction(reply)
@@ -211,16 +212,14 @@ def own_model(own: OwnModel) -> Program:
 
 
 def as_one_text(request: Request) -> str:
-    """A request as the one text that is all a model takes; what was answered before in it is said to be that."""
+    """A request as one text, for a model that takes only a text; earlier replies in it are marked as such."""
     said = (f"You answered:\n\n{m.content}" if m.role == "assistant" else m.content for m in request.messages)
     return "\n\n".join(said)
 
 
 def _spoken(text: object, who: str, role: str, on_text: OnText | None) -> Reply:
     if not isinstance(text, str) or not text.strip():
-        raise ModelError(
-            f"{who} gave no text for the role {role!r}. Answer with some, or cast the role anew.", model=who
-        )
+        raise ModelError(f"{who} gave no text for the role {role!r}. Give a text, or cast the role again.", model=who)
     if on_text is not None:
         on_text(text)
     return Reply(text, model=who)
@@ -228,21 +227,21 @@ def _spoken(text: object, who: str, role: str, on_text: OnText | None) -> Reply:
 
 @remembered(256, 200)
 def role_key(name: str) -> str:
-    """A role's name as it is stored: "Old Tom" and "old-tom" are "old_tom"."""
+    """A role's name as it is stored: both "Old Tom" and "old-tom" become "old_tom"."""
     return "_".join(name.replace("-", " ").casefold().split())
 
 
 @remembered(256)
 def drawn(cast: Sampling, asked: Sampling, base: Sampling) -> Sampling:
-    """What a role is sampled with: the cast's values go before the system's, and `base` fills what is left."""
+    """The sampling values of a role: the cast's override the system's, and `base` fills the rest."""
     return cast.over(asked).over(base)
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """One role's performer, the sampling values set for it, and its adapter if it has one.
+    """A role's performer, the sampling values set for it, and its adapter if it has one.
 
-    `sampling` goes before what a system asks for; `base` fills what both leave open (values a small model needs).
+    `sampling` overrides the values of a system. `base` fills in values that both leave open and a small model needs.
     """
 
     performer: Model
@@ -252,16 +251,16 @@ class Assignment:
 
     @property
     def begins_with_words(self) -> bool:
-        """Whether a small model is given the first words of its reply: one with an adapter has learnt how it begins."""
+        """Whether a small model gets the first words of its reply; with an adapter, it has learnt how to begin."""
         return self.performer.capabilities.continues and self.adapter is None
 
 
 @dataclass(frozen=True)
 class Cast:
-    """Who plays what; a role that is not named is played by `default`.
+    """The players of the roles; a role that is not named is played by `default`.
 
-    `known` are a system's roles. Where it has an `open_role`, other roles are the story's own people, and that role's
-    performer plays those of them who are not cast by name.
+    `known` are a system's roles. If it has an `open_role`, other roles are the story's characters, and that role's
+    performer plays the characters who are not cast by name.
     """
 
     default: Assignment
@@ -282,16 +281,16 @@ class Cast:
 
     @property
     def prices(self) -> dict[str, Price]:
-        """What performers say themselves that they cost, by their names."""
+        """The prices that performers report themselves, by name of the performer."""
         performers = [assignment.performer for assignment in (self.default, *self.roles.values())]
         said = {performer.name: performer.capabilities.price for performer in performers}
         return {name: price for name, price in said.items() if price is not None}
 
     def check_cast(self, kind: str, names: Sequence[str]) -> None:
-        """Check that who was cast by name, and is no role of the system, is among `names`.
+        """Check that everyone cast by name is a role of the system or among `names`.
 
         Raises:
-            UnknownNameError: somebody is not; `kind` says what was looked for.
+            UnknownNameError: somebody is neither; `kind` says what was looked for.
         """
         people = {role_key(name) for name in names}
         for role in self.roles:
@@ -314,7 +313,7 @@ def _is_file(path: Path) -> bool:
 
 
 def load_function(spec: str) -> Callable[..., Any]:
-    """The function that `path/to/file.py:name` names. It is the user's own code and runs as such.
+    """The function named by `path/to/file.py:name`. It is the user's own code, and runs without a sandbox.
 
     Raises:
         ConfigError: there is no such Python file.
@@ -322,8 +321,12 @@ def load_function(spec: str) -> Callable[..., Any]:
     """
     file, _, name = spec.rpartition(":")
     path = Path(file)
-    if not file.endswith(".py") or not _is_file(path):
-        raise ConfigError(f"{spec[:300]!r} names no Python function. Write it as path/to/file.py:function.")
+    form, given = "Write it as path/to/file.py:function.", f"{path.name}:{name}" if path.name else spec
+    refused = f"{given[:100]!r} does not name a Python function"
+    if not file.endswith(".py"):
+        raise ConfigError(f"{refused}: the name of the file must end in .py. {form}")
+    if not _is_file(path):
+        raise ConfigError(f"{refused}. {no_file(path, form, 'Python file')}")
     module = ModuleType(f"fabula_user_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses in it look for their module there
@@ -331,7 +334,7 @@ def load_function(spec: str) -> Callable[..., Any]:
         # Its text and not what lies compiled in `__pycache__`: that may come from somebody else, and say otherwise.
         exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))  # noqa: S102 - the user's own
     except SyntaxError as error:
-        raise ConfigError(f"{path} is no valid Python: {error.msg} (line {error.lineno}). Correct it.") from error
+        raise ConfigError(f"{path} is not valid Python: {error.msg} (line {error.lineno}). Correct it.") from error
     function = getattr(module, name, None)
     if not callable(function):
         public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]

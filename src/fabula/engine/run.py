@@ -1,7 +1,8 @@
-"""`Run`: all that a system may touch.
+"""`Run`, a system's only interface to models and the project.
 
-It renders the prompt, finds who plays the role, looks into the journal, respects budget and concurrency, reads the
-reply, repairs at most `repairs` times, records, and informs the listeners. A run is a value: `scope` gives a child.
+A run renders the prompt, finds the player of the role, checks the journal, observes the budget and the concurrency
+limit, reads the reply, repairs it at most `repairs` times, records it, and informs the listeners. A run is an immutable
+value, and `scope` returns a child run.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ from fabula.models.prompt_text import json_instruction
 from fabula.models.providers import identity_by_address
 from fabula.models.servers import STORY
 from fabula.story import readable, without_marks
+from fabula.story.language import counts_characters, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -96,6 +98,11 @@ _CHARACTERS_OF_MANY = 8  # a token, on average over more than 25,000 of them
 _BLANKS = re.compile(r"(?<!\s)\s{100,}+")
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
+_ANSWER = (
+    "Answer in {}, unless the task asks for another language. Words that these instructions prescribe, such as the "
+    "keys of a form or the choices for an answer, stay as they are here."
+)
+_CHARACTERS = " Lengths are counted in characters, with punctuation: where a number of words is named, it is meant so."
 _REMARK = (
     "Your last answer could not be used. {} This time, give what is asked for above, and give it in your own words."
 )
@@ -103,16 +110,16 @@ _REMARK = (
 
 @dataclass(frozen=True, slots=True)
 class RunPlace:
-    """Where a run is, and how it asks there.
+    """The place of a run, and the settings for calls made there.
 
     Attributes:
-        path: names where we are.
-        take: how often a person asked for another take of what is made here.
-        remark: what was wrong with what was asked for here before in vain (`Run.again`).
-        draw: how often that was.
-        given_up: earlier runs that ended because nothing of use came of all tries here (`Run.tries`).
-        without: what the story lacks without the calls made here, where they can be left out (`Run.optional`).
-        part: how much of what is usual was done before them.
+        path: the names that lead to this place.
+        take: how many retakes of the text made here a person has requested.
+        remark: what was wrong with earlier unusable replies here (`Run.again`).
+        draw: the number of unusable replies.
+        given_up: the number of earlier runs that ended because all tries here failed (`Run.tries`).
+        without: what the story lacks without the calls made here, if they are optional (`Run.optional`).
+        part: the share of the usual work that was done before these calls.
     """
 
     path: tuple[str, ...] = ()
@@ -126,42 +133,44 @@ class RunPlace:
 
 @dataclass(frozen=True)
 class Run:
-    """A place in a run: the context that all places of it share, and where we are."""
+    """A place in a run, with the context shared by all places."""
 
     context: RunContext
     _place: RunPlace = RunPlace()
 
     def scope(self, *names: str | int) -> Run:
-        """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
+        """A child run, one or more levels down; for example, `run.scope("scene", 3)` is at `scene/3`."""
         return self._placed(path=(*self._place.path, *(str(name) for name in names)))
 
     def again(self, draw: int, fault: str) -> Run:
-        """A run that asks once more for what came out useless: with another seed, warmer, and told what was wrong.
+        """A run that asks again after an unusable reply, with another seed, a higher temperature, and a remark.
 
-        A small model is not told, since it would go on from that. `draw` counts from 0, which asks as it is.
+        The remark says what was wrong. A small model does not get the remark, because it would continue from it. `draw`
+        counts from 0, and a run with `draw` 0 asks without changes.
         """
         again = self._placed(path=(*self._place.path, "again", str(draw)), remark=_REMARK.format(fault), draw=draw)
         return again if draw else self
 
     def optional(self, without: str, *, part: float = 1.0) -> Run:
-        """The run for calls that can be left out; `without` says what the story lacks then ("it is not read again").
+        """A run for optional calls; `without` says what the story lacks without them ("it is not read again").
 
-        Under a cap such a call is made only where what is left has room for it beside all that the rest needs. Where it
-        has not, `NoRoomError` is raised, which whoever uses this catches to go on without the call. It is recorded, and
-        the author is told.
+        Under a cap, such a call is made only if the remaining budget has room for it and for everything else that the
+        run needs. Otherwise `NoRoomError` is raised; catch it to continue without the call. The omission is recorded
+        and reported to the author.
 
         Args:
-            without: what the story lacks without the calls, in words that follow "To keep within the budget,".
-            part: for one of several turns, how much of their usual number was had before it. As far as what is left
-                falls short of what the rest usually takes, so do the turns.
+            without: what the story lacks without the calls, as the end of a sentence that begins "To keep within the
+                budget,".
+            part: for one of several turns, the share of the usual number of turns that came before it. If the remaining
+                budget is less than the remaining turns usually need, their number is reduced in proportion.
         """
         return self._placed(without=without, part=part)
 
     def tries(self, name: str) -> Run:
-        """The run for a bounded number of tries at `name`, which end in `exhausted`.
+        """A run for a limited number of tries at `name`; when they are used up, raise the error from `exhausted`.
 
-        Where they ended an earlier run, which is recorded, they are made anew: with other seeds, and warmer. So the
-        same command goes on from a failure, and a replay walks the same way.
+        If the tries ended an earlier run, as the journal records, they are repeated with other seeds and a higher
+        temperature. The same command therefore continues after a failure, and a replay follows the same path.
         """
         given_up = self.context.journal.calls.given_up(self._path(name))
         if not given_up:
@@ -171,10 +180,10 @@ class Run:
         return self._placed(given_up=place.given_up + given_up, draw=max(place.draw, given_up), remark=fault)
 
     def exhausted(self, name: str, problem: str, role: str, reply: str) -> ReplyError:
-        """The error that gives up the tries at `name`: `problem` is a sentence, what follows says how to go on."""
+        """The error that ends the tries at `name`; its message consists of `problem` and advice on how to continue."""
         at = self._path(name)
         return ReplyError(
-            f"{problem} The same command asks anew from there. If that does not help, give the role {role!r} a "
+            f"{problem} The same command asks again from there. If that does not help, give the role {role!r} a "
             f"stronger model (--model {role}=...).",
             reply=reply,
             at=at,
@@ -182,26 +191,26 @@ class Run:
 
     @property
     def at(self) -> str:
-        """The path as one text."""
+        """The path as text."""
         return "/".join(self._place.path)
 
     @property
     def rng(self) -> random.Random:
-        """A generator seeded by the run's seed and this path: the same place draws the same numbers."""
+        """A generator seeded by the run's seed and path, so that the same place always draws the same numbers."""
         return random.Random(self._number("rng"))  # noqa: S311 - reproducible draws are wanted, not secrets
 
     def room(self, role: str) -> Room:
-        """What whoever plays a role can take in and give: its window, its replies, whether it is a small model."""
+        """The limits of a role's player: its context window, its reply length, and whether it is a small model."""
         return Room(self.context.cast.assignment(role), self.context.aids)
 
     def note(self, text: str, kind: Literal["remark", "notice", "shortfall"] = "remark") -> None:
-        """Leave a sentence in the record.
+        """Add a sentence to the run's record.
 
         Args:
             text: the sentence.
-            kind: a "remark" goes to the listeners too. A "shortfall" is a remark on what the author asked for and does
-                not get, for the end of the command and its status. A "notice" says once how this run goes, before
-                anything of it is asked: a dry run has it among its notices.
+            kind: a "remark" is also sent to the listeners. A "shortfall" is a remark about something that the author
+                asked for and will not get; the command shows it at the end and in the status. A "notice" describes the
+                whole run and is added once, before any call; a dry run lists it among its notices.
         """
         context, frame = self.context, frame_now()
         if kind == "notice":
@@ -218,9 +227,9 @@ class Run:
             context.emit(Noted(self.at, text))
 
     def removed(self, rule: RuleName, text: str, left: str | None = None) -> None:
-        """Record what a rule took out of a reply asked for here; `fabula show --removed` lists it.
+        """Record what a rule removed from a reply at this place; `fabula show --removed` lists it.
 
-        It is `text`; with `left`, which is what was made of it, each sentence of `text` that is missing there.
+        The removed text is `text`, or, with `left`, each sentence of `text` that is missing from `left`.
         """
         for piece in [text] if left is None else replies.left_out(text, left):
             if not piece.strip():
@@ -288,34 +297,38 @@ class Run:
         reads: Sequence[str] | None = None,
         together: bool = False,
     ) -> Any:
-        """The text of the artefact `name`: edited or pinned text if there is one, else what `make` gives.
+        """The text of the artefact `name`: the edited or pinned text if there is one, otherwise the result of `make`.
 
-        `make` is not called where all that this line of work has read is as it was when the text was made. Each new
-        text becomes a version in the journal and a file in the project's `folder`. Costs what `make` asks.
+        `make` is not called if this line of work has read the same inputs as when the text was made. Each new text
+        becomes a version in the journal and a file in the project's `folder`. The text costs as much as the calls in
+        `make`.
 
-        With `read` it is what that makes of the text. With `shape` it is a text and what was made with it and later
-        work reads too: a memory, a plan for what comes next. Whatever `make` gives beside the text is recorded with it.
-        Of another text than `make` gave now (the author's, a revised one) the value is what `make` gave with that text
-        before, else what `again` makes of it, else what `make` gave last.
+        With `read`, the result is the value that `read` returns for the text. With `shape`, the result is a value with
+        the text and with other fields that later work reads, such as a memory or a plan for the next part. The other
+        fields from `make` are recorded with the text. If the text is an author's text or a revised one instead of the
+        one that `make` has just returned, the value is the one that `make` once returned with that text. If there is no
+        such value, it comes from `again`, or is the last one from `make`.
 
         Args:
-            name: of the artefact, below this run's path.
-            make: gives the text or the value, with a run of its own. Nothing but this may come of it.
-            folder: of the project, for the text's file.
-            suffix: of the file.
-            read: reads the text. Where the author wants it revised, it says whether what came of it can be read.
-            shape: a dataclass or pydantic model with a field `text`; its other fields have defaults, for a text that
-                was there before anything was made.
-            again: gives the value of a text that `make` did not give; it gets one with the text and the last fields.
-            more: gives what follows a text, for an artefact that a person wants continued.
-            settled: nobody has to approve it: it is made of texts that were approved.
-            reads: paths of the artefacts that `make` reads; `None` is everything that was read before it.
-            together: others that are made at the same time have a part in it, so it is never given again without them.
+            name: the name of the artefact, below this run's path.
+            make: returns the text or the value, and gets its own run as an argument. It must have no side effects.
+            folder: the project folder in which the text's file is written.
+            suffix: the suffix of the file.
+            read: parses the text. After a revision requested by the author, it also checks that the text can be parsed.
+            shape: a dataclass or pydantic model with a field `text`. Its other fields have defaults, which are used for
+                a text that existed before anything was made.
+            again: returns the value for a text that `make` did not return; it gets a value with that text and the last
+                fields.
+            more: returns the continuation of a text, for an artefact that a person wants to continue.
+            settled: whether the artefact needs no approval because it is made from approved texts.
+            reads: the paths of the artefacts that `make` reads; `None` means every artefact that was read before.
+            together: whether artefacts made at the same time contribute to this one, which is then never reused without
+                them.
 
         Raises:
-            PausedError: a person has to approve the text first.
-            PluginError: a field of `shape` has no default, and needs one.
-            UsageError: a person wants an artefact continued that has no `more`.
+            PausedError: a person must approve the text first.
+            PluginError: a field of `shape` needs a default.
+            UsageError: a person wants to continue an artefact that has no `more`.
         """
         if shape is not None:
             return await self._keep_value(
@@ -379,7 +392,7 @@ class Run:
         return self._path(name)
 
     def _seen(self, name: str, text: str, *more: str, known: bool = True) -> str:
-        """The text of an artefact, which this line of work has read now, with what was kept beside it."""
+        """The text of an artefact, which this line of work has read now, with what was kept next to it."""
         context, path = self.context, self._path(name)
         context.versions[path] = digest(text, *more), known
         has_read(context, path, context.versions[path][0], known=known)
@@ -430,7 +443,7 @@ class Run:
         context = self.context
         missing = [path for path in reads if path not in context.versions]
         if missing:
-            raise PluginError(f"{self.at or 'The story'} reads {missing[0]!r}, which nothing has kept before it.")
+            raise PluginError(f"{self.at or 'The story'} reads {missing[0]!r}, which has not been kept before.")
         versions = [context.versions[path] for path in reads]
         state = digest(*(part for path, (of, _) in zip(reads, versions, strict=True) for part in (path, of)))
         return WorkLine(context, state, all(known for _, known in versions))
@@ -456,7 +469,7 @@ class Run:
         return text, source
 
     def _taken(self, made: MadeArtefact, *, stale: bool) -> None:
-        """Take over what was found when a text was made; where it is to be made again, plan its calls at most."""
+        """Take over what was found when a text was made; where it must be made again, plan its calls at most."""
         context = self.context
         calls = context.journal.calls.payments(made.calls)
         if context.mode == "live":
@@ -473,7 +486,7 @@ class Run:
             self.note(notice, "notice")
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
-        """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""
+        """The author's own text of the artefact `name` (edited, pinned or supplied as a file), or `None`."""
         path = self._reached(name)
         override = self.context.override(path)
         if override is None or override[1] == "continued":
@@ -522,19 +535,20 @@ class Run:
         expect: int | str | None = None,
         **fields: object,
     ) -> str:
-        """The text of a role's reply to a prompt; one call, or none if it is recorded.
+        """The text of a role's reply to a prompt, from one call, or from none if the reply is recorded.
 
         Args:
-            role: who is asked.
-            prompt: name of the prompt file.
-            sampling: values of the system; what the cast sets for the role goes before them.
-            expect: words that the reply usually has, or how it looks (`#1. {5}` has 5 words there); for estimates only,
-                and only where the field `words` or the prompt's file does not say it (`SystemPrompts.usual`).
-            **fields: fill the prompt's fields.
+            role: the role that replies.
+            prompt: the name of the prompt file.
+            sampling: the system's sampling values; the cast's values for the role override them.
+            expect: the usual number of words in the reply, or its form (`#1. {5}` means 5 words). This is used only for
+                estimates, and only if neither the field `words` nor the prompt file specifies it
+                (`SystemPrompts.usual`).
+            **fields: the values of the prompt's fields.
 
         Raises:
             ModelError: the model did not answer.
-            BudgetError: the call might pass the cap.
+            BudgetError: the call might exceed the cap.
         """
         return (await self.reply(role, prompt, sampling=sampling, expect=expect, **fields)).text
 
@@ -549,9 +563,9 @@ class Run:
         expect: int | str | None = None,
         **fields: object,
     ) -> Reply:
-        """As `ask`, with usage and the way the reply ended.
+        """The reply whose text `ask` would return, with its usage and its finish reason.
 
-        What was `said` stands between the prompt and what it says last (its block `closing`).
+        The messages in `said` are inserted between the prompt and its last message (its block `closing`).
         """
         request = self._request(role, prompt, sampling, fields, said=said, opening=True)
         last = request.messages[-1]
@@ -561,8 +575,8 @@ class Run:
         return replace(reply, text=f"{opening}{reply.text}") if opening and not is_person(reply.model) else reply
 
     def render(self, prompt: str, /, **fields: object) -> str:
-        """The text of a prompt without its opening, to recognise echoes of it in a reply; nobody is asked."""
-        messages = self.context.prompts.render(prompt, fields)
+        """The text of a prompt without its opening, for finding echoes of the prompt in a reply; no model is called."""
+        messages = self._messages(prompt, fields)
         return "\n\n".join(message.content for message in messages if message.role != "assistant")
 
     async def sample(
@@ -575,7 +589,7 @@ class Run:
         sampling: Sampling | None = None,
         **fields: object,
     ) -> tuple[str, ...]:
-        """`n` independent replies to one prompt, asked side by side; `n` calls."""
+        """`n` independent replies to the same prompt, from `n` parallel calls."""
         request = self._request(role, prompt, sampling, fields)
         like = _like(request)
         numbers = [self._ordinal(request, like) for _ in range(n)]
@@ -593,10 +607,10 @@ class Run:
         sampling: Sampling | None = None,
         **fields: object,
     ) -> T:
-        """A reply of type `shape` (pydantic model, dataclass, any annotated type), repaired at most `repairs` times.
+        """A reply of type `shape` (pydantic model, dataclass or any annotated type), repaired at most `repairs` times.
 
-        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text. What the reply usually
-        holds, for estimates, the prompt's file says (`SystemPrompts.expected`).
+        This method uses the engine's JSON-schema mode if it has one, and otherwise asks for JSON in the prompt. For
+        estimates, the prompt file describes the usual reply (`SystemPrompts.expected`).
 
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
@@ -619,10 +633,10 @@ class Run:
     async def choose(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
     ) -> str:
-        """One of `options`, as the role chose; repaired like `ask_for`.
+        """The element of `options` that the role chose; replies are repaired as in `ask_for`.
 
         Raises:
-            ReplyError: no reply named exactly one of them.
+            ReplyError: none of the replies named exactly one option.
         """
         read = partial(replies.read_choice, options=options)
         run = self.tries(prompt)
@@ -634,7 +648,7 @@ class Run:
     async def weigh(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
     ) -> Reply:
-        """A reply whose `logprobs` say how likely each first token was; the reply alone where the engine gives none."""
+        """A reply whose `logprobs` contain the probabilities of its first token, if the engine provides them."""
         request = self._request(role, prompt, sampling, fields)
         able = self._assignment(role).performer.capabilities.choices
         request = replace(request, logprobs=_LIKELIEST, choices=tuple(options) if able else ())
@@ -690,7 +704,7 @@ class Run:
     ) -> Request:
         """The call as it goes out; a prompt's `opening` is for free text from models that can continue it."""
         part, aids = self._assignment(role), self.room(role).aids
-        messages = self.context.prompts.render(prompt, fields, said)
+        messages = self._messages(prompt, fields, said)
         if messages[-1].role == "assistant" and not (opening and aids and part.begins_with_words):
             messages = messages[:-1]
         drawing = drawn(part.sampling, sampling or _UNSET, part.base)
@@ -710,6 +724,20 @@ class Run:
             has=fields.get("has", 0),
             fields=fields,
         )
+
+    def _messages(self, prompt: str, fields: Mapping[str, Any], said: Sequence[Message] = ()) -> tuple[Message, ...]:
+        """A prompt, which also says in what language to answer and how lengths are counted, if that is not English."""
+        tag = self.context.language
+        if not tag:
+            return self.context.prompts.render(prompt, fields, said)
+        line = _ANSWER.format(name_of(tag))
+        if counts_characters(tag):
+            line += _CHARACTERS
+            fields = {
+                name: replace(it, unit="characters") if hasattr(it, "unit") else it for name, it in fields.items()
+            }
+        first, *rest = self.context.prompts.render(prompt, fields, said)
+        return (replace(first, content=f"{first.content}\n\n{line}"), *rest)
 
     def _sketch(self, prompt: str, fields: Mapping[str, Any], expect: int | str | None) -> Sketch:
         """What a free text probably looks like."""
@@ -785,6 +813,11 @@ class Run:
             context.emit(CallFinished(request.path, request.role, recorded.model, recorded.usage, replayed=True))
             return replace(recorded, text=readable(recorded.text))
         if context.mode == "frozen":
+            if not len(context.journal.calls):
+                raise JournalMissError(
+                    "Nothing has been recorded here yet, and --frozen only replays recorded replies. Run without "
+                    "--frozen."
+                )
             raise JournalMissError(
                 f"The journal holds no reply for {request.path} (role {request.role!r}, {performer.identity}, ordinal "
                 f"{ordinal}): prompt, model or sampling differ from the recorded run. Run without --frozen to ask."
@@ -932,8 +965,8 @@ class Run:
             return
         context.distrusted.add(model.name)
         said = (
-            f"{model.name} claims {claimed:,} tokens for a call of about {usage.prompt + usage.reply:,}. That cannot "
-            "be, so our own count is booked. Look at what its provider charges."
+            f"{model.name} claims {claimed:,} tokens for a call of about {usage.prompt + usage.reply:,}. That is "
+            "impossible, so fabula books its own count. Check what the provider charges."
         )
         self.note(said)
         context.budget.claim(said, claimed, None if price is None else cost(price, Usage(reply=claimed)))
@@ -1011,19 +1044,19 @@ class Run:
 
 
 def retaken(run: Run, name: str) -> Run:
-    """The run with the takes that a person asked for of the artefact `name`, so that others are drawn."""
+    """The run with the retakes of the artefact `name` that a person has requested, so that new replies are drawn."""
     return run._placed(take=run._place.take + run.context.takes(run._path(name)))  # noqa: SLF001 - a run of this module
 
 
 def may_stand_as_made(run: Run, name: str) -> bool:
-    """Whether an artefact's text may be what was made: not in an estimate, where the author wants it revised."""
+    """Whether an artefact may keep its generated text; `False` in an estimate if the author wants a revision."""
     path, draft = run.scope(name).at, run.scope(DRAFTS, name).at
     revised = bool(run.context.wanted(path)[0].steps or run.context.wanted(draft, path)[0].steps)
     return run.context.unless_made_up(lambda: True, instead=not revised)
 
 
 def has_author_text(run: Run, name: str) -> bool:
-    """Whether the author gave the text of the artefact `name`, also one that is to go on: nobody makes it."""
+    """Whether the author has supplied the artefact `name` (if only for continuation), so that it is not generated."""
     path = run.scope(name).at
     found = run.context.override(path) is not None
     has_read(run.context, path, f"stands {found}")
@@ -1031,7 +1064,7 @@ def has_author_text(run: Run, name: str) -> bool:
 
 
 def was_made(run: Run, name: str, text: str) -> bool:
-    """Whether `text` is one that was made for the artefact `name`, also where it is the author's by a pin."""
+    """Whether `text` was generated for the artefact `name`, even if the author has pinned it since."""
     path = run.scope(name).at
     found = any(version.made and version.text == text for version in run.context.journal.artefacts.versions(path))
     has_read(run.context, path, f"was made {found}")
@@ -1039,7 +1072,7 @@ def was_made(run: Run, name: str, text: str) -> bool:
 
 
 def record_length(run: Run, low: int, high: int) -> None:
-    """Record how many words are asked of the text that is written here, also where it is asked for again."""
+    """Record how many words the text written here should have, even if this is a repeated request."""
     place = run.at.partition("/again/")[0]
     run.context.lengths[place] = (low, high)
     if (frame := frame_now()) is not None:
@@ -1092,7 +1125,8 @@ async def _continued(run: Run, base: str, more: More | None, folder: str) -> str
         follows = await context.go_on(place, Continuation(path, base, context.writer_of(path), told, plan, last))
     else:
         raise UsageError(
-            f"This system cannot continue {path!r}. Take that back with `fabula undo`, and edit the text by hand."
+            f"This system cannot continue {path!r}. Take the request back with `fabula undo`, and edit the text by "
+            "hand."
         )
     text = f"{base}\n\n{follows}" if follows else base
     context.continued[path] = text, line_of(context).known
@@ -1146,7 +1180,7 @@ async def _with_notes(own: Run, notes: Sequence[str], revision: Revision) -> str
 async def _revised(place: Run, revision: Revision) -> str:
     """The revised text of a revision; one call, more where it is long or its reply is none."""
     if place.context.revise is None:
-        raise UsageError(f"Nothing here revises texts. Take the note on {place.at!r} back with `fabula undo`.")
+        raise UsageError(f"This run cannot revise texts. Take the note on {place.at!r} back with `fabula undo`.")
     with made(place.at, Revisions()):
         return await place.context.revise(place, revision)
 

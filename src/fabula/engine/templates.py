@@ -1,8 +1,8 @@
-"""Jinja for prompt files, which may come from somebody else: they reach nothing but their fields, and end in time.
+"""Jinja for prompt files, which may come from somebody else: they access only their fields, in limited time.
 
-Jinja's own sandbox keeps a template from Python's inside. What it does not do is added here: loops, calls and included
-files are given some seconds in all, texts some millions of letters, and a file is only read where it lies in its
-folder, so that a link to a file elsewhere puts nothing of it into a prompt.
+Jinja's own sandbox keeps templates away from Python's internals. This module adds limits: some seconds in total for
+loops, calls and included files, and some millions of letters for texts. A file is read only if it is in its folder, so
+that a link cannot bring a file from elsewhere into a prompt.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _OF_TEXT: Final = frozenset(
 
 
 class OwnFiles(FileSystemLoader):
-    """Reads files that lie in their folder, themselves and not by a link, and are no larger than a prompt may be."""
+    """Reads files that are really in their folder, not linked into it, and not larger than a prompt may be."""
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
         """The text of a file, its path, and whether it is still the same.
 
         Raises:
             TemplateNotFound: there is no such file.
-            SecurityError: it leaves its folder, is none, or is too large.
+            SecurityError: the file is outside its folder, is not a file, or is too large.
         """
         for folder in map(Path, self.searchpath):
             path = folder / template
@@ -78,17 +78,17 @@ class OwnFiles(FileSystemLoader):
 
 
 def check_own(folder: Path, path: Path) -> None:
-    """Check that a file lies in its folder, also when links are followed, and is no larger than a prompt may be.
+    """Check that a file is in its folder, even after following links, and is not larger than a prompt may be.
 
     Raises:
-        SecurityError: it leaves the folder, is no file, or is too large.
+        SecurityError: the file is outside the folder, is not a file, or is too large.
     """
     try:
         inside(folder, path.relative_to(folder).as_posix())
     except (UsageError, ValueError) as error:
         raise SecurityError(str(error)) from error
     if not path.is_file() or path.stat().st_size > _LARGEST:
-        raise SecurityError(f"{path} is no file of at most {_LARGEST:,} bytes. Put one there.")
+        raise SecurityError(f"{path} is not a file of at most {_LARGEST:,} bytes. Put one there.")
 
 
 class _Compiled(BytecodeCache):
@@ -112,7 +112,7 @@ _COMPILED: Final = _Compiled()
 
 
 class BoundedSandbox(ImmutableSandboxedEnvironment):
-    """The sandbox, with bounds of time and size for each prompt; `begin` starts them anew."""
+    """The sandbox, with limits of time and size for each prompt; `begin` resets them."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
@@ -134,30 +134,30 @@ class BoundedSandbox(ImmutableSandboxedEnvironment):
         self.begin()
 
     def begin(self) -> None:
-        """Give the next prompt its whole time and size."""
+        """Reset the limits for the next prompt."""
         self._until, self._left = time.monotonic() + _SECONDS, _LETTERS
 
     def tick(self) -> None:
-        """Something was done.
+        """Check the time after a step.
 
         Raises:
-            SecurityError: there is no more time.
+            SecurityError: no time is left.
         """
         if time.monotonic() > self._until:
             raise SecurityError(f"it takes longer than {_SECONDS:g} s")
 
     def spend(self, letters: int) -> None:
-        """So many letters, or items of a list, are made.
+        """Count letters, or items of a list, towards the limit.
 
         Raises:
-            SecurityError: they are too many.
+            SecurityError: the limit is exceeded.
         """
         self._left -= letters
         if self._left < 0:
-            raise SecurityError(f"its texts have more than {_LETTERS:,} letters on the way")
+            raise SecurityError(f"its texts, including intermediate ones, exceed {_LETTERS:,} letters")
 
     def sized(self, value: Any) -> Any:  # noqa: ANN401 - whatever a template makes
-        """A value, whose size counts."""
+        """The value, after counting its size."""
         if isinstance(value, str):
             self.spend(len(value))
         return value
@@ -171,7 +171,7 @@ class BoundedSandbox(ImmutableSandboxedEnvironment):
         return "".join(found)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401 - Jinja's form
-        """What an operator gives, where that has a size."""
+        """The result of an operator, after checking its size."""
         self.tick()
         if operator == "**" or (operator == "%" and isinstance(left, (str, bytes))):
             raise SecurityError(f"the operator {operator} cannot be used here")
@@ -188,13 +188,13 @@ class BoundedSandbox(ImmutableSandboxedEnvironment):
         return result
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:  # noqa: ANN401 - Jinja's form
-        """As the sandbox says; of a text, only what gives no larger one than is said."""
+        """Whether the sandbox allows an attribute; for texts, only methods whose result has a known size."""
         if isinstance(obj, (str, bytes)) and attr not in _OF_TEXT:
             return False
         return super().is_safe_attribute(obj, attr, value)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:  # noqa: ANN401 - Jinja's form
-        """Nothing is formatted: a width of some letters makes a text of any size."""
+        """A function that refuses to format, because a short width can make a text of any size."""
 
         def refused(*_: object, **__: object) -> str:
             raise SecurityError("the method format cannot be used here; join texts with ~")
@@ -202,7 +202,7 @@ class BoundedSandbox(ImmutableSandboxedEnvironment):
         return None if super().wrap_str_format(value) is None else refused
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805, ANN401, PYI063 - Jinja's form
-        """What a call gives, where there is time for it."""
+        """The result of a call, if there is time for it."""
         __self.tick()
         text = getattr(__obj, "__self__", None)
         if isinstance(text, str):
@@ -210,7 +210,7 @@ class BoundedSandbox(ImmutableSandboxedEnvironment):
         return super().call(__context, __obj, *args, **kwargs)
 
     def get_template(self, name: Any, parent: Any = None, globals: Any = None) -> Template:  # noqa: A002, ANN401 - Jinja's form
-        """A file, where there is time for it."""
+        """The template of a file, if there is time for it."""
         self.tick()
         return super().get_template(name, parent, globals)
 
@@ -223,7 +223,7 @@ class BoundedSandbox(ImmutableSandboxedEnvironment):
 
 @remembered(_KEPT, 20_000)
 def literals_of(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The texts that stand in a prompt file itself, without what is filled in, and the files that it is built on."""
+    """The texts in a prompt file, without the values of its fields, and the names of the files that it is built on."""
     tree = BoundedSandbox(()).parse(source)
     texts = tuple(text.data for text in tree.find_all(nodes.TemplateData) if text.data.strip())
     return texts, tuple(filter(None, meta.find_referenced_templates(tree)))

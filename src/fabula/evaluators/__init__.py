@@ -1,6 +1,6 @@
-"""Ways of measuring stories. A folder here with a `paper.toml` is an evaluator; nothing lists them.
+"""Ways of measuring stories. Each folder here with a `paper.toml` is an evaluator; there is no list to maintain.
 
-Others come from installed packages, by entry points of the group `fabula.evaluators`, or are given by their path.
+Others come from installed packages, through entry points of the group `fabula.evaluators`, or are named by their path.
 
 An evaluator's module `config` holds a frozen dataclass `Config` with the presets `Config.faithful()` and
 `Config.improved()`, its module `algorithm` holds `async def evaluate(items, run, config) -> Report`. One that needs no
@@ -31,33 +31,33 @@ class Evaluator(Method):
 
     @property
     def reads_narrative(self) -> bool:
-        """Whether it reads what an item was made from (`narrative` in `paper.toml`)."""
+        """Whether it reads the narrative that an item was made from (`narrative` in `paper.toml`)."""
         return bool(self.paper.get("narrative", False))
 
     def alone(self) -> Evaluator:
-        """The evaluator without its roles: nobody is cast, nobody is asked."""
+        """The evaluator without its roles, so that it calls no model."""
         return replace(self, paper={**self.paper, "roles": {}})
 
     def sections(self, report: Report) -> list[Section]:
-        """A report of it as sections of a page: as `sections_of` of its module `page` has them, else its numbers."""
+        """Its report as sections of a page: those of `sections_of` in its module `page`, if any, else the numbers."""
         made = getattr(self.module("page"), "sections_of", None) if (self.folder / "page.py").is_file() else None
         return [report_section(report)] if made is None else list(made(report))
 
     def check(self, items: Sequence[Item], config: Any) -> None:  # noqa: ANN401 - each evaluator has its own Config
-        """Find what `evaluate` would refuse in the number of stories or in the settings, before anything is walked.
+        """Check whether `evaluate` would refuse the number of stories or the settings, before any call is planned.
 
-        Only ids, systems and prompts of the items count here, so they may lack their stories. An evaluator that has
-        such limits says so in a function `check` of its module `algorithm`.
+        Only the ids, systems and prompts of the items are used, so they may lack their stories. An evaluator with
+        such limits has a function `check` in its module `algorithm`.
 
         Raises:
-            UsageError: these stories cannot be measured so.
+            UsageError: these stories cannot be measured with these settings.
         """
         with self.blamed():
             if checking := getattr(self.algorithm, "check", None):
                 checking(items, config)
 
     async def evaluate(self, items: Sequence[Item], run: Run, config: Any) -> Report:  # noqa: ANN401 - each evaluator has its own Config
-        """What this evaluator finds about `items`; what it costs is in the evaluator's README."""
+        """The evaluator's report on `items`. Its README lists the costs."""
         program = self.program(config)
         with self.blamed():
             report: Report = await program.evaluate(items, run, config)
@@ -73,10 +73,10 @@ def evaluators() -> dict[str, Evaluator]:
 
 
 def find(name: str) -> Evaluator:
-    """The evaluator of that name (underscores count as hyphens), or in the folder that `name` is the path of.
+    """The evaluator with that name (underscores count as hyphens), or the one in the folder at the path `name`.
 
     Raises:
-        UnknownNameError: there is none; the nearest is named.
-        PluginError: it is somebody else's, and cannot be used.
+        UnknownNameError: there is no such evaluator; the message suggests the nearest name.
+        PluginError: the evaluator comes from another package or folder and cannot be used.
     """
     return CATALOGUE.find(name)

@@ -1,1 +1,1 @@
-"""What evaluators take and give: items, ratings, reports."""
+"""The data that evaluators accept and return: items, ratings, reports."""

@@ -14,14 +14,14 @@ class Item:
     """A story to be measured.
 
     Attributes:
-        id: what it is called in the report; one of its kind in a set.
+        id: the story's name in the report, unique within a set.
         story: the story itself.
-        system: who wrote it; empty where not known.
-        prompt: id of the brief it answers; stories of one prompt are compared with each other.
-        brief: what was asked, where known.
-        reference: a story to compare it with, where there is one.
-        narrative: what a dialogue plays, where that is neither its brief nor a reference.
-        source: the data set it is from, by name; empty for one's own.
+        system: the name of the story's writer; empty if unknown.
+        prompt: the id of the brief for the story; stories with the same brief are compared with each other.
+        brief: the brief itself, if known.
+        reference: a story for comparison, if there is one.
+        narrative: the narrative that a dialogue plays, if it is neither the brief nor a reference.
+        source: the name of the story's data set; empty for your own stories.
     """
 
     id: str
@@ -35,5 +35,5 @@ class Item:
 
     @property
     def contender(self) -> str:
-        """What is compared with others: its system, or the story itself where that is not known."""
+        """The name used for the story in comparisons: its system, or its id if the system is unknown."""
         return self.system or self.id

@@ -1,11 +1,12 @@
-"""`ratings.jsonl`: single verdicts in one format, whoever gave them: a person, a model or a program.
+"""`ratings.jsonl`: verdicts by people, models and programs, all in one format.
 
-One JSON object a line. `shown` is the answer as it was given, `answer` what it means. There are three kinds:
+Each line is one JSON object. `shown` is the answer as the rater gave it, and `answer` is its meaning. There are three
+kinds:
 
 - a choice between two stories: two items in the order shown, and the id of the better one or "same";
 - a score or a finding: one item, and a number or a word;
-- a label of a story beside its reference: two items in the order shown, of which the reference's id begins with
-  `reference:`, and a number from the story's side, above 0 where the story is better.
+- a label of a story next to its reference: two items in the order shown (the reference's id begins with `reference:`),
+  and a number that is above 0 if the story is better than the reference.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
+from fabula.base.invalid import fault_of, sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,26 +33,27 @@ MAX_RATINGS_BYTES: Final = 200_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rating:
-    """One verdict of one rater on one question.
+    """A rater's verdict on a question.
 
     Attributes:
-        rater: who: a person's name, a model's identity, a program's name.
-        kind: of rater.
-        items: ids of the stories judged, in the order in which they were shown.
-        systems: who wrote them, in the same order; empty where not known.
-        prompt: id of the brief they answer: what intervals are by.
-        question: what was asked, for instance "plot" or "originality/theme".
-        shown: the answer as it was given: "A", "4", "yes".
-        answer: what it means: the id of the better item or "same"; a number; a label. `None` where there is none.
-        unscored: why there is no answer.
-        reason: what the rater wrote to explain it.
-        rubric: version of the questions.
-        evaluator: which evaluator asked, if one did.
-        call: path of the call behind it, in the journal beside the file.
-        started: when, ISO 8601; empty where not known.
-        ended: the same, of its end.
-        amends: `ended` of the rater's earlier verdict on the same question, which this one takes the place of.
-        flags: what was said beside the answer, for instance "both poor".
+        rater: the name of a person or program, or the identity of a model.
+        kind: the kind of rater.
+        items: the ids of the judged stories, in the order in which they were shown.
+        systems: the systems that wrote them, in the same order; empty if unknown.
+        prompt: the id of the stories' brief; intervals are computed by brief.
+        question: the name of the question, for example "plot" or "originality/theme".
+        shown: the answer as the rater gave it, for example "A", "4" or "yes".
+        answer: the meaning of the answer: the id of the better item or "same", a number, or a label. `None` if there is
+            no answer.
+        unscored: the reason why there is no answer.
+        reason: the rater's explanation.
+        rubric: the version of the questions.
+        evaluator: the evaluator that asked, if any.
+        call: the path of the call that led to the rating, in the journal next to the file.
+        started: the start time in ISO 8601; empty if unknown.
+        ended: the end time in ISO 8601; empty if unknown.
+        amends: `ended` of the rater's earlier verdict on the same question, if this verdict replaces one.
+        flags: additional remarks by the rater, for example "both poor".
     """
 
     rater: str
@@ -73,13 +76,15 @@ class Rating:
 
     def __post_init__(self) -> None:
         if (self.answer is None) != bool(self.unscored):
-            raise ValueError("A rating has an answer, or `unscored` says why it has none.")
+            raise ValueError("A rating needs an answer, or a reason in `unscored` if there is no answer.")
         if isinstance(self.answer, float | int) and not abs(self.answer) < float("inf"):
-            raise ValueError(f"A rating's number is finite, not {self.answer}.")
+            raise ValueError(f"A rating's number must be finite, not {self.answer}.")
         if len(set(self.items)) < len(self.items):
-            raise ValueError(f"A rating compares different stories; {self.items[0]!r} stands there twice.")
+            raise ValueError(f"A rating must compare different stories, but this one contains {self.items[0]!r} twice.")
         if self.systems and len(self.systems) != len(self.items):
-            raise ValueError(f"{len(self.items)} items have {len(self.systems)} systems; name one for each.")
+            raise ValueError(
+                f"There are {len(self.items)} items and {len(self.systems)} systems. Specify one system for each item."
+            )
 
 
 @cache
@@ -93,23 +98,23 @@ _DEFAULTS: Final = {field.name: field.default for field in fields(Rating)}
 
 
 def write_line(rating: Rating) -> str:
-    """The rating as one line of JSON, without its end; fields at their default are left out."""
+    """The rating as one line of JSON without a line end; fields with default values are left out."""
     data = {name: value for name, value in asdict(rating).items() if value != _DEFAULTS[name] or name == "answer"}
     return json.dumps(data, ensure_ascii=False)
 
 
 def write_ratings(ratings: Iterable[Rating]) -> str:
-    """The text of a ratings file."""
+    """The text of a ratings file with these ratings."""
     return "".join(write_line(rating) + "\n" for rating in ratings)
 
 
 def parse_ratings(text: str, name: str = "ratings") -> tuple[Rating, ...]:
-    """The ratings of a file's text; blank lines are skipped, and so are verdicts that a later one amends.
+    """The ratings in the text of a file, without verdicts that a later verdict amends; blank lines are skipped.
 
-    Two verdicts of one call on one question are both kept where they differ.
+    If two verdicts from the same call on the same question differ, both are kept.
 
     Raises:
-        UsageError: a line is no rating (names file and line), or two lines are the same verdict.
+        UsageError: a line is not a rating, or two lines are the same verdict; the message names the file and line.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - keeps `fabula --help` fast
 
@@ -122,11 +127,8 @@ def parse_ratings(text: str, name: str = "ratings") -> tuple[Rating, ...]:
         try:
             rating = _reader().validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            reason = f"{where}: {first['msg']}" if where else first["msg"]
-            reason = reason.removeprefix("Value error, ").rstrip(".")
-            raise UsageError(f"{name}, line {number}: {reason}. Correct the line or take it out.") from error
+            said = sentence(fault_of(error, Rating))
+            raise UsageError(f"{name}, line {number}: {said} Correct the line or remove it.") from error
         place = (rating.rater, rating.items, rating.question, rating.evaluator)
         if rating.amends and (before := ended.pop((*place, rating.amends), None)) is not None:
             del ratings[before], found[before]
@@ -136,7 +138,9 @@ def parse_ratings(text: str, name: str = "ratings") -> tuple[Rating, ...]:
                 continue
             key = (*key, number)
         if key in found:
-            raise UsageError(f"{name}, line {number}: the same verdict stands in line {found[key]}. Take one out.")
+            raise UsageError(
+                f"{name}, line {number}: line {found[key]} already contains this verdict. Remove one of them."
+            )
         found[key] = number
         ratings[key] = rating
         ended[*place, rating.ended] = key
@@ -147,6 +151,6 @@ def read_ratings(path: Path) -> tuple[Rating, ...]:
     """The ratings in a file.
 
     Raises:
-        UsageError: it cannot be read, or a line is no rating.
+        UsageError: the file cannot be read, or a line is not a rating.
     """
-    return parse_ratings(read_text(path, MAX_RATINGS_BYTES), str(path))
+    return parse_ratings(read_text(path, MAX_RATINGS_BYTES, kind="a file of ratings (JSONL)"), str(path))

@@ -1,1 +1,1 @@
-"""The language-model seam: `base` is the line, everything else is behind it."""
+"""Language models: `base` is the interface, and the other modules implement it."""

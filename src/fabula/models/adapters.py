@@ -1,8 +1,8 @@
-"""Records of what was trained: of one adapter (`adapter.json`), and of a room with an adapter for each role.
+"""Records of training: of one adapter (`adapter.json`), and of a room with an adapter for each role.
 
-A folder with an adapter holds what PEFT saves (`adapter_config.json`, `adapter_model.safetensors`), `adapter.gguf` for
-the embedded engine, and `adapter.json`: for which base it is, and from what it was made. A room is a folder with
-`room.toml`, which names the base and a folder below it for each role:
+The folder of an adapter holds the files that PEFT saves (`adapter_config.json`, `adapter_model.safetensors`),
+`adapter.gguf` for the embedded engine, and `adapter.json`, which records its base model and its training. A room is a
+folder with `room.toml`, which names the base and a subfolder for each role:
 
     version = 1
     base = "embedded:smollm2"
@@ -11,7 +11,7 @@ the embedded engine, and `adapter.json`: for which base it is, and from what it 
     [adapters]
     climax = "climax"
 
-Both may come from somebody else: sizes are bounded, and no path leads out of the room's folder.
+Both may come from somebody else, so sizes are limited, and no path may lead out of the room's folder.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fabula.base.errors import UsageError
-from fabula.base.files import inside, make_folder, read_bytes, write_atomically
+from fabula.base.files import inside, make_folder, read_bytes, unreadable, write_atomically
+from fabula.base.invalid import fault_of, sentence
 from fabula.base.tomltext import parse
 from fabula.models.base import Wrapper
 from fabula.models.gguf import read_metadata, read_shapes
@@ -57,17 +58,17 @@ class _Record(BaseModel):
 
 
 class AdapterRecord(_Record):
-    """What one adapter is.
+    """The record of one adapter.
 
     Attributes:
-        kind: how it was trained: on examples ("sft"), on pairs ("dpo"), on several of these, or "" where unknown.
+        kind: how it was trained: on examples ("sft"), on pairs ("dpo"), on several of these, or "" if unknown.
         agents: the roles that it was trained for.
         base: the model that it belongs to, as a user names it.
-        base_digest: of that model's weights; see `digest_of`.
-        data_digest: of the data that it was trained on.
+        base_digest: the digest of that model's weights; see `digest_of`.
+        data_digest: the digest of its training data.
         preset: the preset of its training.
-        settings: of its training.
-        version: of the format.
+        settings: the settings of its training.
+        version: the version of the format.
     """
 
     kind: Literal["sft", "dpo", ""] = ""
@@ -84,9 +85,9 @@ class AdapterFolder(_Record):
 
     Attributes:
         base: the model that all of them belong to, as a user names it.
-        base_digest: of that model's weights.
-        adapters: the folder of each role's adapter, by role; below the room's folder.
-        version: of the format.
+        base_digest: the digest of that model's weights.
+        adapters: the folder of each role's adapter below the room's folder, by role.
+        version: the version of the format.
     """
 
     base: _Name
@@ -98,16 +99,16 @@ def write_adapter(folder: Path, record: AdapterRecord) -> None:
     """Write the record of the adapter in `folder`.
 
     Raises:
-        ProjectError: it cannot be written.
+        ProjectError: the record cannot be written.
     """
     write_atomically(folder / RECORD, json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_adapter(folder: Path) -> AdapterRecord | None:
-    """The record of the adapter in `folder`; `None` where another program made the adapter.
+    """The record of the adapter in `folder`; `None` if another program made the adapter.
 
     Raises:
-        UsageError: it is damaged, or a newer fabula wrote it.
+        UsageError: the record is damaged, or a newer fabula wrote it.
     """
     path = folder / RECORD
     if not path.is_file():
@@ -123,24 +124,26 @@ def rank_of(folder: Path) -> int:
     """The rank of the adapter that PEFT saved in `folder`.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such adapter.
     """
     if not (folder / CONFIG).is_file():
-        raise UsageError(f"{folder} holds no adapter that a server can load: there is no {CONFIG}.")
+        raise UsageError(f"{folder} contains no adapter that a server can load: there is no {CONFIG}.")
     try:
         rank = json.loads(read_bytes(folder / CONFIG, _LARGEST)).get("r")
     except (ValueError, RecursionError, AttributeError) as error:
         raise UsageError(f"{folder / CONFIG} cannot be read ({error}). Train the adapter again.") from error
     if not isinstance(rank, int) or rank < 1:
-        raise UsageError(f"{folder / CONFIG} has no rank (`r`); it is not a LoRA adapter's. Train the adapter again.")
+        raise UsageError(
+            f"{folder / CONFIG} has no rank (`r`), so it does not belong to a LoRA adapter. Train the adapter again."
+        )
     return rank
 
 
 def write_room(folder: Path, room: AdapterFolder) -> Path:
-    """Write `room.toml` into `folder`, made where it is not there; returns the file.
+    """Write `room.toml` into `folder`, which is created if needed, and return the file.
 
     Raises:
-        ProjectError: it cannot be written.
+        ProjectError: the file cannot be written.
     """
     make_folder(folder)
     lines = [f"version = {room.version}", f"base = {_quoted(room.base)}", f"base_digest = {_quoted(room.base_digest)}"]
@@ -150,14 +153,16 @@ def write_room(folder: Path, room: AdapterFolder) -> Path:
 
 
 def read_room(where: Path) -> tuple[AdapterFolder, dict[str, Path]]:
-    """The room in a folder, or of a file `room.toml`, and the folder of each role's adapter.
+    """The room of a folder or of a file `room.toml`, and the folder of each role's adapter.
 
     Raises:
-        UsageError: there is none; it is damaged; a newer fabula wrote it; or a path leaves its folder.
+        UsageError: there is no room, it is damaged, a newer fabula wrote it, or a path leaves its folder.
     """
     path = where / ROOM if where.is_dir() else where
     if not path.is_file():
-        raise UsageError(f"{where} is no room: there is no {ROOM}. `fabula train DATA --out DIR` makes one.")
+        raise UsageError(
+            f"{where} is not a room: there is no {ROOM}. To make a room, run `fabula train DATA --out DIR`."
+        )
     try:
         data = parse(read_bytes(path, _LARGEST).decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -167,9 +172,9 @@ def read_room(where: Path) -> tuple[AdapterFolder, dict[str, Path]]:
 
 
 def digest_of(weights: Path) -> str:
-    """First digits of a SHA-256 that distinguishes a model's weights: of a GGUF file, or of a folder's safetensors.
+    """The first digits of a SHA-256 that identifies a model's weights, in a GGUF file or a folder of safetensors.
 
-    For known models it is that of the whole file, for others of sizes, first and last MiB.
+    For known models it is computed over the whole file, for others over the sizes and the first and last MiB.
 
     Raises:
         UsageError: there are no such weights.
@@ -181,19 +186,19 @@ def digest_of(weights: Path) -> str:
         else:
             return digest(weights)
     except OSError as error:
-        raise UsageError(f"Cannot read the model {weights}: {error.strerror}. Give a GGUF file or a folder.") from error
+        raise UsageError(unreadable(weights, error, "a model's GGUF file or folder")) from error
     if not parts:
-        raise UsageError(f"{weights} holds no weights (*.safetensors). Give a model's folder or GGUF file.")
+        raise UsageError(f"{weights} has no weights (*.safetensors). Specify the folder or the GGUF file of a model.")
     return parts[0] if len(parts) == 1 else sha256("".join(parts).encode()).hexdigest()[:DIGITS]
 
 
 @dataclass(frozen=True)
 class Adapted(Wrapper):
-    """An embedded model with one of its adapters: for who asks, a model of its own, whose identity is that of both.
+    """An embedded model with one of its adapters, as a separate model whose identity includes both.
 
     Attributes:
-        model: has the adapter loaded, under its digest.
-        digest: of the adapter.
+        model: the model, which has the adapter loaded under its digest.
+        digest: the digest of the adapter.
     """
 
     model: Model
@@ -201,19 +206,19 @@ class Adapted(Wrapper):
 
     @property
     def identity(self) -> str:
-        """The model's, and the adapter's digest."""
+        """The model's identity and the adapter's digest."""
         return f"{self.model.identity}+{self.digest}"
 
     @property
     def capabilities(self) -> Capabilities:
-        """The model's, but that it is not given the first words of a reply: it has learnt how replies begin."""
+        """The model's capabilities, except that it gets no first words of a reply: it has learnt how replies begin."""
         return replace(self.model.capabilities, continues=False)
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """As the model answers with its adapter.
+        """The model's reply with its adapter.
 
         Raises:
-            ModelError: as the model.
+            ModelError: the model raises it.
         """
         return await self.model.ask(replace(request, adapter=self.digest), on_text)
 
@@ -222,18 +227,18 @@ class Adapted(Wrapper):
 
 
 def engine_adapter(where: Path, base: Path, name: str, cache: Path) -> Path:
-    """The GGUF file of an adapter, known to belong to the model in the GGUF file `base`.
+    """The GGUF file of an adapter, after a check that it belongs to the model in the GGUF file `base`.
 
-    An adapter that PEFT saved, and nobody has made a GGUF file of, is converted into `cache`.
+    An adapter that PEFT saved without a GGUF file is converted into `cache`.
 
     Args:
         where: the adapter's folder, or a GGUF file.
-        base: the model; where it is not here yet, only digests can be compared.
-        name: the model's, for errors.
-        cache: the folder for what is converted.
+        base: the model; if it is not here yet, only digests are compared.
+        name: the name of the model, for error messages.
+        cache: the folder for converted adapters.
 
     Raises:
-        UsageError: there is no adapter; it is damaged; a link leads out of its folder; or it is another model's.
+        UsageError: there is no adapter, it is damaged, a link leads out of its folder, or it belongs to another model.
     """
     folder = where if where.is_dir() else where.parent
     record = read_adapter(folder) if where.is_dir() or where.name == GGUF else None
@@ -247,7 +252,7 @@ def engine_adapter(where: Path, base: Path, name: str, cache: Path) -> Path:
         file = _converted(where, base, cache)
     if not file.is_file():
         raise UsageError(
-            f"There is no adapter at {where}. Give the folder that training made (with {GGUF} or {WEIGHTS}), or a "
+            f"There is no adapter at {where}. Specify the folder that training made (with {GGUF} or {WEIGHTS}), or a "
             ".gguf file."
         )
     _check_file(file, None if record is not None or not base.is_file() else base)
@@ -261,8 +266,8 @@ def _check_base(where: Path, record: AdapterRecord, base: Path, name: str) -> No
         return
     if here != record.base_digest:
         raise UsageError(
-            f"{where} was trained for {record.base} ({record.base_digest}), and the model is {name} ({here}). Choose "
-            "that model with --model, or an adapter that was trained for this one."
+            f"{where} was trained for {record.base} ({record.base_digest}), but the model is {name} ({here}). Choose "
+            "the adapter's model with --model, or choose an adapter that was trained for this model."
         )
 
 
@@ -270,24 +275,28 @@ def _check_file(file: Path, base: Path | None) -> None:
     """Check that a GGUF file holds a whole LoRA adapter, and one that fits the model in the file `base`."""
     metadata, shapes = read_metadata(file), read_shapes(file)
     if metadata.get("adapter.type") != "lora":
-        raise UsageError(f"{file} is no LoRA adapter. Give an adapter's folder, or the GGUF file that was made of one.")
+        raise UsageError(
+            f"{file} is not a LoRA adapter. Specify the folder of an adapter, or the GGUF file that was made from it."
+        )
     if base is None:
         return
     mine, other = (str(m.get("general.architecture")) for m in (metadata, read_metadata(base, before="tokenizer.")))
     if mine != other:
-        raise UsageError(f"{file} is an adapter for {mine} models, and {base} is a {other} model. Choose another one.")
+        raise UsageError(
+            f"{file} is an adapter for {mine} models, but {base} is a {other} model. Choose another adapter."
+        )
     whole = read_shapes(base)
     for name, shape in shapes.items():
         tensor, _, side = name.rpartition(".lora_")
         rank, outer = (0, 1) if side == "a" else (1, 0)
         if len(shape) != _MATRIX or len(whole.get(tensor, ())) != _MATRIX or shape[outer] != whole[tensor][outer]:
             raise UsageError(
-                f"{file} was trained on another model than {base}: {name} is {_times(shape)}, and {tensor} is "
+                f"{file} was trained on a model other than {base}: {name} is {_times(shape)}, and {tensor} is "
                 f"{_times(whole.get(tensor, ()))}. Choose another adapter."
             )
         partner = shapes.get(f"{tensor}.lora_{'b' if side == 'a' else 'a'}", ())
         if len(partner) != _MATRIX or partner[1 - rank] != shape[rank]:
-            raise UsageError(f"{file} has no matching lora_a and lora_b for {tensor}. Make the file anew.")
+            raise UsageError(f"{file} has no matching lora_a and lora_b for {tensor}. Make the file again.")
 
 
 def _times(shape: tuple[int, ...]) -> str:
@@ -299,7 +308,9 @@ def _converted(folder: Path, base: Path, cache: Path) -> Path:
     from fabula.models.lora import peft_to_gguf  # noqa: PLC0415 - numpy is loaded on demand
 
     if not base.is_file():
-        raise UsageError(f"The adapter in {folder} has no {GGUF}, and to make it {base} is needed, which is not here.")
+        raise UsageError(
+            f"The adapter in {folder} has no {GGUF}. It can be made only from {base}, which is also missing."
+        )
     try:
         parts = [fingerprint(folder / name) for name in (WEIGHTS, CONFIG)]
     except OSError as error:
@@ -315,13 +326,15 @@ def _checked(kind: type[R], data: object, path: Path, way_out: str) -> R:
     """A record of that kind."""
     version = data.get("version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > VERSION:
-        raise UsageError(f"{path} is of version {version}; this fabula reads up to {VERSION}. Update fabula.")
+        raise UsageError(
+            f"{path} has version {version}, but this version of fabula reads only versions up to "
+            f"{VERSION}. Update fabula."
+        )
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-    field = ".".join(str(part) for part in first["loc"])
-    raise UsageError(f"{path}: {field or 'the record'}: {first['msg']}. {way_out}")
+        said = fault_of(error, kind, quote=False)
+    raise UsageError(f"{path}: {sentence(said)} {way_out}")
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Requests for Amazon Bedrock, signed with what its users have configured for AWS."""
+"""Requests for Amazon Bedrock, signed with the user's AWS configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fabula.models.wire import Call
 
 _REGION: Final = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
-_HELP: Final = "Set AWS_BEARER_TOKEN_BEDROCK and AWS_REGION in the environment, or say `aws configure`."
+_HELP: Final = "Set AWS_BEARER_TOKEN_BEDROCK and AWS_REGION in the environment, or run `aws configure`."
 
 
 def _aws(module: str) -> Any:  # noqa: ANN401 - a module has no better type
@@ -22,9 +22,9 @@ def _aws(module: str) -> Any:  # noqa: ANN401 - a module has no better type
 
 
 def signed(call: Call, name: str) -> Call:
-    """The call with its signature, or its key, and with the address of the configured region where it has none.
+    """The call with its signature or key, and with the address of the configured region if it has none.
 
-    It may wait for Amazon's own machines to say who they are, so it is called in a thread.
+    Call this in a thread: on Amazon's own machines, it may wait for their credentials.
 
     Raises:
         ModelUnavailableError: there are no credentials, or no region.

@@ -1,12 +1,12 @@
-"""A model that is whoever puts an answer beside a prompt: `files:DIR`.
+"""A model whose answers are files that somebody puts next to the prompts: `files:DIR`.
 
-Each prompt becomes two files in the folder: `NAME.prompt.md`, to be read or given to a chat window, and
-`NAME.prompt.json`, with messages, schema and sampling for a program. The answer is `NAME.answer.md`. The name says
-role, place and number, and hangs on nothing but the request, so that a run that was killed finds its prompts and
-answers again. `index.md` and `index.json` list what has no answer yet.
+Each prompt becomes two files in the folder: `NAME.prompt.md`, for reading or pasting into a chat window, and
+`NAME.prompt.json`, with messages, schema and sampling for a program. The answer is `NAME.answer.md`. The name gives
+role, place and number, and depends only on the request, so that a run that was killed finds its prompts and answers
+again. `index.md` and `index.json` list the prompts without an answer.
 
-An answer counts once the file has some text and has been there unchanged for a second. Whoever takes longer to write it
-writes it under another name, and renames it.
+An answer counts once its file has some text and has not changed for a second. If you need longer to write it, write it
+under another name and then rename it.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ OnWait: TypeAlias = "Callable[[str, tuple[str, ...]], None]"
 
 @dataclass(eq=False)
 class AnswerFiles:
-    """Whoever answers in a folder. Several prompts may wait at once, and are answered in any order.
+    """A model answered by files in a folder. Several prompts may wait at once, and may be answered in any order.
 
     Attributes:
-        folder: holds prompts and answers; made with the first prompt.
-        parallel: prompts that wait at once.
-        on_wait: hears, whenever it changes, in which folder and for which files this model waits.
-        settled: seconds for which an answer has to stay unchanged.
-        every: seconds between two looks at the folder.
-        clock: gives seconds.
-        context: tokens of prompt and answer together, where the author says so.
+        folder: the folder of prompts and answers, created with the first prompt.
+        parallel: the number of prompts that may wait at once.
+        on_wait: called with the folder and the files that this model waits for, whenever they change.
+        settled: the seconds for which an answer must stay unchanged.
+        every: the seconds between two checks of the folder.
+        clock: a function that gives seconds.
+        context: the tokens of prompt and answer together, if the author gives them.
     """
 
     folder: Path
@@ -79,21 +79,21 @@ class AnswerFiles:
 
     @property
     def identity(self) -> str:
-        """The folder's own name, which says who answers; it may be moved."""
+        """The folder's own name, which says who answers; the folder may be moved."""
         return f"{KIND}:{self.folder.resolve().name}"
 
     @property
     def capabilities(self) -> Capabilities:
-        """Whoever reads the form that is wanted can keep to it; sampling values mean nothing to them."""
+        """Support for schemas, because readers can follow the requested form, but not for sampling values."""
         return Capabilities(
             schema=True, choices=True, sampling=frozenset(), context=self.context, parallel=self.parallel
         )
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """What stands in the answer's file, as soon as it is there.
+        """The text of the answer's file, as soon as it is there.
 
         Raises:
-            ModelError: the answer is no text that can be read; says why.
+            ModelError: the answer is not readable text; the message says why.
             ProjectError: the prompt cannot be written.
         """
         async with self._turn():
@@ -106,7 +106,7 @@ class AnswerFiles:
         return Reply(text, usage, model=self.identity, dropped=tuple(request.sampling.set_values()))
 
     async def close(self) -> None:
-        """Nothing is held; prompts without an answer stay, and wait for the next run."""
+        """Do nothing: prompts without an answer stay and wait for the next run."""
 
     def _turn(self) -> asyncio.Semaphore:
         """The gate; a new one for each event loop, because a notebook may start several in turn."""
@@ -154,7 +154,8 @@ class AnswerFiles:
         waiting = unanswered(self.folder)
         rows = "".join(f"| {one['role']} | {one['path']} | {one['prompt']} | {one['answer']} |\n" for one in waiting)
         page = (
-            f"# {len(waiting)} without an answer\n\nAnswer a prompt by putting a file beside it, under the name in the "
+            f"# {len(waiting)} without an answer\n\nAnswer a prompt by putting a file next to it, under the name in "
+            f"the "
             f"last column. It counts once it has been there unchanged for {self.settled:g} s; if you take longer to "
             "write it, write it under another name and rename it.\n\n"
             f"| role | where | prompt | answer |\n|---|---|---|---|\n{rows}"
@@ -164,7 +165,7 @@ class AnswerFiles:
 
 
 def file_name(request: Request) -> str:
-    """The beginning of the names of a request's files: role, place, number, and a digest of all that is asked."""
+    """The beginning of the names of a request's files: role, place, number, and a digest of the request."""
     body = json.dumps([request.path, request.ordinal, request.body()], ensure_ascii=False, sort_keys=True)
     digest = sha256(body.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
     return f"{_plain(request.role)}--{_plain(request.path)}--{request.ordinal + 1}-{digest}"
@@ -175,7 +176,7 @@ def _plain(text: str) -> str:
 
 
 def unanswered(folder: Path) -> list[Json]:
-    """The prompts in a folder that have no answer yet, by their names; other files are passed over."""
+    """The prompts in a folder that have no answer yet, by name; other files are ignored."""
     names: set[str] = set()
     with os.scandir(folder) as entries:
         for entry, _ in zip(entries, range(_MOST_LISTED), strict=False):
@@ -230,7 +231,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _state(file: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is written anew; `None` where there is none, or an empty one.
+    """What changes when a file is rewritten; `None` where there is none, or an empty one.
 
     Raises:
         ModelError: something else than a file has its name.
@@ -240,7 +241,11 @@ def _state(file: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     if not stat.S_ISREG(status.st_mode):
-        raise ModelError(f"{file} is no plain file, and is not read. Put the answer itself there.", model=KIND)
+        raise ModelError(
+            f"{file} is not a regular file, so fabula does not read it. Replace it with a file that "
+            "contains the answer.",
+            model=KIND,
+        )
     return (status.st_ino, status.st_size, status.st_mtime_ns) if status.st_size else None
 
 

@@ -1,7 +1,7 @@
-"""The seam between fabula and any language model: `Request` in, `Reply` out, one method.
+"""The interface between fabula and any language model: one method takes a `Request` and returns a `Reply`.
 
-Everything here is plain data of ours; no provider's type passes this line, so what is journalled can be
-compared and replayed whatever library talked to the model.
+All types here contain fabula's own plain data. Providers' types do not cross this interface, so recorded calls can be
+compared and replayed whichever library called the model.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a reply is drawn; `None` leaves the engine's default. All values are part of a call's identity.
+    """The sampling values of a reply; `None` stands for the engine's default. All values are part of a call's identity.
 
-    Penalties and `dry_*` act against loops; `min_p` cuts the unlikely tail. `max_tokens` bounds the reply, without the
-    reasoning before it. `reasoning` says how much a model that can think does so.
+    The penalties and `dry_*` prevent repetition; `min_p` removes unlikely tokens. `max_tokens` limits the reply,
+    excluding the reasoning before it. `reasoning` sets how long a reasoning model thinks.
     """
 
     temperature: float | None = None
@@ -51,12 +51,12 @@ class Sampling:
     reasoning: Effort | None = None
 
     def set_values(self) -> Json:
-        """The values that were set, by name (an empty `stop` counts as unset)."""
+        """Return the values that are set, by name (an empty `stop` counts as unset)."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
     def over(self, base: Sampling) -> Sampling:
-        """These values, with `base` filling those that are unset."""
+        """Return these values, with unset values filled in from `base`."""
         return Sampling(**{**base.set_values(), **self.set_values()})
 
 
@@ -65,14 +65,15 @@ SAMPLING_FIELDS = frozenset(f.name for f in fields(Sampling))
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call to a model.
+    """A call to a model.
 
-    `role` and `path` say who asks and where in the run, and `ordinal` how many identical requests there were before at
-    that path; they are for logs, scripted models and people, and are never sent. Nor are `words`, the least and the
-    most that are asked for (0 where no number is), `has`, those of a text that is to become shorter, and `fields`, what
-    the prompt's fields are filled with, for programs that would rather have a story than a prompt with one in it.
-    `schema` asks for JSON of that shape, `choices` for one of these strings, `adapter` for a named LoRA adapter
-    (embedded engine) or served model (servers); `logprobs` for the top-n first-token log-probabilities.
+    `role` and `path` are the role and the place in the run, and `ordinal` is the number of earlier identical requests
+    at that path. These three are for logs, scripted models and people, and are never sent. Three more fields are never
+    sent: `words` has the minimum and maximum number of words requested (0 if unspecified); `has` is the number of words
+    in a text that must become shorter; and `fields` has the values of the prompt's fields, for programs that prefer a
+    story to a prompt that contains it. `schema` requests JSON that matches the schema, `choices` requests one of these
+    strings, and `adapter` selects a LoRA adapter (embedded engine) or a served model (servers). `logprobs` requests the
+    log-probabilities of the n most likely first tokens.
     """
 
     messages: tuple[Message, ...]
@@ -89,7 +90,7 @@ class Request:
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def body(self) -> Json:
-        """What can change the reply, as plain JSON data; the journal's key is made from it."""
+        """Return everything that can affect the reply, as plain JSON data from which the journal's key is made."""
         return {
             "messages": [[m.role, m.content] for m in self.messages],
             "sampling": self.sampling.set_values(),
@@ -102,10 +103,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens: of prompt, of reply, and of prompt served from a prefix cache.
+    """US dollars per million prompt tokens, reply tokens, and prompt tokens from a prefix cache.
 
-    `cached` is the price of `input` where it is `None`. `over` is (n, price): a prompt of more than n tokens pays
-    that price for all its tokens, as some providers charge for long contexts.
+    If `cached` is `None`, cached tokens cost as much as `input`. `over` is (n, price): that price applies to all tokens
+    of a prompt longer than n tokens, because some providers charge more for long contexts.
     """
 
     input: float
@@ -116,11 +117,11 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call took: tokens in all, tokens served from a prefix cache, tokens written, seconds, US dollars.
+    """The usage of a call: prompt tokens, tokens from a prefix cache, reply tokens, seconds, and US dollars.
 
-    `cost` is `None` where the price is not known; it is never guessed. `first` is seconds to the first token.
-    `estimated` says how many of the tokens we have counted ourselves, since the server did not. `reasoning` says how
-    many of those written were reasoning.
+    `cost` is `None` if the price is unknown; fabula never guesses it. `first` is the number of seconds to the first
+    token. `estimated` is the number of tokens that fabula counted because the server did not. `reasoning` is the number
+    of reply tokens used for reasoning.
     """
 
     prompt: int = 0
@@ -133,7 +134,7 @@ class Usage:
     reasoning: int = 0
 
     def values(self) -> Json:
-        """All of it, by name."""
+        """All values, by name."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}  # `asdict` takes six times as long
 
     def __add__(self, other: Usage) -> Usage:
@@ -157,10 +158,11 @@ NOTHING_USED = Usage(cost=0.0)
 class Reply:
     """A model's answer.
 
-    `finish` is "stop" (said all), "length" (cut at `max_tokens`) or "refusal". `sent` holds the sampling values that
-    really went out, `dropped` those the provider cannot take. Where a model had no room for a prompt's beginning and
-    left it out, `sent["unread"]` counts its tokens. `logprobs` maps first-token texts to natural logs. `reasoning` is
-    what the model thought before it answered, where its server shows it; it is no part of the text.
+    `finish` is "stop" (complete), "length" (cut at `max_tokens`) or "refusal". `sent` contains the sampling values
+    actually sent, and `dropped` lists those that the provider does not accept. If a model omitted the beginning of a
+    prompt for lack of room, `sent["unread"]` is the number of omitted tokens. `logprobs` maps the first tokens, as
+    text, to natural logarithms. `reasoning` is the reasoning before the answer, if the server returns it; it is not
+    part of the text.
     """
 
     text: str
@@ -175,15 +177,15 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do beyond text, and how many calls it serves at once.
+    """What a model can do beyond generating text, and how many calls it can handle at once.
 
-    `context`: tokens of prompt and reply together, and `reply`: of a reply, where they are known.
-    `continues`: a reply goes on with the assistant message that ends a request, instead of answering it.
-    `stands_in`: the reply says who answered; the identity is that of another model, whose calls these are.
-    `instructed`: it does what a prompt says; one that is not does the one thing it was trained for, to any text.
-    `small`: it is known to be so small that it needs the aids of `fabula.engine.room`.
-    `thinks`: it is known to reason before it answers, and its replies get room for that.
-    `price`: what it costs, where it says so itself; the settings' price goes before it.
+    `context`: the maximum number of prompt and reply tokens, if known; `reply`: the maximum number of reply tokens.
+    `continues`: a reply continues the assistant message that ends a request instead of answering it.
+    `stands_in`: the model replaces another one, to whose identity the calls belong; the reply says who answered.
+    `instructed`: the model follows the prompt; otherwise, it performs only the task that it was trained for.
+    `small`: the model is known to be so small that it needs the aids of `fabula.engine.room`.
+    `thinks`: the model is known to reason before it answers, so its replies get extra room.
+    `price`: the price that the model reports; a price in the settings overrides it.
     """
 
     schema: bool = False
@@ -206,43 +208,43 @@ OnText: TypeAlias = Callable[[str], None]
 
 
 class Model(Protocol):
-    """Anything that answers a `Request`.
+    """A protocol for anything that answers a `Request`.
 
-    `name` is what a user types (`embedded:smollm2`); `identity` also distinguishes the weights and enters the
-    journal's key. `ask` may be called `capabilities.parallel` times at once; cancelling the task frees the engine.
+    `name` is what a user types (`embedded:smollm2`); `identity` also identifies the weights and is part of the
+    journal's key. `ask` can run `capabilities.parallel` times concurrently; cancelling the task frees the engine.
     """
 
     @property
     def name(self) -> str:
-        """What a user types to get this model."""
+        """The name that a user types to select this model."""
 
     @property
     def identity(self) -> str:
-        """Names the model and, where they can change under one name, its weights."""
+        """The name of the model and, if its weights can change under that name, their digest."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this model can do."""
+        """The capabilities of this model."""
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """Answer `request`; pieces of text go to `on_text` as they arrive.
+        """Answer `request`, and pass pieces of text to `on_text` as they arrive.
 
         Raises:
-            ModelError: one of its kinds, with `retryable` and `retry_after` set.
+            ModelError: the model did not answer; raised as a subclass, with `retryable` and `retry_after` set.
         """
 
     async def close(self) -> None:
-        """Free what the model holds; safe to call twice."""
+        """Free the model's resources. You can call this twice."""
 
 
 class Wrapper:
-    """A model around another: in everything as that one, but for what a class made from this says otherwise."""
+    """A model that wraps another model and behaves like it except for what a subclass changes."""
 
     model: Model
 
     @property
     def name(self) -> str:
-        """What a user types to get the model."""
+        """The name that a user types to select the model."""
         return self.model.name
 
     @property
@@ -252,17 +254,17 @@ class Wrapper:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """The capabilities of the model."""
         return self.model.capabilities
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """The model's reply.
 
         Raises:
-            ModelError: as the model.
+            ModelError: raised by the model.
         """
         return await self.model.ask(request, on_text)
 
     async def close(self) -> None:
-        """Close the model, which others may share; a later call opens it again."""
+        """Close the model, which may be shared; a later call reopens it."""
         await self.model.close()

@@ -1,7 +1,7 @@
-"""Which model this machine can best write with, and where it comes from, so that one word gets it: `best`.
+"""The best model for writing on this machine, and its source, for the model name `best`.
 
-An instruction model of a hub, by the table `HUB`; else what the package index has. Memory, disk and measured speed
-decide. What a server on this machine serves already goes before all of these: `finding.best_served`.
+It is an instruction model of a hub from the table `HUB`, or otherwise a model from the package index. Memory, disk and
+measured speed decide. A model that a server on this machine already serves takes precedence: `finding.best_served`.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class ModelCandidate:
     """A model that may be the best one here.
 
     Attributes:
-        name: as `--model` takes it.
-        size: bytes of its file.
-        read: bytes of it that are read for each token: fewer where it is a mixture of experts.
-        memory: bytes that it takes while it writes, with a context of 8,192 tokens.
+        name: the name for `--model`.
+        size: the bytes of its file.
+        read: the bytes of the file that are read for each token, which are fewer for a mixture of experts.
+        memory: the bytes of memory that it needs while it writes, with a context of 8,192 tokens.
     """
 
     name: str
@@ -59,7 +59,7 @@ class ModelCandidate:
     memory: int
 
     def seconds(self, pace: float) -> float:
-        """How long a story takes where the quick model writes `pace` tokens a second; 0 where that is not known."""
+        """The seconds for a story if the quick model writes `pace` tokens a second; 0 if that is not known."""
         return _TOKENS * (_SLOWER + _SLOWER_BY_GB * self.read / _GB) / pace if pace else 0.0
 
 
@@ -70,10 +70,10 @@ HUB: Final = (
     ModelCandidate("hf:unsloth/Qwen3-4B-Instruct-2507-GGUF:Q4_K_M", 2_497_281_120, 2_497_281_120, 4_200_000_000),
     ModelCandidate("hf:ibm-granite/granite-4.0-h-tiny-GGUF:Q4_K_M", 4_250_000_000, 800_000_000, 5_000_000_000),
 )
-"""Instruction models of a hub, the better before the quicker; none of them thinks before it writes.
-
-Sizes are the publishers' (the first and the last rounded); what came is compared with the hub's own checksum, and taken
-only under one of the `LICENCES`. Which of them writes better stories has not been measured.
+"""Instruction models from a hub, with better models before faster ones. None of them thinks before it writes. The
+sizes are from the publishers (the first and the last are rounded). fabula compares a downloaded file with the hub's
+checksum, and accepts it only under one of the `LICENCES`. It has not been measured which of the models writes better
+stories.
 """
 LICENCES: Final = ("apache-2.0", "mit")
 _INDEX: Final = ModelCandidate(BETTER.name, BETTER.size, BETTER.size, 2_600_000_000)
@@ -81,7 +81,7 @@ _INDEX: Final = ModelCandidate(BETTER.name, BETTER.size, BETTER.size, 2_600_000_
 
 @dataclass(frozen=True, slots=True)
 class ChosenModel:
-    """A model that can write now, as `--model` takes it, a sentence on it, and its file where it has one."""
+    """A model that can write now: its name for `--model`, a sentence about it, and its file if it has one."""
 
     name: str
     sentence: str
@@ -91,7 +91,7 @@ class ChosenModel:
 
     @classmethod
     def known(cls, one: KnownModel, home: Path, sentence: str) -> Self:
-        """A known model that lies in the folder of models."""
+        """A known model in the folder of models."""
         return cls(one.name, sentence, str(local_path(one.name, home)), one.size, one.sha256)
 
     @classmethod
@@ -103,20 +103,20 @@ class ChosenModel:
 def pull_best(
     home: Path, environ: Mapping[str, str], report: Report, agree: Agree, speed: Speed | None = None
 ) -> ChosenModel:
-    """The best model that this machine can write with; it is there at the end.
+    """The best model that this machine can write with, fetched if needed.
 
-    The quick one is fetched first and shows how fast the machine is. Where nothing better can be had, or would take too
-    long, the quick one it is, and the sentence says why.
+    The quick model is fetched first, to measure the speed of the machine. If no better model is available, or a better
+    one would take too long, the quick model is chosen, and the sentence says why.
 
     Args:
         home: the folder of models.
-        environ: variables of the hub and of folders.
+        environ: the variables of the hub and of folders.
         report: gets a sentence for each step.
-        agree: whether a person agrees to what a sentence says of a model's origin.
-        speed: tokens a second of the quick model here; measured where nothing is given.
+        agree: asks a person to agree to a sentence about a model's origin.
+        speed: tokens a second of the quick model here; measured if not given.
 
     Raises:
-        ModelUnavailableError: not even the quick one can be had.
+        ModelUnavailableError: not even the quick model is available.
     """
     pull(QUICK, home, report=report)
     pace = (speed or _tokens_a_second)(home, environ)
@@ -137,21 +137,24 @@ def pull_best(
     except ModelUnavailableError as error:
         reasons.append(str(error).rstrip("."))
         report(f"{'. '.join(reasons)}.")
-        sentence = f"{QUICK.name} writes: nothing better can be had here. It is quick, and forgets half of its plan."
+        sentence = (
+            f"{QUICK.name} writes, because no better model is available here. It is fast but forgets half of its plan."
+        )
         return ChosenModel.known(QUICK, home, sentence)
     sentence = f"{BETTER.name} writes: {_minutes(_INDEX.seconds(pace))}."
     return ChosenModel.known(BETTER, home, sentence)
 
 
 def pull_agreed(known: KnownModel, home: Path, report: Report, agree: Agree) -> Path:
-    """The path of a known model, fetched first where it is not there; what is said of its origin is agreed to before.
+    """The path of a known model, which is fetched if needed, after a person agrees to its origin.
 
     Raises:
-        ModelUnavailableError: nobody agrees, or it cannot be had.
+        ModelUnavailableError: no one agrees, or the model is not available.
     """
     if known.caution and not installed(known.name, home) and not agree(f"{known.name}: {known.caution}"):
         raise ModelUnavailableError(
-            f"{known.name} was not fetched: {known.caution} `fabula models pull {known.name} --yes` fetches it.",
+            f"{known.name} was not downloaded: {known.caution} To download it, run `fabula models pull {known.name} "
+            "--yes`.",
             model=known.name,
         )
     return pull(known, home, report=report)
@@ -179,9 +182,9 @@ def _check_fits(candidate: ModelCandidate, pace: float, home: Path, *, here: boo
     with suppress(OSError):
         disk = shutil.disk_usage(home).free
     if free is not None and free < candidate.memory:
-        why = f"needs {candidate.memory / _MEGA:,.0f} MB of memory, and {free / _MEGA:,.0f} MB are free"
+        why = f"needs {candidate.memory / _MEGA:,.0f} MB of memory, but {free / _MEGA:,.0f} MB are free"
     elif disk is not None and not here and disk < candidate.size * _SPARE:
-        why = f"needs {candidate.size * _SPARE / _MEGA:,.0f} MB of disk, and {disk / _MEGA:,.0f} MB are free"
+        why = f"needs {candidate.size * _SPARE / _MEGA:,.0f} MB of disk space, but {disk / _MEGA:,.0f} MB are free"
     elif (seconds := candidate.seconds(pace)) > _LONGEST:
         why = f"would take about {seconds / 60:.0f} minutes for a story here"
     if why:

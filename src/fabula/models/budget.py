@@ -1,4 +1,4 @@
-"""Hard caps on tokens and dollars, of a run and of what it is part of, checked before each call; a bill per role."""
+"""Hard caps on tokens and dollars, for a run and for the whole it is part of, and a bill for each role."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _ROUNDING = 1e-6  # of a token, lost where dollars are counted
 _AMPLE = 2  # times the length of a reply that are held where it is longer than anybody expected
 _ENDLESS, _LONG = 10, 16_384  # times the expected reply, and tokens, after which a reply without a bound is ended
 UNBOUNDED = 10**12
-"""Tokens that a call may have where no cap says how many."""
+"""The maximum number of tokens of a call without a cap."""
 UNKNOWN_LONGEST = 32_768
-"""Tokens that a reply without a bound may have, where the model's window is not known."""
+"""The maximum number of tokens of a reply without a limit if the model's context window is not known."""
 _TYPOGRAPHY = b"\xe2\x80"  # how dashes, curly quotes and ellipses begin in UTF-8
 
 
 @remembered(1024, 20_000)  # what prompts may hold is counted again and again
 def estimate_tokens(text: str) -> int:
-    """About how many tokens `text` has.
+    """The approximate number of tokens in `text`.
 
-    The rule: a token for 4.5 ASCII letters and spaces (3.3 in a text with foreign letters, more than 1 for 100 of
+    The rule counts one token for 4.5 ASCII letters and spaces (3.3 in a text with more than 1 foreign letter per 100 of
     these), for 1.7 other ASCII characters, for each typographic sign, and for 2 UTF-8 bytes of anything else.
 
-    Its error against the tokenisers of SmolLM2 and Qwen2.5, on pieces of 1,500 characters: English prose -5 % to +20 %
-    (7 % and 11 % high on average), JSON 13 % to 19 % low, German and French within 19 %, Russian, Chinese and Japanese
-    from 23 % low (SmolLM2) to twice too high (Qwen2.5).
+    The error compared with the tokenisers of SmolLM2 and Qwen2.5, on pieces of 1,500 characters, is -5 % to +20 % for
+    English prose (7 % and 11 % too high on average), 13 % to 19 % too low for JSON, within 19 % for German and French,
+    and from 23 % too low (SmolLM2) to twice as high (Qwen2.5) for Russian, Chinese and Japanese.
     """
     return ceil(_tokens(text))
 
@@ -66,15 +66,15 @@ def _tokens(text: str) -> float:
 
 
 def prompt_tokens(request: Request) -> int:
-    """About how many tokens a request's messages have."""
+    """The approximate number of tokens in a request's messages."""
     return sum(estimate_tokens(message.content) for message in request.messages)
 
 
 def counted(request: Request, reply: Reply, model: Model) -> tuple[Usage, int]:
-    """What a call took, and how many tokens its server claims beyond belief (0: none).
+    """The usage of a call, and the number of tokens in an incredible claim of its server (0 if there is none).
 
-    Tokens that a server did not count, or counted far from what was sent and received, are counted here, and marked as
-    estimated. A reply that says itself that it cost nothing, of a model on this machine, took nothing.
+    If a server's count is missing, or far from what was sent and received, the tokens are counted here and marked as
+    estimated. A reply from a model on this machine that reports no cost used nothing.
     """
     usage = reply.usage
     if usage == NOTHING_USED and price_of(model.name, {}) == FREE:
@@ -121,17 +121,17 @@ def _may_be(count: int, ours: int, more: int, *, seen: bool = True) -> bool:
 
 @dataclass(eq=False)
 class Tries:
-    """One call within a budget: what is held for its tries, and what those may be charged that come to nothing.
+    """One call within a budget: the reservation for its tries, and the possible charges for failed ones.
 
-    A reply is ended that comes piece by piece and grows beyond what may be asked, or beyond what a cap leaves.
+    A streamed reply is ended if it exceeds the longest possible reply, or the room that a cap leaves.
 
     Attributes:
-        request: that is asked.
-        model: that is asked.
-        reply: tokens that the reply is expected to have.
-        budget: that holds them.
-        price: of the model, if it is known.
-        listener: who hears a reply while it comes, if anybody does.
+        request: the request.
+        model: the model that is called.
+        reply: the expected number of tokens in the reply.
+        budget: the budget that holds them.
+        price: the price of the model, if known.
+        listener: hears a reply as it arrives, if anyone listens.
     """
 
     request: Request
@@ -146,48 +146,53 @@ class Tries:
 
     @cached_property
     def prompt(self) -> int:
-        """Tokens of the prompt, by estimate."""
+        """The estimated tokens of the prompt."""
         return prompt_tokens(self.request)
 
     @cached_property
     def most(self) -> int:
-        """Tokens after which a reply is ended: many times those expected, and no more than the model can give."""
+        """The tokens after which a reply is ended: many times the expected number, but within the model's limit."""
         asked = self.request.sampling.max_tokens
         longest = longest_reply(self.request, self.model)
         return ceil(_FAR * longest) + _SOME if asked else min(longest, max(_ENDLESS * self.reply, _LONG))
 
     async def begin(self) -> None:
-        """Hold what a try may take; waits where calls now running leave too little room.
+        """Reserve the possible usage of a try, and wait if running calls leave too little room.
 
         Raises:
-            BudgetError: the cap has no room for it.
-            UsageError: there is a cap in dollars and the model's price is not known.
+            BudgetError: the cap has no room for the try.
+            UsageError: there is a cap in dollars, but the model's price is not known.
         """
         role, name = self.request.role, self.model.name
         self.held = await self.budget.admit(role, name, self.prompt, self.reply, self.price, most=self.most)
 
     def settle(self, usage: Usage) -> None:
-        """Put what a try took on the bill."""
+        """Add the usage of a try to the bill."""
         self.budget.settle(self.held, usage)
 
     def release(self) -> None:
-        """Give back what is held."""
+        """Release the reservation."""
         self.budget.release(self.held)
 
     @property
     def on_text(self) -> OnText | None:
-        """Hears what comes and passes it on, where somebody listens or a cap has to be kept."""
+        """A listener that counts the arriving text and passes it on, if somebody listens or there is a cap."""
         return None if self.listener is None and not self.budget.capped else self._hear
 
     def sent(self) -> None:
-        """A try has gone out."""
+        """Confirm that a try is sent now.
+
+        Raises:
+            BudgetError: other calls used up the rest while it waited.
+        """
+        self.budget.confirm(self.held, self.reply)
         self._sent = True
 
     def lost(self, error: BaseException) -> Usage | None:
-        """What a try took that came to nothing; `None` where it is taken to have cost nothing.
+        """The usage of a failed try; `None` if it is assumed to have cost nothing.
 
-        As its server counted it, else as we do: the prompt, and what came of the reply. Where nothing came of a reply
-        that may have been written nevertheless, that is the one expected.
+        The server's count is used if there is one. Otherwise fabula counts the prompt and the part of the reply that
+        arrived. If no part arrived but the reply may have been written, its expected length counts.
         """
         whole = self.on_text is None  # a reply that comes whole may be written to its end, though nobody waits for it
         if not isinstance(error, ModelError):
@@ -200,7 +205,7 @@ class Tries:
         return _believed(claimed, seen, _form_tokens(self.request), self.most, seen=came)[0]
 
     def thought(self, piece: str) -> None:
-        """Take in a piece of reasoning, which nobody is shown."""
+        """Count a piece of reasoning, which is not shown to anyone."""
         self._grows(piece)
 
     def _hear(self, text: str) -> None:
@@ -214,9 +219,9 @@ class Tries:
         self._count += _tokens(piece)
         if began and self._count > self.most:  # what came whole, as a paste does, has an end
             raise EndlessReplyError(
-                f"{self.model.name} did not end its reply: it was broken off after about {self._count:,.0f} tokens, "
-                f"where about {self.reply:,} were asked for. Another model, or a bound (--sampling max_tokens=N), may "
-                "help.",
+                f"{self.model.name} did not end its reply, which was cut off after about {self._count:,.0f} tokens "
+                f"although only about {self.reply:,} were requested. Try another model, or set a limit (--sampling "
+                "max_tokens=N).",
                 model=self.model.name,
             )
         if self._count > self.held.reply:
@@ -229,7 +234,7 @@ class Tries:
 
 
 def longest_reply(request: Request, model: Model) -> int:
-    """Tokens that a reply may have at most: as the request says, else as the model's window leaves them."""
+    """The most tokens that a reply may have: the request's limit, otherwise what the model's window leaves."""
     able = model.capabilities
     if request.sampling.max_tokens:
         return request.sampling.max_tokens + room_for_reasoning(request.sampling, thinks=able.thinks)
@@ -239,7 +244,7 @@ def longest_reply(request: Request, model: Model) -> int:
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """What is held for one call until it is settled or released: its prompt, and a reply of so many tokens."""
+    """The tokens held for one call until it is settled or released: its prompt and the possible reply."""
 
     role: str
     model: str
@@ -249,33 +254,33 @@ class Reservation:
 
     @property
     def tokens(self) -> int:
-        """All tokens that are held."""
+        """All tokens held."""
         return self.prompt + self.reply
 
     @property
     def usd(self) -> float | None:
-        """The same in US dollars, at full price; `None` where that is not known."""
+        """Their cost in US dollars at full price; `None` if the price is not known."""
         return None if self.price is None else cost(self.price, Usage(prompt=self.prompt, reply=self.reply))
 
 
 @dataclass(eq=False)
 class Budget:
-    """Caps on prompt and reply tokens together and on US dollars; `None` is no cap.
+    """Caps on the total of prompt and reply tokens, and on US dollars; `None` means no cap.
 
-    A call is let in where there is room for the reply that is expected of it. Held is what it may take at most, as far
-    as there is room, and more while it comes (`grow`). Its methods but `admit` do not await, so that calls side by side
-    in one event loop can never pass a cap together. Of tokens that we had to count ourselves a share more is kept back,
-    by which the count may be too low.
+    A call is admitted if there is room for its expected reply. The largest possible reply is held if there is room for
+    it, and otherwise more is held while the reply arrives (`grow`). Only `admit` awaits anything, so parallel calls in
+    one event loop can never exceed a cap together. For tokens that fabula had to count itself, an extra share is
+    reserved in case the count is too low.
 
     Attributes:
-        whole: the budget of what this is a part of; each call is held and paid there too.
+        whole: the budget that this one is part of; each call is held and paid there too.
         of: whose budget this is, for messages: " of the project".
-        raise_with: how to go on with more, for messages: with a place for tokens or dollars.
-        spent_tokens: tokens of all settled calls.
-        spent_usd: US dollars of all settled calls whose price is known.
-        passed: a sentence on the call that has passed a cap, here or of the whole; empty where none has.
-        held: what calls now running may take.
-        waiting: those who want to know when a call is settled.
+        raise_with: how to continue with more, for messages, with a placeholder for tokens or dollars.
+        spent_tokens: the tokens of all settled calls.
+        spent_usd: the US dollars of all settled calls with a known price.
+        passed: a sentence about the call that exceeded a cap here or in the whole; empty if none has.
+        held: the reservations of running calls.
+        waiting: waiters to notify when a call is settled.
     """
 
     tokens: int | None = None
@@ -299,23 +304,23 @@ class Budget:
 
     @property
     def held_tokens(self) -> int:
-        """What calls now running may still take."""
+        """The tokens that running calls may still use."""
         return sum(held.tokens for held in self.held)
 
     @property
     def held_usd(self) -> float:
-        """The same in US dollars."""
+        """The US dollars that running calls may still cost."""
         return sum(held.usd or 0.0 for held in self.held)
 
     async def admit(
         self, role: str, model_name: str, prompt: int, reply: int, price: Price | None, *, most: int | None = None
     ) -> Reservation:
-        """As `reserve`; but where calls now running may yet leave room enough, wait for them.
+        """Reserve like `reserve`, but first wait for running calls if they may leave enough room.
 
-        So nothing that is asked, and paid for, is broken off because another call finds no room beside it.
+        This way, a call that runs and is paid for is not cut off because another call finds no room next to it.
 
         Raises:
-            BudgetError, UsageError: as `reserve`.
+            BudgetError, UsageError: see `reserve`.
         """
         while True:
             try:
@@ -331,19 +336,19 @@ class Budget:
     def reserve(
         self, role: str, model_name: str, prompt: int, reply: int, price: Price | None, *, most: int | None = None
     ) -> Reservation:
-        """Hold what the next call may take, here and in the budget of the whole, at full price.
+        """Hold the possible usage of the next call at full price, here and in the budget of the whole.
 
         Args:
-            role: who is asked.
-            model_name: for messages.
-            prompt: tokens of it, by estimate.
-            reply: tokens that the reply is expected to have.
-            price: of the model, if it is known.
-            most: tokens that the reply may have, where that is more.
+            role: the role that is asked.
+            model_name: the name of the model, for messages.
+            prompt: the estimated tokens of the prompt.
+            reply: the expected tokens of the reply.
+            price: the price of the model, if known.
+            most: the most tokens that the reply may have, if that is more.
 
         Raises:
-            BudgetError: the call might pass a cap; says what is spent and how to go on.
-            UsageError: there is a cap in dollars and the model's price is not known.
+            BudgetError: the call might exceed a cap; the message says what is spent and how to continue.
+            UsageError: there is a cap in dollars, but the model's price is not known.
         """
         wanted = Reservation(role, model_name, prompt, reply, price)
         for one in self.levels():
@@ -353,11 +358,27 @@ class Budget:
             one.held.add(wanted)
         return wanted
 
-    def grow(self, held: Reservation, reply: int) -> None:
-        """Hold more for a reply that has become longer than was held for it: it has `reply` tokens so far.
+    def confirm(self, held: Reservation, reply: int) -> None:
+        """Refuse an admitted call that would now exceed a cap because of later spending.
+
+        Other calls may have used more than was held for them, and other workers do not know what is held here.
 
         Raises:
-            BudgetError: a cap leaves no room for it.
+            BudgetError: there is no room left for the prompt and `reply` tokens.
+        """
+        wanted = replace(held, reply=reply)
+        for one in self.levels():
+            running, one.held = one.held, set()  # those that are on their way are not waited for
+            try:
+                one.check(wanted)
+            finally:
+                one.held = running
+
+    def grow(self, held: Reservation, reply: int) -> None:
+        """Hold more for a reply that exceeds what was held for it; it has `reply` tokens so far.
+
+        Raises:
+            BudgetError: a cap leaves no room for the reply.
         """
         room = self.least_room(held)
         if room < reply:
@@ -366,14 +387,14 @@ class Budget:
             cap, spent, more = tight.in_words(held)
             raise tight.stopped(
                 cap,
-                f"{spent}, and the reply of role {held.role!r} ({held.model}) has more tokens than are left: {reply:,} "
+                f"{spent}, and the reply of role {held.role!r} ({held.model}) exceeds the tokens left: {reply:,} "
                 "so far",
                 more,
             )
         held.reply = min(_AMPLE * reply, room)
 
     def settle(self, reservation: Reservation, usage: Usage) -> None:
-        """Put what a call really took on the bill; its cost, where it is not known, is by the reservation's price."""
+        """Add the actual usage of a call to the bill; an unknown cost is taken from the reservation's price."""
         self.release(reservation)
         if usage.cost is None and reservation.price is not None:
             usage = replace(usage, cost=cost(reservation.price, usage))
@@ -385,15 +406,15 @@ class Budget:
                 self.passed = said
 
     def claim(self, said: str, tokens: int, usd: float | None) -> None:
-        """Say that a cap is passed where a provider charges what it claims, which is not believed."""
+        """Report that a cap would be exceeded if a provider charged for the tokens of an incredible claim."""
         for one in self.levels():
             if (one.tokens is not None and one.spent_tokens + tokens > one.tokens) or (
                 one.usd is not None and one.spent_usd + (usd or 0.0) > one.usd
             ):
-                self.passed = f"{said} By its claim the budget{one.of} is passed. Everything finished is kept."
+                self.passed = f"{said} Based on this claim, the budget{one.of} is exceeded. All finished work is kept."
 
     def charge(self, usage: Usage) -> None:
-        """Count what was used, here alone; of an unknown cost nothing is counted."""
+        """Count a usage only here; an unknown cost counts as nothing."""
         taken = usage.prompt + usage.reply
         self.spent_tokens += taken
         self.spent_usd += usage.cost or 0.0
@@ -402,7 +423,7 @@ class Budget:
             self._kept_usd += _MARGIN * (usage.cost or 0.0) * usage.estimated / taken
 
     def release(self, reservation: Reservation) -> None:
-        """Give back what a failed call held; safe to call twice."""
+        """Release the reservation of a failed call; safe to call twice."""
         for one in self.levels():
             one.held.discard(reservation)
             waiting, one.waiting = one.waiting, []
@@ -411,37 +432,38 @@ class Budget:
                     caller.set_result(None)
 
     def bill(self) -> dict[str, Usage]:
-        """What each role took, in order of its first call; `cost` is `None` where one price is unknown."""
+        """The usage of each role, in order of its first call; `cost` is `None` if a price is unknown."""
         return dict(self._bill)
 
     def stopped(self, cap: str, why: str, more: str) -> BudgetError:
-        """The error that stops before a cap is passed, or once it is."""
-        return BudgetError(f"{self.stops_at(cap)}: {why}. Everything finished is kept; go on with {more}.")
+        """The error that stops a run before or after a cap is exceeded."""
+        return BudgetError(f"{self.stops_at(cap)}: {why}. All finished work is kept. To continue, use {more}.")
 
     def stops_at(self, cap: str) -> str:
-        """The beginning of a sentence on why nothing more is asked."""
+        """The beginning of a sentence about why no more calls are made."""
         when = ", as" if self._over else " before"
-        return f"Stopped{when} the budget of {cap}{self.of} is passed"
+        return f"Stopped{when} the budget of {cap}{self.of} is exceeded"
 
     def unpriced(self, role: str, model_name: str, cap: float) -> UsageError:
-        """The error where a price would have to be known."""
+        """The error for a price that is needed but not known."""
         return UsageError(
             f"The price of {model_name} (role {role!r}) is not known, so a budget of ${cap:,.2f}{self.of} cannot be "
-            f'kept. Put it into fabula.toml, in dollars per million tokens: [prices."{model_name}"] input = 1.0, '
-            "output = 4.0, cached = 0.1 (each on a line of its own), or use a budget in tokens."
+            f'enforced. Add the price to fabula.toml, in dollars per million tokens: [prices."{model_name}"] '
+            "input = 1.0, output = 4.0, cached = 0.1 (each on a separate line), or use a budget in tokens. If there "
+            "is no project yet, run `fabula new` first."
         )
 
     def levels(self) -> Iterator[Budget]:
-        """This budget and those of the whole, from the inside out."""
+        """This budget and the budgets of the whole, from the inside out."""
         yield self
         if self.whole is not None:
             yield from self.whole.levels()
 
     def check(self, wanted: Reservation) -> None:
-        """Refuse a call for which there is no room here.
+        """Refuse a call that has no room here.
 
         Raises:
-            BudgetError, UsageError: as `reserve`.
+            BudgetError, UsageError: see `reserve`.
         """
         if self.usd is not None and wanted.price is None:
             raise self.unpriced(wanted.role, wanted.model, self.usd)
@@ -450,9 +472,10 @@ class Budget:
             need = self.spent_tokens + self._kept_tokens + self.held_tokens + wanted.tokens
             if need > self.tokens:
                 cap, spent, more = self.in_words(wanted)
+                running = f", calls now running may take {self.held_tokens:,}" if self.held_tokens else ""
                 raise self.stopped(
                     cap,
-                    f"{spent}, calls now running may take {self.held_tokens:,}, and {asked} may take "
+                    f"{spent}{running}, and {asked} may take "
                     f"{wanted.tokens:,} ({wanted.prompt:,} of prompt, {wanted.reply:,} of reply)",
                     more,
                 )
@@ -460,14 +483,11 @@ class Budget:
             dollars = wanted.usd or 0.0
             if self.spent_usd + self._kept_usd + self.held_usd + dollars > self.usd:
                 cap, spent, more = self.in_words(wanted, usd=True)
-                raise self.stopped(
-                    cap,
-                    f"{spent}, calls now running may take ${self.held_usd:,.4f}, and {asked} may take ${dollars:,.4f}",
-                    more,
-                )
+                running = f", calls now running may take ${self.held_usd:,.4f}" if self.held_usd else ""
+                raise self.stopped(cap, f"{spent}{running}, and {asked} may take ${dollars:,.4f}", more)
 
     def in_words(self, wanted: Reservation, *, usd: bool | None = None) -> tuple[str, str, str]:
-        """A cap, what is spent of it, and how to go on with enough for a call, in words."""
+        """A cap, the amount spent, and how to continue with enough for a call, in words."""
         if usd is None:
             usd = self.tokens is None or self._in_dollars(wanted) < self._in_tokens(wanted)
         others = self.held - {wanted}
@@ -485,7 +505,7 @@ class Budget:
         return f"{self.tokens:,} tokens", f"{self.spent_tokens:,} are spent{kept}", self.raise_with[0].format(tokens)
 
     def share_left(self, tokens: float, usd: float) -> float:
-        """How much of so much the caps leave, here and of the whole; 1 and more is all. What is held does not count."""
+        """The share of an amount that the caps leave here and in the whole (1 or more: all), without reservations."""
         return min(one._share_left(tokens, usd) for one in self.levels())  # noqa: SLF001 - a budget as this one
 
     def _share_left(self, tokens: float, usd: float) -> float:
@@ -498,11 +518,11 @@ class Budget:
         return min(shares)
 
     def least_room(self, wanted: Reservation) -> int:
-        """Tokens that a call's reply may have, as far as the caps leave them, here and of the whole."""
+        """The tokens that the caps here and in the whole leave for a call's reply."""
         return min(one.room_for(wanted) for one in self.levels())
 
     def room_for(self, wanted: Reservation) -> int:
-        """The same as far as the caps here leave them."""
+        """The tokens that the caps here leave for a call's reply."""
         return max(int(min(self._in_tokens(wanted), self._in_dollars(wanted), UNBOUNDED) + _ROUNDING), 0)
 
     def _in_tokens(self, wanted: Reservation) -> float:
@@ -527,16 +547,16 @@ class Budget:
         )
 
     def overrun(self, last: Reservation) -> str:
-        """A sentence on a cap that is passed here; empty where none is."""
+        """A sentence about a cap that is exceeded here; empty if none is."""
         if not self._over:
             return ""
         usd = self.usd is not None and self.spent_usd > self.usd
         cap, spent, _ = self.in_words(last, usd=usd)
         return (
-            f"The budget of {cap}{self.of} is passed: {spent}. The last call (role {last.role!r}, {last.model}) took "
-            "more than was to be expected. Everything finished is kept."
+            f"The budget of {cap}{self.of} is exceeded: {spent}. The last call (role {last.role!r}, {last.model}) "
+            "used more than expected. All finished work is kept."
         )
 
     @staticmethod
     def _kept(amount: str, kept: float) -> str:
-        return f" ({amount} more are kept back, since tokens were counted by estimate)" if kept else ""
+        return f" ({amount} more are reserved, because tokens were estimated)" if kept else ""

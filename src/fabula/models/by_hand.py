@@ -1,4 +1,4 @@
-"""Nobody's model, of a project whose texts were written by hand: what is recorded is replayed, nothing is asked."""
+"""The model of a project whose texts were written by hand: recorded replies are replayed, and no model is called."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ HAND: Final = "hand"
 
 
 class ByHand:
-    """Known by what it has said, as a model that is gone; a person (`--play ROLE=me`) may stand in for it."""
+    """A model with only recorded replies, like a model that is gone; a person (`--play ROLE=me`) may replace it."""
 
     name = HAND
     identity = HAND
     capabilities = Capabilities(schema=True, choices=True, sampling=frozenset())
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """Nothing.
+        """Fail, because there is no model.
 
         Raises:
-            ModelUnavailableError: always; says who could write instead.
+            ModelUnavailableError: always; the message says who could write instead.
         """
         del on_text
         role = request.role
         raise ModelUnavailableError(
-            f"The texts here were written by hand, and nobody is there to write for {role!r}: name a model that does "
-            f"(`--model {role}=NAME`; `fabula models` lists them), or write it yourself (`--play {role}=me`).",
+            f"A person wrote the texts here, so the role {role!r} has no model. To give it one, write the line "
+            f'[roles.{role}] and, under it, model = "NAME" in fabula.toml (`fabula models` lists the models). With '
+            f"`fabula write` and `fabula update`, you can also use --model {role}=NAME, or --play {role}=me to write "
+            "the text yourself.",
             model=self.name,
         )
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because nothing is open."""

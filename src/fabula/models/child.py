@@ -1,4 +1,4 @@
-"""The embedded engine's process, seen from here: lines of JSON there and back, and what it ended with."""
+"""The embedded engine's process, seen from here: lines of JSON in both directions, and how it ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fabula.models.base import Json
 
 SPIN = "GOMP_SPINCOUNT"
-"""How often an idle thread of the engine looks for work before it sleeps; OpenMP reads it as the library is loaded."""
+"""How many times an idle engine thread looks for work before it sleeps. OpenMP reads this when it loads the library."""
 SPIN_POLICIES = (SPIN, "OMP_WAIT_POLICY")
 _PROGRAM = Path(__file__).with_name("engine_process.py")
 _PATIENCE = 5.0  # seconds until a process that was told to end is killed
@@ -27,13 +27,13 @@ _KILLED = getattr(signal, "SIGKILL", 9)  # which Windows does not have
 
 
 class ChildEndedError(Exception):
-    """The process has ended by itself; the message says how."""
+    """The process ended by itself; the message says how."""
 
 
 class EngineChild:
-    """A running process of `engine_process`, ended by `close`; `spin` is that of its threads, `None` the library's own.
+    """A running process of `engine_process`, ended by `close`; `spin` is its threads' spin, `None` the default.
 
-    It gets no signal of the terminal, and ends when this process does, because its stdin is then closed.
+    It gets no signals from the terminal, and ends with this process, because its stdin is then closed.
     """
 
     def __init__(self, spin: int | None) -> None:
@@ -52,39 +52,39 @@ class EngineChild:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The id of the process."""
         return self._process.pid
 
     def send(self, line: Json) -> None:
-        """Give it a line; nothing happens where it has ended, which `lines` shows."""
+        """Send a line to the process; this does nothing if it has ended, which `lines` shows."""
         with suppress(OSError, ValueError):
             self._asked.write(json.dumps(line).encode() + b"\n")
             self._asked.flush()
 
     def lines(self) -> Iterator[Json]:
-        """What it says, until it ends."""
+        """The lines that the process writes, until it ends."""
         with suppress(ValueError):  # closed meanwhile, or killed within a line
             for line in self._told:
                 yield json.loads(line)
 
     def answer(self) -> Json:
-        """The next thing that it says.
+        """The next line that the process writes.
 
         Raises:
-            ChildEndedError: it has ended instead.
+            ChildEndedError: the process has ended.
         """
         for line in self.lines():
             return line
         raise ChildEndedError(self.ended())
 
     def ended(self) -> str:
-        """How it ended, in words: a signal or a status, and the last line that it wrote to stderr."""
+        """How the process ended, in words: a signal or a status, and the last line that it wrote to stderr."""
         try:
             code = self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             return "it does not answer"
         if code == -_KILLED:
-            return "killed by the system, most often because memory was short"
+            return "killed by the system, probably because memory was short"
         how = f"signal {-code}" if code < 0 else f"status {code}"
         with suppress(OSError, ValueError):
             size = self._errors.seek(0, os.SEEK_END)
@@ -94,7 +94,7 @@ class EngineChild:
         return how
 
     def close(self) -> None:
-        """End it, and wait until it has ended; safe to call twice."""
+        """End the process, and wait for its end; safe to call twice."""
         with suppress(OSError):
             self._asked.close()
         try:

@@ -1,7 +1,7 @@
-"""The five ways in which model servers are asked: what each wants in a request, and what comes back from it.
+"""The five dialects of model servers: the form of their requests and replies.
 
-Chat completions, OpenAI's responses, Anthropic's messages, Google's generateContent and Bedrock's converse. Here is
-plain data only: `wire` sends it, and `providers` knows who is asked.
+They are chat completions, OpenAI's responses, Anthropic's messages, Google's generateContent and Bedrock's converse.
+This module has only plain data: `wire` sends it, and `providers` knows the servers.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ Names: TypeAlias = "Mapping[str, str]"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request, before it has a dialect.
+    """A request before it is put into a dialect.
 
     Attributes:
-        kind: of the provider.
-        model: its name there.
-        compatible: whether it is a server of the chat dialect that is not OpenAI's own.
+        kind: the kind of the provider.
+        model: the name of the model there.
+        compatible: whether the server uses the chat dialect but is not OpenAI's own.
         messages: the turns.
-        values: sampling values to send, by our names; `max_tokens` with its room for reasoning.
+        values: the sampling values to send, by fabula's names; `max_tokens` includes the room for reasoning.
         effort: how much to reason; `None` leaves that to the model.
-        schema: that the reply is to have.
-        logprobs: how many first tokens to name.
-        stream: whether the reply is to come in pieces.
+        schema: the schema for the reply.
+        logprobs: the number of first tokens to list.
+        stream: whether the reply should arrive in pieces.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Received:
-    """What has come of a reply so far."""
+    """The part of a reply received so far."""
 
     text: list[str] = field(default_factory=list)
     thought: list[str] = field(default_factory=list)
@@ -73,28 +73,28 @@ class Received:
     model: str = ""
     first_token: dict[str, float] | None = None
     odd: bool = False
-    """Whether a count came that cannot be one."""
+    """Whether the server sent an impossible count."""
     null: bool = False
-    """Whether a whole reply came with no content at all, not even an empty text."""
+    """Whether a complete reply had no content at all, not even an empty text."""
 
     def say(self, piece: object) -> str:
-        """Keep a piece of the text, and give it back to be handed on."""
+        """Keep a piece of the text, and return it."""
         self.text.append(said := _text(piece))
         return said
 
     def think(self, piece: object) -> None:
-        """Keep a piece of the reasoning, and tell whoever counts it."""
+        """Keep a piece of the reasoning, and report it to the counter."""
         if said := _text(piece):
             self.thought.append(said)
             if (counts := THOUGHT.get()) is not None:
                 counts(said)
 
     def ends(self, finish: object) -> None:
-        """Keep how the server says that the reply ended."""
+        """Keep the server's reason for the end of the reply."""
         self.finish = _text(finish).lower() or self.finish
 
     def count(self, usage: object, names: Names) -> None:
-        """Keep the counts of tokens in `usage`, where they are by their names for us; a later count is the larger."""
+        """Keep the token counts in `usage`, found by `names`; later counts are larger."""
         for ours, path in names.items():
             value = _at(usage, path)
             number = value if type(value) is int and 0 <= value <= _MOST_TOKENS else 0
@@ -112,7 +112,7 @@ class Received:
 
     @property
     def cut(self) -> bool:
-        """Whether the reply came to its bound."""
+        """Whether the reply was cut at its limit."""
         return self.finish in _CUT
 
     @property
@@ -122,9 +122,9 @@ class Received:
 
     @property
     def tokens(self) -> tuple[int, int, int, int]:
-        """Tokens of the prompt, of it from a cache, of it put into a cache, and of what was written.
+        """The tokens of the prompt, those read from a cache, those put into a cache, and those written.
 
-        Reasoning counts among what was written, also where a server counts it beside that.
+        Reasoning counts as written, even if a server counts it separately.
         """
         of = self.counts.get
         prompt, cached, kept = of("prompt", 0) + of("fresh", 0), of("cached", 0), of("kept", 0)
@@ -136,15 +136,15 @@ class Received:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one kind of server is asked.
+    """The dialect of one kind of server.
 
     Attributes:
-        path: below the address, of a model; streamed or not.
-        turns: the body with the messages.
-        values: where sampling values stand in the body; the parts of a place are separated by dots.
-        schema: what asks for a JSON schema.
-        read: keeps what a reply or an event of it says, and gives the piece of text in it.
-        streams: whether whole replies are asked for in pieces, too, because they may take long.
+        path: gives the path of a model below the address, streamed or not.
+        turns: gives the body with the messages.
+        values: the places of sampling values in the body, with their parts separated by dots.
+        schema: gives the part of the body that asks for a JSON schema.
+        read: keeps the contents of a reply or of one of its events, and returns the piece of text in it.
+        streams: whether complete replies are streamed too, because they may take long.
     """
 
     path: Callable[[str, bool], str]
@@ -156,7 +156,7 @@ class Dialect:
 
 
 def body_of(dialect: Dialect, asked: Asked) -> Json:
-    """The request as its dialect wants it."""
+    """The request in its dialect."""
     body = dialect.turns(asked)
     for name, value in asked.values.items():
         for place in _compatible_names(asked, name) or (dialect.values[name],):
@@ -167,7 +167,7 @@ def body_of(dialect: Dialect, asked: Asked) -> Json:
 
 
 def merged(body: Json, more: Mapping[str, Any]) -> Json:
-    """A body with more in it; objects within objects are merged, too."""
+    """A body with more fields; nested objects are merged too."""
     joined = dict(body)
     for name, value in more.items():
         there = body.get(name)
@@ -508,7 +508,7 @@ MESSAGES: Final = Dialect(
 GOOGLE: Final = Dialect(_google_path, _google, _GOOGLE_VALUES, _google_schema, _read_google)
 BEDROCK: Final = Dialect(_bedrock_path, _bedrock, _BEDROCK_VALUES, _bedrock_schema, _read_bedrock)
 DIALECTS: Final = {"openai": RESPONSES, "anthropic": MESSAGES, "google": GOOGLE, "bedrock": BEDROCK}
-"""Of the kinds that do not speak chat completions."""
+"""The API dialects of the kinds of models that do not use chat completions."""
 
 
 # --- schemas ----------------------------------------------------------------------------------------------------------
@@ -604,7 +604,7 @@ def _is_openais(kind: str, *, compatible: bool) -> bool:
 
 
 def thinks(kind: str, model: str, *, compatible: bool) -> bool:
-    """Whether a model is known to reason if nobody asks it not to."""
+    """Whether a model is known to reason unless it is told not to."""
     if _is_openais(kind, compatible=compatible):
         return bool(_ALWAYS_REASON.match(model) or _USUALLY_REASON.match(model))
     if kind == "google":
@@ -613,7 +613,7 @@ def thinks(kind: str, model: str, *, compatible: bool) -> bool:
 
 
 def refused_values(asked: Asked) -> frozenset[str]:
-    """Sampling values that this very model rejects, whatever its provider takes."""
+    """The sampling values that this model rejects even though its provider may accept them."""
     if asked.kind in {"anthropic", "bedrock"}:
         if asked.effort not in {None, "none"} or _CLAUDE_WITHOUT_SAMPLING.match(asked.model):
             return _CLAUDES_REFUSE
@@ -626,7 +626,7 @@ def refused_values(asked: Asked) -> frozenset[str]:
 
 
 def keeps_to_schemas(kind: str, model: str) -> bool:
-    """Whether a model of Anthropic's or at Bedrock keeps to a JSON schema."""
+    """Whether a model from Anthropic or at Bedrock keeps to a JSON schema."""
     return bool(_CLAUDE_WITH_SCHEMA.match(model) or (kind == "bedrock" and _BEDROCK_WITH_SCHEMA.search(model)))
 
 
@@ -640,7 +640,7 @@ def _most_of_claude(model: str) -> int:
 
 
 def reasoning_part(asked: Asked) -> Json:
-    """What says how much a model is to reason, as its provider wants it; empty where it cannot be said."""
+    """The part of the body that sets how much a model reasons; empty if its provider has no such setting."""
     said: Json
     if asked.effort is None:
         said = {}

@@ -1,16 +1,16 @@
 """A language model on this machine: `EmbeddedModel` answers `Request`s with llama.cpp and any GGUF file.
 
-Slots. One slot answers one call at a time and is the default: the engine keeps the states of earlier prompts in host
-memory, so agents that take turns find their own long prefix again. More slots serve independent calls at once (about
-1.2 times the tokens a second with four, on two cores), but each has to read a shared prefix for itself.
+Slots. By default, one slot answers one call at a time. The engine keeps the states of earlier prompts in host memory,
+so agents that take turns find their own long prefixes again. More slots serve independent calls at once (four slots on
+two cores give about 1.2 times the tokens per second), but each slot has to read a shared prefix itself.
 
-Determinism. With one slot, the same weights, request, seed and earlier prompts give the same text. The states that the
-engine keeps of an earlier prompt were computed with other tokens beside them, and differ in a late digit, hence now and
-then in words; so do calls that run at the same time, even with temperature 0. How many threads there are (`tuning`
-measures what suits this machine) changes no digit; a reply for which they are changed goes on from its last word.
+Determinism. With one slot, the same weights, request, seed and earlier prompts give the same text. The states kept from
+an earlier prompt were computed next to other tokens and differ in a late digit, which sometimes changes a word.
+Parallel calls have the same effect, even with temperature 0. The number of threads (`tuning` measures the best one)
+changes no digit. If it changes during a reply, the reply continues from its last word.
 
-Chat template. The GGUF's own is used; a file without one gets ChatML, which base models answer as plain text. A request
-without a system prompt gets an empty one, so that no template adds words that are not the author's.
+Chat template. The template of the GGUF file is used. A file without one gets ChatML, which base models answer as plain
+text. A request without a system prompt gets an empty one, so that no template adds words that are not the author's.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class EmbeddedModel:
 
     Attributes:
         path: the GGUF file.
-        name: what a user types.
-        slots: how many calls run at once; more wait for their turn.
-        context: tokens a call may take in all, prompt and reply.
-        threads: of the engine; `None` takes as many as are fastest on this machine.
-        cache: the folder where it is kept which are; `None` has them measured by each engine.
-        adapters: LoRA adapters (GGUF files) by name; a request chooses one, or none. `lora.peft_to_gguf` makes them,
-            and `adapters.Adapted` is the model with one of them.
-        sampling: values for what a request leaves open.
-        clock: gives seconds; for the usage of a call.
+        name: the name that a user types.
+        slots: the number of calls that run at once; further calls wait for their turn.
+        context: the tokens that prompt and reply of a call may have together.
+        threads: the threads of the engine; `None` takes the fastest number on this machine.
+        cache: the folder that stores this number; with `None`, each engine measures it again.
+        adapters: LoRA adapters (GGUF files) by name; a request chooses at most one. `lora.peft_to_gguf` makes them, and
+            `adapters.Adapted` is the model with one of them.
+        sampling: the values that a request leaves open.
+        clock: a function that gives seconds, for the usage of a call.
     """
 
     path: Path
@@ -69,10 +69,10 @@ class EmbeddedModel:
 
     @cached_property
     def identity(self) -> str:
-        """The name with the first digits of the weights' sha256; see `known.digest`.
+        """The name with the first digits of the weights' SHA-256; see `known.digest`.
 
-        A known model that is not here yet has its identity all the same, so that a journal replays without the
-        weights. Adapters are no part of it: `adapters.Adapted` is a model of its own.
+        A known model has its identity even before it is fetched, so that a journal replays without the weights.
+        Adapters are not part of it: `adapters.Adapted` is a separate model.
 
         Raises:
             ModelUnavailableError: the file is missing.
@@ -84,7 +84,7 @@ class EmbeddedModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Everything the seam knows: schema, choices, log-probabilities, all sampling values."""
+        """Everything that the interface has: schema, choices, log-probabilities, all sampling values."""
         return Capabilities(
             schema=True,
             continues=True,
@@ -98,19 +98,19 @@ class EmbeddedModel:
 
     @property
     def engine(self) -> Engine | None:
-        """The engine, from the end of its start to `close`: which threads it has, and which process it is."""
+        """The engine, from the end of its start to `close`, with its threads and its process."""
         return None if self._session is None else self._session.engine
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """Answer `request`; pieces go to `on_text` in the caller's loop and together are the reply's text.
 
-        Cancelling stops the engine after the token (or the 256 prompt tokens) it is at, and returns when the slot is
-        free. `Usage.seconds` leaves out the wait for a slot.
+        Cancelling stops the engine after the present token (or 256 prompt tokens), and returns when the slot is free.
+        `Usage.seconds` does not include the wait for a slot.
 
         Raises:
             ContextLengthError: the prompt does not fit.
-            ModelUnavailableError: no such file, no GGUF, no engine; or the model was closed meanwhile.
-            OverloadedError: the engine crashed. The next call starts it anew.
+            ModelUnavailableError: there is no such file, GGUF or engine, or the model was closed meanwhile.
+            OverloadedError: the engine crashed. The next call starts it again.
             ModelError: the engine refused the request.
             UnknownNameError: the request names an adapter that is not loaded.
         """
@@ -127,7 +127,7 @@ class EmbeddedModel:
         return await session.run(answer)
 
     async def close(self) -> None:
-        """Stop what runs, and free the weights and threads; safe to call twice. A later call starts anew."""
+        """Stop running calls, and free the weights and threads; safe to call twice. A later call starts it again."""
         session, self._session = self._session, None
         engine = await beside(session.close) if session is not None else None
         if engine is not None:
@@ -148,7 +148,7 @@ class EmbeddedModel:
         try:
             engine.stream(body, reader.take, stop)
         except ValueError as error:
-            raise ModelError(f"The embedded engine cannot take this request: {error}.", model=self.name) from error
+            raise ModelError(f"The embedded engine cannot process this request: {error}.", model=self.name) from error
         if reader.error is not None and not stop.is_set():
             raise raised(reader.error, self.context, self.name)
 

@@ -1,9 +1,9 @@
-"""The process of the embedded engine: it serves requests, or measures how fast this machine computes.
+"""The process of the embedded engine, which serves requests or measures how fast this machine computes.
 
-It is run as a file and imports nothing of fabula, so that it starts in a tenth of a second. Lines of JSON come on stdin
-and go on stdout. The first says what to do: `{"serve": SETTINGS}` or `{"measure": SHAPE}`; the answer is
-`{"ready": true}` or `{"failed": REASON, "engine": whether there is one}`. The process ends when stdin does, so it never
-outlives the program that started it, however that one ended.
+It runs as a file and imports nothing from fabula, so that it starts in a tenth of a second. It reads lines of JSON from
+stdin and writes lines of JSON to stdout. The first line says what to do: `{"serve": SETTINGS}` or `{"measure": SHAPE}`;
+the answer is `{"ready": true}` or `{"failed": REASON, "engine": whether there is one}`. The process ends when stdin
+ends, so it never outlives the program that started it, however that program ended.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_NODES = 4096
 
 
 def main(asked: TextIO, told: TextIO) -> None:
-    """Do what the first line says until the lines end."""
+    """Serve or measure, as the first line says, until the input ends."""
     lock = threading.Lock()
 
     def tell(answer: Json) -> None:
@@ -219,7 +219,7 @@ def _layer(tensors: _Tensors, x: Any, shape: Json) -> Any:  # noqa: ANN401 - poi
 
 
 def run(arguments: Iterable[str]) -> None:
-    """Serve or measure on this process's own stdin and stdout; `arguments` are where modules are found."""
+    """Serve or measure on this process's stdin and stdout; `arguments` are the folders with modules."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that started it decides, and closes stdin
     sys.path[:] = arguments
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")

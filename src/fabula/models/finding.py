@@ -1,7 +1,7 @@
-"""Which model servers answer on this machine now, what they serve, and why one does not answer.
+"""The model servers that answer on this machine, the models that they serve, and why a server does not answer.
 
-Only loopback is asked, each server at its usual address, all side by side and for a short time. Redirects are not
-followed, proxies not used, and long answers not read: whatever listens at such an address may be anything.
+Only loopback is asked. Every server is asked at its usual address, in parallel and for a short time. Redirects are not
+followed, proxies are not used, and long answers are not read, because anything may listen at such an address.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _REFUSED: Final = (401, 403)
 _OWNERS: Final = {"vllm": "vllm", "llamacpp": "llamacpp", "library": "ollama", "organization_owner": "lmstudio"}
 _LOADING: Final = 503
 _OLLAMA_CONTEXT: Final = 4096
-"""Tokens that Ollama gives a model where nobody says more; what goes beyond is cut off without a word."""
+"""The default context of a model in Ollama, in tokens. Ollama silently cuts off the rest."""
 _NUM_CTX: Final = re.compile(r"^num_ctx[ \t]{1,80}(\d{1,9})\b", re.MULTILINE)
 _WINDOWS: Final = ("context_length", "max_context_length", "max_model_len", "context_window")
-"""What providers call the context in their lists of models."""
+"""The names that providers use for the context length in their lists of models."""
 _OLLAMA_WITH_LOGPROBS: Final = (0, 12, 11)
 _NO_TEXT: Final = frozenset({"embedding", "embeddings"})
 
@@ -51,9 +51,9 @@ class ServedModel:
     """A model that a server serves.
 
     Attributes:
-        name: as the server knows it.
-        context: tokens of prompt and reply together, as the server says.
-        thinks: whether it reasons before it answers, where the server says it.
+        name: the name that the server uses.
+        context: the tokens of prompt and reply together, according to the server.
+        thinks: whether it reasons before it answers, if the server says so.
     """
 
     name: str
@@ -63,16 +63,16 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answers, or does not.
+    """A server, whether it answers or not.
 
     Attributes:
-        kind: a name in `OWN_KINDS`: by what it says of itself, else by its address.
-        address: where it was asked.
-        models: what it serves.
-        version: as it says.
-        problem: why no model can be had there, and what to do; empty where all is well.
+        kind: a name in `OWN_KINDS`, from the server's own description or else from its address.
+        address: the address where it was asked.
+        models: the models that it serves.
+        version: the version that it reports.
+        problem: why no model is available there, and what to do; empty if there is no problem.
         listens: whether anything listens there.
-        usage: whether it counts tokens; `None` where that is not known.
+        usage: whether it counts tokens; `None` if that is not known.
         schema: whether it keeps to a JSON schema.
         logprobs: whether it gives log-probabilities.
     """
@@ -89,29 +89,29 @@ class Server:
 
     @property
     def title(self) -> str:
-        """The server's name, and its version where it says one."""
+        """The server's name, and its version if it reports one."""
         return f"{KINDS[self.kind].title} {self.version}".rstrip()
 
     def spec(self, model: ServedModel) -> str:
-        """What to type as `--model`, with the address where it is not the usual one; a shell takes it as one word."""
+        """The value for `--model`, quoted for a shell, with `--base-url` if the address is not the usual one."""
         elsewhere = f" --base-url {self.address}" if self.address != KINDS[self.kind].address else ""
         return f"{quote(f'{self.kind}:{model.name}')}{elsewhere}"
 
     def context_of(self, name: str) -> int | None:
-        """Tokens of context that it says it gives a model; `None` where it does not say."""
+        """The tokens of context that the server reports for a model; `None` if it does not report them."""
         names = {name, f"{name}:latest"} if self.kind == "ollama" else {name}  # Ollama's users leave that tag out
         return next((model.context for model in self.models if model.name in names), None)
 
 
 async def look(environ: Mapping[str, str]) -> list[Server]:
-    """Every kind of server that people start on their own machine, asked now."""
+    """The present state of every kind of server that people start on their own machine."""
     return list(await asyncio.gather(*(_at_usual_address(kind, environ) for kind in OWN_KINDS)))
 
 
 def best_served(servers: Sequence[Server]) -> tuple[str, str] | None:
-    """The model to write with that one of these servers serves, as `--model` takes it, and the server's title.
+    """The best model for writing on these servers, as a value for `--model`, and the server's title.
 
-    A model that is known to be small is none: what can be fetched is as good.
+    Models known to be small are ignored, because a model that can be fetched is as good.
     """
     names = ((f"{server.kind}:{model.name}", server.title) for server in servers for model in server.models)
     return next(((name, title) for name, title in names if not is_small(name)), None)
@@ -120,15 +120,13 @@ def best_served(servers: Sequence[Server]) -> tuple[str, str] | None:
 async def _at_usual_address(kind: str, environ: Mapping[str, str]) -> Server:
     address = usual_address(kind, environ)
     if not is_loopback(address):
-        why = (
-            f"{address} is not on this machine, and is asked only where you name it: `fabula models check {kind}:NAME`"
-        )
+        why = f"{address} is not on this machine, so it is asked only if you name it: `fabula models check {kind}:NAME`"
         return Server(kind, address, problem=why, listens=False)
     return await ask_server(kind, address, environ)
 
 
 async def ask_server(kind: str, address: str, environ: Mapping[str, str]) -> Server:
-    """What a server says of itself; who calls this has made sure that the address may be asked."""
+    """A server's description of itself; the caller has made sure that the address may be asked."""
     if find_spec("httpx2") is None:
         why = f"asking {address} needs the package httpx2: `{installing('providers')}`"
         return Server(kind, address, problem=why, listens=False)
@@ -148,10 +146,12 @@ async def ask_server(kind: str, address: str, environ: Mapping[str, str]) -> Ser
         return Server(kind, address, problem=why, listens=False)
     except (TimeoutError, httpx2.TimeoutException):
         return Server(
-            kind, address, problem=f"{address} gives no answer within {PATIENCE:g} s; it may be loading a model"
+            kind, address, problem=f"{address} does not answer within {PATIENCE:g} s and may be loading a model"
         )
     except (OSError, ValueError, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        return Server(kind, address, problem=f"what listens at {address} is no model server ({type(error).__name__})")
+        return Server(
+            kind, address, problem=f"what listens at {address} is not a model server ({type(error).__name__})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class _Asking:
     client: httpx2.AsyncClient
 
     async def get(self, url: str, body: Json | None = None) -> tuple[int, Any]:
-        """The status and the JSON value of an answer; `None` for what is no JSON or too long."""
+        """The status and the JSON value of an answer; `None` for what is not JSON or too long."""
         came = bytearray()
         async with self.client.stream("GET" if body is None else "POST", url, json=body) as response:
             async for piece in response.aiter_bytes():
@@ -183,12 +183,14 @@ async def _asked(kind: str, address: str, asking: _Asking) -> Server:
     status, value = await asking.get(f"{address}/models")
     known = KINDS[kind]
     if status in _REFUSED:
-        return Server(kind, address, problem=f"{known.title} at {address} wants a key: set {known.keys[0]}")
+        return Server(kind, address, problem=f"{known.title} at {address} requires a key: set {known.keys[0]}")
     rows = _models(value.get("data")) if isinstance(value, dict) else []
     if status == _LOADING:
-        return Server(kind, address, problem=f"{known.title} at {address} is still loading a model, or is overloaded")
+        return Server(kind, address, problem=f"{known.title} at {address} is still loading a model or is overloaded")
     if status != _OK or not isinstance(value, dict) or not isinstance(value.get("data"), list):
-        return Server(kind, address, problem=f"what listens at {address} is no model server (it answers with {status})")
+        return Server(
+            kind, address, problem=f"what listens at {address} is not a model server (it answers with {status})"
+        )
     kind = next((_OWNERS[owner] for row in rows if (owner := _word(row.get("owned_by"))) in _OWNERS), kind)
     server = await _DETAILS.get(kind, _hosted)(Server(kind, address), rows, asking)
     if server.models:
@@ -313,11 +315,11 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def only_model(kind: str, base_url: str, environ: Mapping[str, str]) -> str:
-    """The name of the one model that a server serves, for who names the server alone (`llamacpp:`).
+    """The name of the only model that a server serves, for a name without a model (`llamacpp:`).
 
     Raises:
-        ModelUnavailableError: nothing answers there, or it serves nothing.
-        UsageError: it serves several.
+        ModelUnavailableError: nothing answers there, or the server has no model.
+        UsageError: the server has several models.
     """
     address = base_url.rstrip("/") or usual_address(kind, environ)
     server = asyncio.run(ask_server(kind, address, environ))
@@ -326,14 +328,14 @@ def only_model(kind: str, base_url: str, environ: Mapping[str, str]) -> str:
     if len(server.models) > 1:
         names = ", ".join(quote(f"{kind}:{model.name}") for model in server.models[:_SHOWN])
         more = " and more" if len(server.models) > _SHOWN else ""
-        raise UsageError(f"{server.title} serves {len(server.models)} models. Say which: {names}{more}.")
+        raise UsageError(f"{server.title} serves {len(server.models)} models. Choose one: {names}{more}.")
     return server.models[0].name
 
 
 def context_at(kind: str, base_url: str, model_id: str, environ: Mapping[str, str]) -> int | None:
-    """Tokens of context that a server says it gives a model; `None` where it does not say, or does not answer.
+    """The tokens of context that a server reports for a model; `None` if it does not report them or does not answer.
 
-    Who calls this has made sure that the address may be asked.
+    The caller has made sure that the address may be asked.
     """
     server = asyncio.run(ask_server(kind, base_url.rstrip("/") or usual_address(kind, environ), environ))
     return server.context_of(model_id)

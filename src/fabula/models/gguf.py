@@ -1,4 +1,4 @@
-"""As much of the GGUF file format (version 3) as adapters need: read a model's metadata, write a small file.
+"""The parts of the GGUF file format (version 3) that adapters need: reading metadata and writing a small file.
 
 A file is little-endian: magic, version, two counts, metadata as typed key-value pairs, tensor descriptions, then the
 tensors, each aligned to 32 bytes. Files are hostile input: every length is checked before it is read.
@@ -44,10 +44,10 @@ _MOST_TENSORS, _MOST_DIMENSIONS, _LONGEST_SIDE = 100_000, 4, 1 << 32
 def read_metadata(path: Path, before: str = "") -> dict[str, str | float]:
     """The single-valued metadata of a GGUF file (texts, numbers, flags); lists such as the vocabulary are skipped.
 
-    With `before`, only what stands before the first key that begins so: reading over a vocabulary takes 0.2 s.
+    With `before`, reading stops at the first key that begins with it, because skipping a vocabulary takes 0.2 s.
 
     Raises:
-        UsageError: the file is no GGUF, or cut, or gives impossible lengths.
+        UsageError: the file is not a GGUF file, is cut off, or gives impossible lengths.
     """
     with _opened(path) as (file, _):
         wanted = takewhile(lambda pair: not (before and pair[0].startswith(before)), _pairs(file))
@@ -55,10 +55,10 @@ def read_metadata(path: Path, before: str = "") -> dict[str, str | float]:
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shapes of a GGUF file's tensors, as numpy has them (rows first); all of them lie within the file.
+    """The shapes of a GGUF file's tensors in numpy's order (rows first), after a check that all are within the file.
 
     Raises:
-        UsageError: the file is no GGUF, or cut, or gives impossible lengths.
+        UsageError: the file is not a GGUF file, is cut off, or gives impossible lengths.
     """
     with _opened(path) as (file, tensors):
         said = str(dict(_pairs(file)).get("general.alignment"))
@@ -83,7 +83,7 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     try:
         with path.open("rb") as file:
             if file.read(4) != MAGIC or _number(file, "I") not in _VERSIONS:
-                raise UsageError(f"{path} is not a GGUF file of version 2 or 3.")
+                raise UsageError(f"{path} is not a GGUF file with version 2 or 3.")
             yield file, _bounded(_number(file, "Q"), _MOST_TENSORS)
     except (OSError, EOFError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as a GGUF file: {error}.") from error
@@ -140,9 +140,10 @@ def _bounded(length: float, most: int) -> int:
 
 
 def write_gguf(path: Path, metadata: Mapping[str, Value], tensors: Mapping[str, NDArray[np.float32]]) -> None:
-    """Write a GGUF file of float32 tensors, whole or not at all; shapes as numpy has them (rows first).
+    """Write a GGUF file of float32 tensors, completely or not at all; shapes are in numpy's order (rows first).
 
-    Whole numbers must be positive and fit 32 bits; others are written as float32, lists by the type of their items.
+    Whole numbers must be positive and fit into 32 bits. Other numbers are written as float32, and lists by the type of
+    their items.
     """
     head = [MAGIC, struct.pack("<IQQ", _VERSIONS[-1], len(tensors), len(metadata))]
     head += [_packed_string(key) + _packed(value) for key, value in metadata.items()]

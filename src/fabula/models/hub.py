@@ -1,8 +1,9 @@
 """GGUF files from a model hub: `hf:OWNER/REPO[:QUANT]`, fetched on demand, found again by their records.
 
-The hub's client library keeps files where all programs of that kind find them (`HF_HOME`). It would begin a file anew
-after a break, so the bytes are fetched here, go on where they stopped, and are compared with the hub's own checksum
-before they are put into its place. What a hub says is hostile input: names, sizes and texts are checked first.
+The hub's client library keeps files in a folder that all its users share (`HF_HOME`). The library would restart an
+interrupted download. This module therefore fetches the bytes itself, continues where it stopped, and compares them with
+the hub's own checksum before it puts them in place. A hub's answers are hostile input: names, sizes and texts are
+checked first.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "hf:"
 USUAL: Final = "Q4_K_M"
-"""The quantisation that is taken where nobody names one: small, and hardly worse than the whole."""
+"""The default quantisation. It is small and hardly worse than the full model."""
 _NAME: Final = re.compile(r"([A-Za-z0-9][\w.-]{0,95})/([A-Za-z0-9][\w.-]{0,95})(?::([\w.-]{1,100}))?", re.ASCII)
 _QUANT: Final = re.compile(
     r"(?<![A-Za-z0-9])((?:UD-)?I?Q\d(?:_[A-Z0-9]{1,4}){0,3}|BF16|F16|F32|MXFP4(?:_MOE)?)(?![A-Za-z0-9])", re.IGNORECASE
@@ -51,7 +52,7 @@ _PATIENCE: Final = 15.0  # seconds until the hub has said what a repository hold
 
 
 class HubUnreachableError(ModelUnavailableError):
-    """The hub itself does not answer, or nobody may ask it, so that no other model can be had there now."""
+    """The hub itself does not answer or may not be asked, so that no other model is available there now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,11 @@ class Weights:
     """A model's weights.
 
     Attributes:
-        name: as it is typed.
-        file: the GGUF file; of a model in several, the first.
-        size: of all its files, in bytes.
-        sha256: of the file.
-        licence: as whoever gives them states it.
+        name: the name that a user types.
+        file: the GGUF file, or the first one of several.
+        size: the size of all files in bytes.
+        sha256: the SHA-256 of the file.
+        licence: the licence that the publisher states.
     """
 
     name: str
@@ -75,11 +76,11 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class HubModel(Weights):
-    """A model that was fetched from a hub; its name is typed `hf:OWNER/REPO:QUANT`.
+    """A model that was fetched from a hub, with a name of the form `hf:OWNER/REPO:QUANT`.
 
     Attributes:
-        revision: of the repository.
-        context: tokens that it was trained for, as its file says.
+        revision: the revision of the repository.
+        context: the tokens that it was trained for, according to its file.
     """
 
     revision: str
@@ -87,12 +88,12 @@ class HubModel(Weights):
 
     @property
     def here(self) -> bool:
-        """Whether its file is still there."""
+        """Whether the file is still there."""
         return Path(self.file).is_file()
 
 
 def fetched(home: Path) -> list[HubModel]:
-    """The models that were fetched from a hub and are still there, by name."""
+    """The models that were fetched from a hub and are still there, in order of their names."""
     found = []
     for path in sorted((home / _FOLDER).glob("*.json"))[:_MOST_FILES]:
         with suppress(OSError, FabulaError, ValueError, TypeError):
@@ -103,11 +104,11 @@ def fetched(home: Path) -> list[HubModel]:
 
 
 def fetched_file(name: str, home: Path) -> Path:
-    """The file of a model that was fetched; `hf:OWNER/REPO` is enough where one quantisation is there.
+    """The file of a fetched model; `hf:OWNER/REPO` is enough if only one quantisation is there.
 
     Raises:
-        UsageError: it is no name, or several are there.
-        ModelUnavailableError: it is not there.
+        UsageError: the name is not valid, or several quantisations are there.
+        ModelUnavailableError: the model is not there.
     """
     owner, repository, quant = _parts(name)
     start = f"{PREFIX}{owner}/{repository}:".lower()
@@ -115,10 +116,13 @@ def fetched_file(name: str, home: Path) -> Path:
     if quant:
         here = [model for model in here if model.name.lower() == f"{start}{quant}".lower()]
     if len(here) > 1:
-        raise UsageError(f"Several of {name} are here. Say which: {', '.join(model.name for model in here)}.")
+        raise UsageError(
+            f"Several quantisations of {name} are available here. Choose one: "
+            f"{', '.join(model.name for model in here)}."
+        )
     if not here:
         raise ModelUnavailableError(
-            f"{name} is not here. `fabula models pull {name}` fetches it from the hub.", model=name
+            f"{name} is not on this machine. To download it from the hub, run `fabula models pull {name}`.", model=name
         )
     return Path(here[0].file)
 
@@ -126,7 +130,7 @@ def fetched_file(name: str, home: Path) -> Path:
 def _parts(name: str) -> tuple[str, str, str]:
     found = _NAME.fullmatch(name.removeprefix(PREFIX))
     if found is None or ".." in name or found[0].count("/") != 1:
-        raise UsageError(f"{name!r} is no model of a hub. Write hf:OWNER/REPO, or hf:OWNER/REPO:{USUAL}.")
+        raise UsageError(f"{name!r} is not a hub model. Use the form hf:OWNER/REPO or hf:OWNER/REPO:{USUAL}.")
     return found[1], found[2], found[3] or ""
 
 
@@ -148,21 +152,22 @@ def pull_from_hub(
     bar: bool = False,
     licences: Collection[str] = (),
 ) -> HubModel:
-    """The model, fetched first where it is not there; an interrupted fetch goes on where it stopped.
+    """The model, which is fetched if needed; an interrupted fetch continues where it stopped.
 
     Args:
-        name: `hf:OWNER/REPO` or `hf:OWNER/REPO:QUANT`; a quantisation may be the name of a file, too.
-        home: the folder of models, where it is written down what was fetched.
-        environ: `HF_ENDPOINT`, `HF_TOKEN`, `HF_HOME` and `HF_HUB_CACHE` are obeyed.
+        name: `hf:OWNER/REPO` or `hf:OWNER/REPO:QUANT`; the quantisation may also be the name of a file.
+        home: the folder of models, which records what was fetched.
+        environ: the environment, of which `HF_ENDPOINT`, `HF_TOKEN`, `HF_HOME` and `HF_HUB_CACHE` are used.
         report: gets a sentence for each step.
-        bar: whether the client library shows a bar.
-        licences: one of these has to be the repository's; any will do where none are named.
+        bar: whether the client library shows a progress bar.
+        licences: the licences that are accepted; without any, every licence is.
 
     Raises:
-        UsageError: it is no name, or the extra `hub` is not installed.
+        UsageError: the name is not valid, or the extra `hub` is not installed.
         UnknownNameError: the repository has no such quantisation.
-        ModelUnavailableError: it cannot be had: no such repository, gated, no connection, no space, a wrong checksum,
-            another licence, or too large for the memory of this machine; the message says what to do.
+        ModelUnavailableError: the repository does not exist, is gated or has another licence, there is no connection or
+            no space, the checksum is wrong, or the model is too large for this machine's memory; the message says what
+            to do.
     """
     owner, repository, quant = _parts(name)
     hub = _Hub(f"{owner}/{repository}", environ, bar=bar)
@@ -176,7 +181,7 @@ def pull_from_hub(
             raise hub.unavailable("the hub names no revision of it. Try again, or another repository")
         if licences and licence.lower() not in licences:
             allowed = " or ".join(licences)
-            raise hub.unavailable(f"its licence is {licence}, and only {allowed} is taken where nobody names a model")
+            raise hub.unavailable(f"its licence is {licence}, and only {allowed} is accepted unless you name the model")
         title = f"{PREFIX}{hub.repository}:{chosen}"
         report(f"{title}: {size / _GB:,.2f} GB, licence {licence}, revision {revision[:12]}")
         paths = [hub.fetch(file, revision, report) for file in groups[chosen]]
@@ -188,7 +193,7 @@ def pull_from_hub(
     write_atomically(record, json.dumps(asdict(model), indent=1) + "\n")
     needed, free = needed_memory(paths[0], context or 0, size=size), free_memory()
     if needed is not None and free is not None and needed > free:
-        report(f"It needs about {needed / _GB:,.1f} GB of memory, and {free / _GB:,.1f} GB are free now.")
+        report(f"It needs about {needed / _GB:,.1f} GB of memory, but only {free / _GB:,.1f} GB are free now.")
     return model
 
 
@@ -197,7 +202,7 @@ class _Hub:
 
     def __init__(self, repository: str, environ: Mapping[str, str], *, bar: bool) -> None:
         self.repository = repository
-        require("huggingface_hub", "hub", "Fetching a model from a hub")
+        require("huggingface_hub", "hub", "Downloading a model from a hub")
         import huggingface_hub  # noqa: PLC0415 - comes with an extra
         from huggingface_hub import errors, file_download, utils  # noqa: PLC0415 - the same
 
@@ -235,12 +240,12 @@ class _Hub:
             try:
                 lock(out.fileno())
             except BlockingIOError as error:
-                raise self.unavailable("another process is fetching it. Wait for that one") from error
+                raise self.unavailable("another process is fetching it. Wait until it has finished") from error
             begun = out.tell()
             if begun > file.size:
                 out.truncate(begun := 0)
             self._check_space(file.size - begun, part.parent)
-            report(f"{file.name}: {'going on at' if begun else 'fetching'} {_size(begun or file.size)}")
+            report(f"{file.name}: {'continuing at' if begun else 'fetching'} {_size(begun or file.size)}")
             headers = self._utilities.build_hf_headers(token=self._token) | {"Accept-Encoding": "identity"}
             bounded: Any = _Bounded(out, file.size)
             self._files.http_get(url, bounded, resume_size=begun, headers=headers, expected_size=file.size)
@@ -251,8 +256,8 @@ class _Hub:
         if actual != file.sha256:
             part.unlink()
             raise self.unavailable(
-                f"{file.name} has the sha256 {actual[:12]}…, and the hub's record says {file.sha256[:12]}…. Nothing "
-                "was kept; pull it again"
+                f"{file.name} has the SHA-256 {actual[:12]}…, but the hub's record has {file.sha256[:12]}…. The "
+                "download was discarded. Pull it again"
             )
         part.replace(blob)
 
@@ -260,14 +265,14 @@ class _Hub:
         free = shutil.disk_usage(folder).free
         if free < missing + _SPARE:
             raise self.unavailable(
-                f"{_size(missing)} are missing and {folder} has {_size(free)} free. Free space, set HF_HOME to a "
+                f"{_size(missing)} are missing, but {folder} has {_size(free)} free. Free space, set HF_HOME to a "
                 "folder on another disk, or take a smaller quantisation (hf:OWNER/REPO:QUANT)"
             )
 
     def unavailable(self, why: str, kind: type[ModelUnavailableError] = ModelUnavailableError) -> ModelUnavailableError:
         """The error that says why the model cannot be had."""
         name = f"{PREFIX}{self.repository}"
-        return kind(f"{name} could not be fetched: {why}.", model=name)
+        return kind(f"{name} could not be downloaded: {why}.", model=name)
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
@@ -281,11 +286,11 @@ class _Hub:
             ) from None
         except self._errors.RepositoryNotFoundError:
             raise self.unavailable(
-                f"{self.endpoint} has no such repository, or it is private. Check its name, and set HF_TOKEN for a "
-                "private one"
+                f"{self.endpoint} does not have this repository, or the repository is private. Check its name. For a "
+                "private repository, set HF_TOKEN"
             ) from None
         except self._errors.OfflineModeIsEnabled:
-            raise self.unavailable("HF_HUB_OFFLINE is set. Unset it, and pull again", HubUnreachableError) from None
+            raise self.unavailable("HF_HUB_OFFLINE is set. Unset it and pull again", HubUnreachableError) from None
         except self._errors.HfHubHTTPError as error:
             status = getattr(error.response, "status_code", "")
             why = f"{self.endpoint} answered with {status}. Pull again later"
@@ -295,7 +300,8 @@ class _Hub:
             what = f"{said} ({getattr(error, 'filename', None) or self.cache})" if said else str(error)
             what = what.rstrip(".") or type(error).__name__
             raise self.unavailable(
-                f"{what}. Pull again when {self.endpoint} can be reached: what came is kept, and it goes on from there",
+                f"{what}. Pull again when you can reach {self.endpoint}. The downloaded part is kept, and the "
+                "download continues from there",
                 HubUnreachableError,
             ) from None
 
@@ -320,7 +326,7 @@ class _Bounded:
     def write(self, data: bytes) -> int:
         """Write, within the bound."""
         if self._file.tell() + len(data) > self._most:
-            raise OSError("the hub sends more than its record says")
+            raise OSError("the hub sends more bytes than its record says")
         return self._file.write(data)
 
     def tell(self) -> int:
@@ -359,8 +365,8 @@ def _groups(repository: str, siblings: Sequence[Any]) -> dict[str, list[_File]]:
     whole = [files for group in found.values() if (files := _whole(group))]
     if not whole:
         raise ModelUnavailableError(
-            f"{PREFIX}{repository} has no GGUF file with a checksum. Look for a repository of the same model whose "
-            "name ends in -GGUF.",
+            f"{PREFIX}{repository} has no GGUF file with a checksum. Look for a repository of this model whose name "
+            "ends in -GGUF.",
             model=f"{PREFIX}{repository}",
         )
     said = Counter(_quant(files[0].name) for files in whole)
@@ -412,16 +418,16 @@ def _chosen(repository: str, groups: Mapping[str, list[_File]], quant: str, repo
     if not fits:
         name = min(sizes, key=lambda name: sizes[name])
         raise ModelUnavailableError(
-            f"{PREFIX}{repository} is too large: its smallest quantisation, {name}, has {_size(sizes[name])}, and "
-            f"{_size(free or 0)} of memory are free. Take a smaller model; `fabula models pull "
-            f"{PREFIX}{repository}:{name}` fetches it all the same.",
+            f"{PREFIX}{repository} is too large: its smallest quantisation, {name}, has {_size(sizes[name])}, but "
+            f"only {_size(free or 0)} of memory are free. Use a smaller model. To download this one anyway, run "
+            f"`fabula models pull {PREFIX}{repository}:{name}`.",
             model=f"{PREFIX}{repository}",
         )
     chosen = USUAL if USUAL in fits else max(fits, key=lambda name: fits[name])
     if len(sizes) > 1:
         others = ", ".join(sorted(set(sizes) - {chosen}))
         why = "the usual one" if chosen == USUAL else "the largest that fits into memory"
-        report(f"Of {len(sizes)} quantisations {chosen} is taken, {why}. The others: {others}.")
+        report(f"Downloading {chosen} of {len(sizes)} quantisations ({why}). The others are: {others}.")
     return chosen
 
 

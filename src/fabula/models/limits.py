@@ -24,38 +24,38 @@ if TYPE_CHECKING:
 
 _MINUTE = 60
 PAYS: ContextVar[Callable[[ModelError], Awaitable[None]] | None] = ContextVar("fabula_pays", default=None)
-"""Who pays for a try that came to nothing, before the next one; may refuse that."""
+"""Pays for a failed attempt before the next one, or refuses it."""
 SENT: ContextVar[Callable[[], None] | None] = ContextVar("fabula_sent", default=None)
-"""Who wants to know when a try has its turn, so that its provider may charge for it even where nobody waits for it."""
+"""Called when an attempt starts. From then on, the provider may charge for it even if it is abandoned."""
 THOUGHT: ContextVar[OnText | None] = ContextVar("fabula_thought", default=None)
-"""Who counts the reasoning before a reply while it comes, and may end it."""
+"""Counts the reasoning before a reply as it arrives, and can stop it."""
 OnRetry: TypeAlias = "Callable[[str, int, float, str], None]"
 
 
 @dataclass(eq=False)
 class Limited(Wrapper):
-    """A model behind limits; a model itself.
+    """A model with limits around another model.
 
-    Calls are served in order of arrival. A call that waits for its next try gives its place to others. While a reply
-    streams, listeners may have seen pieces of a try that then failed; the next try starts its text anew, and
-    `Reply.text` is always of one try only.
+    Calls are served in order of arrival. A call that waits for its next try lets others pass. While a reply streams,
+    listeners may have seen pieces of a try that then failed. The next try starts the text again, and `Reply.text` is
+    always the text of one try.
 
-    The wait starts at `first_wait`, doubles up to `longest_wait`, and is drawn from the upper half of that, so that
-    callers do not come back together. A server's Retry-After is waited for instead where it is longer. A server that
-    nobody reaches is waited for only once it has answered: before, its address may be wrong, or it was never started.
+    The wait starts at `first_wait`, doubles up to `longest_wait`, and is drawn from the upper half of that range, so
+    that callers do not return together. If a server's Retry-After is longer, it is used instead. An unreachable server
+    is waited for only if it has answered before. Otherwise its address may be wrong, or it was never started.
 
-    A model may have several servers (`replicas`, see `Servers`). A call that one of them fails is asked of another at
-    once, as long as one is well; only then it is waited.
+    A model may have several servers (`replicas`, see `Servers`). If a call fails at one of them, it is sent to another
+    server at once; it waits only if no server is available.
 
     Attributes:
-        model: at its first server; the limits are those of each server.
-        parallel: calls at once, never more than the model's own limit; `None` takes that.
-        timeout: seconds for one try, streaming included; `None` waits for ever.
+        model: the model at its first server; the limits apply to each server.
+        parallel: the number of calls at once, never more than the model's own limit; `None` means that limit.
+        timeout: the seconds for one try, including streaming; `None` means no timeout.
         tries: how often one call may be tried.
-        total_wait: seconds that one call may wait between its tries, all together; a longer Retry-After fails at once.
+        total_wait: the total seconds that a call may wait between its tries; a longer Retry-After fails at once.
         on_retry: called with (model, number of the failed try, seconds to wait, reason) before each wait.
-        rng, sleep, now, clock: handed in, so that waits can be repeated and tests take no time.
-        shared: deals the turns where other processes ask the same servers, which are named by `reached`.
+        rng, sleep, now, clock: replaceable, so that waits are reproducible and tests take no time.
+        shared: assigns the turns if other processes call the same servers, which `reached` names.
     """
 
     model: Model
@@ -79,7 +79,7 @@ class Limited(Wrapper):
 
     @property
     def capabilities(self) -> Capabilities:
-        """The model's, with the smaller number of calls at once, of all servers together."""
+        """The model's capabilities, with the number of simultaneous calls allowed at all servers together."""
         able = self.model.capabilities
         if self.parallel is None and not self.replicas:
             return able
@@ -93,7 +93,7 @@ class Limited(Wrapper):
         """The model's reply, after as many tries as the limits allow.
 
         Raises:
-            ModelError: not worth another try, or all tries failed; the message then says how many.
+            ModelError: the error does not justify another try, or all tries failed; the message gives their number.
         """
         waited = 0.0
         attempt = 1
@@ -151,8 +151,8 @@ class Limited(Wrapper):
             if not clock.expired():
                 raise
         raise ModelTimeoutError(
-            f"{self.name} gave no whole reply within {self.timeout:g} s. Allow more (timeout in fabula.toml), "
-            "or ask for a shorter reply.",
+            f"{self.name} did not complete its reply within {self.timeout:g} s. Allow more time (timeout in "
+            "fabula.toml), or request a shorter reply.",
             model=self.name,
         )
 
@@ -188,11 +188,11 @@ class Limited(Wrapper):
         asked = failure.retry_after
         if failure.retryable and tries < self.tries and asked is not None and waited + asked > self.total_wait:
             said.append(
-                f"The server asks to wait {_time(asked)}{_until(self.now(), asked)}, longer than the "
-                f"{_time(self.total_wait)} that a call may wait. Give the same command again then."
+                f"The server asks for a wait of {_time(asked)}{_until(self.now(), asked)}, which is longer than the "
+                f"{_time(self.total_wait)} that a call may wait. Run the same command again later."
             )
         if tries > 1:
-            said.append(f"Gave up after {tries} tries and {waited:.0f} s of waiting.")
+            said.append(f"fabula gave up after {tries} attempts and {waited:.0f} s of waiting.")
         if len(said) == 1:
             return failure
         last = type(failure)(" ".join(said), model=failure.model, retry_after=asked)

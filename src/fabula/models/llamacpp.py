@@ -1,8 +1,8 @@
-"""llama.cpp through `xllamacpp`, in a process of its own: our `Request` in its words, its chunks as `Reply`.
+"""llama.cpp through `xllamacpp`, in its own process: translates a `Request` for it, and its chunks into a `Reply`.
 
-Only this module and `engine_process` know the engine's words. Starting and streaming block; `embedded` runs them in
-threads. A process of its own, because how long idle threads spin is settled when the library is loaded, and because a
-crash of the engine then ends one call and not the run.
+Only this module and `engine_process` know the engine's format. Starting and streaming block; `embedded` runs them in
+threads. The engine has its own process because the spin of idle threads is fixed when the library is loaded, and
+because a crash of the engine then ends only one call, not the run.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _CONSTRAINED = ("response_format", "grammar", "logprobs")
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What the engine is started with: `context` tokens for each of `slots`; `adapters` in the order of their ids.
+    """The start settings of the engine: `context` tokens for each of `slots`, and `adapters` in the order of their ids.
 
     With adapters there may be more slots than calls at once; see `slots_of`.
     """
@@ -71,10 +71,10 @@ class EngineSettings:
 
 
 class Engine:
-    """An engine in a process of its own: started by `open` or by a call, and anew by the next one after a crash.
+    """An engine in its own process, started by `open` or by a call, and restarted by the next call after a crash.
 
-    It is also started anew where its `tuner` finds that other threads are better. A reply that comes too slowly, since
-    others have come to use the cores, then goes on behind its last word.
+    It is also restarted if its `tuner` finds a better number of threads. A reply that is too slow because other
+    programs now use the cores then continues after its last word.
     """
 
     def __init__(self, settings: EngineSettings, tuner: Tuner, model: str) -> None:
@@ -84,20 +84,21 @@ class Engine:
 
     @property
     def setting(self) -> EngineSetting | None:
-        """The threads that it was last started with."""
+        """The threads with which the engine was last started."""
         return None if self._process is None else self._process.setting
 
     @property
     def pid(self) -> int | None:
-        """The number of the engine's process, while there is one."""
+        """The id of the engine's process while it runs."""
         process = self._process
         return None if process is None or process.ended else process.child.pid
 
     def open(self) -> None:
-        """Start it; takes 0.5 s (100 MB) to some seconds, and half a second more where threads are measured first.
+        """Start the engine in 0.5 s (100 MB) to some seconds, plus half a second if threads are measured first.
 
         Raises:
-            ModelUnavailableError: xllamacpp is not installed, or a file is missing, no GGUF, or refused by the engine.
+            ModelUnavailableError: xllamacpp is not installed, or a file is missing, not a GGUF file, or refused by the
+                engine.
         """
         with self._starting:
             self._running()
@@ -108,9 +109,9 @@ class Engine:
         Errors of the engine arrive as a chunk `{"error": {...}}`, except for bodies it cannot parse.
 
         Raises:
-            ValueError: the body cannot be parsed (a bad schema, most often).
-            ModelUnavailableError: as `open`.
-            OverloadedError: the engine crashed, and the next call starts it anew.
+            ValueError: the body cannot be parsed, most often because of a bad schema.
+            ModelUnavailableError: see `open`.
+            OverloadedError: the engine crashed, and the next call starts it again.
         """
         given = _Given(on_chunk)
         while not self._whole(given.rest(body), given, stop):
@@ -157,7 +158,8 @@ class Engine:
                 stopped = True
         if "ended" in line:
             raise OverloadedError(
-                f"The embedded engine crashed while it answered ({line['ended']}). Ask again: it is started anew.",
+                f"The embedded engine crashed while it was answering ({line['ended']}). Try again: fabula restarts "
+                "the engine.",
                 model=self._model,
             )
         if line["refused"]:
@@ -219,10 +221,10 @@ class _Process:
 
 
 def slots_of(settings: EngineSettings) -> int:
-    """How many prompts the engine keeps the states of: as many as there may be calls at once.
+    """The number of prompts whose states the engine keeps: one for each simultaneous call.
 
-    States that one adapter made are of no use to another. So with adapters each has a slot of its own, and so has the
-    base, as far as memory goes; those for which it does not share slots, which are read anew at each change.
+    The states of one adapter are useless to another. With adapters, each of them and the base model therefore has its
+    own slot if memory allows. The others share slots, whose prompts are read again at each change.
     """
     if not settings.adapters:
         return settings.slots
@@ -271,7 +273,7 @@ class _Call:
 
 
 class _Given:
-    """Passes chunks on, and knows what a reply that was broken off has to go on from.
+    """Passes chunks on, and knows what a reply that was broken off has to continue from.
 
     To write it again with the same seed would not do: an engine that starts has no states of earlier prompts, and what
     it computes without them differs in a late digit, hence soon in a word.
@@ -316,35 +318,35 @@ def _not_started(said: Json, settings: EngineSettings, model: str) -> ModelUnava
     """Why there is no engine, in words for a person."""
     if not said["engine"]:
         return ModelUnavailableError(
-            f"The embedded engine is not installed ({said['failed']}). Run `{installing('engine')}`, or use a "
-            "server (`fabula models` lists what answers here).",
+            f"The embedded engine is not installed ({said['failed']}). Run `{installing('engine')}`, or use a server "
+            "(`fabula models` lists the servers that run here).",
             model=model,
         )
     with_adapters = " or an adapter does not belong to this model" if settings.adapters else ""
     return ModelUnavailableError(
-        f"The engine could not load {settings.path} ({said['failed']}). The file is damaged, of an architecture it "
-        f"does not know,{with_adapters} or memory is short. Fetch the file again (`fabula models pull smollm2` gets "
-        "a working one), or take a smaller context.",
+        f"The engine could not load {settings.path} ({said['failed']}). The file is damaged, its architecture is "
+        f"unknown,{with_adapters} or memory is short. Download the file again (`fabula models pull smollm2` downloads "
+        "a working model), or use a smaller context.",
         model=model,
     )
 
 
 def no_file(path: Path, error: OSError, model: str) -> ModelUnavailableError:
-    """What is said where a GGUF file is not there: how one is had, and the engine too where that is missing."""
-    engine = "" if find_spec("xllamacpp") else f"`{installing('engine')}` brings the engine that it needs, and "
+    """The error for a missing GGUF file, with how to get one, and the engine too if it is missing."""
+    engine = "" if find_spec("xllamacpp") else f"`{installing('engine')}` installs the required engine, and "
     return ModelUnavailableError(
-        f"No model file at {path} ({error.strerror}). {engine}`fabula models pull smollm2` fetches a small one; "
-        "`fabula models` lists what else answers on this machine, for --model, which takes the path of any GGUF file, "
-        "too.",
+        f"There is no model file at {path} ({error.strerror}). {engine}`fabula models pull smollm2` downloads a small "
+        "model, and `fabula models` lists the other models on this machine. --model also accepts the path of any "
+        "GGUF file.",
         model=model,
     )
 
 
 def check_gguf(path: Path, model: str) -> None:
-    """Refuse a file that is not there or does not begin as a GGUF does, before the engine sees it.
+    """Refuse a file that is missing or does not begin like a GGUF file, before the engine reads it.
 
     Raises:
-        ModelUnavailableError: with what to do.
+        ModelUnavailableError: the file is refused; the message says what to do.
     """
     try:
         with path.open("rb") as file:
@@ -353,24 +355,25 @@ def check_gguf(path: Path, model: str) -> None:
         raise no_file(path, error, model) from error
     if magic != _MAGIC:
         raise ModelUnavailableError(
-            f"{path} is not a GGUF file (it begins with {magic!r}). Give the path of a .gguf file, or fetch a small "
-            "model with `fabula models pull smollm2`.",
+            f"{path} is not a GGUF file (it begins with {magic!r}). Specify the path of a .gguf file, or download a "
+            "small model with `fabula models pull smollm2`.",
             model=model,
         )
 
 
 def check_memory(settings: EngineSettings, model: str) -> None:
-    """Refuse a model that does not fit into the memory that is free, before it is loaded and the machine stands still.
+    """Refuse a model that does not fit into the free memory, because loading it would bring the machine to a halt.
 
     Raises:
-        ModelUnavailableError: with what to do.
+        ModelUnavailableError: the model is refused; the message says what to do.
     """
     size = sum(path.stat().st_size for path in parts_of(settings.path))
     needed, free = needed_memory(settings.path, settings.context, slots_of(settings), size), free_memory()
     if needed is not None and free is not None and needed > free:
         raise ModelUnavailableError(
-            f"{model} needs about {needed / 1e9:,.1f} GB of memory with a context of {settings.context:,} tokens, and "
-            f"{free / 1e9:,.1f} GB are free. Close what else takes memory, take a smaller model or quantisation, or a "
+            f"{model} needs about {needed / 1e9:,.1f} GB of memory with a context of {settings.context:,} tokens, but "
+            f"only {free / 1e9:,.1f} GB are free. Close other programs, or use a smaller model, a smaller "
+            "quantisation or a "
             f'shorter context (`context = 2048` below [models."{model}"] in fabula.toml).',
             model=model,
         )
@@ -380,10 +383,10 @@ def check_memory(settings: EngineSettings, model: str) -> None:
 
 
 def sent_values(sampling: Sampling) -> Json:
-    """The sampling values as the engine gets them.
+    """The sampling values in the engine's form.
 
-    How much to think goes to the model's chat template, where that knows it. `repeat_last_n` is also the window of DRY
-    (the engine's own is 64 tokens, shorter than a looping paragraph), and a seed is brought into the engine's range.
+    The reasoning effort goes to the model's chat template if that supports it. `repeat_last_n` is also the window of
+    DRY (the engine's default is 64 tokens, less than a looping paragraph), and a seed is mapped to the engine's range.
     """
     values = sampling.set_values()
     if effort := values.pop("reasoning", ""):
@@ -402,9 +405,9 @@ def sent_values(sampling: Sampling) -> Json:
 def body_of(request: Request, sent: Json, adapters: Sequence[str]) -> Json:
     """The engine's body for a request; `adapters` are the loaded ones in the order of their ids.
 
-    A request without a system prompt gets an empty one, because some chat templates (SmolLM2's, Qwen2.5's) put words
-    of their own there otherwise. Once any adapter is loaded each one's scale is sent, also 0: the engine would else
-    answer from the key-value cache that another adapter filled.
+    A request without a system prompt gets an empty one, because some chat templates (SmolLM2's, Qwen2.5's) otherwise
+    insert their own words. If any adapter is loaded, the scale of every adapter is sent, even if it is 0. Otherwise the
+    engine would answer from the key-value cache that another adapter filled.
 
     Raises:
         UnknownNameError: the request names an adapter that is not loaded.
@@ -424,7 +427,7 @@ def body_of(request: Request, sent: Json, adapters: Sequence[str]) -> Json:
 def _shape_of(request: Request) -> Json:
     """The fields that bound what may be written, and those that ask for probabilities."""
     if request.schema is not None and request.choices:
-        raise UsageError("A request asks for JSON of a schema or for one of several choices, not for both.")
+        raise UsageError("A request can specify a JSON schema or several choices, but not both.")
     shape: Json = {}
     if request.schema is not None:
         shape["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": request.schema}}
@@ -437,14 +440,14 @@ def _shape_of(request: Request) -> Json:
 
 
 def _literal(text: str) -> str:
-    """A string literal of the engine's grammars; it knows JSON's escapes for what cannot stand in one line."""
+    """A string literal of the engine's grammars; it knows JSON's escapes for what is not allowed in one line."""
     return json.dumps(text, ensure_ascii=False)
 
 
 class ReplyReader:
-    """Takes the chunks of one call as they come and makes a `Reply` of them; `clock` gives seconds.
+    """Takes the chunks of one call as they arrive and makes a `Reply` from them; `clock` gives seconds.
 
-    The engine holds a token back until its characters are whole, so pieces never split one.
+    The engine holds a token back until its characters are complete, so pieces never split a character.
     """
 
     def __init__(self, clock: Callable[[], float], forward: Callable[[str], None]) -> None:
@@ -460,7 +463,7 @@ class ReplyReader:
         self.error: Json | None = None
 
     def take(self, chunk: Json) -> None:
-        """Read one chunk; its text goes on at once. The caller is the engine's thread, so this must not raise."""
+        """Read a chunk, and forward its text at once. The caller is the engine's thread, so this must not raise."""
         if "error" in chunk:
             self.error = chunk["error"] if isinstance(chunk["error"], dict) else {"message": str(chunk["error"])}
         self._usage = chunk.get("usage") or self._usage
@@ -483,14 +486,14 @@ class ReplyReader:
             self._first_token = tokens[0]
 
     def reply(self, request: Request, sent: Json, model: str) -> Reply:
-        """The whole reply; `logprobs` is `None` also where the first token was no whole character.
+        """The complete reply; `logprobs` is also `None` if the first token was not a whole character.
 
         Raises:
-            OverloadedError: the stream ended without saying why; worth another try.
-            ModelError: the reply is reasoning and nothing else.
+            OverloadedError: the stream ended without a reason, so another try is worthwhile.
+            ModelError: the reply is only reasoning.
         """
         if self._finish is None:
-            raise OverloadedError("The embedded engine ended a reply early. Ask again.", model=model)
+            raise OverloadedError("The embedded engine ended a reply early. Try again.", model=model)
         finish: Literal["length", "stop"] = "length" if self._finish == "length" else "stop"
         usage = Usage(
             prompt=int(self._usage.get("prompt_tokens", 0)),
@@ -506,8 +509,8 @@ class ReplyReader:
         said, inside = apart("".join(self._pieces))
         thought = "\n\n".join(filter(None, ("".join(self._thoughts).strip(), inside)))
         if thought and not said.strip():
-            advice = "Let it say more (--sampling max_tokens=4096), or use a model that does not think."
-            raise ModelError(f"{model} used up its reply on reasoning, and said nothing. {advice}", model=model)
+            advice = "Allow a longer reply (--sampling max_tokens=4096), or use a model that does not think."
+            raise ModelError(f"{model} used up its reply on reasoning and gave no answer. {advice}", model=model)
         if rest := self._apart.rest():
             self._forward(rest)
         said = said.lstrip() if thought else said
@@ -516,10 +519,10 @@ class ReplyReader:
 
 
 def first_token_logprobs(token: Json, top: int, choices: Sequence[str]) -> dict[str, float]:
-    """Texts of the likeliest `top` first tokens with natural logs of their probabilities, before any constraint.
+    """The texts of the `top` likeliest first tokens with natural logs of their probabilities, before any constraint.
 
-    With `choices`, a candidate that begins one of them is kept as well if it is among the likeliest 1,000 or was drawn.
-    Of tokens with the same text (pieces of a character) the likeliest counts.
+    With `choices`, a candidate that begins a choice is also kept if it is among the likeliest 1,000 or was drawn. Of
+    tokens with the same text (pieces of a character), the likeliest counts.
     """
     best: dict[str, float] = {}
     for candidate in sorted([*token.get("top_logprobs", ()), token], key=lambda c: -float(c["logprob"])):
@@ -536,11 +539,11 @@ def raised(error: Json, context: int, model: str) -> ModelError:
     if error.get("type") == "exceed_context_size_error":
         tokens, room = error.get("n_prompt_tokens", "too many"), error.get("n_ctx", context)
         return ContextLengthError(
-            f"The prompt has {tokens} tokens and the context of {model} is {room}. Shorten what goes into the prompt, "
-            "or open the model with a larger context.",
+            f"The prompt has {tokens} tokens, but the context of {model} has only {room}. Shorten the texts in the "
+            "prompt, or open the model with a larger context.",
             model=model,
         )
     said = f"The embedded engine refused the request: {error.get('message', error)}"
     if int(error.get("code") or 0) >= _SERVER_FAULT:
         return OverloadedError(f"{said}. Ask again.", model=model)
-    return ModelError(f"{said}. Check the request's schema, choices and sampling values.", model=model)
+    return ModelError(f"{said}. Check the schema, choices and sampling values of the request.", model=model)

@@ -1,8 +1,8 @@
-"""From a trained adapter (PEFT's folder) to the embedded engine's LoRA file, with numpy alone.
+"""Conversion of a trained adapter (PEFT's folder) to the embedded engine's LoRA file, with only numpy.
 
-The engine keeps the rows of the query and key projections of llama-architecture models in another order than the
-training libraries (rotary pairs side by side instead of half a head apart), so the rows of those `lora_B` are moved
-alike; everything else is copied. Adapter folders come from anywhere: every size in them is checked.
+For models of the llama architecture, the engine orders the rows of the query and key projections differently from the
+training libraries (rotary pairs side by side instead of half a head apart). The rows of those `lora_B` are moved in the
+same way; everything else is copied. Adapter folders may come from anywhere, so every size in them is checked.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _MATRIX = 2
 
 
 def peft_to_gguf(folder: Path, target: Path, *, base: Path) -> Path:
-    """Convert the PEFT LoRA adapter in `folder` for use with the GGUF `base`; returns `target`, written whole.
+    """Convert the PEFT LoRA adapter in `folder` for use with the GGUF file `base`, and return the finished `target`.
 
-    `folder` holds `adapter_config.json` and `adapter_model.safetensors`. The base names the architecture (llama or
-    qwen2) and the number of heads, which PEFT's files do not. Tensors are written as float32.
+    `folder` holds `adapter_config.json` and `adapter_model.safetensors`. The architecture (llama or qwen2) and the
+    number of heads come from the base, because PEFT's files do not have them. Tensors are written as float32.
 
     Raises:
         UsageError: a file is missing or damaged, or the adapter is of a kind that the engine cannot apply (DoRA,
@@ -60,7 +60,9 @@ def peft_to_gguf(folder: Path, target: Path, *, base: Path) -> Path:
     metadata = read_metadata(base)
     architecture = str(metadata.get("general.architecture"))
     if architecture not in (*_PERMUTED, *_PLAIN):
-        raise UsageError(f"{base} is a {architecture} model; adapters can be converted for llama and qwen2 models.")
+        raise UsageError(
+            f"{base} is a {architecture} model, but adapters can be converted only for llama and qwen2 models."
+        )
     tensors = read_safetensors(folder / "adapter_model.safetensors")
     rank = int(config["r"])
     alpha = float(config["lora_alpha"]) * (math.sqrt(rank) if config.get("use_rslora") else 1.0)
@@ -85,18 +87,29 @@ def _read_config(path: Path) -> Json:
     """PEFT's settings, refused where they ask for more than two matrices beside each weight."""
     try:
         if path.stat().st_size > _LARGEST_CONFIG:
-            raise UsageError(f"{path} is larger than {_LARGEST_CONFIG:,} bytes; it is not an adapter's settings.")
+            raise UsageError(
+                f"{path} is larger than {_LARGEST_CONFIG:,} bytes, so it does not contain the settings of an adapter."
+            )
         config: Any = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} cannot be read: {error}. Give the folder that PEFT saved an adapter to.") from error
+        raise UsageError(
+            f"{path} cannot be read: {error}. Specify the folder in which PEFT saved an adapter."
+        ) from error
     settings: Json = config if isinstance(config, dict) else {}
     numbers = (settings.get("r"), settings.get("lora_alpha"))
     if any(not isinstance(n, int | float) or not 0 < n < _LONGEST_HEADER for n in numbers):
-        raise UsageError(f"{path} has no positive numbers `r` and `lora_alpha`; it is not a LoRA adapter's settings.")
+        raise UsageError(
+            f"{path} has no positive numbers `r` and `lora_alpha`, so it does not contain the settings "
+            "of a LoRA adapter."
+        )
     if settings.get("bias") not in (None, "none"):
-        raise UsageError(f"{path} has bias={settings['bias']!r}; the engine applies adapters with bias='none' only.")
+        raise UsageError(
+            f"{path} has bias={settings['bias']!r}, but the engine applies only adapters with bias='none'."
+        )
     if settings.get("use_rslora") and settings.get("rank_pattern"):
-        raise UsageError(f"{path} has use_rslora with rank_pattern, which the engine cannot apply. Train without one.")
+        raise UsageError(
+            f"{path} has use_rslora with rank_pattern, which the engine cannot apply. Train without one of them."
+        )
     for option in ("use_dora", "modules_to_save", "alpha_pattern", "fan_in_fan_out"):
         if settings.get(option):
             raise UsageError(
@@ -109,7 +122,7 @@ def _parsed(name: str, folder: Path) -> tuple[int, str, str]:
     match = _NAME.fullmatch(name)
     if match is None or match[2] not in _MODULES:
         known = ", ".join(m.rpartition(".")[2] for m in _MODULES)
-        raise UsageError(f"The adapter in {folder} trains {name!r}; only {known} can be converted.")
+        raise UsageError(f"The adapter in {folder} trains {name!r}, but only {known} can be converted.")
     return int(match[1]), _MODULES[match[2]], match[3]
 
 
@@ -124,7 +137,7 @@ def _permuted(matrix: NDArray[np.float32], heads: int, name: str) -> NDArray[np.
     """Rows of each head from (first halves, second halves) to pairs side by side; see the module's first lines."""
     rows = matrix.shape[0]
     if heads <= 0 or rows % (2 * heads):
-        raise UsageError(f"{name} has {rows} rows, which are not those of {heads} heads: the base is another model.")
+        raise UsageError(f"{name} has {rows} rows, which do not match {heads} heads, so the base is another model.")
     return matrix.reshape(heads, 2, rows // heads // 2, -1).swapaxes(1, 2).reshape(matrix.shape)
 
 
@@ -135,19 +148,19 @@ def _check_pairs(converted: Matrices, folder: Path) -> None:
         if a is None or b is None or a.shape[0] != b.shape[1]:
             raise UsageError(f"The adapter in {folder} has no matching lora_A and lora_B for {name[:-7]}.")
     if not converted:
-        raise UsageError(f"The adapter in {folder} holds no matrices.")
+        raise UsageError(f"The adapter in {folder} contains no matrices.")
 
 
 def read_safetensors(path: Path) -> Matrices:
     """The matrices of a safetensors file as float32 arrays (rows, columns), by name.
 
     Raises:
-        UsageError: the file is missing, too large, cut, or its header does not fit its data.
+        UsageError: the file is missing, too large or cut off, or its header does not fit its data.
     """
     try:
         size = path.stat().st_size
         if size > _LARGEST_FILE:
-            raise UsageError(f"{path} has {size:,} bytes; adapters of up to {_LARGEST_FILE:,} can be read.")
+            raise UsageError(f"{path} has {size:,} bytes, but fabula reads adapters of up to {_LARGEST_FILE:,}.")
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             # A header said to be longer than the file or the limit is cut here, and is then no JSON.

@@ -1,4 +1,4 @@
-"""How much memory a GGUF file takes when it runs, and how much is free, looked at before it is loaded."""
+"""The memory that a GGUF file needs when it runs, and the free memory, for a check before it is loaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 USUAL_CONTEXT: Final = 8192
-"""Tokens of context where nobody says otherwise and the model was trained for as many."""
+"""The default context length in tokens, if the model was trained for a context of this length."""
 _PART: Final = re.compile(r"-(\d{5})-of-(\d{5})\.gguf\Z")
 _MOST_PARTS: Final = 1000
 _HALF: Final = 2  # bytes of a number in the states of a prompt
@@ -25,16 +25,16 @@ _ENGINE: Final = 120_000_000  # bytes of the engine's own process, measured
 
 
 def needed_memory(path: Path, context: int, slots: int = 1, size: int = 0) -> int | None:
-    """Bytes that the engine takes with this file: weights, states of the prompts, and what it computes with.
+    """The bytes of memory that the engine needs for this file: weights, prompt states, and working memory.
 
     Args:
         path: the GGUF file.
-        context: tokens of each slot; 0 takes the usual number.
-        slots: calls at once.
-        size: of all files of the model, where it is in several.
+        context: the tokens of each slot; 0 means the default.
+        slots: the number of calls at once.
+        size: the size of all files of the model, if it has several.
 
     Returns:
-        `None` where the file does not say its shape.
+        The bytes, or `None` if the file does not give its shape.
     """
     try:
         said = read_metadata(path, before="tokenizer.")
@@ -49,7 +49,7 @@ def needed_memory(path: Path, context: int, slots: int = 1, size: int = 0) -> in
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The files of a model that is in several, by its first; else the file alone."""
+    """All files of a model, given the first one; usually only this file."""
     found = _PART.search(path.name)
     if found is None:
         return [path]
@@ -59,13 +59,13 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def of_context(said: Mapping[str, str | float]) -> int | None:
-    """Tokens that a model was trained for, by a GGUF file's metadata."""
+    """The tokens of context that a model was trained for, from a GGUF file's metadata."""
     length = said.get(f"{said.get('general.architecture')}.context_length")
     return int(length) if isinstance(length, int | float) and 0 < length < 1 << 31 else None
 
 
 def context_of(path: Path) -> int | None:
-    """Tokens that the model in a GGUF file was trained for; `None` where it does not say so or cannot be read."""
+    """The tokens of context that the model in a GGUF file was trained for; `None` if the file does not tell."""
     try:
         return of_context(read_metadata(path, before="tokenizer."))
     except UsageError:
@@ -107,7 +107,7 @@ def _working(said: Mapping[str, str | float], context: int) -> int:
 
 
 def free_memory(meminfo: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Bytes of memory that a program can have now, also within its container; `None` where that is not known."""
+    """The bytes of memory available to a program now, including the limit of its container; `None` if unknown."""
     free: int | None = None
     with suppress(OSError, ValueError, IndexError):
         lines = meminfo.read_text(encoding="ascii").splitlines()

@@ -1,7 +1,7 @@
-"""Models that only the program around fabula can reach: a chat window (`paste`), a client's own (`client`).
+"""Models that only the program around fabula can reach: a chat window (`paste`), or a client's own model (`client`).
 
-Who starts a command says in `ANSWERS` who answers for them. It is no argument, since every command may name such a
-model and few know of it; where nobody is named, asking says what to do instead.
+The program that starts a command sets in `ANSWERS` who answers for them. This is not an argument, because every command
+may name such a model but few commands handle it. If no one is set, a call fails with a message that says what to do.
 """
 
 from __future__ import annotations
@@ -24,15 +24,19 @@ if TYPE_CHECKING:
 PASTE, CLIENT = "paste", "client"
 _PARALLEL: Final = {PASTE: 64, CLIENT: 4}  # prompts that may wait; a chat window shows them one at a time
 _NOBODY: Final = {
-    PASTE: "There is no terminal here at which a reply could be pasted. Leave the prompts as files instead: "
-    "`--model files:DIR`.",
-    CLIENT: "No client is connected whose model could answer: `client` is for `fabula mcp`, used by a client that "
-    "offers sampling. Name another model (`fabula models` lists them).",
+    PASTE: (
+        "You cannot paste a reply here because there is no terminal. To write the prompts to files instead, use "
+        "`--model files:DIR`."
+    ),
+    CLIENT: (
+        "No client with a model is connected. `client` works only with `fabula mcp` and a client that offers "
+        "sampling. Specify another model (`fabula models` lists the models)."
+    ),
 }
 ANSWERS: ContextVar[Mapping[str, Callable[[Request], Awaitable[str | Reply]]]] = ContextVar(
     "fabula_answers", default=MappingProxyType({})
 )
-"""Who answers for each of these models."""
+"""For each of these models, the function that answers."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ class OutsideModel:
 
     Attributes:
         name: `paste` or `client`.
-        clock: gives seconds.
-        context: tokens of prompt and reply together, where the author says so.
+        clock: a function that gives seconds.
+        context: the tokens of prompt and reply together, if the author gives them.
     """
 
     name: str
@@ -51,21 +55,21 @@ class OutsideModel:
 
     @property
     def identity(self) -> str:
-        """The name: nobody can say here which model it is."""
+        """The name, because it is not known here which model it is."""
         return self.name
 
     @property
     def capabilities(self) -> Capabilities:
-        """The form that is wanted stands in the prompt."""
+        """No capabilities beyond text, because the prompt contains the form of the reply."""
         return Capabilities(
             schema=True, choices=True, sampling=frozenset(), context=self.context, parallel=_PARALLEL[self.name]
         )
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """What whoever reaches the model says that it answered.
+        """The model's reply, from the function in `ANSWERS`.
 
         Raises:
-            ModelUnavailableError: nobody reaches it.
+            ModelUnavailableError: there is no such function.
         """
         answer = ANSWERS.get().get(self.name)
         if answer is None:
@@ -80,4 +84,4 @@ class OutsideModel:
         return replace(given, usage=usage, model=self.name, dropped=tuple(request.sampling.set_values()))
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because nothing is open."""

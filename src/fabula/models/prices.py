@@ -1,7 +1,7 @@
-"""What models cost, in US dollars for a million tokens.
+"""The prices of models, in US dollars per million tokens.
 
-Prices come from the user's settings, else from the data of genai-prices. What neither knows
-is `None`, never a guess.
+Prices come from the user's settings, otherwise from the data of genai-prices. A price that neither has is `None`, never
+a guess.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ FREE = Price(0.0, 0.0, 0.0)
 
 
 def price_of(model_name: str, overrides: Mapping[str, Price]) -> Price | None:
-    """The price of a model by its name (`anthropic:claude-haiku-4-5`), or `None` where it is not known.
+    """The price of a model by its name (`anthropic:claude-haiku-4-5`), or `None` if it is not known.
 
-    An override counts under the whole name, else under the part after the colon. What runs on the user's own machine
-    (`embedded`, `scripted`), or on a server of theirs (`ollama`), is free. `openai-chat` may be any server, so only an
-    override can price it.
+    An override is looked up under the whole name, then under the part after the colon. Models on the user's own machine
+    (`embedded`, `scripted`) or server (`ollama`) are free. `openai-chat` may be any server, so only an override gives
+    its price.
     """
     kind, _, model = model_name.partition(":")
     for known in (model_name, model):
@@ -55,12 +55,12 @@ def price_of(model_name: str, overrides: Mapping[str, Price]) -> Price | None:
 
 
 def is_overridden(model_name: str, overrides: Mapping[str, Price]) -> bool:
-    """Whether the user's settings price a model, which then counts more than what a provider's library says."""
+    """Whether the user's settings give a model's price, which then overrides the one from a provider's library."""
     return model_name in overrides or model_name.partition(":")[2] in overrides
 
 
 def cost(price: Price, usage: Usage) -> float:
-    """US dollars for one call. Surcharges for writing a prompt cache are not in it: usage does not count them."""
+    """US dollars for one call, without surcharges for writing a prompt cache, which the usage does not count."""
     if price.over is not None and usage.prompt > price.over[0]:
         return cost(price.over[1], usage)
     cached = min(usage.cached, usage.prompt)
@@ -70,14 +70,14 @@ def cost(price: Price, usage: Usage) -> float:
 
 
 def paid(usage: Usage, price: Price | None, *, own: bool) -> float | None:
-    """US dollars of a call: what the provider's library says (`own`; it knows surcharges), else by the price."""
+    """US dollars for a call: by the price, or from the provider's library if `own`, because it knows surcharges."""
     if own and usage.cost is not None:
         return usage.cost
     return None if price is None else cost(price, usage)
 
 
 def priced(usage: Usage, performer: str, overrides: Mapping[str, Price]) -> Usage:
-    """The usage of a recorded call, at today's price where it had none then."""
+    """The usage of a recorded call, at today's price if it had none then."""
     price = price_of(performer.partition("@")[0], overrides) if usage.cost is None else None
     return usage if price is None else replace(usage, cost=cost(price, usage))
 
@@ -105,7 +105,7 @@ def _listed(provider: str, model: str) -> Price | None:
 
 
 def listed_cost(address: str, model: str, tokens: tuple[int, int, int, int]) -> float | None:
-    """US dollars for a call's tokens (`Received.tokens`), where the data know the address and the model."""
+    """US dollars for a call's tokens (`Received.tokens`), if the price data have the address and the model."""
     if not _is_listed(address, model):
         return None
     from genai_prices import Usage, calc_price  # noqa: PLC0415 - 0.1 s of import
@@ -130,7 +130,7 @@ def _is_listed(address: str, model: str) -> bool:
 
 @remembered(256, 500)
 def listed_window(model_name: str) -> int | None:
-    """How many tokens prompt and reply of a hosted model may have together, where the library's data say so."""
+    """The tokens that prompt and reply of a hosted model may have together, if the library's data have them."""
     kind, _, model = model_name.partition(":")
     if kind not in _PROVIDERS or not model:
         return None

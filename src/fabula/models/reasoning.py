@@ -1,7 +1,7 @@
-"""Reasoning that a server leaves in the text of a reply, taken apart from it, as a whole and piece by piece.
+"""Separates reasoning from the text of a reply, for complete replies and piece by piece.
 
-Many servers put what a model thinks into a field of its own; others leave it in the text, between the marks that the
-model was trained with. Some templates set the opening mark themselves, so that only the closing one comes.
+Many servers put a model's reasoning into its own field. Others leave it in the text, between the marks that the model
+was trained with. Some templates add the opening mark themselves, so that the reply has only the closing one.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _BLOCK: Final = re.compile(
 )
 _CLOSING: Final = re.compile(r"(?:</think(?:ing)?>|\[/THINK\])\s{0,9}", re.IGNORECASE)
 ROOM: Final[Mapping[str, int]] = {"none": 0, "minimal": 2_048, "low": 4_096, "medium": 12_288, "high": 24_576}
-"""Tokens that a reply may have beyond its bound, for reasoning of each effort; more than any provider sets aside."""
+"""The tokens that each level of reasoning effort adds to the limit of a reply, more than any provider reserves."""
 
 
 def room_for_reasoning(sampling: Sampling, *, thinks: bool) -> int:
-    """Tokens to leave for reasoning beside those of the reply; none where a model does not think."""
+    """The tokens for reasoning in addition to those of the reply; 0 if a model does not think."""
     return ROOM[sampling.reasoning or ("medium" if thinks else "none")]
 
 
 def apart(text: str) -> tuple[str, str]:
-    """The text without the reasoning in it, and the reasoning; a block that is not closed goes to the end."""
+    """The text without its reasoning, and the reasoning; a block that is not closed extends to the end."""
     thoughts: list[str] = []
 
     def take(found: re.Match[str]) -> str:
@@ -45,7 +45,7 @@ def apart(text: str) -> tuple[str, str]:
 
 
 class Apart:
-    """Takes pieces of a reply as they come, and gives on those that are no reasoning at its beginning."""
+    """Takes pieces of a reply as they arrive, and passes on those that are not reasoning at its beginning."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -53,7 +53,7 @@ class Apart:
         self._begun = False
 
     def take(self, piece: str) -> str:
-        """What of the text can be given on now."""
+        """The text that can be passed on now."""
         if self._begun:
             return piece
         self._held += piece
@@ -75,6 +75,6 @@ class Apart:
         return ""
 
     def rest(self) -> str:
-        """What was held back, where it turned out to be text."""
+        """The text that was held back in case it was reasoning."""
         held, self._held = "" if self._closing else self._held, ""
         return held

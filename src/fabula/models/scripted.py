@@ -37,8 +37,8 @@ _LARGEST: Final = 20_000_000  # bytes of a script
 class ScriptedModel:
     """Answers by role from a mapping, or by calling a function of the request.
 
-    A list of texts is given in turn by path, so that a killed and resumed run hears the same as an unbroken one; the
-    last text repeats. `asked` counts the calls made. Usage is counted in words; the cost is 0.
+    The texts of a list are given in turn for each path, so that a resumed run gets the same replies as an uninterrupted
+    one; the last text repeats. `asked` holds the calls made. Usage is counted in words; the cost is 0.
     """
 
     def __init__(
@@ -56,13 +56,15 @@ class ScriptedModel:
         """The model of a script file.
 
         Raises:
-            ConfigError: the file is missing, no TOML, or has no table `[replies]` of texts.
+            ConfigError: the file is missing, is not TOML, or has no table `[replies]` of texts.
         """
         try:
-            data = read_bytes(path, _LARGEST)
+            data = read_bytes(path, _LARGEST, kind="a script (a TOML file)")
             replies = parse(data.decode("utf-8")).get("replies")
-        except (UsageError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ConfigError(f"Cannot read the script {path}: {error}. Give a TOML file.") from error
+        except UsageError as error:
+            raise ConfigError(str(error)) from error
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(f"Cannot read the script {path}: {error}. Use a TOML file.") from error
         if not isinstance(replies, dict) or not replies:
             raise ConfigError(f"The script {path} has no table [replies] with a text for each role.")
         for name, texts in replies.items():
@@ -75,7 +77,7 @@ class ScriptedModel:
         """The scripted reply.
 
         Raises:
-            ModelError: the script has nothing for this role.
+            ModelError: the script has no reply for this role.
         """
         self.asked.append(request)
         answer = await self._answer(request)
@@ -110,4 +112,4 @@ class ScriptedModel:
         return Reply(text, usage, model=self.identity, sent=request.sampling.set_values())
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because nothing is open."""

@@ -1,9 +1,9 @@
-"""An encoder-decoder in this process, as BART fine-tuned on dialogues and their summaries (SNAP, section 4.6).
+"""An encoder-decoder in this process, such as BART fine-tuned on dialogues and their summaries (SNAP, section 4.6).
 
-Such a model does the one thing it was trained for to any text: it follows no instructions
-(`Capabilities.instructed`). It reads the messages of a request one after the other, and where its encoder has too few
-places, the last lines of them. It runs on the processor, one call at a time, in a thread of its own. torch and
-transformers are imported there, when the network is opened.
+Such a model does the one thing that it was trained for, to any text, and follows no instructions
+(`Capabilities.instructed`). It reads the messages of a request one after the other, or only their last lines if its
+encoder is too small. It runs on the CPU, one call at a time, in its own thread. torch and transformers are imported
+there, when the network is opened.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Seq2SeqModel:
     """A folder with an encoder-decoder as a `Model`; it is opened with the first call, not before.
 
     Attributes:
-        folder: as the package transformers saves models, with the tokeniser.
-        name: what a user types.
-        clock: gives seconds; for the usage of a call.
+        folder: the folder as the package transformers saves it, with the tokeniser.
+        name: the name that a user types.
+        clock: a function that gives seconds, for the usage of a call.
     """
 
     folder: Path
@@ -74,7 +74,7 @@ class Seq2SeqModel:
     def identity(self) -> str:
         """The folder's own name with a digest of its files: settings, tokeniser, weights.
 
-        It may lie anywhere. Of a large file only size, both ends and samples of its middle are read.
+        The folder may be anywhere. Only the size, both ends and samples of the middle of a large file are read.
 
         Raises:
             ModelUnavailableError: a file cannot be read.
@@ -84,14 +84,14 @@ class Seq2SeqModel:
             digests = "\n".join(f"{path.name} {fingerprint(path, _SAMPLES)}" for path in files)
         except OSError as error:
             raise ModelUnavailableError(
-                f"The model in {self.folder} cannot be read ({error.strerror}). Give a folder that can.",
+                f"The model in {self.folder} cannot be read ({error.strerror}). Specify another folder.",
                 model=self.name,
             ) from error
         return f"seq2seq:{self.folder.resolve().name}@{sha256(digests.encode()).hexdigest()[:DIGITS]}"
 
     @cached_property
     def rooms(self) -> Rooms:
-        """How many tokens it reads and writes.
+        """The number of tokens that the model can read and write.
 
         Raises:
             ModelUnavailableError: there is no encoder-decoder in the folder.
@@ -100,20 +100,20 @@ class Seq2SeqModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Text alone, without instructions; `context` is what the encoder reads."""
+        """Only text, without instructions; `context` is the size of the encoder."""
         return Capabilities(sampling=frozenset(TAKES), context=self.rooms.text, parallel=1, instructed=False)
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """What the model makes of the request's messages; `on_text` gets it as one piece.
+        """The model's output for the request's messages; `on_text` gets it in one piece.
 
-        Without a temperature it is the text that the model's own settings search for (its beams), else a draw.
-        `Usage.seconds` leaves out the wait for other calls and the opening. Cancelling stops the model after the token
-        it is at.
+        Without a temperature, the text is found by the search in the model's own settings (its beams); otherwise it is
+        sampled. `Usage.seconds` does not include the wait for other calls and the opening. Cancelling stops the model
+        after the present token.
 
         Raises:
-            ModelUnavailableError: the folder holds no such model; or the model was closed meanwhile.
+            ModelUnavailableError: the folder has no such model, or the model was closed meanwhile.
             UsageError: torch or transformers is not installed.
-            UnknownNameError: the request names an adapter; there are none.
+            UnknownNameError: the request names an adapter, but there are none.
         """
         if request.adapter is not None:
             raise UnknownNameError("adapter", request.adapter, ())
@@ -141,20 +141,20 @@ class Seq2SeqModel:
         )
 
     async def close(self) -> None:
-        """Stop what runs and free the weights; safe to call twice. A later call starts anew."""
+        """Stop what runs and free the weights; safe to call twice. A later call starts again."""
         session, self._session = self._session, None
         if session is not None:
             await beside(session.close)
 
 
 def seq2seq_model(folder: Path, name: str) -> Seq2SeqModel:
-    """The model in a folder, ready to be asked; its settings are looked at, and nothing is imported or opened.
+    """The model in a folder, ready for calls; its settings are checked, and nothing is imported or opened.
 
-    It is looked at now because a summary model is asked for the first time long after a run has begun.
+    The check is done now because a summary model is first called long after a run has begun.
 
     Raises:
         ModelUnavailableError: there is no such folder, or no encoder-decoder in it.
-        UsageError: torch or transformers is not installed; says which extra to install.
+        UsageError: torch or transformers is not installed; the message says which extra to install.
     """
     rooms_of(folder, name)
     require_packages(name)
@@ -173,11 +173,11 @@ def _dropped(request: Request) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """How many tokens a model has places for; `None` where it has no bound.
+    """The number of tokens that a model has room for; `None` if there is no limit.
 
     Attributes:
-        text: that it reads, with their marks.
-        reply: that it writes.
+        text: the tokens that it reads, including special tokens.
+        reply: the tokens that it writes.
     """
 
     text: int | None = None
@@ -196,21 +196,23 @@ class SequenceOutput:
 
 
 def rooms_of(folder: Path, name: str) -> Rooms:
-    """What a model's own settings say of its places; nothing is imported.
+    """The number of tokens that a model has room for, by its own settings; nothing is imported.
 
     Raises:
-        ModelUnavailableError: there is no such folder, no encoder-decoder in it, or no tokeniser beside it.
+        ModelUnavailableError: there is no such folder, no encoder-decoder in it, or no tokeniser next to it.
     """
     settings = _settings(folder / _SETTINGS, name)
     if settings.get("is_encoder_decoder") is not True:
         raise ModelUnavailableError(
-            f"The model in {folder} ({settings.get('model_type') or 'of no known type'}) is no encoder-decoder, as "
-            "BART and T5 are. A GGUF file is given as embedded:FILE.gguf, a server's model as openai-chat:NAME.",
+            f"The model in {folder} ({settings.get('model_type') or 'of no known type'}) is not an encoder-decoder "
+            "such as BART or T5. For a GGUF file, use embedded:FILE.gguf. For a model on a server, use "
+            "openai-chat:NAME.",
             model=name,
         )
     if not any((folder / file).is_file() for file in _TOKENISERS):  # the library would make up an empty one
         raise ModelUnavailableError(
-            f"The model in {folder} has no tokeniser. Save that of its training there (`tokenizer.save_pretrained`).",
+            f"The model in {folder} has no tokeniser. Save the tokeniser from its training there "
+            "(`tokenizer.save_pretrained`).",
             model=name,
         )
     tokeniser = folder / _TOKENISERS[0]
@@ -238,29 +240,29 @@ def _settings(file: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         why = getattr(error, "strerror", None) or "no JSON"
         raise ModelUnavailableError(
-            f"{name}: {file} cannot be read ({why}). Give the folder of an encoder-decoder that the package "
-            "transformers has saved, with its config.json, weights and tokeniser.",
+            f"{name}: {file} cannot be read ({why}). Specify the folder in which the package transformers saved an "
+            "encoder-decoder, with its config.json, weights and tokeniser.",
             model=name,
         ) from error
     return settings if isinstance(settings, dict) else {}
 
 
 def require_packages(name: str) -> None:
-    """Find out whether the packages are there, without importing them.
+    """Check that the packages are installed, without importing them.
 
     Raises:
-        UsageError: one is not; says which extra to install.
+        UsageError: a package is missing; the message says which extra to install.
     """
     for module in _PACKAGES:
         require(module, _EXTRA, f"The model {name}")
 
 
 def open_network(folder: Path, name: str) -> Network:
-    """The model in a folder; takes seconds. Nothing is fetched from anywhere.
+    """The model in a folder, opened in some seconds; nothing is downloaded.
 
     Raises:
-        UsageError: a package is missing; says which extra to install.
-        ModelUnavailableError: the folder holds no such model, or one that is damaged.
+        UsageError: a package is missing; the message says which extra to install.
+        ModelUnavailableError: the folder has no such model, or the model is damaged.
     """
     rooms = rooms_of(folder, name)
     torch, library = (extra(module, _EXTRA, f"The model {name}") for module in _PACKAGES)
@@ -274,7 +276,7 @@ def open_network(folder: Path, name: str) -> Network:
     except (OSError, ValueError, RuntimeError, LookupError, ImportError, damaged) as error:
         why = " ".join(str(error).split())[:300]
         raise ModelUnavailableError(
-            f"The model in {folder} cannot be opened ({why}). Save it anew with `save_pretrained`, its tokeniser too.",
+            f"The model in {folder} cannot be opened ({why}). Save it and its tokeniser again with `save_pretrained`.",
             model=name,
         ) from error
     network.eval()
@@ -292,14 +294,14 @@ class Network:
     rooms: Rooms
 
     def write(self, text: str, sent: Json, stopped: Callable[[], bool]) -> SequenceOutput:
-        """What the model makes of a text: its own search for the likeliest, or a draw where `sent` asks for one.
+        """The model's output for a text, from its own search for the likeliest text, or sampled if `sent` asks for it.
 
-        A text that the encoder has no room for loses lines at the front, so that the latest are read.
+        A text that is too long for the encoder loses lines at the front, so that the last lines are read.
 
         Args:
-            text: what the encoder reads.
-            sent: values of `sent_values`.
-            stopped: asked before each token; the model writes no more once it is true.
+            text: the text for the encoder.
+            sent: the values from `sent_values`.
+            stopped: called before each token; the model stops when it returns true.
         """
         shown, unread = self._fitting(text)
         seed, values = sent.get("seed"), self._arguments(sent)
@@ -363,10 +365,10 @@ class Network:
 
 
 def sent_values(sampling: Sampling, rooms: Rooms) -> Json:
-    """The values that go out, by our names: those against the likeliest text only where something is drawn.
+    """The values that are sent, by fabula's names; values for sampling are sent only if the reply is sampled.
 
-    A draw is wanted where the temperature is above 0, or where it is unset and `top_p` or `top_k` is set. A reply is
-    never longer than the decoder has places.
+    A reply is sampled if the temperature is above 0, or if it is unset and `top_p` or `top_k` is set. A reply is never
+    longer than the decoder allows.
     """
     values = {name: value for name, value in sampling.set_values().items() if name in TAKES}
     if not _draws(values):
@@ -383,7 +385,7 @@ def _draws(values: Json) -> bool:
 
 @contextmanager
 def silent(library: Any) -> Iterator[None]:  # noqa: ANN401 - a module has no better type
-    """While this is open, the library prints no advice and no bars."""
+    """A context in which the library prints no advice and no progress bars."""
     log = library.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""Turns at the servers of one model: which of them answers a call, and how many calls each answers at once."""
+"""Turns at the servers of one model: which server answers a call, and how many calls each answers at once."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
     from fabula.base.errors import ModelError
 
 STORY: ContextVar[object | None] = ContextVar("fabula_story", default=None)
-"""What the calls of one story have in common; they stay with one server, which has read their prompts' beginning."""
+"""The story of a call. All its calls go to one server because it has already read the beginning of their prompts."""
 _Waiting: TypeAlias = "tuple[int, asyncio.Future[Server]]"
 
 
 class Turns(Protocol):
-    """Who says which server of a model, by its number, answers a call, and when."""
+    """Assigns the calls of a model to its servers, which are numbered, and says when a call begins."""
 
     async def take(self) -> int:
-        """A server, once it has room for the call of the story that is at work; `give` ends the turn."""
+        """A server, as soon as it has room for the present story's call; `give` ends the turn."""
 
     def give(self, server: int, *, answered: bool) -> None:
         """End a turn."""
 
     async def failed(self, server: int, retry_after: float | None) -> bool:
-        """Leave a sick server out for a while; whether another is well. The turn goes on."""
+        """Leave a failing server out for a while, and return whether another is available. The turn continues."""
 
 
 class SharedTurns(Protocol):
-    """Who deals turns where several processes ask the same servers."""
+    """Assigns turns if several processes call the same servers."""
 
     def turns(self, model: str, servers: int, most: int, rest: tuple[float, float], timeout: float | None) -> Turns:
-        """The turns at the servers of a model: `most` calls at once go to each, none longer than `timeout` seconds."""
+        """The turns at a model's servers: each gets at most `most` calls at once, of at most `timeout` seconds."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Deals an equal part of what each server takes: for the `number`-th of several shards, which do not talk."""
+    """Gives an equal part of each server's calls to the `number`-th of several shards, which do not communicate."""
 
     number: int = 1
     of: int = 1
@@ -57,7 +57,7 @@ class Part:
         rest: tuple[float, float],
         timeout: float | None = None,  # noqa: ARG002 - each turn is ended by who took it
     ) -> Servers:
-        """As in `SharedTurns`; where a server's calls cannot be divided, the shards have one more by turns.
+        """The turns of this shard; calls that cannot be divided equally go to the shards in turn.
 
         Raises:
             UsageError: this shard would have no call at any server.
@@ -65,7 +65,7 @@ class Part:
         calls = [most // self.of + ((self.number - 1 + one) % self.of < most % self.of) for one in range(servers)]
         if not any(calls):
             raise UsageError(
-                f"{model} takes {most * servers:,} calls at once, too few for {self.of} shards. Use at most "
+                f"{model} accepts {most * servers:,} calls at once, which is too few for {self.of} shards. Use at most "
                 f'{most * servers:,} shards, or raise `parallel` under [settings.models."{model.partition(" ")[0]}"].'
             )
         return Servers(calls, rest, time.monotonic)
@@ -76,13 +76,13 @@ class Server:
     """One server of a model.
 
     Attributes:
-        number: its place among them.
-        most: calls that it may be asked at once.
-        busy: calls that it answers now.
-        stories: that it was given.
-        failures: one after the other, since it last answered.
-        rests_until: when it may be asked again after those.
-        waiting: calls that would rather have this server than another, by number of arrival.
+        number: its position among the servers.
+        most: the number of calls that it may get at once.
+        busy: the number of calls that it answers now.
+        stories: the stories assigned to it.
+        failures: the number of failures since it last answered.
+        rests_until: when it may be called again after them.
+        waiting: the calls that prefer this server, by number of arrival.
     """
 
     number: int
@@ -97,13 +97,13 @@ class Server:
 class Servers:
     """The turns at the servers of one model, for one event loop.
 
-    A story is given to the server with the fewest calls. Its later calls go there too, unless that server is full or
-    sick and another is not. A server that failed is left out for a while, which doubles each time, and is then tried
-    with a single call. Where all are sick, nobody is left out: the caller decides how long to wait.
+    A story is assigned to the server with the fewest calls. Its later calls go there too, unless that server is full or
+    failing and another is not. A failing server is left out for a while, which doubles each time, and is then tried
+    with a single call. If all servers fail, none is left out, and the caller decides how long to wait.
     """
 
     def __init__(self, most: Sequence[int], rest: tuple[float, float], clock: Callable[[], float]) -> None:
-        """`most` are the calls at once of each server; a sick one rests for the seconds from `rest[0]` to `rest[1]`."""
+        """Set up the servers: `most` calls at once for each, then `rest[0]` to `rest[1]` seconds of rest on failure."""
         self._servers = tuple(Server(number, calls) for number, calls in enumerate(most))
         self._rest, self._clock = rest, clock
         self._homes: WeakKeyDictionary[object, Server] = WeakKeyDictionary()
@@ -194,6 +194,6 @@ def _load(server: Server) -> tuple[int, int]:
 
 
 def is_sick(failure: ModelError) -> bool:
-    """Whether a failure is the server's and not the call's: it is away, overloaded, or silent."""
+    """Whether a failure is the server's, not the call's: the server is unreachable, overloaded or silent."""
     worked = isinstance(failure, UnreadableReplyError) or any(failure.tokens)
     return isinstance(failure, UnreachableError | OverloadedError | ModelTimeoutError) and not worked

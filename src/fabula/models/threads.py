@@ -1,4 +1,4 @@
-"""An engine that blocks, asked from an event loop: opened by the first call, run in threads of its own."""
+"""A blocking engine, called from an event loop: the first call opens it, and it runs in its own threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ A = TypeVar("A")
 
 
 class EngineSession(Generic[E]):
-    """From the first call to `close`: the engine and its threads."""
+    """The engine and its threads, from the first call to `close`."""
 
     def __init__(self, open_: Callable[[], E], threads: int, name: str) -> None:
         self._open, self._name = open_, name
@@ -39,9 +39,9 @@ class EngineSession(Generic[E]):
         return self._engine
 
     async def run(self, answer: Callable[[E, threading.Event], R]) -> R:
-        """What `answer` gives, called in a thread with the engine and an event that says when to stop.
+        """The result of `answer`, called in a thread with the engine and an event that says when to stop.
 
-        When the task is cancelled, the event is set, and this returns when the thread is free.
+        If the task is cancelled, the event is set, and this returns when the thread is free.
 
         Raises:
             ModelUnavailableError: the session was closed meanwhile.
@@ -62,7 +62,7 @@ class EngineSession(Generic[E]):
             self._stops.discard(stop)
 
     def close(self) -> E | None:
-        """Stop all calls and wait until the threads have ended; gives the engine, if it was opened, to be freed."""
+        """Stop all calls, wait for the threads to end, and return the engine, if it was opened, to be freed."""
         for stop in tuple(self._stops):
             stop.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -82,18 +82,19 @@ class EngineSession(Generic[E]):
                 raise self._closed()
 
     def _closed(self) -> ModelUnavailableError:
-        return ModelUnavailableError(f"{self._name} was closed while it was asked.", model=self._name)
+        return ModelUnavailableError(f"{self._name} was closed during a call.", model=self._name)
 
 
 async def beside(close: Callable[[], R]) -> R:
-    """What a function gives that closes something, called in a thread, or here where the interpreter ends."""
+    """The result of a closing function, called in a thread, or here if the interpreter is ending."""
     return await asyncio.to_thread(close) if threading.main_thread().is_alive() else close()
 
 
 async def in_thread(function: Callable[[A], R], argument: A) -> R:
-    """What a function that blocks gives, called in a thread of its own.
+    """The result of a blocking function, called in its own thread.
 
-    Nobody can stop such a function: when the task is cancelled, it is not waited for, and ends with the process.
+    Such a function cannot be stopped. If the task is cancelled, the function is not waited for, and ends with the
+    process.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[R] = loop.create_future()
@@ -133,7 +134,7 @@ async def _ended(job: Future[R]) -> None:
 
 
 class Turns:
-    """Calls at once of one object, whichever event loops and threads they come from; served in order of arrival."""
+    """The limit of simultaneous calls to one object from all event loops and threads, served in order of arrival."""
 
     def __init__(self, most: int) -> None:
         self._free = most
@@ -141,7 +142,7 @@ class Turns:
         self._waiting: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
 
     async def take(self) -> None:
-        """Wait for a turn; whoever has had it calls `give`."""
+        """Wait for a turn; call `give` to end it."""
         with self._lock:
             if self._free:
                 self._free -= 1
@@ -161,7 +162,7 @@ class Turns:
             raise
 
     def give(self) -> None:
-        """End a turn; the next one begins."""
+        """End a turn, so that the next one begins."""
         with self._lock:
             while self._waiting:
                 loop, turn = self._waiting.popleft()

@@ -1,9 +1,9 @@
-"""How many threads the embedded engine takes, and how long they spin: measured once on a machine, and kept.
+"""The number of threads of the embedded engine and their spin, which are measured once on a machine and stored.
 
-Which is fastest depends on the cores, on the model and on what else is running, and both belong together: with four
-threads a small model is twice as fast on an idle machine if they spin, and stands still on a busy one. So some passes
-through layers of the model's shape are timed (`engine_process`), in at most half a second. No more of them spin than
-there are cores that nobody uses. The choice is no part of a call's identity, and changes no digit of a reply.
+The fastest choice depends on the cores, the model and other programs, and number and spin belong together: if four
+threads spin, a small model is twice as fast on an idle machine but almost stops on a busy one. Some passes through
+layers of the model's shape are therefore timed (`engine_process`), in at most half a second. No more threads spin than
+there are free cores. The choice is not part of a call's identity, and changes no digit of a reply.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fabula.models.base import Json
 
 SHORT, LONG = 1_000, 20_000
-"""Spins that are tried: threads that soon sleep (some 50 microseconds), and threads that wait through a small step."""
+"""The spin settings to try. Threads sleep soon (after about 50 microseconds) or stay awake through a small step."""
 _KIND = 1  # of what is kept; raised when the probe changes
 _SECONDS: Final = 0.43  # of trials and the start of their processes
 _LEAST_SECONDS: Final = 0.15  # of trials, also where the start takes long
@@ -72,7 +72,7 @@ _WIDEST, _MOST_LAYERS, _MOST_WORDS = 1 << 16, 60, 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class EngineSetting:
-    """What the engine is started with: threads that write and that read a prompt, and their spin (`None`: default)."""
+    """The engine's threads for writing and for reading a prompt, and their spin (`None` means the default)."""
 
     threads: int
     spin: int | None
@@ -98,7 +98,7 @@ def usable_cores(groups: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def others_running() -> float:
-    """How many threads of others want a core just now, on the mean of some glances."""
+    """The mean number of threads of other programs that want a core now, from several samples."""
     seen = []
     for _ in range(_GLANCES):
         try:
@@ -113,13 +113,13 @@ def others_running() -> float:
 def candidates(
     cores: int, free: int, spins: Sequence[int | None], asked: int | None = None
 ) -> tuple[EngineSetting, ...]:
-    """The settings that are tried, those of one spin together, fewer threads first.
+    """The settings to try, grouped by spin, with fewer threads first.
 
     Args:
-        cores: that may be used.
-        free: of them, those that nobody else uses.
-        spins: the shortest first; threads of the longer ones get a core each.
-        asked: the number of threads, where somebody has said it.
+        cores: the number of usable cores.
+        free: the number of them that no other program uses.
+        spins: the spins, shortest first; threads with a longer spin get a core each.
+        asked: the number of threads, if a user has set it.
     """
     most = min(cores, _MOST_CORES)
     steps = {*range(1, min(most, 4) + 1), 8, 16, most // 2, most - 1, most}
@@ -133,9 +133,9 @@ def candidates(
 
 
 def fastest(tried: Sequence[EngineSetting], trial: Trial, clock: Callable[[], float], seconds: float) -> EngineSetting:
-    """The setting with the shortest median of interleaved trials; of those that are as good, the one that takes least.
+    """The setting with the shortest median time of interleaved trials, or an equally good one with fewer threads.
 
-    What is far behind is not tried again, nor more threads of the same spin.
+    A setting that is far behind is not tried again, and neither are more threads with the same spin.
     """
     end = clock() + seconds
     times: dict[EngineSetting, list[float]] = {}
@@ -165,11 +165,11 @@ def fastest(tried: Sequence[EngineSetting], trial: Trial, clock: Callable[[], fl
 
 @contextmanager
 def measuring(weights: Path, spins: Iterable[int | None]) -> Iterator[Trial]:
-    """What times one pass with a setting; a process for each spin, because OpenMP reads it once.
+    """A function that times one pass with a setting; it uses one process per spin, because OpenMP reads it only once.
 
     Raises:
-        ChildEndedError, OSError: it cannot be measured here.
-        UsageError: the file has no shape that is known.
+        ChildEndedError, OSError: measuring is not possible here.
+        UsageError: the file has no known shape.
     """
     with ExitStack() as stack:
         children: dict[int | None, EngineChild] = {}
@@ -197,14 +197,14 @@ def measuring(weights: Path, spins: Iterable[int | None]) -> Iterator[Trial]:
 
 
 def shape_of(said: Mapping[str, str | float], size: int) -> Json:
-    """The sizes of what is computed for a token, in as many layers as have some 50 MB.
+    """The sizes of the computation for a token, in enough layers for about 50 MB.
 
     Args:
         said: a GGUF file's metadata.
-        size: of the file, in bytes.
+        size: the size of the file in bytes.
 
     Raises:
-        UsageError: the file does not say them.
+        UsageError: the file does not give the sizes.
     """
     architecture = str(said.get("general.architecture"))
     try:
@@ -221,9 +221,9 @@ def shape_of(said: Mapping[str, str | float], size: int) -> Json:
         kind, block, held = _TYPES.get(int(said.get(_FILE_TYPE, 0)), _Q4_0)
         keys = width * keys // heads
     except (KeyError, ValueError, TypeError, ZeroDivisionError) as error:
-        raise UsageError(f"This model's file does not say its shape: {error}.") from error
+        raise UsageError(f"This model's file does not specify its shape: {error}.") from error
     if not all(0 < n <= _WIDEST for n in (width, hidden, layers, keys)):
-        raise UsageError("This model's file gives a shape that cannot be.")
+        raise UsageError("This model's file specifies an impossible shape.")
     each = _parameters(width, hidden, keys) * held / block
     small = min(1.0, sqrt(_WEIGHTS / each))  # of very wide layers a smaller one stands for all
     width, hidden, keys = (max(256, round(n * small / 256) * 256) if small < 1 else n for n in (width, hidden, keys))
@@ -258,12 +258,12 @@ class Tuner:
 
     Attributes:
         weights: the model's file.
-        asked: threads that somebody has chosen; only their spin is measured then.
-        cache: the folder where choices are kept.
-        environ: where `GOMP_SPINCOUNT` and `OMP_WAIT_POLICY` are obeyed.
-        probe: opens what tries a setting, given the weights and the spins.
-        cores, others: what may be used, and what others use.
-        clock: gives seconds.
+        asked: the number of threads that a user has chosen; then only their spin is measured.
+        cache: the folder for choices.
+        environ: the environment, of which `GOMP_SPINCOUNT` and `OMP_WAIT_POLICY` are respected.
+        probe: opens a function that tries a setting, given the weights and the spins.
+        cores, others: give the usable cores, and those that other programs use.
+        clock: a function that gives seconds.
     """
 
     weights: Path
@@ -283,7 +283,7 @@ class Tuner:
     _setting: EngineSetting | None = field(default=None, init=False)
 
     def choose(self) -> EngineSetting:
-        """The setting for this machine as it is now: the kept one, if there is one, else the fastest of some trials."""
+        """The setting for the present state of this machine: a stored one, otherwise the fastest in some trials."""
         retaken = self._fell
         cores, tried = self._tried()
         kept = None if retaken else self._kept()
@@ -298,7 +298,7 @@ class Tuner:
         return self._setting
 
     def heard(self, pieces: int, seconds: float) -> None:
-        """Take note of a reply that was written alone: its pieces of text, and how long they took after the first."""
+        """Record a reply that was written alone: its pieces of text, and their time after the first."""
         if pieces < _ENOUGH_PIECES or seconds <= 0:
             return
         speed = pieces / seconds
@@ -309,7 +309,7 @@ class Tuner:
         self._speed = max(self._speed, speed)
 
     def collapsed(self, pace: ReplySpeed) -> bool:
-        """Whether a reply comes too slowly to wait for its end, since others have come to use cores; it is noted."""
+        """Whether a reply has become too slow to wait for, because other programs use the cores; this is recorded."""
         if self._speed is None or self._setting is None or not self._may_again():
             return False
         slow = pace.below(_QUARTER * self._speed)
@@ -317,7 +317,7 @@ class Tuner:
         return self._fell
 
     def due(self) -> bool:
-        """Whether to choose anew: the speed has fallen by half, or cores that were taken may be free again."""
+        """Whether to choose again, because the speed has halved, or cores that were in use may be free again."""
         if not self._may_again():
             return False
         waited = self.clock() - self._taken
@@ -389,7 +389,7 @@ def _by_threads(setting: EngineSetting) -> tuple[int, int]:
 
 
 class ReplySpeed:
-    """The speed at which a reply comes: all in all, and just now."""
+    """The speed at which a reply arrives, overall and at present."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -398,7 +398,7 @@ class ReplySpeed:
         self.pieces = -1
 
     def piece(self) -> None:
-        """A piece of text has come."""
+        """Count a piece of text that arrived."""
         self._last = self._clock()
         self._first = self._first if self._lately else self._last
         self._lately.append(self._last)
@@ -406,11 +406,11 @@ class ReplySpeed:
 
     @property
     def seconds(self) -> float:
-        """From the first piece to the last."""
+        """The seconds from the first piece to the last."""
         return self._last - self._first
 
     def below(self, speed: float) -> bool:
-        """Whether the last pieces came at less than that speed, and for long enough to be no chance."""
+        """Whether the last pieces arrived below that speed for long enough to rule out chance."""
         if not speed or self.pieces < _PACE_OVER or self.seconds < _PACE_AFTER:
             return False
         return _PACE_OVER / (self._lately[-1] - self._lately[0]) < speed

@@ -1,6 +1,6 @@
-"""Asks model servers over HTTP: sends a request, hands on what comes, and says in our errors what went wrong.
+"""Calls model servers over HTTP: sends a request, passes on the reply, and raises fabula's errors.
 
-No type of the HTTP library leaves this module but the client, which `providers` keeps open.
+Only the client, which `providers` keeps open, leaves this module as a type of the HTTP library.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _CONNECT: Final = 10.0
 LARGEST: Final = 64_000_000
-"""Bytes of a reply as it comes: many times what a stream of the longest one takes."""
+"""The maximum number of bytes in a reply, which is many times the size of the longest streamed reply."""
 _LARGEST_ERROR: Final = 1_000_000
 _LONGEST: Final = 300  # characters of a server's words in a message
 _EVENT_END: Final = re.compile(rb"\r?\n\r?\n|\r\r")
@@ -52,7 +52,7 @@ _AMAZONS: Final = "amazon.eventstream"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What goes to a server: an address with its path, what is appended to that, headers and a body."""
+    """A request to a server: address with path, query, headers and body."""
 
     url: str
     query: Mapping[str, str]
@@ -64,14 +64,14 @@ def written(body: Json) -> bytes:
     """A body as it is sent.
 
     Raises:
-        UnicodeEncodeError: it holds half a character.
+        UnicodeEncodeError: the body contains half a character.
     """
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 @dataclass(eq=False)
 class RefusedError(Exception):
-    """A server answered with a status that is none of a reply, or with an error in its reply (status 0)."""
+    """A server answered with an error status, or with an error in its reply (status 0)."""
 
     status: int
     said: Any
@@ -79,7 +79,7 @@ class RefusedError(Exception):
 
 
 class NoReplyError(Exception):
-    """What came is no reply; the words say why, where there are any."""
+    """The server's answer is not a reply; the message, if any, says why."""
 
 
 class CutError(NoReplyError):
@@ -87,7 +87,7 @@ class CutError(NoReplyError):
 
 
 class TooLongError(Exception):
-    """More came than any reply holds."""
+    """The server sent more than any reply can hold."""
 
 
 def http_client(address: str, timeout: float, parallel: int) -> httpx2.AsyncClient:
@@ -107,11 +107,11 @@ def http_client(address: str, timeout: float, parallel: int) -> httpx2.AsyncClie
 async def exchange(
     http: httpx2.AsyncClient, call: Call, dialect: Dialect, got: Received, on_text: Callable[[str], None] | None
 ) -> None:
-    """Ask, and put what comes into `got`; pieces of text go to `on_text`. Leaving early closes the connection.
+    """Send a call, collect the reply in `got`, and pass text to `on_text`. Leaving early closes the connection.
 
     Raises:
         RefusedError, NoReplyError, TooLongError: there is no reply.
-        httpx2.HTTPError: the connection did not hold.
+        httpx2.HTTPError: the connection failed.
     """
     sent = http.stream("POST", call.url, params=call.query or None, headers=call.headers, content=call.content)
     async with sent as response:
@@ -124,7 +124,7 @@ async def exchange(
         async with aclosing(events):
             async for event in events:
                 if not isinstance(event, dict) or not (event or streamed):  # `{}` keeps some streams alive
-                    raise NoReplyError("what came is no JSON object")
+                    raise NoReplyError("the answer is not a JSON object")
                 piece = dialect.read(event, got)
                 if event.get("error") or event.get("type") in _ENDED_BADLY:
                     raise RefusedError(_UNKNOWN_STATUS, event)
@@ -162,7 +162,7 @@ async def _whole(response: httpx2.Response, most: int) -> bytes:
 
 
 async def _events(response: httpx2.Response) -> AsyncGenerator[Any, None]:
-    """The JSON values of a stream's events, as they come; what is no JSON is `None`."""
+    """The JSON values of a stream's events, as they come; what is not JSON is `None`."""
     came, length = bytearray(), 0
     async for piece in response.aiter_bytes():
         length += len(piece)
@@ -283,7 +283,7 @@ _BY_STATUS: Final[Mapping[int, tuple[type[ModelError], str]]] = {
     503: (OverloadedError, "is overloaded or down for now."),
     529: (OverloadedError, "is overloaded or down for now."),
 }
-_NO_REPLY: Final = "at {address} sent something that is no reply."
+_NO_REPLY: Final = "at {address} sent something that is not a reply."
 _NOT_FOUND: Final = 404
 _CONNECTING: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 _OTHERS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[ModelError], str], ...]] = (
@@ -296,20 +296,20 @@ _OTHERS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[M
     ),
     (httpx2.TimeoutException, ModelTimeoutError, "at {address} did not answer in time."),
     (httpx2.DecodingError, UnreadableReplyError, _NO_REPLY),
-    (httpx2.TransportError, OverloadedError, "at {address} broke off before the reply was whole."),
+    (httpx2.TransportError, OverloadedError, "at {address} closed the connection before the reply was complete."),
 )
 
 
 @dataclass(frozen=True)
 class Wording:
-    """Words about one model for the messages of its errors.
+    """Details of a model for its error messages.
 
     Attributes:
-        name: of the model.
-        address: of its server, fit to be shown.
+        name: the name of the model.
+        address: the address of its server, without secrets.
         keys: the variables that may hold its key.
-        scrub: takes keys out of any text.
-        start, fetch: the commands for a server of one's own, empty for others.
+        scrub: removes keys from any text.
+        start, fetch: the commands for a server on the user's own machine; empty for others.
     """
 
     name: str
@@ -321,9 +321,9 @@ class Wording:
 
 
 def failure_of(error: Exception, wording: Wording, got: Received) -> ModelError:
-    """Our error for one that came while a server was asked; its words are the server's, without keys.
+    """Fabula's error for an error during a call, with the server's words but without keys.
 
-    It is to be raised outside the `except` block: the library's error, and the key it may hold, must not travel along.
+    Raise it outside the `except` block, so that the library's error, which may contain the key, is not attached.
     """
     kind, happened, said, after = _meaning(error, wording)
     happened = happened.replace("{address}", wording.address).replace("{keys}", wording.keys)
@@ -343,16 +343,16 @@ def _meaning(error: Exception, wording: Wording) -> tuple[type[ModelError], str,
         status, after = _status_of(error), _retry_after(error)
         kind, happened = _by_status(status, in_reply=error.status == _UNKNOWN_STATUS)
         if status == _NOT_FOUND and wording.name.startswith("azure:"):
-            happened += " At Azure this is the name of your deployment."
+            happened += " On Azure, this is the name of your deployment."
         elif status == _NOT_FOUND and wording.fetch:
-            happened += f" Say `{wording.fetch}`; `fabula models` lists what is served here."
+            happened += f" Run `{wording.fetch}`. `fabula models` lists the models that are served here."
         return kind, happened, words_of(error.said), _LOADS if after is None and status == _LOADING else after
     kind, happened = next(
         ((kind, happened) for errors, kind, happened in _OTHERS if isinstance(error, errors)),
         (ModelError, "could not be asked."),
     )
     if kind is UnreachableError and wording.start:
-        happened += f" `{wording.start}` starts it; `fabula models` lists what answers on this machine."
+        happened += f" `{wording.start}` starts it, and `fabula models` lists the models on this machine."
     if isinstance(error, TooLongError):
         happened = f"at {{address}} sent more than {LARGEST // 10**6} MB as one reply."
     said = str(error) if isinstance(error, NoReplyError) else "" if isinstance(error, httpx2.HTTPError) else repr(error)
@@ -414,7 +414,7 @@ def _signs(said: object) -> list[str]:
 
 
 def is_filtered(error: RefusedError) -> bool:
-    """Whether the provider withheld the reply for its content: a refusal, not a failure."""
+    """Whether the provider withheld the reply because of its content, which is a refusal and not a failure."""
     metadata = _inner(error.said).get("metadata")
     if isinstance(metadata, dict) and metadata.get("reasons"):  # OpenRouter's moderation
         return True
@@ -422,7 +422,7 @@ def is_filtered(error: RefusedError) -> bool:
 
 
 def words_of(said: object) -> str:
-    """What a server says in an error, in its own words."""
+    """A server's own words in an error."""
     inner = _inner(said)
     words = [text for name in ("message", "Message", "error", "detail") if isinstance(text := inner.get(name), str)]
     metadata = inner.get("metadata")

@@ -1,7 +1,7 @@
-"""Models that installed packages bring: entry points of the group `fabula.models`, each under a prefix of its own.
+"""Models of installed packages: entry points of the group `fabula.models`, each with its own prefix.
 
-The entry point `tiny = "tiny_models:Tiny"` makes `tiny:NAME` a model: `Tiny(NAME, settings)` has to give a `Model`, or
-any object with one method `reply(prompt) -> str`. Whoever installs a package trusts its code.
+The entry point `tiny = "tiny_models:Tiny"` makes `tiny:NAME` a model: `Tiny(NAME, settings)` must return a `Model`, or
+any object with a method `reply(prompt) -> str`. If you install a package, you trust its code.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ GROUP: Final = "fabula.models"
 
 
 def brought_kinds() -> dict[str, Plugin]:
-    """The prefixes that installed packages bring, with where they come from."""
+    """The prefixes of installed packages, with their sources."""
     return plugins(GROUP).found
 
 
 def brought_model(kind: str, name: str, table: ModelTable) -> Model:
-    """The model `kind:name` of the package that brings the kind; `table` says how it is reached (`[models.NAME]`).
+    """The model `kind:name` from the package of that kind; `table` says how to reach it (`[models.NAME]`).
 
     Raises:
-        PluginError: it cannot be imported or made, or is no model.
+        PluginError: it cannot be imported or created, or is not a model.
     """
     plugin = brought_kinds()[kind]
     factory, spec = plugin.load(), f"{kind}:{name}"
@@ -40,19 +40,19 @@ def brought_model(kind: str, name: str, table: ModelTable) -> Model:
     if callable(getattr(made, "ask", None)):
         missing = [part for part in ("name", "identity", "capabilities", "close") if not hasattr(made, part)]
         if missing:
-            raise PluginError(f"{spec} (from {plugin.source}) has no {', '.join(missing)}, which every Model has.")
+            raise PluginError(f"{spec} (from {plugin.source}) has no {', '.join(missing)}, which every Model requires.")
         return Brought(made, made.name, made.identity, plugin.source)
     if callable(getattr(made, "reply", None)):
         own = own_model(made)
         return Brought(own, spec, f"{spec}@{own.version}" if own.version else spec, plugin.source)
     raise PluginError(
-        f"{spec} (from {plugin.source}) is no model: it has neither `ask` nor `reply`. Its author finds in "
-        "docs/how-to/own-provider.md what is needed."
+        f"{spec} (from {plugin.source}) is not a model: it has neither `ask` nor `reply`. Its author can find the "
+        "requirements in docs/how-to/own-provider.md."
     )
 
 
 def _made(factory: Any, name: str, table: ModelTable) -> Any:  # noqa: ANN401 - whatever a package gives
-    """What the factory gives, which takes the name and the settings, the name alone, or nothing."""
+    """The result of the factory, which takes the name and the settings, only the name, or nothing."""
     takes = inspect.signature(factory)
     for given in ((name, table), (name,)):
         try:
@@ -65,7 +65,7 @@ def _made(factory: Any, name: str, table: ModelTable) -> Any:  # noqa: ANN401 - 
 
 @dataclass(frozen=True)
 class Brought:
-    """A model of somebody else's: any error that is none of a model's is told as one, with where it comes from."""
+    """A model from elsewhere: any error that is not a model's is reported as one, with its source."""
 
     model: Model
     name: str

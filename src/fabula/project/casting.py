@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from dataclasses import dataclass, field
@@ -12,15 +13,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import ConfigError, ModelUnavailableError, UnknownNameError, UsageError
+from fabula.base.errors import ConfigError, ModelUnavailableError, UnknownNameError, UsageError, hint
 from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.adapters import Adapted, engine_adapter, read_room
 from fabula.models.answer_files import MOST_AT_ONCE, AnswerFiles
 from fabula.models.base import Sampling, Wrapper
 from fabula.models.by_hand import HAND, ByHand
-from fabula.models.hub import PREFIX
-from fabula.models.known import AGAINST_LOOPS, KNOWN, cache_home, find_weights, fingerprint, is_small, models_home
+from fabula.models.hub import PREFIX, fetched
+from fabula.models.known import (
+    AGAINST_LOOPS,
+    KNOWN,
+    cache_home,
+    find_weights,
+    fingerprint,
+    installed,
+    is_small,
+    models_home,
+)
 from fabula.models.limits import Limited
 from fabula.models.memory import USUAL_CONTEXT, context_of
 from fabula.models.outside import CLIENT, PASTE, OutsideModel
@@ -42,24 +52,25 @@ if TYPE_CHECKING:
     from fabula.project.settings import RoleTable, Settings
 
 SERVERS: Final = tuple(PROVIDERS)
+_MOST_SHOWN: Final = 10  # models on this machine that an error names
 _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter wrong, and not a character's
 _MOST_THREADS: Final = 512  # that the engine takes
 WHOLE_ROOM: Final = "room"
-"""In `[adapters]`, what stands for all roles that a room has an adapter for."""
+"""In `[adapters]`, the name for all roles for which a room has an adapter."""
 PROGRAM: Final = "program"
-"""The kind of a model that a Python program hands in."""
+"""The kind of a model that a Python program passes to fabula."""
 BARE: Final = (HAND, PASTE, CLIENT)
-"""Models whose name is one word."""
+"""Models with one-word names."""
 KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", "files", PROGRAM)
 
 
 @dataclass(frozen=True)
 class Environment:
-    """What opening a model may touch: the environment's variables, the clock, and who hears of retries.
+    """What opening a model may use: the environment's variables, the clock, and a listener for retries.
 
-    `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked. `on_wait` hears for
-    which files a model waits. `models` are handed in by a program, by the names that settings have for them; whoever
-    opened them closes them. `turns` deals turns at servers that other processes ask too.
+    `person` answers for roles with `play = "me"`; `None` if there is nobody to ask. `on_wait` hears which files a
+    model waits for. A program passes in `models`, by the names that settings have for them; whoever
+    opened them closes them. `turns` coordinates calls to servers that other processes call too.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -73,18 +84,18 @@ class Environment:
 
 @dataclass(frozen=True)
 class HandedIn(Wrapper):
-    """A model that a program has handed in: as that, but closed by whoever opened it.
+    """A model that a program passed in: the same model, but closed by whoever opened it.
 
-    However many runs have it, it is asked no more often at once than its `capabilities` say.
+    However many runs use it, it gets no more calls at once than its `capabilities` allow.
     """
 
     model: Model
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """The model's reply, in its turn.
+        """The model's reply, in turn.
 
         Raises:
-            ModelError: as the model.
+            ModelError: as raised by the model.
         """
         turns = turns_of(self.model, self.capabilities.parallel)
         await turns.take()
@@ -94,7 +105,7 @@ class HandedIn(Wrapper):
             turns.give()
 
     async def close(self) -> None:
-        """Nothing is closed."""
+        """Do nothing: the model belongs to the program."""
 
 
 _FAMILIES: Final = {
@@ -105,15 +116,15 @@ _FAMILIES: Final = {
     "deepseek": re.compile(r"deepseek-(?:chat|reasoner)", re.IGNORECASE),
     "xai": re.compile(r"grok-", re.IGNORECASE),
 }
-"""How the models of each maker are named: whoever leaves the maker out is told it."""
+"""The naming patterns of each maker's models, to suggest the maker if it is missing."""
 
 
 def full_name(spec: str) -> str:
-    """The name with its kind: a bare known name and one of the hub are embedded, as `embedded` alone; `BARE` have none.
+    """The name with its kind: bare known names, hub names and `embedded` are embedded; `BARE` names have no kind.
 
     Raises:
-        UnknownNameError: neither a kind nor a known model.
-        UsageError: a maker's model without its maker (`gpt-5` for `openai:gpt-5`).
+        UnknownNameError: it is neither a kind nor a known model.
+        UsageError: it is a maker's model without the maker (`gpt-5` for `openai:gpt-5`).
     """
     kind, colon, rest = spec.partition(":")
     if (kind in KNOWN and not colon) or (spec.startswith(PREFIX) and rest):
@@ -125,8 +136,36 @@ def full_name(spec: str) -> str:
     if not rest or (kind not in KINDS and kind not in brought_kinds()):
         if maker := next((maker for maker, family in _FAMILIES.items() if family.match(spec)), ""):
             raise UsageError(f"Unknown model {spec!r}. Did you mean '{maker}:{spec}'?")
-        raise UnknownNameError("model", spec, names())
+        kinds = (*KINDS, *brought_kinds())
+        if rest and (near := hint(kind, kinds)).endswith("?"):
+            raise UnknownNameError("model", spec, [f"{near.split(chr(39))[1]}:{rest}"])
+        raise _unknown_model(spec)
     return spec
+
+
+def _unknown_model(spec: str) -> UnknownNameError:
+    """The error for a name that is neither a kind of model nor a known model; it begins with the models that are here.
+
+    The variables of this process tell where models are: a name is checked before there is an `Environment`.
+    """
+    home = models_home(os.environ)
+    here = [*(name for name in KNOWN if installed(name, home)), *(model.name for model in fetched(home))]
+    near = hint(spec, names())
+    if near.endswith("?"):
+        meant = near.split(chr(39))[1]
+        missing = meant in KNOWN and meant not in here
+        return UnknownNameError("model", spec, [meant], f"`fabula models pull {meant}` downloads it." * missing)
+    found = f"On this machine: {', '.join(here[:_MOST_SHOWN])}." if here else "No model is on this machine yet."
+    others = ", ".join(name for name in KNOWN if name not in here)
+    pull = f" `fabula models pull NAME` downloads one: {others}, or hf:OWNER/REPO." if others else ""
+    return UnknownNameError(
+        "model",
+        spec,
+        names(),
+        f"{found}{pull} A model on a server needs its provider, as in ollama:NAME or openai:NAME; "
+        "`fabula models` lists the providers.",
+        listed=False,
+    )
 
 
 def names() -> list[str]:
@@ -138,15 +177,15 @@ def names() -> list[str]:
 def open_model(
     spec: str, table: ModelTable, env: Environment, adapters: Mapping[str, Path] = MappingProxyType({})
 ) -> Model:
-    """The model that `spec` names, with its limits; nothing is started yet, so a missing file or key shows when asked.
+    """The model that `spec` names, with its limits. It is not started: a missing file or key shows at the first call.
 
     An embedded model is loaded with `adapters`, by their digests.
 
     Raises:
-        UnknownNameError: no such kind or known model.
+        UnknownNameError: there is no such kind or known model.
         ConfigError: a script cannot be read.
-        ModelUnavailableError, UsageError: there is no encoder-decoder in a folder, or the packages for it are missing.
-        PluginError: an installed package brings it, and it is broken.
+        ModelUnavailableError, UsageError: a folder has no encoder-decoder, or its packages are missing.
+        PluginError: it comes from an installed package, and is broken.
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
@@ -173,7 +212,7 @@ def open_model(
 
 
 def _without_limits(kind: str, rest: str, table: ModelTable, env: Environment) -> Model | None:
-    """A model that is no engine and no server, and needs no limits; `None` for any other kind."""
+    """A model that is neither an engine nor a server, and needs no limits; `None` for any other kind."""
     what, _, version = rest.partition("@")
     opened: dict[str, Callable[[], Model]] = {
         PROGRAM: lambda: Program(what, _nobody_there, version),
@@ -190,8 +229,8 @@ def _without_limits(kind: str, rest: str, table: ModelTable, env: Environment) -
 
 def _nobody_there(request: Request) -> str:
     raise ModelUnavailableError(
-        f"The model that plays {request.role!r} is one of a Python program, and was not handed in: hand it to "
-        "`fabula.write(..., model=...)` there, or name another model (`--model`)."
+        f"The model that plays {request.role!r} belongs to a Python program and was not passed to fabula. Pass it to "
+        "`fabula.write(..., model=...)` in that program, or specify another model (`--model`)."
     )
 
 
@@ -211,24 +250,24 @@ def _embedded(name: str, rest: str, table: ModelTable, env: Environment, adapter
 
 
 def _threads(environ: Mapping[str, str]) -> int | None:
-    """What `FABULA_THREADS` says of the embedded engine's threads, for all models that say nothing themselves.
+    """The value of `FABULA_THREADS`: the embedded engine's threads for all models without a setting.
 
     Raises:
-        ConfigError: it is no number above 0.
+        ConfigError: it is not a number above 0.
     """
     said = environ.get("FABULA_THREADS", "").strip()
     if not said:
         return None
     if not (said.isascii() and said.isdecimal() and 0 < int(said[:6]) <= _MOST_THREADS):
         raise ConfigError(
-            f"FABULA_THREADS is {said[:20]!r}, and has to be a whole number from 1 to {_MOST_THREADS}. Without it, "
-            "fabula measures how many threads are fastest."
+            f"FABULA_THREADS is {said[:20]!r}, but it must be a whole number from 1 to {_MOST_THREADS}. If it is not "
+            "set, fabula measures which number of threads is fastest."
         )
     return int(said)
 
 
 def _served(kind: str, rest: str, table: ModelTable, env: Environment) -> list[Model]:
-    """The model at each of its servers."""
+    """The model on each of its servers."""
     alike = Likeness()
     return [
         provider_model(
@@ -248,7 +287,7 @@ def _served(kind: str, rest: str, table: ModelTable, env: Environment) -> list[M
 
 
 def base_sampling(spec: str) -> Sampling:
-    """The values against loops that a known model needs, or a small one of the hub; none for others."""
+    """The values against loops that a known model needs, or a small one from the hub; empty for others."""
     kind, _, rest = full_name(spec).partition(":")
     if kind == "embedded" and rest.startswith(PREFIX) and is_small(rest):
         return AGAINST_LOOPS
@@ -256,14 +295,14 @@ def base_sampling(spec: str) -> Sampling:
 
 
 def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open_role: str = "") -> Cast:
-    """Who plays each role of a system. One engine or client serves all roles that name the same model.
+    """The performers of a system's roles. One engine or client serves all roles with the same model.
 
     Raises:
-        UnknownNameError: a role that the system does not have (with an `open_role`, only one that is spelled much like
-            a role), or an unknown model.
-        ConfigError: a person is cast where nobody can be asked, or a script or function cannot be read.
-        UsageError: an adapter is not there, is damaged, or belongs to another model.
-        TrustError: a settings file casts a program, or names an address, that nobody has allowed it.
+        UnknownNameError: the system does not have a role (with an `open_role`: a role is misspelt),
+            or a model is unknown.
+        ConfigError: a person is cast but cannot be asked, or a script or function cannot be read.
+        UsageError: an adapter is missing, is damaged, or belongs to another model.
+        TrustError: a settings file casts a program, or names an address, that nobody has allowed.
     """
     settings.check_trusted()
     opened: dict[str, Model] = {}
@@ -299,7 +338,7 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
             check_player(role.play)
             if env.person is None:
                 raise ConfigError(
-                    f"A role is to be played by {role.play!r}, but there is no terminal to ask at. Cast a model."
+                    f"{role.play!r} plays a role, but there is no terminal for questions. Assign a model to the role."
                 )
             performer = Person(role.play, env.person, performer)
         return Assignment(performer, sampling, adapters.names.get(key), base_sampling(spec))
@@ -312,9 +351,9 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
 
 
 def adapters_of(settings: Settings) -> dict[str, str]:
-    """Each role's adapter: its folder or file, or what a server calls it.
+    """Each role's adapter: its folder or file, or its name on a server.
 
-    What is said of a role goes before what the room has for it.
+    Settings for a role override those of the room.
 
     Raises:
         UsageError: the room cannot be read.
@@ -327,13 +366,13 @@ def adapters_of(settings: Settings) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Adapters:
-    """The adapters of a cast, checked.
+    """The checked adapters of a cast.
 
     Attributes:
-        files: what an embedded model is loaded with, by the model's name and their digests.
-        digests: of the adapters of roles that an embedded model plays.
-        names: of the adapters of roles that a server plays, which is asked for that model.
-        forgotten: the roles whose adapter was learned from the author and is gone.
+        files: the files that an embedded model is loaded with, by the model's name and their digests.
+        digests: the digests of the adapters of roles that an embedded model plays.
+        names: the names of the adapters of roles that a server plays, which are used as model names.
+        forgotten: the roles whose adapter was learned from the author and has been removed.
     """
 
     files: dict[str, dict[str, Path]] = field(default_factory=dict)
@@ -345,10 +384,10 @@ class _Adapters:
 def _found_adapters(
     wanted: Mapping[str, str], roles: Mapping[str, RoleTable], model: str, env: Environment
 ) -> _Adapters:
-    """The adapters that are `wanted`; `model` plays the roles that name none.
+    """The adapters that are `wanted`; `model` plays the roles without a model.
 
     Raises:
-        UsageError: one is not there, is damaged, or belongs to another model.
+        UsageError: an adapter is missing, is damaged, or belongs to another model.
     """
     found = _Adapters()
     for role, where in wanted.items():
@@ -372,14 +411,16 @@ def _found_adapters(
 
 
 def check_player(play: str) -> None:
-    """Check that who is to play is a person, where no colon makes it a program.
+    """Check that a player without a colon is a person; with one, it is a program.
 
     Raises:
         ConfigError: it looks like a file or a model.
     """
     if play.endswith(".py") or "/" in play or "\\" in play:
-        raise ConfigError(f"{play!r} names a file and no function in it. Write {play}:function, or me for yourself.")
+        raise ConfigError(
+            f"{play!r} is a file without the name of a function. Use {play}:function, or me to play the role yourself."
+        )
     if play in KNOWN:
         raise ConfigError(
-            f"{play!r} is a model, not a player. Give it with --model ROLE={play}, or write me for yourself."
+            f"{play!r} is a model, not a player. Use --model ROLE={play}, or me to play the role yourself."
         )

@@ -1,6 +1,6 @@
-"""The model where nobody names one: what the environment says, else the one used last, else the best that is here.
+"""The default model: the one in the environment, or the one used last, or else the best on this machine.
 
-Who begins something new is offered what a server on this machine serves before what is embedded here.
+For a new project, a model on a server of this machine takes precedence over an embedded model.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "FABULA_MODEL"
 _LARGEST: Final = 10_000
-_LARGEST_HERE: Final = "the largest that is here and fits into memory"
+_LARGEST_HERE: Final = "the largest on this machine that fits into memory"
 _OF_MEMORY: Final = 0.7  # of the free memory that a model's file may have
 _KEPT: Final = ("embedded", *SERVERS)
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultModel:
-    """A model that is taken where nobody names one.
+    """A model that is used if nobody names one.
 
     Attributes:
-        name: of the model, in full.
-        why: it is this one, in words.
-        base_url: its address, where it is not the usual one.
+        name: the full name of the model.
+        why: the reason for this model, in words.
+        base_url: its address, if it is not the usual one.
     """
 
     name: str
@@ -50,24 +50,24 @@ class DefaultModel:
 
     @property
     def sentence(self) -> str:
-        """What a command says of it."""
-        return f"The model is {self.name}, {self.why}; --model names another."
+        """What a command says about it."""
+        return f"Using the model {self.name}, {self.why}. To choose another, use --model."
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What it changes in settings, as tables."""
+        """Its changes to settings, as tables."""
         changes: dict[str, Any] = {"model": self.name}
         return changes | {"models": {self.name: {"base_url": self.base_url}}} if self.base_url else changes
 
 
 def default_model(environ: Mapping[str, str]) -> DefaultModel | None:
-    """The model where nobody names one; `None` where there is none.
+    """The default model; `None` if there is none.
 
     Raises:
-        UnknownNameError: the environment names no model.
+        UnknownNameError: the name in the environment is not a model.
     """
     if said := environ.get(VARIABLE, "").strip():
-        return DefaultModel(full_name(said), f"as {VARIABLE} says")
+        return DefaultModel(full_name(said), f"set by {VARIABLE}")
     home = models_home(environ)
     if (last := _last()) is not None and not _gone(last.name, home):
         return last
@@ -79,10 +79,10 @@ def default_model(environ: Mapping[str, str]) -> DefaultModel | None:
 
 
 async def offered_model(environ: Mapping[str, str]) -> DefaultModel | None:
-    """As `default_model`; what a server on this machine serves goes before an embedded model that nobody has named.
+    """The `default_model`, except that a model on a server here takes precedence over an unnamed embedded one.
 
     Raises:
-        UnknownNameError: the environment names no model.
+        UnknownNameError: the name in the environment is not a model.
     """
     chosen = await asyncio.to_thread(default_model, environ)
     if chosen is not None and chosen.why != _LARGEST_HERE:
@@ -97,8 +97,8 @@ async def offered_model(environ: Mapping[str, str]) -> DefaultModel | None:
 def remember_model(settings: Settings) -> None:
     """Remember the model that has performed as the one used last.
 
-    An address that a settings file says is not remembered, and neither is the model there: what one project's file says
-    goes for no other. Where it cannot be written down, nothing is remembered.
+    An address in a settings file is not remembered, nor is a model with one: one project's file must not affect
+    another project. If the file cannot be written, nothing is remembered.
     """
     name = full_name(settings.model)
     table = settings.models.get(name, ModelTable())
@@ -116,7 +116,7 @@ def _place() -> Path:
 
 
 def _last() -> DefaultModel | None:
-    """The model that was used last; `None` where nothing of use is written down."""
+    """The model that was used last; `None` if nothing usable was recorded."""
     with suppress(OSError, FabulaError, ValueError, RecursionError):
         said = json.loads(read_text(_place(), _LARGEST))
         if isinstance(said, dict):
@@ -127,7 +127,7 @@ def _last() -> DefaultModel | None:
 
 
 def _gone(name: str, home: Path) -> bool:
-    """Whether an embedded model is not here any more."""
+    """Whether an embedded model has been removed from this machine."""
     kind, _, rest = name.partition(":")
     if kind != "embedded":
         return False

@@ -3,13 +3,14 @@
     fabula.toml   brief.md   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml   story/NN-*.md   story.md
     .fabula/journal.db   .fabula/written
 
-Files are the interface for edits: a file that differs from what was last written there is the author's edit.
+You edit a story in its files: a file that differs from what fabula last wrote there is the author's edit.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -24,6 +25,8 @@ from fabula.base.files import (
     held,
     inside,
     make_folder,
+    near_path,
+    no_file,
     read_bytes,
     read_text,
     remove_leftovers,
@@ -61,7 +64,7 @@ if TYPE_CHECKING:
 
 MAX_FILE: Final = 2_000_000
 MAX_STORY: Final = 20_000_000
-"""Bytes of `story.md`, which holds every part."""
+"""The maximum number of bytes in `story.md`, which contains every part."""
 FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
@@ -73,9 +76,9 @@ _MOST_COMPARED: Final = 20_000  # pairs of texts of which it is looked whether o
 _SETTLED: Final = 2_000_000_000  # nanoseconds after which a change of a file shows in its time for certain
 STORY: Final = packed.STORY
 BRIEF: Final = "brief_digest"
-"""Under this name a run records which brief it was of."""
+"""The name under which a run records its brief."""
 REACHED: Final = "reached"
-"""Under this name a run that came to its end records the artefacts that it made use of."""
+"""The name under which a finished run records the texts that it used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class FileChange(TextInFile):
 
 @dataclass(frozen=True, slots=True)
 class _Standing(FileChange):
-    """A file as it stands: its text as far as it counts, and whole."""
+    """A file as it is: the part of its text that counts, and the whole."""
 
     whole: str
 
@@ -95,9 +98,9 @@ class ProjectFolder:
 
     Attributes:
         told: sentences about the files that the author has read.
-        texts: what was read of files, for who opens the project again: what the file was like, and its text.
-        refused: files of texts that are not read, with the reason; see `open`.
-        tell: is given each sentence that the author should read about the files, by who takes them over.
+        texts: what was read from files, for the next time the project is opened: each file's state, and its text.
+        refused: text files that are not read, with the reason; see `open`.
+        tell: called with each sentence about the files that the author should read.
     """
 
     def __init__(self, folder: Path, command: str = "") -> None:
@@ -112,50 +115,49 @@ class ProjectFolder:
 
     @classmethod
     def create(cls, folder: Path, brief: Brief, settings: dict[str, Any] | None = None) -> ProjectFolder:
-        """A new project for `brief` in `folder`, which is made; files that exist are kept.
+        """A new project for `brief` in `folder`, which is created; existing files are kept.
 
         Raises:
-            ProjectError: it is a project already, or the folder cannot be written, or its name is `~`.
+            ProjectError: it is already a project, or the folder cannot be written, or its name is `~`.
         """
         check_name(folder)
         project, given = cls(folder), toml_text(settings or {}, packed.HEADING)
         if project.brief_file.exists():
             raise ProjectError(
-                f"{folder} is a project already. Use it with `fabula write {quote(str(folder))}`, or name another."
+                f"{folder} is already a project. Use it with `fabula write {quote(str(folder))}`, or choose another "
+                "folder."
             )
         if project.settings_file.exists() and read_text(project.settings_file, MAX_FILE) != given:
             raise ProjectError(
-                f"{folder} has a fabula.toml with other settings but no brief.md. Remove that file, or name another "
+                f"{folder} has a fabula.toml with other settings but no brief.md. Remove that file, or choose another "
                 "folder."
             )
         Settings.of(settings or {}, "the command line")
-        project._make_folders()
-        write_atomically(project.settings_file, given)
-        project.trust(acts_in(settings or {}, folder))
-        write_atomically(project.brief_file, brief.write())  # last: with it, the folder is a project
+        with removed_if_unused(folder):
+            project._make_folders()
+            write_atomically(project.settings_file, given)
+            project.trust(acts_in(settings or {}, folder))
+            write_atomically(project.brief_file, brief.write())  # last: with it, the folder is a project
         return project
 
     @classmethod
     def open(cls, folder: Path, command: str = "", *, odd_texts: bool = False) -> ProjectFolder:
-        """The project in `folder`; what is decided under one `command` is taken back as one, by default what is here.
+        """The project in `folder`; decisions under one `command` are undone together, by default those made here.
 
-        The files of a packed one (`fabula.project.packed`) are written. A link that leaves it, or a pipe, among
-        conversations, cards, reports and worlds is left out and stands in `refused`. With `odd_texts` so is one among
-        the texts: for who reads texts through the project alone.
+        The files of a packed project (`fabula.project.packed`) are written. Among conversations, cards, reports and
+        worlds, a link that leaves the project, or a pipe, is left out and added to `refused`. With `odd_texts`, so is
+        one among the texts: for callers that read texts only through the project.
 
         Raises:
-            ProjectError: there is none.
-            UsageError: a link in it leaves it, so that somebody else's files would be read, sent or written.
+            ProjectError: there is no project.
+            UsageError: a link in it leaves it, so that someone else's files would be read, sent or written.
         """
         project = cls(folder, command)
         with _permitted():
             project._check_links(odd_texts=odd_texts)
             there = project.brief_file.is_file()
         if not there:
-            raise ProjectError(
-                f"{folder} is not a fabula project: it has no brief.md. Create one with "
-                f"`fabula new {quote(str(folder))} --brief FILE`, or try the finished story of `fabula sample demo`."
-            )
+            raise ProjectError(_no_project(folder))
         if os.access(folder, os.W_OK):
             packed.unpack(folder)
         return project
@@ -177,11 +179,19 @@ class ProjectFolder:
         if path.is_symlink():
             inside(self.folder, path.relative_to(self.folder).as_posix())
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise UsageError(f"{path} is a pipe or a device: reading it might never end. Remove it.")
+            raise UsageError(f"{path} is a pipe or a device, and reading it might never end. Remove it.")
 
     def _make_folders(self, *more: str) -> None:
         for name in ("", ".fabula", *_MADE_AT_ONCE, *more):
             make_folder(self.folder / name, mode=0o700 if name == ".fabula" else 0o777)
+
+    @property
+    def is_only_brief(self) -> bool:
+        """Whether the project is a brief without settings, texts and runs, so that its system is still to be chosen."""
+        if self.settings_file.exists() or self.story_file.exists() or next(self._files(), ""):
+            return False
+        with self.journal as journal:
+            return not journal.runs()
 
     @property
     def settings_file(self) -> Path:
@@ -200,33 +210,30 @@ class ProjectFolder:
 
     @property
     def settings(self) -> Settings:
-        """What `fabula.toml` says; paths in it start at the project."""
+        """The settings in `fabula.toml`; relative paths start at the project."""
         return Settings.read(self.settings_file).at(self.folder)
 
     @property
     def brief(self) -> Brief:
-        """What `brief.md` asks."""
+        """The brief in `brief.md`."""
         return Brief.read(self.brief_file)
 
     @property
     def brief_digest(self) -> str:
-        """What tells the brief as it is now from any other."""
+        """A digest that distinguishes the present brief from any other."""
         return sha256(self.brief.write().encode("utf-8", "replace")).hexdigest()
 
     @property
     def journal(self) -> Journal:
-        """The journal, closed; use it as a context manager. Where nothing can be written and none is, an empty one."""
+        """The journal, closed; use it as a context manager. It stays empty if there is no folder to write it to."""
         file = self.folder / ".fabula" / "journal.db"
         with _permitted():
-            there = file.exists()
-        if not there and not os.access(self.folder, os.W_OK):
-            return Journal()
-        self._make_folders()
-        return Journal(file, command=self._command)
+            usable = file.exists() or (file.parent.is_dir() and os.access(file.parent, os.W_OK))
+        return Journal(file, command=self._command) if usable else Journal()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the project for this process; what killed ones left half-written goes.
+        """Hold the project for this process, and remove what killed processes left half-written.
 
         Raises:
             ProjectError: another process holds it.
@@ -240,7 +247,7 @@ class ProjectFolder:
     # edits ----------------------------------------------------------------------------------------------------------
 
     def changes(self, journal: Journal) -> list[FileChange]:
-        """What the author changed in files since fabula wrote them, in order of path. Emptied files are no change.
+        """The author's changes to files since fabula wrote them, in order of path. Emptied files do not count.
 
         Raises:
             UsageError: two files that hold the same artefact were changed in different ways, or `story.md` lost
@@ -257,8 +264,8 @@ class ProjectFolder:
             other = found.setdefault(change.path, change)
             if other.text != change.text:
                 raise UsageError(
-                    f"{other.file} and {change.file} were both changed, and differ in {change.path!r}. Make them alike "
-                    "or undo one of the two."
+                    f"{other.file} and {change.file} were both changed and differ in {change.path!r}. Make them "
+                    "equal, or undo one of the changes."
                 )
         return [found[path] for path in sorted(found)]
 
@@ -269,11 +276,13 @@ class ProjectFolder:
                 continue
             own = places.get(path, name)
             if own != name and (self.folder / own).is_file():
-                raise UsageError(f"{own} and {name} are both files of {path!r}. Keep one, or give {name} another name.")
+                raise UsageError(
+                    f"{own} and {name} both belong to {path!r}. Keep only one of the files, or rename {name}."
+                )
             yield FileChange(path, name, text)
 
     def _standing(self, journal: Journal, places: dict[str, str]) -> Iterator[_Standing]:
-        """What stands in the artefacts' files, emptied ones included."""
+        """The current contents of the artefacts' files, including emptied ones."""
         known = {file: path for path, file in places.items()}
         renamed = self.renamed(journal, places)
         for name in self._files():
@@ -296,9 +305,9 @@ class ProjectFolder:
         return whole, text
 
     def renamed(self, journal: Journal, places: dict[str, str]) -> dict[str, str]:
-        """The artefacts of files that the author gave another name, by that name: under theirs there is none.
+        """The artefacts of files that the author renamed, by the new name; their own files no longer exist.
 
-        Where very many files are gone and very many are new, only one whose text is the same counts as renamed.
+        If very many files are missing and very many are new, only a file with the same text counts as renamed.
         """
         gone: dict[str, dict[str, str]] = {}  # by folder: the newest text of each artefact whose file is not there
         for path, file in places.items():
@@ -321,10 +330,10 @@ class ProjectFolder:
         return found
 
     def own_texts(self, journal: Journal, used: Collection[str]) -> list[TextInFile]:
-        """The author's own texts in the story: files in `story/` that are no part of it, and that are there.
+        """The author's own texts in the story: existing files in `story/` that are not parts of it.
 
         Args:
-            journal: of the project.
+            journal: the journal of the project.
             used: paths of the artefacts that the story is made of.
         """
         places = journal.artefacts.places()
@@ -342,7 +351,7 @@ class ProjectFolder:
         return not stands.text and bool(self._written.artefact(stands.file))
 
     def unread(self) -> Iterator[str]:
-        """What lies in the folders of texts and is none: folders, files of other kinds, names that are no UTF-8."""
+        """Other contents of the text folders: folders, files of other kinds, names that are not UTF-8."""
         for folder in FOLDERS:
             for file in sorted((self.folder / folder).glob("*")):
                 kept = file.name.startswith(".") or file.name.endswith(("~", ".bak", ".swp"))  # by an editor
@@ -356,7 +365,7 @@ class ProjectFolder:
             self.tell(sentence)
 
     def _files(self) -> Iterator[str]:
-        """The artefacts' files; hidden ones are editors' and our own half-written ones, and `unread` has the others."""
+        """The artefacts' files. Hidden files belong to editors or are half-written; `unread` has the others."""
         for folder in map(self.folder.joinpath, FOLDERS):
             with _permitted():
                 files = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -367,7 +376,7 @@ class ProjectFolder:
     def _changed_scenes(
         self, journal: Journal, places: dict[str, str], found: dict[str, FileChange]
     ) -> Iterator[FileChange]:
-        """What was changed in `story.md`; `found` holds the changed files."""
+        """The changes in `story.md`; `found` holds the changed files."""
         text = self._story_text()
         if text is None or not plain(text) or self._written.ours(STORY, text):
             return
@@ -382,26 +391,28 @@ class ProjectFolder:
         lost = {label for label, _ in before} - {slug(scene.label) for scene in scenes}
         for label in sorted(lost):
             raise UsageError(
-                f"story.md lacks the scene {label!r}. Keep its lines <!-- scene: ... --> as they were, or move "
-                "story.md away; it is written again from story/. A text of your own goes with its file in story/."
+                f"story.md lacks the scene {label!r}. Restore its lines <!-- scene: ... -->, or move "
+                "story.md away and let fabula write it again from story/. To remove your own text, remove its file "
+                "in story/."
             )
         last = ""
         for scene in scenes:
             label = slug(scene.label)
             if (label, scene.text) not in before and len(scene.text.encode("utf-8", "replace")) >= MAX_FILE:
                 raise UsageError(
-                    f"The scene {label!r} in story.md is larger than {MAX_FILE:,} bytes, more than its own file may "
-                    "have. Take out what does not belong there, or move story.md away; it is written again from story/."
+                    f"The scene {label!r} in story.md is larger than {MAX_FILE:,} bytes, the maximum for its own "
+                    "file. Remove anything that does not belong there, or move story.md away and let fabula write it "
+                    "again from story/."
                 )
             if label not in parts:  # a scene of the author's own, or the second half of one that was split
                 if not before:
                     raise UsageError(
-                        f"story.md has a scene that is not in story/: {label!r}. Keep its lines <!-- scene: ... --> as "
-                        "they were, or move story.md away; it is written again from story/."
+                        f"story.md has a scene that story/ lacks: {label!r}. Restore the lines <!-- scene: ... -->, "
+                        "or move story.md away; it is written again from story/."
                     )
                 if label in files:
                     raise UsageError(
-                        f"story.md has a new scene {label!r}, as {files[label]} is called. Name it otherwise."
+                        f"story.md has a new scene {label!r}, the name of {files[label]}. Give it another name."
                     )
                 last = files[label] = file_after(last, label, files.values())
                 parts[label] = label
@@ -426,13 +437,13 @@ class ProjectFolder:
 
     @contextmanager
     def recorded(self, *, keeping: bool = False) -> Iterator[Journal]:
-        """The open journal of a project that this process alone changes; edits found in its files are taken over first.
+        """The open journal of a project that only this process changes; edits found in its files are applied first.
 
         Args:
-            keeping: the texts are to stay as they are, also where the journal has lost what they came from.
+            keeping: the texts must stay as they are, even if the journal has lost their calls.
 
         Raises:
-            ProjectError: another process is at work on it.
+            ProjectError: another process is using it.
             JournalError: the journal cannot be used, or has lost everything.
         """
         with self.lock(), self.journal as journal:
@@ -441,19 +452,19 @@ class ProjectFolder:
             lost = self._settle(journal)
             if lost and not keeping:
                 self.tell(
-                    f"The journal has lost the calls that {_some(lost)} came from: what a run needs of them is asked "
-                    "again. The texts that stand are kept: see `fabula show --versions ARTEFACT`."
+                    f"The journal has lost the calls that produced {_some(lost)}. A run will make the required calls "
+                    "again. Existing texts are kept (see `fabula show --versions ARTEFACT`)."
                 )
             if changes := self.changes(journal):
                 self.take_over(journal, changes, found=True)
-                self.tell(f"Taken over from your files: {', '.join(files_of(changes))}.")
+                self.tell(f"Applied from your files: {', '.join(files_of(changes))}.")
             yield journal
 
     def check_journal(self, journal: Journal) -> None:
-        """Refuse to go on where texts stand that fabula wrote, and the journal holds no call at all.
+        """Refuse to continue if texts by fabula exist, but the journal holds no call.
 
         Raises:
-            JournalError: all would be asked and paid again; says how to keep the texts.
+            JournalError: all calls would be made and paid again; the message says how to keep the texts.
         """
         self._written.load()
         if len(journal.calls):
@@ -465,14 +476,13 @@ class ProjectFolder:
         ]
         if lost:
             raise JournalError(
-                f"The journal of {self.folder} is gone, with the calls that {_some(lost)} came from: going on would "
-                "ask and pay for them again. Keep the texts as they are with `fabula text pin --all`, put back a "
-                "copy of "
-                ".fabula/journal.db, or move the texts away to have them written anew."
+                f"The journal of {self.folder} is missing, and with it the calls for {_some(lost)}. If you continue, "
+                "you pay for them again. To keep the texts as they are, run `fabula text pin --all` or restore a copy "
+                "of .fabula/journal.db. To have the texts rewritten, move them away."
             )
 
     def _settle(self, journal: Journal) -> list[str]:
-        """End what a killed process had begun: each file that fabula wrote gets its newest text.
+        """Complete what a killed process had begun: each file that fabula wrote gets its newest text.
 
         A text of ours that the journal does not know, because it lost its end, becomes a version there. Returns the
         files of such texts.
@@ -506,7 +516,7 @@ class ProjectFolder:
         return [one.file for one in lost]
 
     def _take_names_back(self, journal: Journal, places: dict[str, str]) -> None:
-        """Give the parts' files their names back; a text of the author's own stands where its new name says."""
+        """Give the parts' files their names back; a text of the author's own is placed by its new name."""
         for name, path in self.renamed(journal, places).items():
             own = is_own(journal, path, name)
             if own:
@@ -523,7 +533,7 @@ class ProjectFolder:
         *,
         found: bool = False,
     ) -> None:
-        """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text.
+        """Record changed files as edits, and write each artefact's file. A pinned artefact is pinned with its new text.
 
         `found` says that they were changed without a command.
         """
@@ -557,7 +567,7 @@ class ProjectFolder:
         self._write(*texts)
 
     def _write(self, *texts: tuple[str, str, str]) -> None:
-        """Write files of ours, as (file, path, text), known as ours at every instant; one that stands so is left."""
+        """Write our files, given as (file, path, text), known as ours at every moment; unchanged files are skipped."""
         others = [one for one in texts if not self._stands(one[0], one[2])]
         self._written.intend(*others)
         for file, _, text in others:
@@ -565,7 +575,7 @@ class ProjectFolder:
         self._written.wrote(*texts)
 
     def _stands(self, file: str, text: str) -> bool:
-        """Whether a file has this text, to the letter."""
+        """Whether a file has exactly this text."""
         place = self.folder / file
         content = text.encode("utf-8", "replace")
         with suppress(OSError, UsageError):
@@ -575,7 +585,7 @@ class ProjectFolder:
     # writing --------------------------------------------------------------------------------------------------------
 
     def begin(self, journal: Journal) -> None:
-        """Note what stands on disk before a run, so that an edit made while it runs is not overwritten."""
+        """Note the files on disk before a run, so that an edit made meanwhile is not overwritten."""
         self._order = []
         self._written.load()
         stand = [
@@ -600,7 +610,7 @@ class ProjectFolder:
         self._write((file, kept.path, text + "\n"))
 
     def _file_of(self, journal: Journal, kept: Kept) -> str:
-        """The file of an artefact; a new part of the story has the next number until the story is whole."""
+        """The file of an artefact; a new part of the story has the next number until the story is complete."""
         if kept.folder != "story":
             file = f"{kept.folder}/{slug(kept.path.removeprefix(f'{kept.folder}/'))}.{kept.suffix}"
         else:
@@ -621,7 +631,7 @@ class ProjectFolder:
             journal.artefacts.place(path, file)
 
     def _number_as_told(self, journal: Journal, story: Story) -> None:
-        """Number the files of a whole story's parts in the order in which its scenes stand."""
+        """Number the files of a complete story's parts in the order of its scenes."""
         labels = [slug(scene.label) for scene in story.scenes]
         if {slug(path) for path in self._order} <= set(labels):
             self._order.sort(key=lambda path: labels.index(slug(path)))
@@ -640,7 +650,7 @@ class ProjectFolder:
     def begin_with(self, journal: Journal, texts: Iterable[FileChange], manuscript: str) -> Story:
         """Record the texts of a `manuscript` as the author's own, and write their files and `story.md`.
 
-        That is how the project begins: no command takes it back.
+        This is how the project begins: no command undoes it.
         """
         texts = list(texts)
         with journal.transaction():
@@ -652,7 +662,7 @@ class ProjectFolder:
         return self.go_on_beginning(journal)
 
     def go_on_beginning(self, journal: Journal) -> Story:
-        """Write the files of an imported manuscript that are not there, and `story.md`; the story as it stands."""
+        """Write the missing files of an imported manuscript, and `story.md`. Returns the story as it is."""
         self._make_folders()
         self.write_newest(
             journal, [p for p, file in journal.artefacts.places().items() if not (self.folder / file).exists()]
@@ -660,14 +670,14 @@ class ProjectFolder:
         return self.write_story(journal, Story.of(self.brief))
 
     def write_given(self, file: str, text: str) -> None:
-        """Put `text` into the artefact's `file`, as if the author had written it there; the next run takes it over."""
+        """Save `text` to the artefact's `file`, as if the author had written it there; the next run applies it."""
         if not (self.folder / file).exists() or plain(read_text(self.folder / file, MAX_FILE)) != plain(text):
             write_atomically(self.folder / file, plain(text) + "\n")
 
     def write_story(self, journal: Journal, story: Story) -> Story:
-        """Write `story.md`, and give the story as it stands there: with the author's own texts, title and order.
+        """Write `story.md`. Returns the story as it is there, with the author's own texts, title and order.
 
-        Where the author changed it since `begin`, it is left for the next `update`.
+        If the author changed it after `begin`, it is left for the next `update`.
         """
         self._number_as_told(journal, story)
         story = with_own(story, self.own_texts(journal, self._order), journal.artefacts.places())
@@ -693,7 +703,7 @@ class ProjectFolder:
         """The path of an artefact that a user names by path, file, or file name.
 
         Raises:
-            UnknownNameError: there is none.
+            UnknownNameError: there is no such artefact.
         """
         places = journal.artefacts.places()
         wanted = name.removeprefix("./").removeprefix(f"{self.folder}/")
@@ -702,29 +712,32 @@ class ProjectFolder:
         for path, file in places.items():
             if wanted in (path, file, Path(file).name, Path(file).stem, slug(path)):
                 return path
-        raise UnknownNameError("artefact", name, [*places, *places.values()])
+        empty = "" if places else f"The project in {self.folder.resolve()} has no texts yet."
+        near = "" if places else near_path(Path(name))
+        meant = f"Did you mean the project {near!r}?" if near and (Path(near) / self.brief_file.name).is_file() else ""
+        raise UnknownNameError("artefact", name, [*places, *places.values()], f"{empty} {meant}".strip())
 
     def edit(self, journal: Journal, path: str, text: str, kind: Literal["edit", "rewrite"] = "edit") -> None:
-        """Record a new text for an artefact and write its file; in a "rewrite" one passage of it is new.
+        """Record a new text for an artefact and write its file; in a "rewrite", only one passage is new.
 
         Raises:
             UsageError: the text is empty, or longer than a file that is read.
         """
         text = plain(text)
         if not text:
-            raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula text retake`.")
+            raise UsageError(f"The new text of {path!r} is empty. Write some text, or run `fabula text retake {path}`.")
         if len(text.encode("utf-8", "replace")) >= MAX_FILE:
-            raise UsageError(f"The new text of {path!r} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
+            raise UsageError(f"The new text of {path!r} is larger than {MAX_FILE:,} bytes. Use a shorter text.")
         self.take_over(journal, [FileChange(path, journal.artefacts.places()[path], text)], kind)
 
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
-        """Write the newest texts of artefacts into their files; those that have none are left out."""
+        """Write the newest texts of artefacts to their files; artefacts without a text are skipped."""
         places = journal.artefacts.places()
         newest = {path: _newest(journal, path) for path in paths if path in places}
         self._write(*((places[path], path, text + "\n") for path, text in newest.items() if text))
 
     def save_settings(self, changes: dict[str, Any]) -> None:
-        """Write `changes` into `fabula.toml`; its other fields stay, comments in it do not. `None` takes a field out.
+        """Write `changes` to `fabula.toml`; its other fields stay, but comments do not. `None` removes a field.
 
         Raises:
             ConfigError: the file or a change is wrong.
@@ -735,32 +748,99 @@ class ProjectFolder:
         self.trust(acts_in(changes, self.folder))
 
     def trust(self, acts: Collection[Act]) -> None:
-        """Remember that a person has given what could do this. Where that cannot be written, it is asked later."""
+        """Remember that a person provided what could do this. If that cannot be written, the person is asked later."""
         if acts:
             with suppress(ProjectError):
                 Trust().give(self.settings_file, acts)
 
 
+def _no_project(folder: Path) -> str:
+    """A message that there is no project in a folder, why, and what to do."""
+    if folder.is_file():
+        return (
+            f"{folder} is a file. Specify the folder of a project. To create a project from a brief, run `fabula "
+            f"write {quote(str(folder))}`."
+        )
+    if not folder.exists():
+        advice = f"Correct the name, or create a project with `fabula new {quote(str(folder))}`."
+        return no_file(folder, advice, "folder")
+    if was_project(folder):
+        return (
+            f"{folder / 'brief.md'} is missing: it was deleted, moved or renamed. The rest of this project is still "
+            "there. Put the file back from a copy or, if the project is in git, with `git restore brief.md`. Or write "
+            "the brief again: if it differs, the texts that depend on it become stale."
+        )
+    named = "This folder" if folder == Path() else str(folder)
+    elsewhere = "Go to a project folder, or specify it with -C FOLDER. " if folder == Path() else ""
+    return (
+        f"{named} is not a fabula project: it has no brief.md. {elsewhere}To make a project, run `fabula new "
+        f"{quote(str(folder))} --brief FILE`. To try a finished project, run `fabula sample demo`."
+    )
+
+
+def was_project(folder: Path) -> bool:
+    """Whether a folder is a project, or would be one if its brief were there."""
+    return any((folder / name).is_file() for name in ("brief.md", packed.JOURNAL))
+
+
+@contextmanager
+def removed_if_unused(folder: Path) -> Iterator[None]:
+    """Remove what is created in `folder` here if an error occurs before the project has its first run.
+
+    Nothing that was there before is removed.
+    """
+    made = ("brief.md", "fabula.toml", ".fabula", *_MADE_AT_ONCE)
+    before = {name for name in made if os.path.lexists(folder / name)}
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        yield
+    except BaseException:
+        if "brief.md" not in before and not _has_run(folder):
+            for name in set(made) - before:
+                place = folder / name
+                with suppress(OSError):
+                    shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+            if "fabula.toml" not in before:
+                Trust().forget(folder / "fabula.toml")
+            for one in new:
+                with suppress(OSError):  # it has something else in it
+                    one.rmdir()
+        raise
+
+
+def _has_run(folder: Path) -> bool:
+    """Whether a project has begun to work; if that cannot be read, it counts as begun."""
+    file = folder / packed.JOURNAL
+    if not file.is_file():
+        return False
+    try:
+        with Journal(file) as journal:
+            return bool(journal.runs() or len(journal.calls))
+    except JournalError:
+        return True
+
+
 def check_name(folder: Path) -> None:
-    """See that a new project's folder can be named in a shell.
+    """Check that a new project's folder can be named in a shell.
 
     Raises:
-        ProjectError: it, or a folder above it, is called `~`.
+        ProjectError: the folder, or one above it, is called `~`.
     """
     if "~" in folder.parts:
         raise ProjectError(
-            f"{folder} has a folder of the name '~', which a shell takes for your home folder: who removes it there "
-            "removes all that is yours. Give another name; your home folder needs its whole path here."
+            f"{folder} contains a folder named '~', which a shell interprets as your home folder, so removing it in a "
+            "shell would remove all your files. Use another name. To refer to your home folder here, use its full "
+            "path."
         )
 
 
 def files_of(changes: Iterable[FileChange]) -> list[str]:
-    """The files that were changed, with what was changed in `story.md`."""
+    """The files that were changed, with the part that was changed in `story.md`."""
     return [change.file + (f" ({change.path})" if change.file == STORY else "") for change in changes]
 
 
 def _is_utf8(name: str) -> bool:
-    """Whether the name of a file is text: another encoding's can neither be shown nor be kept in a record."""
+    """Whether the name of a file is text: a name in another encoding can be neither shown nor recorded."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -769,7 +849,7 @@ def _is_utf8(name: str) -> bool:
 
 
 def _odd_ones(folder: Path) -> list[Path]:
-    """What is in a folder and neither a file nor a folder itself; that is known without looking at each."""
+    """The contents of a folder that are neither files nor folders, known without looking at each."""
     with os.scandir(folder) as entries:
         return [
             folder / entry.name
@@ -788,23 +868,23 @@ def _permitted() -> Iterator[None]:
 
 
 def _path_of(file: Path) -> str:
-    """The artefact of a file that fabula did not write: its name, below its folder where that is no common one."""
+    """The artefact of a file that fabula did not write: its name, below its folder unless that is a common one."""
     name = slug(NUMBER.sub("", file.stem))
     return name if file.parts[0] in _MADE_AT_ONCE else f"{file.parts[0]}/{name}"
 
 
 def numbered(number: int, path: str, of: int = 0) -> str:
-    """The file of a part of the story, by its place among so many; their names stand in the order of the parts."""
+    """The file of a part of the story, by its number of so many; file names sort in the order of the parts."""
     return f"story/{number:0{max(2, len(str(of)))}d}-{slug(path)}.md"
 
 
 def _has(journal: Journal, stands: _Standing) -> bool:
-    """Whether the journal knows a text as one that its artefact has had."""
+    """Whether the journal knows a text as a version of its artefact."""
     return any(plain(version.text) == stands.text for version in journal.artefacts.versions(stands.path))
 
 
 def _some(files: list[str]) -> str:
-    """The first of some files, and how many there are."""
+    """The first of some files, and the number of the others."""
     shown = ", ".join(files[:3])
     return shown if len(files) <= 3 else f"{shown} and {len(files) - 3} more"  # noqa: PLR2004 - as many as are shown
 
@@ -815,7 +895,7 @@ def _newest(journal: Journal, path: str) -> str | None:
 
 
 def _without_none(tables: dict[str, Any]) -> dict[str, Any]:
-    """The tables without what is `None`."""
+    """The tables without `None` values."""
     return {
         name: _without_none(value) if isinstance(value, dict) else value
         for name, value in tables.items()

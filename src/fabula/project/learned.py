@@ -1,15 +1,15 @@
-"""What was learned from an author: where it lies on this machine, and which adapter new projects write with.
+"""What was learned from an author: its place on this machine, and the adapter that new projects use.
 
-    learned/NAME/learned.json       what it is: pairs, base, what was found, whether it is in use
+    learned/NAME/learned.json       the record: pairs, base, results, whether it is in use
     learned/NAME/data/              the pairs, as a folder of training data
-    learned/NAME/adapters/DIGEST/   each adapter that was learned; projects keep the one that they were begun with
-    learned/NAME/report.html        and report.txt: what was found
+    learned/NAME/adapters/DIGEST/   each learned adapter; projects keep the one that they began with
+    learned/NAME/report.html        and report.txt: the results
     learned/NAME/next/              what is being learned now
 
-The folder is below the user's data folder, and nobody but its owner can read it. A project that nothing was written in
-yet takes the adapter of its author into use: the record of its first run says so, so the project keeps it, whatever is
-learned later. An adapter that was forgotten leaves its digest in such records, and nothing else: what it answered is
-still replayed, and what would be asked of it anew is refused (`Forgotten`).
+The folder is below the user's data folder, and only its owner can read it. A project in which nothing was written
+yet uses the adapter of its author. The record of its first run names the adapter, so the project keeps it, whatever is
+learned later. A forgotten adapter leaves only its digest in such records: its replies are
+still replayed, and new calls to it are refused (`Forgotten`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 NOBODY: Final = "author"
-"""The name of who has given none."""
+"""The name of an author who has not given one."""
 _LARGEST: Final = 10_000_000
 _OWNER: Final = 0o700
 
@@ -47,19 +47,19 @@ class Learned:
     """What was learned from an author.
 
     Attributes:
-        author: whose choices they are.
+        author: the author whose choices were learned from.
         made: the day, as 2026-11-12.
-        key: digest of everything that the learning depended on; the same again would learn the same.
+        key: digest of everything that the learning depended on; equal keys mean equal results.
         base: the model that was tuned, as a user names it.
-        base_digest: of its weights.
-        agents: the roles whose texts the author chose among.
-        pairs: how many there were.
+        base_digest: the digest of the base's weights.
+        agents: the roles whose texts the author chose between.
+        pairs: the number of pairs.
         adapter: the name of its folder below `adapters`.
-        better: whether the held-out pairs show that it ranks as the author does, better than base and rules.
-        anyway: whether the author has it used although that is not shown.
-        off: whether the author has it kept and not used.
+        better: whether the held-out pairs show that it ranks like the author, better than base and rules.
+        anyway: whether the author uses it although that is not shown.
+        off: whether the author keeps it without using it.
         found: the numbers of the report.
-        version: of the format.
+        version: the version of the format.
     """
 
     author: str
@@ -78,7 +78,7 @@ class Learned:
 
     @property
     def in_use(self) -> bool:
-        """Whether new projects write with it."""
+        """Whether new projects use it."""
         return (self.better or self.anyway) and not self.off
 
 
@@ -116,19 +116,19 @@ class LearnedFolder:
         """The folder of an adapter.
 
         Raises:
-            UsageError: the name leads elsewhere.
+            UsageError: the name leads out of the folder.
         """
         return inside(self.folder / "adapters", name)
 
     def has(self, learned: Learned) -> bool:
-        """Whether the adapter that was learned is there."""
+        """Whether the learned adapter exists."""
         return (self.adapter(learned.adapter) / GGUF).is_file()
 
     def make(self) -> None:
-        """Make the folder, which nobody but its owner can read.
+        """Make the folder, which only its owner can read.
 
         Raises:
-            ProjectError: it cannot be made.
+            ProjectError: it cannot be created.
         """
         try:
             make_folder(self.folder.parent, mode=_OWNER)
@@ -145,10 +145,10 @@ class LearnedFolder:
             ProjectError: another process holds it.
         """
         self.make()
-        return held(self.folder, f"What is learned from {self.folder.name}")
+        return held(self.folder, f"The folder of what is learned from {self.folder.name}")
 
     def read(self) -> Learned | None:
-        """What was learned; `None` where nothing was yet.
+        """What was learned; `None` if nothing was yet.
 
         Raises:
             UsageError: the record cannot be read, or a newer fabula wrote it.
@@ -159,16 +159,17 @@ class LearnedFolder:
             data = json.loads(read_text(self._record, _LARGEST))
             if data.get("version", 0) > VERSION:
                 raise UsageError(
-                    f"{self._record} is of version {data['version']}; this fabula reads up to {VERSION}. Update fabula."
+                    f"{self._record} has version {data['version']}, but this version of fabula reads only versions up "
+                    f"to {VERSION}. Update fabula."
                 )
             return Learned(**data | {"agents": tuple(map(str, data["agents"]))})
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise UsageError(
-                f"{self._record} is damaged. `fabula learn --forget` removes it; then learn again."
+                f"{self._record} is damaged. Remove it with `fabula learn --forget`, and then learn again."
             ) from error
 
     def write(self, learned: Learned) -> None:
-        """Put what was learned into use, if it is to be.
+        """Record what was learned, and use it if the record says so.
 
         Raises:
             ProjectError: it cannot be written.
@@ -177,14 +178,14 @@ class LearnedFolder:
 
     @property
     def size(self) -> int:
-        """How many bytes the folder takes."""
+        """The size of the folder in bytes."""
         return sum(file.lstat().st_size for file in self.folder.rglob("*") if file.is_file())
 
     def forget(self) -> None:
         """Remove everything that was learned from the author.
 
         Raises:
-            ProjectError: it is being learned from just now, or cannot be removed.
+            ProjectError: learning is in progress, or it cannot be removed.
         """
         if self.folder.is_symlink():
             self.folder.unlink()
@@ -197,23 +198,23 @@ class LearnedFolder:
 
 
 def learned_home(environ: Mapping[str, str]) -> Path:
-    """The folder with what was learned, of all authors: `fabula/learned` in the user's data folder."""
+    """The folder with what was learned from all authors: `fabula/learned` in the user's data folder."""
     return user_folder("DATA", environ) / "learned"
 
 
 def place_of(author: str, environ: Mapping[str, str]) -> LearnedFolder:
-    """The place of what was learned from an author; from whoever has given no name, if it is empty."""
+    """The folder of what was learned from an author; of the nameless author if it is empty."""
     return LearnedFolder(learned_home(environ) / (slug(author) if author.strip() else NOBODY))
 
 
 def places(environ: Mapping[str, str]) -> list[LearnedFolder]:
-    """The places of all authors that something was learned from, or is."""
+    """The folders of all authors that something was or is being learned from."""
     home = learned_home(environ)
     return [LearnedFolder(folder) for folder in sorted(home.iterdir()) if folder.is_dir()] if home.is_dir() else []
 
 
 def place_for(author: str, environ: Mapping[str, str]) -> LearnedFolder:
-    """The place that a project of this author is written with; who gives no name here may have given one elsewhere."""
+    """The folder that a project of this author uses; an author without a name here may have one elsewhere."""
     place = place_of(author, environ)
     known = places(environ) if not author.strip() and not place.folder.is_dir() else []
     return known[0] if len(known) == 1 else place
@@ -222,9 +223,9 @@ def place_for(author: str, environ: Mapping[str, str]) -> LearnedFolder:
 def learned_for(
     settings: Settings, roles: Collection[str], environ: Mapping[str, str]
 ) -> tuple[Learned, dict[str, str]] | None:
-    """What was learned from the author of a project, and the adapter of each role that it is for.
+    """What was learned from the author of a project, and the adapters by role.
 
-    `None` where nothing was learned, it is not in use, another model writes, or adapters are named already.
+    `None` if nothing was learned, it is not in use, another model writes, or adapters are already named.
 
     Raises:
         UsageError: the record cannot be read.
@@ -249,7 +250,7 @@ def without_learned(settings: Settings, environ: Mapping[str, str]) -> Settings:
 
 
 def _is_cast(table: RoleTable | None, model: str) -> bool:
-    """Whether a role is played by somebody else than the model of all."""
+    """Whether a role is not played by the common model."""
     return table is not None and (bool(table.play) or table.model not in ("", model))
 
 
@@ -266,12 +267,12 @@ def _is_digest(name: str) -> bool:
 
 
 def digest_of_forgotten(adapter: Path, environ: Mapping[str, str]) -> str:
-    """The digest of an adapter that was learned and is gone; empty for any other."""
+    """The digest of a learned adapter that has been removed; empty for any other."""
     return adapter.name if _is_ours(adapter, environ) and not adapter.exists() else ""
 
 
 def is_learned(adapter: Path) -> bool:
-    """Whether a folder is, by its name, of an adapter that was learned, here or on another machine."""
+    """Whether a folder, by its name, is that of a learned adapter, from this or another machine."""
     return adapter.parent.name == "adapters" and _is_digest(adapter.name) and "learned" in adapter.parts
 
 
@@ -280,9 +281,9 @@ def _is_ours(adapter: Path, environ: Mapping[str, str]) -> bool:
 
 
 def check_learned(adapter: Path, model: str, environ: Mapping[str, str]) -> None:
-    """Refuse an adapter that was learned where another model writes than the one that was tuned.
+    """Refuse a learned adapter if the writing model is not the one that was tuned.
 
-    A server would be asked for a model with the adapter's name, or its place on this machine.
+    A server would get a request for a model with the adapter's name, or its path on this machine.
 
     Raises:
         UsageError: another model writes.
@@ -298,13 +299,13 @@ def check_learned(adapter: Path, model: str, environ: Mapping[str, str]) -> None
             return
     tuned = f", which is for {record.base}" if record is not None else ""
     raise UsageError(
-        f"This project writes with what fabula learned from you{tuned}, and not for {model}. Say `fabula write "
-        "--no-learned --anew` with that model to go on without it."
+        f"This project uses what fabula learned from you{tuned}, but not for {model}. To continue without it, run "
+        "`fabula write --no-learned --anew` with that model."
     )
 
 
 class Forgotten(Adapted):
-    """A model with an adapter that was forgotten: what it said is known by its identity, and nothing is asked of it."""
+    """A model with a forgotten adapter: its past replies are known by its identity, and it gets no new calls."""
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002 - as models are asked
         """Refuse.
@@ -313,23 +314,23 @@ class Forgotten(Adapted):
             ModelUnavailableError: always.
         """
         raise ModelUnavailableError(
-            "This project writes with what fabula had learned from you, which was forgotten. What was written stays; "
-            "say `fabula write --no-learned --anew` to go on with the model as it was, or `fabula learn` to learn "
-            "again.",
+            "This project uses what fabula had learned from you, but you had fabula forget it. Existing texts are "
+            "kept. To continue with the original model, run `fabula write --no-learned --anew`. To learn again, run "
+            "`fabula learn`.",
             model=self.model.name,
         )
 
 
 def the_author(names: Iterable[str]) -> str:
-    """The one author of several projects; empty where none has a name.
+    """The one author of several projects; empty if none has a name.
 
     Raises:
-        UsageError: they have several.
+        UsageError: they have several authors.
     """
     known = list(dict.fromkeys(name.strip() for name in names if name.strip()))
     if len(known) > 1:
         raise UsageError(
-            f"These projects have {len(known)} authors ({', '.join(known[:5])}), who may choose differently. Name the "
-            "projects of one of them, or say --author NAME to learn from all as one."
+            f"These projects have {len(known)} authors ({', '.join(known[:5])}), whose preferences may differ. "
+            "Specify the projects of one author, or use --author NAME to learn from all of them as one author."
         )
     return known[0] if known else ""

@@ -1,7 +1,7 @@
-"""A project in three files: its journal, its brief, and a record of what its other files would say.
+"""A project in three files: its journal, its brief, and a record of the contents of its other files.
 
-So the runs of an experiment lie on the disk, which are many. Whoever opens one as a project (`ProjectFolder.open`) has
-its files written, from what the journal and the record hold.
+The many runs of an experiment are stored like this. Opening one as a project (`ProjectFolder.open`) writes
+its files, from the journal and the record.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RECORD: Final = "run.json"
-"""In the folder of a run of an experiment: how it ended, and what it was given."""
+"""The file in the folder of an experiment's run that records how the run ended and what it was given."""
 JOURNAL: Final = ".fabula/journal.db"
 STORY: Final = "story.md"
 SETTINGS: Final = "fabula.toml"
-HEADING: Final = (
-    "# What this project has settled. `fabula write --help` and docs/reference/settings.md name all fields."
-)
+HEADING: Final = "# The settings of this project. `fabula write --help` and docs/reference/settings.md name all fields."
 LARGEST: Final = 4_000_000
-"""Bytes of a record."""
+"""Maximum bytes of a record."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +41,12 @@ class PackedRecord:
 
     @staticmethod
     def is_in(folder: Path) -> bool:
-        """Whether a folder holds a packed project, or one of which nothing but the record is there."""
+        """Whether a folder holds a packed project, or only the record of one."""
         return (folder / RECORD).is_file() and not (folder / SETTINGS).exists()
 
     @classmethod
     def read(cls, folder: Path) -> PackedRecord | None:
-        """The record in a folder; `None` where there is none, or one that an older fabula wrote.
+        """The record in a folder; `None` if there is none, or if an older fabula wrote it.
 
         Raises:
             UsageError: the record cannot be read.
@@ -61,15 +59,17 @@ class PackedRecord:
             data = json.loads(text)
             settings, given = data.pop("settings", None), data.pop("given", {})
         except (ValueError, AttributeError, RecursionError) as error:
-            raise UsageError(f"{file} is no valid JSON. The experiment writes it again when it goes on.") from error
+            raise UsageError(
+                f"{file} is not valid JSON. The experiment writes the file again when it continues."
+            ) from error
         if not isinstance(settings, dict):
             return None
         if not (isinstance(given, dict) and all(isinstance(one, str) for one in given.values())):
-            raise UsageError(f"{file} has no texts in `given`. The experiment writes it again when it goes on.")
+            raise UsageError(f"{file} has no texts in `given`. The experiment writes the file again when it continues.")
         return cls(settings, given, data)
 
     def write(self, folder: Path) -> None:
-        """Write the record; where a power cut takes it, the journal still has all that was paid for.
+        """Write the record; if a power cut loses it, the journal still has everything that was paid for.
 
         Raises:
             ProjectError: it cannot be written.
@@ -79,7 +79,7 @@ class PackedRecord:
 
 
 def packed_story(folder: Path) -> str | None:
-    """The story of a packed project, as `story.md` would have it; `None` where it has none."""
+    """The story of a packed project, as it would be in `story.md`; `None` if it has none."""
     file = folder / JOURNAL
     if not file.is_file():
         return None
@@ -88,7 +88,7 @@ def packed_story(folder: Path) -> str | None:
 
 
 def unpack(folder: Path) -> bool:
-    """Write the files of a packed project; whether there were any to write.
+    """Write the files of a packed project. Returns whether there were any to write.
 
     Raises:
         UsageError: the record cannot be read, or names files outside of the folder.

@@ -1,4 +1,4 @@
-"""A finished project that comes with fabula, to look at and to change; nobody has to be asked for that."""
+"""A finished project that comes with fabula, to look at and to change without a model."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ _PRIVATE: Final = ".fabula"
 
 
 def copy_sample(folder: Path) -> ProjectFolder:
-    """A copy of the sample project in `folder`, which is made.
+    """A copy of the sample project in `folder`, which is created.
 
     Raises:
-        ProjectError: something is there already, this installation came without the sample, or `folder` cannot be
-            written.
+        ProjectError: `folder` is not empty or cannot be written, or this installation has no sample.
     """
     source = next((place / _NAME for place in _PLACES if (place / _NAME).is_dir()), None)
     if source is None:
-        raise ProjectError("This installation of fabula came without its sample project. Install fabula again.")
+        raise ProjectError("This installation of fabula has no sample project. Install fabula again.")
     if not folder.name:
-        raise ProjectError(f"{folder} is a folder that somebody is in. Name a new one for the sample.")
+        raise ProjectError(f"{folder} is not the name of a new folder. Specify a new folder for the sample.")
     check_name(folder)
     partial = folder.with_name(folder.name + _PARTIAL)
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ProjectError(f"{folder} is there already, and nothing in it is replaced. Name a new folder.")
+            raise ProjectError(
+                f"{folder} already exists, and fabula does not replace anything in it. Specify a new folder."
+            )
         if partial.exists():  # of a copy that was killed
             shutil.rmtree(partial)
         shutil.copytree(source, partial, copy_function=shutil.copyfile)

@@ -1,4 +1,4 @@
-"""`fabula.toml`: what a project has settled, read and checked; flags of the command line go before it."""
+"""`fabula.toml`: the settings of a project, read and checked; options of the command line override it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
-from fabula.base.errors import ConfigError, UsageError
+from fabula.base.errors import ConfigError, UsageError, hint
 from fabula.base.files import read_bytes
+from fabula.base.invalid import fault_of, sentence
 from fabula.base.tomltext import parse
 from fabula.engine.folders import is_path, whole_path
 from fabula.models.base import Effort, Price, Sampling
@@ -26,6 +27,9 @@ FILE_MODELS: Final = ("scripted", "replay", "embedded", "seq2seq")  # what comes
 FOLDER_MODEL: Final = "files"  # what comes after the colon is a folder
 _SHOWN: Final = 60  # characters of a value in an error
 # whose values no error shows, and no settings file holds
+_NO_KEYS: Final = (
+    "Do not store keys in a file. Set the key in the environment, and write the name of the variable in `key_env`."
+)
 _SECRET: Final = re.compile(r"key|token|secret|password|auth|cookie|signature|base_url|headers|query", re.IGNORECASE)
 _SENT_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _NOT_SENT: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
@@ -67,7 +71,7 @@ class RoleTable(_Table):
 
 
 class ModelTable(_Table):
-    """`[models."NAME"]`: how a model is reached."""
+    """`[models."NAME"]`: how to reach a model."""
 
     base_url: str | tuple[str, ...] = ""
     key_env: str = ""
@@ -87,10 +91,12 @@ class ModelTable(_Table):
     def _without_keys(cls, sent: dict[str, str]) -> dict[str, str]:
         for name, value in sent.items():
             if not _SENT_NAME.fullmatch(name) or name.lower() in _NOT_SENT or not value.isprintable():
-                raise ValueError(f"{name[:_SHOWN]!r} cannot be sent: it is no name, or one that the HTTP library sets")
+                raise ValueError(
+                    f"{name[:_SHOWN]!r} cannot be sent: it is not a valid name, or the HTTP library sets it"
+                )
             if _SECRET.search(name) and not VARIABLE.search(value):
                 raise ValueError(
-                    f"{name!r} may hold a key: set that in the environment, and name its variable, as in "
+                    f"{name!r} may contain a key: put the key in an environment variable and refer to it here, as in "
                     f'{name} = "${{GATEWAY_KEY}}"'
                 )
         return sent
@@ -101,7 +107,7 @@ class ModelTable(_Table):
         addresses = [given] if isinstance(given, str) else [address.strip().rstrip("/") for address in given]
         if any(map(may_hold_key, addresses)):
             raise ValueError(
-                "an address goes without a user (@), a query (?) and a fragment (#), which may hold a key; set the key "
+                "an address must not have a user (@), a query (?) or a fragment (#), which may hold a key; set the key "
                 "in the environment, and name its variable in key_env"
             )
         if not addresses:
@@ -109,7 +115,7 @@ class ModelTable(_Table):
         if len(addresses) > 1 and not all(addresses):
             raise ValueError("one of the addresses is empty")
         if len(set(addresses)) < len(addresses):
-            raise ValueError("an address stands there twice: `parallel` says how many calls go to each server at once")
+            raise ValueError("an address occurs twice: `parallel` says how many calls go to each server at once")
         return addresses[0] if len(addresses) == 1 else tuple(addresses)
 
     @property
@@ -119,7 +125,7 @@ class ModelTable(_Table):
 
 
 class PriceTable(_Table):
-    """`[prices."NAME"]`: US dollars for a million tokens."""
+    """`[prices."NAME"]`: US dollars per million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -127,7 +133,7 @@ class PriceTable(_Table):
 
 
 class BudgetTable(_Table):
-    """`[budget]`: most tokens and US dollars of all runs of the project together."""
+    """`[budget]`: maximum tokens and US dollars of all runs of the project together."""
 
     tokens: int | None = Field(default=None, ge=0)
     usd: float | None = Field(default=None, ge=0)
@@ -143,11 +149,11 @@ class AuthorTable(_Table):
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """Where settings come from; settings that say the same are equal wherever they come from.
+    """The source of settings; settings with the same values are equal, whatever their source.
 
     Attributes:
-        file: says them; `None` where a person or a program does.
-        typed: what a person has put on top of them could do.
+        file: the file that they come from; `None` for a person or a program.
+        typed: what the person's additions to them could do.
     """
 
     file: Path | None = field(default=None, compare=False)
@@ -180,19 +186,19 @@ class Settings(_Table):
 
     @property
     def aids_in_force(self) -> Literal["auto", "on", "off"]:
-        """As `aids`; but what is to be faithful to a paper has no aids that were not asked for."""
+        """The value of `aids`, except that a preset faithful to a paper has only aids that were asked for."""
         return "off" if self.aids == "auto" and self.preset == "faithful" else self.aids
 
     @property
     def as_tables(self) -> dict[str, Any]:
-        """What differs from the defaults, as nested tables of JSON data."""
+        """The values that differ from the defaults, as nested tables of JSON data."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
     @property
     def what_is_asked(self) -> dict[str, Any]:
-        """What can change a prompt, a reply or who gives it, as nested tables of JSON data without the defaults.
+        """The settings that can change a prompt, a reply or its model, as nested tables of JSON data without defaults.
 
-        How a model is reached, limits and prices cannot; how much a model takes can, since prompts are made to fit.
+        Addresses, limits and prices cannot; the size of a model's context can, since prompts are made to fit.
         """
         said = self.model_dump(mode="json", exclude_defaults=True, exclude={"models", "prices", "budget", "author"})
         windows = {name: t.context for name, t in self.models.items() if t.context and name in self.cast_models}
@@ -200,10 +206,10 @@ class Settings(_Table):
 
     @classmethod
     def read(cls, path: Path) -> Settings:
-        """The settings in a file, whose paths start at its folder; the defaults where there is none.
+        """The settings in a file, with paths relative to its folder; the defaults if there is no file.
 
         Raises:
-            ConfigError: the file is no TOML or a field is wrong; names file and field.
+            ConfigError: the file is not TOML or a field is wrong; the message names file and field.
         """
         if not path.exists():
             return cls()
@@ -212,7 +218,7 @@ class Settings(_Table):
         except UsageError as error:
             raise ConfigError(f"{error} Or delete it.") from error
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ConfigError(f"Cannot read {path}: {error}. Correct the line or delete the file.") from error
+            raise ConfigError(f"Cannot read {path}: {error}. {_toml_advice(error)}") from error
         return cls._from(cls.of(data, str(path)), _Said(path))
 
     @classmethod
@@ -225,39 +231,42 @@ class Settings(_Table):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        secret = _SECRET.search(str(first["loc"][-1])) if first["loc"] else None
-        got = "" if secret else f" (got {first['input']!r})"
-        raise ConfigError(
-            f"{where}: {field}: {first['msg'].removeprefix('Value error, ')}{got}."
-        )  # outside the block: pydantic's error holds the value
+            secret = any(_SECRET.search(str(part)) for one in error.errors() for part in one["loc"])
+            said = fault_of(error, cls, quote=not secret)
+            unknown = any(one["type"] == "extra_forbidden" and one["loc"][0] == "models" for one in error.errors())
+            advice = f" {_NO_KEYS}" if secret and unknown else _advice(error)
+        raise ConfigError(f"{where}: {sentence(said)}{advice}")  # outside the block: pydantic's error holds the value
 
     def with_costs_of(self, path: Path) -> Settings:
-        """These settings with the prices and the budget of a `fabula.toml`, where it is there.
+        """These settings with the prices and the budget of a `fabula.toml`, if it exists.
 
         Raises:
-            ConfigError: the file is no TOML or a field is wrong.
+            ConfigError: the file is not TOML or a field is wrong.
         """
         costs = Settings.read(path)
         return self.model_copy(update={"budget": costs.budget, "prices": {**costs.prices, **self.prices}})
 
     def with_(self, changes: dict[str, Any], where: str = "the command line") -> Settings:
-        """These settings with `changes` (nested tables are merged) on top, which a person has typed."""
+        """These settings with `changes` on top, typed by a person (nested tables are merged)."""
         typed = self._said.typed | typed_acts(changes, Path())
         return self._from(Settings.of(merged(self.model_dump(), changes), where), _Said(self._said.file, typed))
 
     def said_by(self, file: Path) -> Settings:
-        """These settings as those that a file says: what they could do needs the trust that was given to it."""
+        """These settings as the settings of a file: what they could do needs the trust that the file was given."""
         return self._from(self, _Said(file))
 
     def said_like(self, other: Settings) -> Settings:
-        """These settings as those that stand behind `other`: what they could do is trusted as there."""
+        """These settings with the source of `other`: what they could do is trusted as there."""
         return self._from(self, other._said)
 
     @property
+    def file(self) -> Path | None:
+        """The file that these settings come from; `None` if a person or a program gave all of them."""
+        return self._said.file
+
+    @property
     def typed(self) -> frozenset[Act]:
-        """What could be done by what a person has put on top of a file's settings."""
+        """What the person's additions to a file's settings could do."""
         return self._said.typed
 
     @classmethod
@@ -266,7 +275,7 @@ class Settings(_Table):
         return settings
 
     def at(self, base: Path) -> Settings:
-        """These settings with whole paths, where theirs start at `base`."""
+        """These settings with whole paths, which were relative to `base`."""
         said = self.model_dump(exclude_unset=True)
         for role in (said.get("sampling", {}), *said.get("roles", {}).values()):
             role |= {name: whole_paths(role[name], base) for name in ("play", "model") if role.get(name)}
@@ -281,21 +290,21 @@ class Settings(_Table):
 
     @property
     def names_no_model(self) -> bool:
-        """Whether neither a file nor anybody else says which model performs."""
+        """Whether no model is named anywhere."""
         return self._said.file is None and "model" not in self.model_fields_set
 
     @property
     def cast_models(self) -> frozenset[str]:
-        """The models that a role is cast with, as they are named."""
+        """The models with which roles are cast, as they are named."""
         return frozenset({self.model, *(role.model for role in (self.sampling, *self.roles.values()))})
 
     def check_trusted(self) -> None:
-        """Check that a file does not have a program run, or an address reached, that nobody has allowed it.
+        """Check that a file runs no program, and reaches no address, without permission.
 
-        Only those models count that a role is cast with.
+        Only models with which a role is cast count.
 
         Raises:
-            TrustError: it does.
+            TrustError: it runs or reaches one.
         """
         if self._said.file is None:
             return
@@ -304,21 +313,44 @@ class Settings(_Table):
         Trust().check(self._said.file, acts_in(said, self._said.file.parent) - self._said.typed)
 
     def check_folder_trusted(self) -> None:
-        """Check that a file does not have the code of a system in a folder run that nobody has allowed it.
+        """Check that a file does not run the code of a system in a folder without permission.
 
         Raises:
-            TrustError: it does.
+            TrustError: it runs such code.
         """
         if self._said.file is not None:
             acts = acts_in({"system": self.system}, self._said.file.parent)
             Trust().check(self._said.file, acts - self._said.typed)
 
 
+def _toml_advice(error: ValueError) -> str:
+    """What to do about a line that is not TOML."""
+    if "Cannot overwrite" in str(error) or "Cannot declare" in str(error):
+        return "The same name is used in an earlier line. Remove one of the lines."
+    if "Invalid value" in str(error):
+        return 'Correct the line. A text needs quotation marks: system = "agents-room".'
+    return "Correct the line."
+
+
+def _advice(error: ValidationError) -> str:
+    """Where a setting belongs that is in the wrong place, or in the wrong form; empty for other faults."""
+    for one in error.errors():
+        loc, value = one["loc"], one["input"]
+        if one["type"] == "extra_forbidden" and len(loc) == 1 and hint(str(loc[0]), Settings.model_fields)[-1] != "?":
+            if loc[0] in {one.name for one in fields(Sampling)}:
+                return " Put its line under the line [sampling]."
+            return f" If {loc[0]!r} is a setting of the system, put its line under the line [config]."
+        if len(loc) == 2 and loc[0] in ("roles", "models") and isinstance(value, str):  # noqa: PLR2004 - `roles.NAME`
+            shown = json.dumps(value[:_SHOWN], ensure_ascii=False)
+            return f" Write the line [roles.{loc[1]}] and, under it, `model = {shown}`."
+    return ""
+
+
 _MISSING: Final = object()
 
 
 def carried_over(used: dict[str, Any], then: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """The tables `now` with what a run `used` beyond the tables of `then`; what changed since `then` goes before it."""
+    """The tables `now` with what a run `used` beyond the tables of `then`; changes since `then` take precedence."""
     result = dict(now)
     for name in dict.fromkeys((*used, *then)):
         mine, before, today = used.get(name, _MISSING), then.get(name, _MISSING), now.get(name, _MISSING)
@@ -332,7 +364,7 @@ def carried_over(used: dict[str, Any], then: dict[str, Any], now: dict[str, Any]
 
 
 def difference(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
-    """The values of the tables `new` that differ from those of `old`; `None` for one that only `old` has."""
+    """The values of the tables `new` that differ from those of `old`; `None` for a value that only `old` has."""
     result: dict[str, Any] = {}
     for name in dict.fromkeys((*old, *new)):
         mine, before = new.get(name), old.get(name)
@@ -345,7 +377,7 @@ def difference(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
 
 
 def changes_said(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Which values of nested tables have changed, by their dotted names, with both; empty where none has."""
+    """The values of nested tables that have changed, by their dotted names, with both; empty if none has."""
     before, after = _flat(then), _flat(now)
     return "; ".join(
         f"{name} was {_short(before.get(name))}, now {_short(after.get(name))}"
@@ -376,7 +408,7 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def whole_paths(value: Any, base: Path) -> Any:  # noqa: ANN401 - a setting of any type
-    """A setting whose programs (`file.py:function`), and models that are files there, have whole paths from `base`."""
+    """A setting in which programs (`file.py:function`) and models in files have whole paths from `base`."""
     if isinstance(value, dict):
         return {name: whole_paths(inner, base) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -394,7 +426,7 @@ def whole_paths(value: Any, base: Path) -> Any:  # noqa: ANN401 - a setting of a
 
 
 def whole_adapter(path: str, base: Path) -> str:
-    """An adapter with its whole path, where it is a file or folder there; what a server calls one stays as it is."""
+    """An adapter with its whole path if it is a file or folder there; a name on a server stays unchanged."""
     return whole if path and _exists(whole := whole_path(path, base)) else path
 
 

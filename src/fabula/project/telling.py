@@ -1,7 +1,7 @@
-"""What the author makes of a story beside its parts: texts of their own in it, another title, another order.
+"""What the author makes of a story beyond its parts: their own texts in it, another title, another order.
 
-The parts come from a system. The author may put a file of their own between them (`story/06-epilogue.md`, or a new
-scene in `story.md`), give the story another title and move its scenes about there. Nobody writes any of it again.
+The parts come from a system. The author may put their own file between them (`story/06-epilogue.md`, or a new
+scene in `story.md`), give the story another title and reorder its scenes there. fabula rewrites none of this.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from fabula.story import Story
 
 TITLE: Final = "the title"
-"""The artefact that stands for a title changed in `story.md`; no system has one of this name, as it has a blank."""
+"""The artefact for a changed title in `story.md`. No system has an artefact with a space in its name."""
 ORDER: Final = "the order of its scenes"
-"""The artefact that stands for an order of scenes changed in `story.md`: their labels, one on a line."""
+"""The artefact for a changed order of scenes in `story.md`. It contains their labels, one per line."""
 CHAT: Final = "chat with "
-"""What the record of a conversation's run puts before the name of its system."""
+"""The prefix of the system's name in the record of a conversation's run."""
 NUMBER: Final = re.compile(r"^\d+[a-z]?-")
-_MOVED: Final = "{0}, which was {1}, stands in the story where its name says."
+_MOVED: Final = "{0}, formerly {1}, is placed in the story according to its name."
 _PART: Final = (
-    "{0} gets its name {1} back: files are named after the parts, in the order in which they are written. To tell the "
+    "{0} gets its old name {1} back, because the files are named after the parts in the order of writing. To tell the "
     "parts in another order, move them in story.md."
 )
 _FIRST: Final = "story/01-"  # where a scene stands whose label names no file
@@ -45,12 +45,12 @@ class TextInFile:
 
 
 def with_own(story: Story, own: Iterable[TextInFile], files: Mapping[str, str]) -> Story:
-    """`story` with the author's own texts between its scenes, where the names of their files stand among the others.
+    """`story` with the author's own texts between its scenes, in the order of the file names.
 
     Args:
-        story: as a system wrote it.
+        story: the story as the system wrote it.
         own: the texts.
-        files: of the scenes' artefacts, by path.
+        files: the files of the scenes' artefacts, by path.
     """
     names = {slug(path): file for path, file in files.items() if file.startswith("story/")}
     rows: list[tuple[str, Scene]] = []
@@ -64,9 +64,9 @@ def with_own(story: Story, own: Iterable[TextInFile], files: Mapping[str, str]) 
 
 
 def in_order(story: Story, labels: Sequence[str]) -> Story:
-    """`story` with its scenes in the order of `labels`; a scene that is not among them stays behind the one before it.
+    """`story` with its scenes in the order of `labels`; a scene without a label there stays after the one before it.
 
-    Scenes whose labels stand twice cannot be told apart and stay as they are.
+    Scenes whose labels occur twice cannot be told apart and stay in place.
     """
     places = {slug(label): place for place, label in enumerate(labels)}
     slugs = [slug(scene.label) for scene in story.scenes]
@@ -80,7 +80,7 @@ def in_order(story: Story, labels: Sequence[str]) -> Story:
 
 
 def file_after(before: str, label: str, taken: Iterable[str]) -> str:
-    """The name of a new file in `story/` for a scene that follows that of the file `before` (empty: the first one)."""
+    """The name of a new file in `story/` for a scene after that of the file `before` (empty: the first scene)."""
     number = NUMBER.match(Path(before).name)
     digits = re.match(r"\d+", number[0])[0] if number else "00" if not before else "99"  # type: ignore[index] # matches
     used = {Path(name).name.partition("-")[0] for name in taken}
@@ -89,7 +89,7 @@ def file_after(before: str, label: str, taken: Iterable[str]) -> str:
 
 
 def is_likely(text: str, other: str) -> bool:
-    """Whether a text is another one, perhaps with changes: most of their words are the same."""
+    """Whether a text is probably a changed form of another: most of their words are the same."""
     if text == other:
         return True
     words, others = set(text.split()), set(other.split())
@@ -97,12 +97,12 @@ def is_likely(text: str, other: str) -> bool:
 
 
 def is_own(journal: Journal, path: str, file: str) -> bool:
-    """Whether a text in `story/` is the author's alone: given by them, and never written for them."""
+    """Whether a text in `story/` is only the author's: given by them, and never written for them."""
     return journal.decisions.override(path) is not None and never_made(journal, path, file)
 
 
 def imported_from(journal: Journal) -> str:
-    """The file that the project's texts came from; empty where they were written in it."""
+    """The file that the project's texts were imported from; empty if they were written in it."""
     return next((one.text or "" for one in journal.decisions.find("*") if one.kind == "import"), "")
 
 
@@ -120,10 +120,10 @@ def never_made(journal: Journal, path: str, file: str) -> bool:
 
 
 def of_empty(file: str) -> str:
-    """What is said of a file that the author emptied."""
-    return f"{file} is empty, which says nothing: it gets its text back when the story is written."
+    """The message about a file that the author emptied."""
+    return f"{file} is empty, but this has no effect. fabula restores its text when it writes the story."
 
 
 def of_renamed(file: str, before: str, *, own: bool) -> str:
-    """What is said of a file that was called `before`: of a part of the story, or a text of the author's own."""
+    """The message about a file that was called `before`, either a part of the story or a text of the author."""
     return (_MOVED if own else _PART).format(file, before)

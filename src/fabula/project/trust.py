@@ -1,13 +1,13 @@
-"""Trust: what a settings file could do beyond writing texts, and which of it a person has allowed.
+"""Trust: what a settings file could do beyond writing texts, and what of this a person has allowed.
 
-A `fabula.toml`, an experiment or a study may come from somebody else. Six things in it act outside the project: a
+A `fabula.toml`, an experiment or a study may come from someone else. Six things in it act outside the project: a
 program (`play = "file.py:function"`), which is run; a system or evaluator in a folder (`system = "./my_paper"`), whose
 code is run; an address with a variable (`base_url`, `key_env`, `headers`, `query`), to which prompts and the value of
-the variable are sent; an adapter that lies elsewhere, which a user may have tuned on private texts; a folder elsewhere
+the variable are sent; an adapter from elsewhere, which a user may have tuned on private texts; a folder elsewhere
 (`model = "files:DIR"`), into which prompts are written; and a project elsewhere, whose characters a study shows to its
-raters. What the person types is trusted; what a file says is trusted once the person has said so. That is remembered
-in the user's own state folder, never in the project: by the file's real path, and by what was trusted, a program with a
-digest of its text, a folder with one of all it holds. So what changes, and another address, are asked for again.
+raters. What the person types is trusted; what a file says is trusted once the person allows it. That is remembered
+in the user's own state folder, never in the project, by the file's real path and by what was trusted: a program with a
+digest of its text, a folder with a digest of its contents. Changed code and other addresses therefore need new trust.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ class Act:
         if self.kind == "folder":
             return f"run the code in {self.what}"
         if self.kind == "adapter":
-            return f"use {self.what}, which lies outside its folder, as an adapter"
+            return f"use {self.what}, which is outside its folder, as an adapter"
         if self.kind == "project":
-            return f"let raters talk with the characters of {self.what}, which is no project of its own"
+            return f"let raters talk with the characters of {self.what}, which is another project"
         if self.kind == "prompts":
-            return f"write what is asked into {self.what}, which lies outside its folder"
+            return f"write prompts to {self.what}, which is outside its folder"
         key = f"the value of the variable {self.detail}" if self.detail else "the usual key of such a server"
-        return f"send what is asked, and {key}, to {self.what}"
+        return f"send prompts, and {key}, to {self.what}"
 
 
 class TrustError(UsageError):
-    """A settings file would do what nobody has allowed it.
+    """A settings file would do something that nobody has allowed.
 
     Attributes:
         file: the settings file.
@@ -82,25 +82,26 @@ class TrustError(UsageError):
         what = "; ".join(str(act)[:300] for act in self.acts[:_SHOWN])
         named = file.parent if file.name in _OF_FOLDERS else file
         super().__init__(
-            f"{file} would {what}{more}, and you have not allowed it. If you trust who wrote it, say `fabula trust "
-            f"{shlex.quote(str(named))}`; what you type yourself, as with --play or --model, needs no trust."
+            f"{file} would {what}{more}, and you have not allowed this. If you trust its author, run `fabula trust "
+            f"{shlex.quote(str(named))}`. Anything that you type yourself, such as --play or --model, does not need "
+            "trust."
         )
 
 
 def acts_in(settings: Mapping[str, Any], base: Path) -> frozenset[Act]:
-    """What tables of settings in the folder `base`, where their paths start, could do beyond it."""
+    """What tables of settings in the folder `base`, where their paths start, could do outside it."""
     acts = typed_acts(settings, base)
     inside = base.resolve()
     return frozenset(a for a in acts if a.kind not in _OUTSIDE or not Path(a.what).is_relative_to(inside))
 
 
 def typed_acts(settings: Mapping[str, Any], base: Path) -> frozenset[Act]:
-    """What tables of settings could do, wherever they come to stand; paths in them start at `base`."""
+    """What tables of settings could do, wherever they are stored; paths in them start at `base`."""
     return frozenset(_acts(settings, base, ""))
 
 
 def _acts(value: object, base: Path, name: str) -> Iterator[Act]:
-    """The acts of a value; a table of a model is known by the fields that only such a table has."""
+    """The acts of a value; a model's table is known by fields that only such a table has."""
     if isinstance(value, dict):
         if value.get("base_url") or value.get("key_env") or _variables(value):
             yield from _address(value, str(value.get("model") or name))
@@ -116,7 +117,7 @@ def _acts(value: object, base: Path, name: str) -> Iterator[Act]:
 
 
 def _code(value: str, base: Path, name: str) -> Iterator[Act]:
-    """The program, or the folder of a method, that a text names; where there is none, opening it says so."""
+    """The program, or the folder of a method, that a text names; if it is missing, opening it reports that."""
     if value.startswith(_FOLDER):
         with suppress(OSError, RuntimeError, ValueError):
             yield Act("prompts", str((base / Path(value.removeprefix(_FOLDER)).expanduser()).resolve()))
@@ -135,7 +136,7 @@ def _code(value: str, base: Path, name: str) -> Iterator[Act]:
 
 
 def _adapters(adapters: Mapping[str, Any], base: Path) -> Iterator[Act]:
-    """The adapters and rooms that are there: what a user has tuned on texts of their own is not everybody's."""
+    """The existing adapters and rooms: those tuned on a user's own texts are private."""
     for where in adapters.values():
         with suppress(OSError, RuntimeError, ValueError):  # where there is none, opening it says so
             path = (base / Path(str(where)).expanduser()).resolve()
@@ -144,7 +145,7 @@ def _adapters(adapters: Mapping[str, Any], base: Path) -> Iterator[Act]:
 
 
 def _variables(table: Mapping[str, Any]) -> list[str]:
-    """The variables whose values a table of a model would send in headers or in what is appended to addresses."""
+    """The variables whose values a model's table would send in headers or append to addresses."""
     from fabula.models.providers import VARIABLE  # noqa: PLC0415 - `fabula --help` loads this module and not those
 
     sent = [table.get(name) for name in ("headers", "query")]
@@ -182,7 +183,7 @@ class Trust:
         """Check that a settings file does nothing that nobody has allowed.
 
         Raises:
-            TrustError: it would.
+            TrustError: it would do such a thing.
         """
         acts = set(acts)
         missing = acts - self._read().get(str(file.resolve()), set()) if acts else set()
@@ -200,7 +201,7 @@ class Trust:
         self._write(known)
 
     def forget(self, file: Path) -> bool:
-        """Forget what a settings file may do; whether there was anything.
+        """Forget what a settings file may do. Returns whether there was anything.
 
         Raises:
             ProjectError: it cannot be written down.
@@ -222,7 +223,9 @@ class Trust:
             data = json.loads(read_text(self.place, _LARGEST))
             return {file: {Act(*map(str, act)) for act in acts} for file, acts in data.items()}
         except (AttributeError, TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"{self.place} cannot be read. Delete it; what you trust will be asked again.") from error
+            raise UsageError(
+                f"{self.place} cannot be read. Delete it, and fabula will ask for your trust again."
+            ) from error
 
     def _write(self, known: Mapping[str, set[Act]]) -> None:
         make_folder(self.place.parent)

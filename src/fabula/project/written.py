@@ -1,9 +1,9 @@
-"""What fabula itself last wrote into each file of a project: only what departs from it is an author's edit.
+"""What fabula itself last wrote to each file of a project: only a different text is an author's edit.
 
-The record stands beside the journal and does not need it: `.fabula/written`, one JSON line a note. A text that is about
-to be written is noted as intended, and is on the disk before the file gets its name; afterwards it is noted as written.
-So whatever stands in a file after a kill, a full disk or a power cut, it is known for fabula's. A line that a kill cut
-off is no note; a file without a note is compared with the journal alone.
+The record is stored next to the journal, and does not need it: `.fabula/written`, one JSON line per note. A text that
+is about to be written is noted as intended, and is on the disk before the file gets its name; then it is noted as
+written. Thus any text of fabula's is recognised after a kill, a full disk or a power cut. A line that a kill cut off is
+ignored; a file without a note is only compared with the journal.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _LARGEST: Final = 100_000_000  # bytes of the record
 
 @dataclass
 class _Notes:
-    """What may stand in one file, as digests: what was written last, and what was to be written since."""
+    """The possible contents of one file, as digests: the text written last, and texts intended since."""
 
     artefact: str = ""
     digests: set[str] = field(default_factory=set)
 
 
 class FolderRecord:
-    """The record of one project folder; read anew with `load`. Only who holds the project may add to it."""
+    """The record of a project folder; `load` reads it again. Only the process that holds the project may add to it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -43,7 +43,7 @@ class FolderRecord:
         self._lines = 0
 
     def load(self) -> None:
-        """Read the record; none is there where no file was ever written.
+        """Read the record; there is none if no file was ever written.
 
         Raises:
             ProjectError: it cannot be read.
@@ -75,12 +75,12 @@ class FolderRecord:
         return notes is not None and _digest(text) in notes.digests
 
     def settled(self, name: str, text: str) -> bool:
-        """Whether `text` is all that fabula may have left in the file `name`."""
+        """Whether `text` is the only text that fabula may have left in the file `name`."""
         notes = self._notes.get(name)
         return notes is not None and notes.digests == {_digest(text)}
 
     def artefact(self, name: str) -> str:
-        """The path of the artefact that was written into the file `name`; empty where nothing was."""
+        """The path of the artefact that was written to the file `name`; empty if none was."""
         return self._notes[name].artefact if name in self._notes else ""
 
     def intend(self, *notes: tuple[str, str, str]) -> None:
@@ -92,7 +92,7 @@ class FolderRecord:
         self._add(notes, written=False)
 
     def wrote(self, *notes: tuple[str, str, str]) -> None:
-        """Note what stands in files now, as (file, artefact, text): written, or taken over from the author.
+        """Note what files now contain, as (file, artefact, text): written, or applied from the author.
 
         Raises:
             ProjectError: it cannot be noted.
@@ -110,7 +110,7 @@ class FolderRecord:
         self._lines += len(rows) + 1
 
     def compact(self) -> None:
-        """Write the record anew with what still counts, where most of it does not.
+        """Rewrite the record with the notes that still count, if most do not.
 
         Raises:
             ProjectError: it cannot be written; the old one stays.

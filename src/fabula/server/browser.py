@@ -1,11 +1,11 @@
-"""What every request of a browser passes: where it was sent, from which page, by whom; and what every answer says.
+"""Checks of every request of a browser (where it was sent, from which page, by whom) and headers of every answer.
 
-A layer of plain ASGI around the studio and around studies. Against
+A layer of plain ASGI around the studio and around studies. It protects against
 
 - another program or person: a link with a token, exchanged at `/login` for a cookie that no script reads;
-- a foreign name that points at this machine (DNS rebinding): a list of the names that this server goes by;
-- pages of others that send requests (CSRF): what the browser says about where a request comes from;
-- text of a model that would run or load something: a content security policy that allows the server's own files alone.
+- a foreign name that points to this machine (DNS rebinding): a list of this server's names;
+- other sites' pages that send requests (CSRF): the browser's headers about the origin of a request;
+- model output that would run or load something: a content security policy that allows only the server's own files.
 """
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ if TYPE_CHECKING:
 
     from fabula.server.gate import AccessTokens, App, Event, Receive, Scope, Send
 
-_CYTOSCAPE: Final = "'sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8='"  # the one rule that it adds to a page
+_CYTOSCAPE: Final = "'sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8='"  # the only rule that it adds to a page
 POLICY: Final = (
     f"default-src 'none'; script-src 'self'; style-src 'self' {_CYTOSCAPE}; connect-src 'self'; "
     "img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
-"""The content security policy of every answer."""
+"""The content security policy of every response."""
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN: Final = frozenset({"same-origin", "none"})  # `none`: typed, or opened from a link outside the browser
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _LOGIN: Final = "/login"
-_LONGEST: Final = 500  # letters of a token or an address that are looked at
-_OPEN: Final = "Open the link that was printed when the server was started, or that you were given."
-_WRONG: Final = f"This link is not, or no longer, right. {_OPEN}"
+_LONGEST: Final = 500  # characters of a token or an address that are read
+_OPEN: Final = "Open the link that the server printed when it started, or the link that you received."
+_WRONG: Final = f"This link is invalid or has expired. {_OPEN}"
 _STRANGE: Final = f"You are not signed in here. {_OPEN} A program sends its token as `Authorization: Bearer TOKEN`."
-_BEARER: Final = "This token is not, or no longer, right. Send the one of this server as `Authorization: Bearer TOKEN`."
+_BEARER: Final = "This token is invalid or has expired. Send this server's token as `Authorization: Bearer TOKEN`."
 _NO_COOKIE: Final = (
-    "Your link is right, but this browser has not kept the cookie that says so. Let it keep cookies for this address, "
-    "or take another browser or window, and open the link again."
+    "Your link is valid, but this browser has not stored its cookie. Allow cookies for this address, or use "
+    "another browser or window, and open the link again."
 )
 _STARTED_ANEW: Final = (
-    "The server was started anew since you signed in. Open its new link, or the one that you were given, once in this "
-    "browser: pages that are open go on then, and what you wrote on them stays there meanwhile."
+    "The server has been restarted since you signed in. Open its new link, or the link that you received, once "
+    "in this browser. Open pages will then work again. Until then, they keep your text."
 )
 _WEEK: Final = 7 * 24 * 3600
 
 
 class Keys(Protocol):
-    """Who may come in."""
+    """The keys that admit a person."""
 
     def who(self, token: str) -> str:
-        """The name of whoever holds a token; empty where nobody does."""
+        """The name of the holder of a token; empty if nobody holds it."""
 
 
 @dataclass(frozen=True)
 class OwnKeys:
-    """The keys of a server that belongs to one person: whoever holds one of its tokens is that person."""
+    """The keys of a server that belongs to one person: the holder of any of its tokens is that person."""
 
     tokens: AccessTokens
 
@@ -73,11 +73,11 @@ class OwnKeys:
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a server goes by, in the `Host` of a request.
+    """The names of a server that are allowed in the `Host` of a request.
 
     Attributes:
-        names: those allowed, in small letters and without a port.
-        addresses: whether any numeric address will do: no foreign name can point there.
+        names: the allowed names, in lower case and without a port.
+        addresses: whether any numeric address is allowed: no foreign name can point to it.
     """
 
     names: frozenset[str] = _LOOPBACK
@@ -85,7 +85,7 @@ class Names:
 
     @classmethod
     def of(cls, host: str, more: Iterable[str] = ()) -> Names:
-        """Those of a server that listens at `host`, and those that a proxy before it goes by."""
+        """The names of a server that listens at `host`, and the names of a proxy in front of it."""
         names = _LOOPBACK | {name.casefold() for name in more}
         bare = host.strip("[]")
         try:
@@ -100,7 +100,7 @@ class Names:
     def allow(self, host: str) -> bool:
         """Whether a request with this `Host` is for this server."""
         name = _netloc(f"//{host}").casefold()
-        if "@" in name:  # what stands before it is no part of a host's name, and only who means harm sends it
+        if "@" in name:  # user information is not part of a host name, and only an attacker sends it
             return False
         bare = name.rpartition(":")[0] if not name.endswith("]") and ":" in name else name
         if bare in self.names:
@@ -116,14 +116,14 @@ class Browser:
     """The layer around an application.
 
     Attributes:
-        app: gets what is let in, with the name of who sends it as `request.state.who`.
-        keys: know who holds a token.
-        names: that the server goes by.
-        cookie: its name; of several servers on one machine each has its own.
-        page: makes the page that says a problem in words.
-        bounds: of requests.
-        line: makes the line that says a problem on a page whose form was sent; without it a form gets JSON.
-        open_to_all: beginnings of addresses that need no key, such as those of style sheets.
+        app: receives the admitted requests, with the name of the sender as `request.state.who`.
+        keys: the keys of the server.
+        names: the names of the server.
+        cookie: the name of the cookie; each of several servers on one machine has its own.
+        page: makes the page that describes a problem.
+        bounds: the limits of requests.
+        line: makes the line that describes a problem on the page whose form was sent; without it, a form gets JSON.
+        open_to_all: prefixes of addresses that need no key, such as those of style sheets.
     """
 
     app: App
@@ -136,7 +136,7 @@ class Browser:
     open_to_all: tuple[str, ...] = ("/static/",)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or answer it."""
+        """Admit a request, or answer it."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
@@ -163,14 +163,14 @@ class Browser:
             raise RefusedRequest(
                 ErrorBody(
                     421,
-                    f"This server does not go by the name {(hosts or [''])[0][:100]!r}. Open the address that it "
-                    "printed when it was started.",
+                    f"This server is not named {(hosts or [''])[0][:100]!r}. Open the address that it printed when it "
+                    "started.",
                     code="foreign_host",
                 )
             )
 
     def _who(self, scope: Scope) -> str:
-        """Who sends a request."""
+        """The sender of a request."""
         if scope["path"].startswith(self.open_to_all):
             return ""
         if bearer := _bearer(scope):
@@ -179,7 +179,7 @@ class Browser:
         return self._holder(cookie, _STARTED_ANEW if cookie else _NO_COOKIE if _has_just_signed_in(scope) else _STRANGE)
 
     def _holder(self, token: str, unknown: str) -> str:
-        """Who holds a token; where nobody does, `unknown` is said."""
+        """The holder of a token; `unknown` is the message if there is none."""
         who = self.keys.who(token[:_LONGEST]) if token else ""
         if not who:
             raise RefusedRequest(ErrorBody(401, unknown, "authentication_error", "invalid_api_key"))
@@ -190,13 +190,13 @@ class Browser:
         asked = parse_qs(scope["query_string"].decode("latin-1")[: 4 * _LONGEST], errors="replace")
         token = asked.get("token", [""])[0]
         self._holder(token, _WRONG)
-        # No redirect: where the link was opened from another page, a browser would not send the cookie along with it.
+        # Not a redirect: if the link was opened from another page, a browser would not send the cookie with it.
         page = _GO_ON.format(escape(_own_address(asked.get("next", ["/"])[0])))
         cookie = f"{self.cookie}={token}; Path=/; Max-Age={_WEEK}; HttpOnly; SameSite=Strict"
         await _send_page(send, 200, page, [(b"set-cookie", cookie.encode("latin-1", "replace"))])
 
     async def _refuse(self, scope: Scope, problem: ErrorBody, send: Send) -> None:
-        """A page for a person, a line for a form on a page, JSON for a program."""
+        """Refuse a request: with a page for a person, a line for a form on a page, or JSON for a program."""
         if self.line is not None and _all(scope, b"hx-request"):
             await _send_page(send, problem.status, self.line(problem))
             return
@@ -209,33 +209,33 @@ class Browser:
 
 _GO_ON: Final = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>fabula</title><link rel="icon" href="data:,">'
-    '<meta http-equiv="refresh" content="0; url={0}"></head><body><main><p><a href="{0}">Go on</a></p></main></body>'
+    '<meta http-equiv="refresh" content="0; url={0}"></head><body><main><p><a href="{0}">Continue</a></p></main></body>'
     "</html>"
 )
 
 
 def _check_from(scope: Scope) -> None:
-    """Refuse what another site's page sends; following a link to a page is no sending."""
+    """Refuse requests from another site's page, except for following a link to a page."""
     sites = _all(scope, b"sec-fetch-site")
     change = scope["method"] not in _SAFE
     if sites:
         opens = _all(scope, b"sec-fetch-mode") == ["navigate"] and _all(scope, b"sec-fetch-dest") == ["document"]
         fine = all(site in _OWN for site in sites) or (not change and opens)
-    else:  # a browser that does not say it names the origin of a change at least; a program says neither
+    else:  # an older browser at least names the origin of a change; a program sends neither
         origins, host = _all(scope, b"origin"), "".join(_all(scope, b"host"))
         fine = not change or all(_netloc(origin) == host for origin in origins)
     if not fine:
         raise RefusedRequest(
             ErrorBody(
                 403,
-                "This was sent by a page of another site, and is not done. Do it on the page of this server itself.",
+                "This request came from another website and was refused. Use the pages of this server.",
                 code="cross_site_request",
             )
         )
 
 
 def _netloc(address: str) -> str:
-    """The name and port in an address; empty where it is none."""
+    """The name and port in an address; empty if it is not an address."""
     try:
         return urlsplit(address).netloc
     except ValueError:
@@ -243,7 +243,7 @@ def _netloc(address: str) -> str:
 
 
 def _own_address(wanted: str) -> str:
-    """An address of this server; its first page where another is wanted."""
+    """The requested address if it is on this server; otherwise its first page."""
     own = wanted.startswith("/") and not wanted.startswith("//") and "\\" not in wanted and wanted.isprintable()
     return wanted[:_LONGEST] if own else "/"
 
@@ -259,7 +259,7 @@ def _bearer(scope: Scope) -> str:
 
 
 def _has_just_signed_in(scope: Scope) -> bool:
-    """Whether a request comes from the page that a link with a token leads to."""
+    """Whether a request comes from the page to which a link with a token leads."""
     return any(urlsplit(page).path == _LOGIN for page in _all(scope, b"referer") if _netloc(page))
 
 
@@ -272,7 +272,7 @@ def _cookie(scope: Scope, name: str) -> str:
 
 
 def _guarded(send: Send) -> Send:
-    """Send with the headers that every answer has; a `cache-control` of the answer's own stays."""
+    """Send with the headers of every answer; an answer's own `cache-control` is kept."""
 
     async def send_guarded(event: Event) -> None:
         if event["type"] == "http.response.start":
@@ -309,15 +309,15 @@ async def _send(send: Send, status: int, kind: str, body: bytes, headers: list[t
     await send({"type": "http.response.body", "body": body})
 
 
-# how a browser comes in -----------------------------------------------------------------------------------------------
+# how a browser signs in -----------------------------------------------------------------------------------------------
 
 
 def cookie_at(opened: socket.socket, of: str) -> str:
-    """The name of a server's cookie: a browser sends the cookies of one machine to all its ports."""
+    """The name of a server's cookie, which includes its port: a browser sends a machine's cookies to all its ports."""
     return f"{of}-{opened.getsockname()[1]}"
 
 
 def link_to(opened: socket.socket, token: str = "", page: str = "/") -> str:
-    """The link that signs a browser in and opens a page; without a token, the address alone."""
+    """The link that signs a browser in and opens a page; without a token, only the address."""
     following = "" if page == "/" else f"&next={quote(page)}"
     return f"{address_of(opened)}/login?token={quote(token)}{following}" if token else address_of(opened) + page

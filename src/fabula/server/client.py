@@ -1,4 +1,4 @@
-"""Projects on a server of fabula's, from Python: `fabula studio` and `fabula serve` answer.
+"""Projects on a fabula server (`fabula studio` or `fabula serve`), from Python.
 
     import fabula
 
@@ -8,9 +8,9 @@
     ferry.edit(text.name, text.text.replace("grey", "blue"), text.base)
     written = ferry.update(on_event=print)
 
-What takes long is a run of the server's, which a verb follows to its end; `start` begins one and `follow` gives what
-happens in it. Answers are the server's own classes, and refusals fabula's own errors. A verb waits for its answer: in
-an event loop, `await ferry.update_async()`. Nothing has to be installed besides fabula itself.
+Long-running work is a run on the server, which a verb follows to its end. `start` only begins a run, and `follow` gives
+its events. Results are objects of the server's classes, and refusals are fabula's errors. A verb waits for its result;
+in an event loop, write `await ferry.update_async()`. You need to install only fabula itself.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ T = TypeVar("T")
 F = TypeVar("F", bound=File)
 
 PATIENCE: Final = 60.0  # seconds for an answer
-_SILENCE: Final = 30.0  # seconds without a sign of life after which a stream is opened anew
-_PAUSES: Final = (0.0, 0.5, 1.0, 2.0, 5.0)  # seconds before a stream is opened anew, once more and once more
+_SILENCE: Final = 30.0  # seconds without a sign of life after which a stream is reopened
+_PAUSES: Final = (0.0, 0.5, 1.0, 2.0, 5.0)  # seconds before each attempt to reopen a stream
 _LARGEST: Final = 200_000_000  # bytes of an answer
 _LONGEST_LINE: Final = 20_000_000  # bytes of an event
 _REFUSED: Final = 400
@@ -81,11 +81,11 @@ class ServerEvent:
     """Something that happened in a project.
 
     Attributes:
-        n: its number; the events of a server are numbered in a row, over all its projects. 0 where one is told again.
-        project: as addresses name it.
-        run: in which it happened; empty for none.
+        n: its number; the events of all projects of a server are numbered consecutively. 0 if the event is repeated.
+        project: the name of the project in addresses.
+        run: the run in which it happened; empty for none.
         type: "text_arrived", "kept", "run_ended", ...
-        data: all of its fields.
+        data: all its fields.
     """
 
     n: int
@@ -96,43 +96,45 @@ class ServerEvent:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> ServerEvent:
-        """An event as the server tells it."""
+        """An event from the server's JSON."""
         n, project, run, type_ = (data.get(one) for one in ("n", "project", "run", "type"))
         return cls(int(n or 0), str(project or ""), str(run or ""), str(type_ or ""), data)
 
 
 class ServerConnection:
-    """Requests to one server, each on a connection of its own."""
+    """Makes requests to a server, each on its own connection."""
 
     def __init__(self, address: str, token: str, patience: float) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"{address!r} is no address of a server. Give one as http://127.0.0.1:8731.")
+            raise UsageError(
+                f"{address!r} is not the address of a server. Use an address such as http://127.0.0.1:8731."
+            )
         self._parts, self._token, self._patience = parts, token, patience
 
     def get(self, kind: type[T], path: str, **asked: object) -> T:
-        """What the server answers to a question, as an object of a class."""
+        """The server's answer to a GET request, as an object of a class."""
         given = {name: value for name, value in asked.items() if value not in (None, "")}
         return self.send(kind, "GET", f"{path}?{urlencode(given)}" if given else path)
 
     def send(self, kind: type[T], method: str, path: str, body: Mapping[str, Any] | None = None) -> T:
-        """What the server answers to a request, as an object of a class."""
+        """The server's answer to a request, as an object of a class."""
         return read_as(kind, self.whole(method, path, body))
 
     def whole(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> bytes:
-        """What the server answers, whole."""
+        """The bytes of the server's answer."""
         return self._read(method, path, body)[1]
 
     def file(self, kind: type[F], path: str) -> F:
-        """A file that the server answers with, and what it says of it."""
+        """A file from the server, with its description."""
         headers, content = self._read("GET", path)
         return kind(**json.loads(headers["fabula-file"]), content=content)
 
     def _read(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[HTTPMessage, bytes]:
-        """What the server answers: its headers, and the whole of it; asked once more where the connection breaks.
+        """The headers and the body of the server's answer; the request is repeated once if the connection breaks.
 
         Raises:
-            FabulaError: it refuses, or cannot be reached.
+            FabulaError: the server refuses the request or cannot be reached.
         """
         key, tries = uuid4().hex if method == "POST" else "", 2
         while True:
@@ -156,7 +158,7 @@ class ServerConnection:
         key: str = "",
         kind: str = "application/json",
     ) -> tuple[HTTPConnection, HTTPResponse]:
-        """An answer that has begun, and its connection; what is sent again with the same `key` is done once."""
+        """An answer that has begun, and its connection; a request repeated with the same `key` is carried out once."""
         opened = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
         connection = opened(self._parts.hostname or "", self._parts.port, timeout=patience or self._patience)
         headers = {"authorization": f"Bearer {self._token}", "accept": kind}
@@ -178,12 +180,12 @@ class ServerConnection:
         return connection, response
 
     def do(self, verb: Verb, arguments: Mapping[str, Any], kind: Any = None, below: str = "") -> Any:  # noqa: ANN401 - what the verb gives
-        """What a verb gives for its arguments, each by its name; the project among them, where it is of one.
+        """The result of a verb with named arguments; the project is one of them if the verb belongs to a project.
 
-        What is asked `below` its address is of another `kind`.
+        An address `below` that of the verb gives a result of another `kind`.
 
         Raises:
-            FabulaError: the server refuses, or cannot be reached.
+            FabulaError: the server refuses the request or cannot be reached.
         """
         named = set(re.findall(r"{(\w+)}", address := verb.address.replace(":path}", "}")))
         path = address.format(**{name: _quoted(str(arguments[name])) for name in named}) + below
@@ -196,7 +198,7 @@ class ServerConnection:
         return self.file(kind, path) if issubclass(kind, File) else self.send(kind, verb.method, path)
 
     def events(self, after: int | None, *, follow: bool) -> Iterator[ServerEvent]:
-        """What happens on the server; a stream that is cut off is opened anew where it ended."""
+        """The events of the server; an interrupted stream is reopened where it ended."""
         failed = 0
         while True:
             try:
@@ -223,60 +225,60 @@ class ServerConnection:
             connection.close()
 
     def unreachable(self, error: Exception) -> ServerError:
-        """What is said where the server does not answer."""
+        """The error for a server that does not answer."""
         where = f"{self._parts.scheme}://{self._parts.netloc}"
         return ServerError(
-            f"The server at {where} cannot be reached ({str(error) or type(error).__name__}). See that it runs, and "
-            "that this is the address that it said.",
+            f"The server at {where} cannot be reached ({str(error) or type(error).__name__}). Check that the "
+            "server is running and that it printed this address.",
             status=0,
             code="unreachable",
         )
 
 
 class Client(ShelfVerbs):
-    """A server of fabula's.
+    """A fabula server.
 
     Args:
-        address: as it says it when it is started: `http://127.0.0.1:8731`.
-        token: that opens it.
-        patience: seconds for which an answer is waited for.
+        address: the address that the server prints when it starts, such as `http://127.0.0.1:8731`.
+        token: the server's token.
+        patience: the number of seconds to wait for an answer.
     """
 
     def __init__(self, address: str, token: str, patience: float = PATIENCE) -> None:
         self._wire = ServerConnection(address, token, patience)
 
     def project(self, name: str) -> RemoteProject:
-        """A project, by the name that `projects` has for it; nothing is asked yet."""
+        """A project, by its name in `projects`; no request is made yet."""
         return RemoteProject(self._wire, name)
 
     def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401, ARG002 - what the verb gives
-        """What a verb gives for its arguments, each by its name.
+        """The result of a verb with named arguments.
 
         Raises:
-            FabulaError: the server refuses, or cannot be reached.
+            FabulaError: the server refuses the request or cannot be reached.
         """
         return self._wire.do(verb, arguments)
 
     def events(self, after: int | None = None, *, follow: bool = True) -> Iterator[ServerEvent]:
-        """What happens in all projects, from behind number `after` on; without it, from now on.
+        """The events in all projects after number `after`, or from now on.
 
-        A stream that is cut off is opened anew where it ended, for as long as it takes: nothing is lost or told twice.
-        `RemoteProject.follow` gives what happens in one run.
+        An interrupted stream is reopened where it ended, however long that takes: no event is lost or repeated.
+        `RemoteProject.follow` gives the events of one run.
 
         Args:
-            after: the number of the last event that is known.
-            follow: wait for what is still to come; else it ends with what there is.
+            after: the number of the last event that you have seen.
+            follow: whether to wait for future events; otherwise, the iteration ends with the last existing event.
         """
         return self._wire.events(after, follow=follow)
 
     def events_async(self, after: int | None = None, *, follow: bool = True) -> AsyncIterator[ServerEvent]:
-        """The same, for who has an event loop."""
+        """The events as an asynchronous iterator; see the method without `_async`."""
         return _in_threads(self.events(after, follow=follow))
 
 
 @dataclass(frozen=True)
 class RemoteProject(Verbs):
-    """A project on a server, with the verbs of `fabula.Project`. `name` is the one that addresses have."""
+    """A project on a server, with the verbs of `fabula.Project`; `name` is its name in addresses."""
 
     wire: ServerConnection
     name: str
@@ -290,7 +292,7 @@ class RemoteProject(Verbs):
     # running --------------------------------------------------------------------------------------------------------
 
     def start(self, verb: str, **arguments: Any) -> RunRecord:  # noqa: ANN401 - as the verb has them
-        """Start a run of a verb that takes long: `start("check", budget_tokens=100_000)`; the verb itself waits for it.
+        """Start a run of a long-running verb and do not wait for it, as in `start("check", budget_tokens=100_000)`.
 
         Raises:
             UnknownNameError: there is no such verb.
@@ -300,37 +302,37 @@ class RemoteProject(Verbs):
         return run
 
     def run(self, run: str) -> RunRecord:
-        """A run as it stands."""
+        """The current record of a run."""
         return self._get(RunRecord, f"/runs/{_quoted(run)}")
 
     def result(self, run: str) -> Any:  # noqa: ANN401 - what the verb of the run gives
-        """What a run has come to.
+        """The result of a run.
 
         Raises:
-            UsageError: it is not finished.
+            UsageError: the run is not finished.
         """
         return self._get(long_verb(self.run(run).verb).result, f"/runs/{_quoted(run)}/result")
 
     def stop(self, run: str) -> RunRecord:
-        """Stop a run; what is finished is kept."""
+        """Stop a run; finished work is kept."""
         return self._send(RunRecord, "POST", f"/runs/{_quoted(run)}/stop")
 
     def again(self, run: str) -> RunRecord:
-        """Do the same again, as a new run: what is kept is not asked again."""
+        """Repeat a run as a new run; calls that are in the journal are not made again."""
         return self._send(RunRecord, "POST", f"/runs/{_quoted(run)}/again")
 
     def runs(self) -> RunList:
-        """The runs of the project, the newest first."""
+        """The runs of the project, newest first."""
         return self._get(RunList, "/runs")
 
     def messages(self, run: str) -> Messages:
-        """The last lines that a run's command printed beside its result."""
+        """The last lines that a run's command printed, apart from its result."""
         return self._get(Messages, f"/runs/{_quoted(run)}/messages")
 
     def follow(self, run: str) -> Iterator[ServerEvent]:
-        """What happens in a run, from its beginning to its end.
+        """The events of a run, from its beginning to its end.
 
-        What has happened already comes without numbers, each call's text in one piece; the rest as it comes.
+        Past events come without numbers, with the text of each call in one piece. Later events come as they happen.
         """
         told = self._get(RunEvents, f"/runs/{_quoted(run)}/events")
         for event in map(ServerEvent.of, told.events):
@@ -338,36 +340,36 @@ class RemoteProject(Verbs):
         yield from self._rest(run, told.after, follow=self.run(run).is_open)
 
     def _rest(self, run: str, after: int, *, follow: bool) -> Iterator[ServerEvent]:
-        """What happens in a run behind number `after`: to its end, or until there is no more."""
+        """The events of a run after number `after`, to the end of the run or to the last existing event."""
         more = True
         while more:
             more = False
             for event in self.wire.events(after, follow=follow):
-                after, more = event.n, not follow  # where nobody follows, so many are given at a time
+                after, more = event.n, not follow  # without following, only so many are given at a time
                 if (event.project, event.run) == (self.name, run):
                     yield event
                     if event.type == "run_ended":
                         return
 
     def follow_async(self, run: str) -> AsyncIterator[ServerEvent]:
-        """The same, for who has an event loop."""
+        """The events as an asynchronous iterator; see the method without `_async`."""
         return _in_threads(self.follow(run))
 
     def prompts(self, run: str) -> Prompts:
-        """The prompts for which a run waits, where its model is whoever answers in a folder (`files:FOLDER`)."""
+        """The prompts that a run waits for, if its model is a person who answers in a folder (`files:FOLDER`)."""
         return self._get(Prompts, f"/runs/{_quoted(run)}/prompts")
 
     def answer(self, run: str, prompt: str, text: str) -> None:
-        """Answer a prompt for which a run waits."""
+        """Answer a prompt that a run waits for."""
         self.wire.whole("POST", f"{self._at}/runs/{_quoted(run)}/answers", {"name": prompt, "text": text})
 
     # talking --------------------------------------------------------------------------------------------------------
 
     def listen(self, conversation: str, on_text: Callable[[str], object] = lambda _: None) -> ChatMade | None:
-        """The turn that is being made, whoever asked for it, heard from its beginning; `None` where none is.
+        """The turn in progress, from its beginning, whoever asked for it; `None` if there is none.
 
         Raises:
-            FabulaError: the answer failed, or broke off.
+            FabulaError: the answer failed or was cut off.
         """
         return self._heard("GET", f"/chats/{_quoted(conversation)}/turns/live", None, on_text)
 
@@ -380,10 +382,10 @@ class RemoteProject(Verbs):
         move: MoveKind = "say",
         model: str = "",
     ) -> ChatMade:
-        """As `chat`, in a conversation that was begun; `on_text` hears the pieces of the answer as they come.
+        """Make a turn in an existing conversation, as `chat` does; `on_text` receives the answer piece by piece.
 
         Raises:
-            FabulaError: the answer failed, or broke off.
+            FabulaError: the answer failed or was cut off.
         """
         return self._answered({"line": line, "conversation": conversation, "move": move, "model": model}, on_text)
 
@@ -414,14 +416,14 @@ class RemoteProject(Verbs):
         raise _broken_off()
 
     def stop_answer(self, conversation: str) -> ChatView:
-        """Stop the turn that is being made; the conversation stands as before it."""
+        """Stop the turn in progress; the conversation does not change."""
         return self._send(ChatView, "POST", f"/chats/{_quoted(conversation)}/stop")
 
     def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - what the verb gives
-        """What a verb gives for its arguments, each by its name; of one that takes long a run is made, and followed.
+        """The result of a verb with named arguments; a long-running verb becomes a run, which is followed to its end.
 
         Raises:
-            FabulaError: the server refuses, or cannot be reached; or whatever the verb itself failed with.
+            FabulaError: the server refuses the request or cannot be reached, or the verb itself failed.
         """
         if verb.result is ChatMade:
             return self._answered(arguments)
@@ -436,7 +438,7 @@ class RemoteProject(Verbs):
             raise
 
     async def do_async(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - as above
-        """The same, to be awaited, with `on_event` called in a thread; a run is stopped where the caller cancels it."""
+        """The result of a verb; `on_event` is called in a thread, and cancelling the call stops the run."""
         if not verb.long:
             return await super().do_async(verb, arguments)
         run = (await asyncio.to_thread(self._do, verb, arguments)).id
@@ -448,10 +450,10 @@ class RemoteProject(Verbs):
             raise
 
     def estimated(self, verb: Verb, arguments: dict[str, Any]) -> Estimate:
-        """What a verb that takes long would ask, with these arguments.
+        """The calls, tokens and cost of a long-running verb with these arguments, before it runs.
 
         Raises:
-            FabulaError: what stands in its way.
+            FabulaError: the verb cannot run.
         """
         found: Estimate = self.wire.do(verb, {"project": self.name, **arguments}, Estimate, "/estimate")
         return found
@@ -460,7 +462,7 @@ class RemoteProject(Verbs):
         return self.wire.do(verb, {"project": self.name, **arguments}, RunRecord if verb.long else None)
 
     def _come_to(self, verb: Verb, run: str, on_event: OnEvent | None) -> Any:  # noqa: ANN401 - as above
-        """What a run comes to, followed to its end."""
+        """The result of a run, which is followed to its end."""
         for event in self.follow(run):
             if on_event is not None and (happened := event_of(event.data)) is not None:
                 on_event(happened)
@@ -488,7 +490,7 @@ def read_as(kind: type[T], data: bytes) -> T:
 
 
 def _broken_off() -> ServerError:
-    said = "The answer broke off. Look at the conversation: the turn is made."
+    said = "The answer was cut off, but the server completes the turn. Look at the conversation."
     return ServerError(said, status=0, code="cut_off")
 
 
@@ -513,13 +515,17 @@ def _stream(response: HTTPResponse) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _error_of(status: int, body: bytes) -> FabulaError:
-    """What the server refused, as an error of ours."""
+    """The server's refusal, as one of fabula's errors."""
     try:
         data = json.loads(body)
         said = data["error"]
         message, code = str(said["message"]), str(said["code"] or "")
     except (ValueError, KeyError, TypeError):
-        return ServerError(f"The server answered with status {status}, and not as fabula does.", status=status, code="")
+        return ServerError(
+            f"The server answered with status {status}, but it does not seem to be a fabula server.",
+            status=status,
+            code="",
+        )
     if code == "conflict" and isinstance(data.get("conflict"), dict):
         both = data["conflict"]
         return ConflictError(message, theirs=str(both.get("theirs", "")), base=str(both.get("base", "")))
@@ -529,11 +535,11 @@ def _error_of(status: int, body: bytes) -> FabulaError:
 
 
 def _error_of_run(run: RunRecord) -> FabulaError:
-    """Why a run has no result, as the verb itself would have failed."""
+    """The error that explains why a run has no result, as the verb itself would have raised it."""
     if run.state == "waits":
         return PausedError(run.message, path=run.waits_for)
     made: type[FabulaError]
-    for made in getattr(errors, run.kind_of_error, FabulaError).__mro__:  # the nearest that is made of a message alone
+    for made in getattr(errors, run.kind_of_error, FabulaError).__mro__:  # the nearest class that takes only a message
         if made is FabulaError or made.__init__ is FabulaError.__init__:
             break
     if made is not FabulaError:

@@ -1,8 +1,8 @@
-"""Connections of the web server with bounds: how long a head may take, an idle client stays, a slow one reads.
+"""Connections of the web server with time limits: for the head of a request, for idle clients and for slow readers.
 
-uvicorn waits for ever for the first byte of a request and for a client that does not read, and takes as many
-connections as there are. Here each wait has its time, and there are only so many connections: a new one takes the
-place of the one that has been idle for longest, and where all are at work it is told to come again.
+uvicorn waits forever for the first byte of a request and for a client that does not read, and it accepts any number of
+connections. Here each wait has a time limit, and the number of connections is limited: a new connection replaces the
+one that has been idle longest. If all are busy, the client is told to try again.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ if TYPE_CHECKING:
     from fabula.server.gate import Bounds
 
 _LOG: Final = logging.getLogger("fabula.server")
-_SPARE: Final = 192  # open files that are kept for journals, logs, models and connections that are just accepted
+_SPARE: Final = 192  # open files that are reserved for journals, logs, models and newly accepted connections
 _LEAST: Final = 8
-_QUIET: Final = 60.0  # seconds between two complaints that no connection can be accepted
-_FULL: Final = ErrorBody(
-    503, "The server has as many connections as it takes. Try again.", SERVER, "too_many_connections"
-)
-_NO_HTTP: Final = ErrorBody(400, "This is no HTTP request that the server can read.", code="invalid_http")
-_LATE: Final = ErrorBody(408, "The request did not come in time. Send it at once.", code="timeout")
+_QUIET: Final = 60.0  # seconds between two log entries that no connection can be accepted
+_FULL: Final = ErrorBody(503, "The server has too many connections. Try again.", SERVER, "too_many_connections")
+_NO_HTTP: Final = ErrorBody(400, "The server cannot read this as an HTTP request.", code="invalid_http")
+_LATE: Final = ErrorBody(408, "The request did not arrive in time. Send it again without pauses.", code="timeout")
 
 
 def most_connections(wanted: int) -> int:
-    """So many connections as wanted, or as the limit of open files leaves room for."""
+    """The number of connections wanted, or as many as the limit of open files allows."""
     try:
         import resource  # noqa: PLC0415 - not on every system
 
@@ -45,12 +43,12 @@ def most_connections(wanted: int) -> int:
 
 
 class BoundedConnection(H11Protocol):
-    """A connection that is held to bounds.
+    """A connection with time limits.
 
     Attributes:
-        bounds: in which seconds what must come.
-        most: connections that one server has.
-        waiting: those of them that have no request at work, the one that waits for longest first.
+        bounds: the limits, in seconds.
+        most: the maximum number of connections of one server.
+        waiting: the connections without a request in progress; the one that has waited longest comes first.
     """
 
     bounds: Bounds
@@ -64,7 +62,7 @@ class BoundedConnection(H11Protocol):
         return bool(self.cycle) and not self.cycle.response_complete
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's transport
-        """Take it, in the place of one that waits where there are too many."""
+        """Accept the connection; if there are too many, it replaces one that waits."""
         super().connection_made(transport)
         if len(self.connections) > self.most:
             oldest = next(iter(self.waiting), None)
@@ -75,53 +73,53 @@ class BoundedConnection(H11Protocol):
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any more."""
+        """Stop all timers."""
         self._begin()
         self._unread = _stopped(self._unread)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """The head of a request is waited for until it is whole."""
+        """Wait until the head of a request is complete."""
         super().data_received(data)
         if self._works:
             self._begin()
         elif self._head is None and not self.transport.is_closing():
-            self._wait()  # the head of a next request has begun
+            self._wait()  # the head of the next request has begun
 
     def on_response_complete(self) -> None:
-        """From now on another may take its place."""
+        """Let another connection replace this one from now on."""
         super().on_response_complete()
         if not self._works and not self.transport.is_closing():
             self.waiting[self] = None
 
     def pause_writing(self) -> None:
-        """The client does not read; it has its time to."""
+        """Start the time limit for a client that does not read."""
         super().pause_writing()
         _stopped(self._unread)
         self._unread = self.loop.call_later(self.bounds.unread, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """End the time limit: the client reads again."""
         super().resume_writing()
         self._unread = _stopped(self._unread)
 
     def send_400_response(self, msg: str) -> None:
-        """Say that this is no HTTP, in the shape of all errors."""
+        """Answer that this is not HTTP, in the format of all errors."""
         del msg
         self._end(_NO_HTTP)
 
     def _wait(self) -> None:
-        """A request is to come, and its head in time."""
+        """Wait for a request, whose head must arrive in time."""
         self.waiting[self] = None
         self._head = self.loop.call_later(self.bounds.head, lambda: self._end(_LATE))
 
     def _begin(self) -> None:
-        """A request has come, or none will."""
+        """Stop waiting: a request has arrived, or none will."""
         self.waiting.pop(self, None)
         self._head = _stopped(self._head)
 
     def _end(self, problem: ErrorBody | None) -> None:
-        """Close the connection, with a reason where there is one that nobody waits for."""
+        """Close the connection; give a reason if there is one."""
         self._begin()
         if problem is not None and not self._works:
             self.transport.write(_written(problem))
@@ -129,7 +127,7 @@ class BoundedConnection(H11Protocol):
 
 
 def bounded(bounds: Bounds) -> type[BoundedConnection]:
-    """The protocol of one server's connections, which are held to `bounds`."""
+    """The protocol of one server's connections, with the limits of `bounds`."""
 
     class Own(BoundedConnection):
         pass
@@ -139,14 +137,14 @@ def bounded(bounds: Bounds) -> type[BoundedConnection]:
 
 
 def _stopped(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
-    """No timer, where there may have been one."""
+    """Cancel a timer if there is one; gives `None`."""
     if timer is not None:
         timer.cancel()
     return None
 
 
 def _written(problem: ErrorBody) -> bytes:
-    """A whole response, of which a browser can show the text and load nothing."""
+    """A complete response whose text a browser can show, but from which it loads nothing."""
     headers = problem.headers | {"content-length": str(len(problem.bytes)), "connection": "close"}
     headers |= {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
     headers |= {"x-content-type-options": "nosniff", "cache-control": "no-store"}
@@ -155,7 +153,7 @@ def _written(problem: ErrorBody) -> bytes:
 
 
 def quiet_accepting(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
-    """Complain once a minute where no connection can be accepted, not once for each; gives what ends that."""
+    """Log at most once a minute that no connection can be accepted; gives a function that ends this."""
     before, said = loop.get_exception_handler(), [-_QUIET]
 
     def heard(loop_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -163,7 +161,7 @@ def quiet_accepting(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
             (before or type(loop_).default_exception_handler)(loop_, context)
         elif loop_.time() - said[0] >= _QUIET:
             said[0] = loop_.time()
-            _LOG.error("No connection can be accepted: %s. It is tried again.", context.get("exception"))
+            _LOG.error("No connection can be accepted: %s. The server tries again.", context.get("exception"))
 
     loop.set_exception_handler(heard)
 

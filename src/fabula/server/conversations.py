@@ -1,7 +1,7 @@
-"""Conversations that go on in the studio: each turn is made in a task of its own, and whoever likes follows it.
+"""Conversations in the studio: each turn is made in its own task, and any number of clients can follow it.
 
-A turn belongs to nobody's connection: a page that goes away loses nothing, and one that comes back hears the rest. The
-project is held while a turn is made, and a moment longer, so that a run or the command line can have it between turns.
+A turn does not depend on a connection: a page that closes loses nothing, and a page that comes back gets the rest. The
+project is held only during a turn and a moment longer, so that a run or the command line can use it between turns.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from fabula.craft.conversation import Freedom, MoveKind
 
 LINGER: Final = 0.3  # seconds for which a project stays open after a turn
-_MOST: Final = 200  # turns of a server that are made at once
-_KEPT: Final = 100  # turns that failed and can still be looked at
+_MOST: Final = 200  # concurrent turns of a server
+_KEPT: Final = 100  # failed turns that can still be viewed
 
 
 @dataclass
@@ -40,10 +40,10 @@ class Conversations:
     """The conversations of one project.
 
     Attributes:
-        workspace: the project in which they are kept.
-        options: what the models are asked with.
-        linger: seconds for which the project stays open after a turn.
-        shared: the project, where the server has it open for as long as it runs.
+        workspace: the project in which the conversations are kept.
+        options: the options of the model calls.
+        linger: seconds that the project stays open after a turn.
+        shared: the project, if the server keeps it open as long as it runs.
     """
 
     workspace: Workspace
@@ -57,16 +57,16 @@ class Conversations:
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        """What the server has open as long as it runs is talked in with its settings, and held that long."""
+        """Use a project that the server keeps open with its settings, and hold it as long as the server runs."""
         if self.shared is not None:
             self.workspace.turns.held, self.workspace.turns.settings = True, self.shared.prepared.settings
 
     def live(self, conversation: str) -> LiveTurn[ChatMade] | None:
-        """The turn that is being made, or was made last since the server was started."""
+        """The turn in progress, or the last turn since the server started."""
         return self.workspace.turns.by_conversation.get(conversation)
 
     async def read_people(self) -> None:
-        """Have who is in the story read by a model; asked once for each version of the story.
+        """Have a model find the characters of the story; it is called once for each version of the story.
 
         Raises:
             FabulaError: any of its kinds.
@@ -90,13 +90,13 @@ class Conversations:
         freedom: Freedom | None = None,
         model: str = "",
     ) -> LiveTurn[ChatMade]:
-        """Begin a turn, with the arguments of the verb `chat`; it is made whether anybody follows it or not.
+        """Begin a turn, with the arguments of the verb `chat`; it is made even if nobody follows it.
 
         Raises:
-            UnknownNameError: somebody is not in the story.
-            BusyError: a turn is being made in the conversation.
-            StaleError: it has gone on since that version.
-            UsageError: what is said is empty or too long.
+            UnknownNameError: a person is not in the story.
+            BusyError: another turn of the conversation is in progress.
+            StaleError: the conversation has continued since that version.
+            UsageError: the message is empty or too long.
         """
         kind = kind_of(move, line)
         said = said_by_player(line or "") if kind == "say" else ""
@@ -107,7 +107,7 @@ class Conversations:
         with turns.lock:
             check_free(self.workspace, conversation, version)
             if len(self._tasks) >= _MOST:
-                raise BusyError(f"{_MOST} answers are being made, and no more at once. Try again in a moment.")
+                raise BusyError(f"The server is already making {_MOST} answers, its maximum. Try again in a moment.")
             live = turns.by_conversation[conversation] = LiveTurn(kind, said)
             task = live.start(self._made(conversation, live, freedom, model))
         self._tasks.add(task)
@@ -116,13 +116,13 @@ class Conversations:
         return live
 
     async def let_go(self) -> None:
-        """Let another process have the project, where no turn is being made."""
+        """Release the project for other processes if no turn is in progress."""
         async with self._opening:
             if not self._users:
                 await self._close()
 
     async def close(self) -> None:
-        """End what is being made, and close the models."""
+        """End the turns in progress, and close the models."""
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
@@ -135,14 +135,14 @@ class Conversations:
     # inner ------------------------------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Keep only so many turns that have ended."""
+        """Forget all but the last turns that have ended."""
         turns = self.workspace.turns.by_conversation
         over = [name for name, live in turns.items() if live.ended]
         for name in over[: len(over) - _KEPT]:
             del turns[name]
 
     async def _made(self, name: str, live: LiveTurn[ChatMade], freedom: Freedom | None, model: str) -> ChatMade:
-        """Make a turn in a conversation as its log has it; those who follow hear it as it comes."""
+        """Make a turn in a conversation as its log has it; followers receive it as it is written."""
         log = Log.of(self.workspace.project().folder, name)
         held = await self._take(log.system, model)
         try:
@@ -153,7 +153,7 @@ class Conversations:
                 live.hear(piece)
 
             turn = await conversation.move(live.kind, live.said, heard)
-            with suppress(ProjectError):  # the turn is in the log; its transcript can be had at any time
+            with suppress(ProjectError):  # the turn is in the log, and its transcript can be made at any time
                 conversation.log.write_transcript()
             conversation.prepare()
             return ChatMade.of(conversation, turn)
@@ -161,7 +161,7 @@ class Conversations:
             self._leave()
 
     async def _take(self, system: str, model: str) -> _Held:
-        """The project, open for conversations with a system and a model; where these are empty, with its own."""
+        """The project, open for conversations with a system and a model; if these are empty, with its own."""
         if self.shared is not None:
             return self._take_shared(self.shared, system, model)
         settings = settings_of(self.workspace, system, model)
@@ -170,7 +170,9 @@ class Conversations:
             held = self._held
             if held is not None and held.key != key:
                 if self._users:
-                    raise LockedError("Another conversation of this project is being answered. Try again in a moment.")
+                    raise LockedError(
+                        "The server is answering in another conversation of this project. Try again in a moment."
+                    )
                 await self._close()
                 held = None
             if held is None:
@@ -192,7 +194,7 @@ class Conversations:
     def _take_shared(self, shared: Conversing, system: str, model: str) -> _Held:
         if model or system not in ("", shared.prepared.method.name):
             name, own = shared.prepared.method.name, shared.prepared.settings.model
-            raise UsageError(f"This server talks with the system {name!r} and the model {own!r}. Name no other one.")
+            raise UsageError(f"This server uses the system {name!r} and the model {own!r}. You cannot choose others.")
         self._users += 1
         return _Held("", shared, AsyncExitStack())
 
@@ -200,10 +202,10 @@ class Conversations:
         self._users -= 1
         if not self._users:
             task = asyncio.get_running_loop().create_task(self._close_later())
-            self._closing = task  # the loop holds tasks weakly
+            self._closing = task  # the loop has only weak references to tasks
 
     async def _close_later(self) -> None:
-        """Close the project once nobody has wanted it for a moment, and what was begun ahead is there."""
+        """Close the project when it has not been used for a moment and background preparations have finished."""
         await asyncio.sleep(self.linger)
         held = self._held
         if held is not None and not self._users:

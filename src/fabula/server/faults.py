@@ -1,4 +1,4 @@
-"""What went wrong, as an HTTP status and a body in OpenAI's shape; nothing of the server's inside is shown."""
+"""Errors as an HTTP status and a body in OpenAI's format; they reveal nothing about the inside of the server."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from fabula.base.errors import (
     UnknownNameError,
     UsageError,
 )
+from fabula.base.invalid import fault, sentence
 from fabula.server.chat.clients import NoTurnError
 from fabula.server.chat.projects import PLAYER, TooLongError
 from fabula.server.chat.scenes import SceneError
@@ -41,6 +42,8 @@ from fabula.server.chat.wire import UnableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from fastapi.exceptions import RequestValidationError
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"
@@ -57,14 +60,14 @@ class Fault(BaseModel):
 
 
 class NewerText(BaseModel):
-    """A text that was written meanwhile: put yours and it together, and save that over this `base`."""
+    """A text that was saved in the meantime: merge yours with it, and save the result with this `base`."""
 
     theirs: str
     base: str
 
 
 class FaultBody(BaseModel):
-    """The body of every error; `conflict` where another text stands than the one that was read."""
+    """The body of every error, with `conflict` if the text has changed since it was read."""
 
     error: Fault
     conflict: NewerText | None = None
@@ -75,13 +78,13 @@ class ErrorBody:
     """An error as the client gets it.
 
     Attributes:
-        status: of the response.
-        message: what happened, and what to do.
+        status: the HTTP status of the response.
+        message: what happened and what to do.
         type: OpenAI's word for the kind.
-        code: a name that programs look at.
-        param: the field that is wrong.
-        retry_after: seconds after which it may succeed.
-        conflict: the text that stands, where another one than this was read.
+        code: a name for programs.
+        param: the invalid field.
+        retry_after: seconds after which a retry may succeed.
+        conflict: the current text, if it has changed since it was read.
     """
 
     status: int
@@ -105,7 +108,7 @@ class ErrorBody:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Beside those of every response."""
+        """The headers of the error, in addition to those of every response."""
         headers = {"content-type": "application/json"}
         if self.status == 401:  # noqa: PLR2004 - Unauthorized
             headers["www-authenticate"] = "Bearer"
@@ -116,32 +119,36 @@ class ErrorBody:
 
 UNAUTHORISED: Final = ErrorBody(
     401,
-    "No valid token. Send the header `Authorization: Bearer TOKEN` with the token of this server.",
+    "There is no valid token. Send the header `Authorization: Bearer TOKEN` with this server's token.",
     "authentication_error",
     "invalid_api_key",
 )
 SURPRISE: Final = ErrorBody(
-    500, "The server met an error that it did not expect. The conversation stands as before.", SERVER, "internal_error"
+    500, "An unexpected error occurred in the server. The conversation is unchanged.", SERVER, "internal_error"
 )
 UNEXPECTED: Final = ErrorBody(
     500,
-    "The server met an error that it did not expect. What was saved is kept. What happened stands where the server was "
-    "started.",
+    (
+        "An unexpected error occurred in the server. Saved texts are kept. For details, look at the terminal in "
+        "which the server was started."
+    ),
     SERVER,
     "internal_error",
 )
-NOT_JSON: Final = ErrorBody(400, "The body is no valid JSON object.", code="invalid_json")
+NOT_JSON: Final = ErrorBody(400, "The body is not a valid JSON object.", code="invalid_json")
 
 # The errors' own messages name addresses, files and variables of this machine; they go to the server's log.
-_STANDS: Final = "The conversation stands as before."
+_STANDS: Final = "The conversation is unchanged."
 _MODELS: Final[tuple[tuple[type[FabulaError], ErrorBody], ...]] = (
     (
         ContextLengthError,
-        ErrorBody(400, f"What is said has no room in the language model. {_STANDS}", code="context_length_exceeded"),
+        ErrorBody(
+            400, f"The conversation is too long for the language model. {_STANDS}", code="context_length_exceeded"
+        ),
     ),
     (
         BudgetError,
-        ErrorBody(429, f"What may be spent is spent. {_STANDS}", "insufficient_quota", "insufficient_quota"),
+        ErrorBody(429, f"The budget is spent. {_STANDS}", "insufficient_quota", "insufficient_quota"),
     ),
     (
         OverloadedError,
@@ -157,18 +164,18 @@ _MODELS: Final[tuple[tuple[type[FabulaError], ErrorBody], ...]] = (
     ),
     (
         ReplyError,
-        ErrorBody(502, f"The language model's answer is of no use. {_STANDS} Try again.", SERVER, "unreadable_reply"),
+        ErrorBody(502, f"The language model's answer cannot be used. {_STANDS} Try again.", SERVER, "unreadable_reply"),
     ),
     (
         ModelError,
         ErrorBody(502, f"The language model did not answer. {_STANDS} Try again.", SERVER, "model_error"),
     ),
 )
-_OF_THIS_MACHINE: Final = (BriefError, ConfigError, PlanError)  # files that no client knows of are wrong
+_OF_THIS_MACHINE: Final = (BriefError, ConfigError, PlanError)  # errors in files that no client knows
 
 
 def _asked_wrong(error: UsageError) -> ErrorBody:
-    """What a client gets for a request that cannot be answered as it is."""
+    """The error for a request that cannot be answered as it is."""
     if isinstance(error, UnknownNameError):
         known = f" Known: {', '.join(error.known[:_LISTED])}." if "Known:" not in str(error) else ""
         param = "metadata.player" if error.kind == PLAYER else "model"
@@ -180,21 +187,21 @@ def _asked_wrong(error: UsageError) -> ErrorBody:
 
 
 def problem_of(error: BaseException | None) -> ErrorBody:
-    """What a client gets for an error that ended a turn; of several side by side, for the first of ours."""
+    """The body for an error that ended a turn; for several concurrent errors, that of fabula's first one."""
     if isinstance(error, BaseExceptionGroup):
         return problem_of(first_error(error))
     if isinstance(error, UsageError):
         return SURPRISE if isinstance(error, _OF_THIS_MACHINE) else _asked_wrong(error)
     if isinstance(error, TimeoutError):
-        return ErrorBody(504, "The answer took too long. The conversation stands as before.", SERVER, "timeout")
+        return ErrorBody(504, "The answer took too long. The conversation is unchanged.", SERVER, "timeout")
     for kind, problem in _MODELS:
         if isinstance(error, kind):
             after = getattr(error, "retry_after", None) or problem.retry_after
             return replace(problem, retry_after=after)
-    return SURPRISE  # also where a project or its journal cannot be used: the message names folders of this machine
+    return SURPRISE  # also if a project or its journal cannot be used: the message names folders of this machine
 
 
-# What the author, whose machine it is, gets on the pages and through `/api/v1`: the errors' own messages.
+# On the pages and at `/api/v1`, the author, who owns the machine, gets the errors' own messages.
 _OF_AUTHOR: Final[tuple[tuple[type[FabulaError], int, str], ...]] = (
     (GoneError, 410, "gone"),
     (ConflictError, 409, "conflict"),
@@ -214,12 +221,14 @@ _OF_AUTHOR: Final[tuple[tuple[type[FabulaError], int, str], ...]] = (
     (ReplyError, 502, "unreadable_reply"),
     (FabulaError, 409, "refused"),
 )
-# What SQLite says where a page, or the file that readers share, finds no room.
+# SQLite's codes if there is no space for a page or for the file that readers share.
 _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 _FULL_JOURNAL: Final = ErrorBody(
     507,
-    "The disk or quota is full. Before some space is free nothing can be saved, and often the project not even be "
-    "read; what was saved is kept.",
+    (
+        "The disk or quota is full. Free some space. Until then, fabula cannot save anything, and often it cannot "
+        "even read the project. Saved texts are kept."
+    ),
     SERVER,
     "disk_full",
 )
@@ -227,12 +236,12 @@ _LEAST_OF_SERVER: Final = 500
 
 
 def _is_full(cause: BaseException | None) -> bool:
-    """Whether the journal could not be written since the disk is full."""
+    """Whether the journal could not be written because the disk is full."""
     return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) in _FULL
 
 
 def problem_for_author(error: BaseException) -> ErrorBody:
-    """What the studio and `/api/v1` answer where something failed; of several side by side, for the first of ours."""
+    """The body of an error for the studio and `/api/v1`; for several concurrent errors, that of fabula's first one."""
     if isinstance(error, BaseExceptionGroup):
         return problem_for_author(first_error(error))
     found = next((row for row in _OF_AUTHOR if isinstance(error, row[0])), None)
@@ -248,19 +257,31 @@ def problem_for_author(error: BaseException) -> ErrorBody:
 
 _NOTHING: Final = "There is nothing at this address."
 _ELSEWHERE: Final = {
-    "/v1/completions": "Characters answer in conversations and complete no texts.",
-    "/v1/responses": "The Responses API is not spoken here; set your program to chat completions.",
-    "/v1/embeddings": "There are no embeddings here.",
+    "/v1/completions": "Characters answer in conversations. They do not complete texts.",
+    "/v1/responses": "The Responses API is not supported here. Set your program to use chat completions.",
+    "/v1/embeddings": "Embeddings are not supported here.",
     "/chat/completions": "The base URL ends in /v1.",
     "/models": "The base URL ends in /v1.",
 }
 
 
 def of_status(status: int, detail: str, path: str = "") -> ErrorBody:
-    """What the web framework complains of, at a path."""
+    """The body for an error of the web framework at a path."""
     codes = {404: "unknown_url", 405: "method_not_allowed", 400: "invalid_json"}
     messages = {
         400: NOT_JSON.message,
         404: f"{_ELSEWHERE.get(path, _NOTHING)} Conversations are at POST /v1/chat/completions.",
     }
     return ErrorBody(status, messages.get(status, f"{detail}."), code=codes.get(status))
+
+
+def problem_of_fields(error: RequestValidationError) -> ErrorBody:
+    """The body for invalid fields of a request."""
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return ErrorBody(400, "The body is not valid JSON.", code="invalid_json")
+    loc = [part if isinstance(part, int) else part[:60] for part in first["loc"][1:8]]
+    others = f" {count} other fields are also invalid." if (count := len(error.errors()) - 1) else ""
+    where = ".".join(map(str, loc)) or "body"
+    message = f"{sentence(fault(first, loc=loc or ('body',)))}{others}"
+    return ErrorBody(422, message, code="invalid_field", param=where)

@@ -1,6 +1,6 @@
-"""What every request passes before anything else sees it: its token, the rate, the size of its body, the time it takes.
+"""Checks that every request must pass first: its token, its rate, the size of its body and the time to read it.
 
-A layer of plain ASGI. The body is read whole, up to its bound, before it is parsed.
+A layer of plain ASGI. The whole body is read, up to its limit, before it is parsed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# What a body may have of, so that reading it keeps nobody waiting: a conversation of 5,000 messages has far fewer.
+# Limits of a body, so that parsing it delays nobody: a conversation of 5,000 messages is far below them.
 _MOST_OF: Final = ((b"{", 12_000), (b"[", 12_000), (b'":', 50_000))
-SHORTEST: Final = 16  # letters of a token
+SHORTEST: Final = 16  # characters of a token
 _ALWAYS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
-# Whatever the environment sets up: stories, conversations and answers are nobody else's.
+# Whatever the environment configures: stories, conversations and answers stay private.
 SILENT: Final[TelemetryConfig] = {
     "tracing": False,
     "metrics": False,
@@ -40,25 +40,25 @@ SILENT: Final[TelemetryConfig] = {
     "operation_spans": False,
     "auto_configure": False,
 }
-"""What the web framework is told of telemetry."""
+"""The web framework's telemetry settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What the server takes.
+    """The limits of a server.
 
     Attributes:
-        body: bytes of a request.
-        reading: seconds in which it must have come.
-        rate: requests a minute for each token; 0 sets no bound.
-        turns: answers that are made at once.
-        answer: seconds that one may take.
-        patience: seconds without a piece after which a stream shows that it lives.
-        connections: held at once; fewer where the system allows fewer open files.
-        head: seconds in which a request's head must have come.
+        body: the maximum size of a request's body, in bytes.
+        reading: seconds within which the body must arrive.
+        rate: requests per minute for each token; 0 means no limit.
+        turns: the maximum number of concurrent answers.
+        answer: the maximum duration of an answer, in seconds.
+        patience: seconds without a piece after which a stream sends a sign of life.
+        connections: the maximum number of connections; fewer if the system allows fewer open files.
+        head: seconds within which a request's head must arrive.
         idle: seconds that a connection waits for its next request.
-        unread: seconds after which a client that does not read is left.
-        shorter: what is to be sent where a body is too large.
+        unread: seconds after which a client that does not read is disconnected.
+        shorter: what to send if a body is too large.
     """
 
     body: int = 2_000_000
@@ -76,25 +76,27 @@ class Bounds:
 
 @dataclass
 class AccessTokens:
-    """The tokens that open the gate; only their hashes are held, and they are compared in constant time."""
+    """The tokens that the gate accepts; only their hashes are stored, and they are compared in constant time."""
 
     _known: tuple[bytes, ...]
 
     @classmethod
     def of(cls, tokens: Sequence[str]) -> AccessTokens:
-        """Those of a list.
+        """The tokens of a list.
 
         Raises:
-            UsageError: there is none, or one that is easily guessed.
+            UsageError: there is no token, or one is easy to guess.
         """
         short = next((len(token) for token in tokens if len(token) < SHORTEST), None)
         if not tokens or short is not None:
-            message = "There is no token." if short is None else f"A token has {short} letters."
-            raise UsageError(f"{message} Give one of {SHORTEST} letters at least, as `openssl rand -hex 32` makes it.")
+            message = "There is no token." if short is None else f"A token has only {short} characters."
+            raise UsageError(
+                f"{message} Use a token with at least {SHORTEST} characters, such as one from `openssl rand -hex 32`."
+            )
         return cls(tuple(sha256(token.encode("utf-8", "replace")).digest() for token in tokens))
 
     def which(self, given: bytes) -> int | None:
-        """The number of the token in an `Authorization` header; `None` if it holds none of them."""
+        """The number of the token in an `Authorization` header; `None` if the header has no known token."""
         kind, _, token = given.strip().partition(b" ")
         hashed = sha256(token.strip()).digest()
         found = [number for number, known in enumerate(self._known) if hmac.compare_digest(known, hashed)]
@@ -103,14 +105,14 @@ class AccessTokens:
 
 @dataclass
 class Rates:
-    """How often each token was used: as many requests at once as in a minute, then as they come back."""
+    """The rate limit of each token: a minute's requests at once, and then as they become available again."""
 
     rate: int
     clock: Callable[[], float]
     _left: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def wait(self, token: int) -> float:
-        """Seconds that this request has to wait; 0 lets it in."""
+        """The seconds that this request must wait; 0 admits it."""
         if not self.rate:
             return 0.0
         now = self.clock()
@@ -122,7 +124,7 @@ class Rates:
 
 
 class RefusedRequest(Exception):  # noqa: N818 - no error: the way a refusal leaves the reading of a request
-    """A request that is not let in, and what is answered."""
+    """A request that is not admitted, with its answer."""
 
     def __init__(self, problem: ErrorBody) -> None:
         super().__init__(problem.message)
@@ -139,7 +141,7 @@ class Gate:
     rates: Rates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or answer it."""
+        """Admit a request, or answer it."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
@@ -163,21 +165,21 @@ class Gate:
             raise RefusedRequest(UNAUTHORISED)
         wait = self.rates.wait(token)
         if wait:
-            message = f"Too many requests: {self.bounds.rate} a minute are taken. Try again in {wait:.0f} s."
+            message = f"Too many requests: the limit is {self.bounds.rate} per minute. Try again in {wait:.0f} s."
             raise RefusedRequest(ErrorBody(429, message, "rate_limit_error", "rate_limit_exceeded", retry_after=wait))
 
     def _check_parts(self, body: bytes) -> None:
         if any(body.count(mark) > most for mark, most in _MOST_OF):
-            message = f"The body has more fields or parts than any conversation. Send {self.bounds.shorter}."
+            message = f"The body has too many fields or parts. Send {self.bounds.shorter}."
             raise RefusedRequest(ErrorBody(413, message, code="request_too_large"))
 
 
 async def whole_body(scope: Scope, receive: Receive, bounds: Bounds) -> bytes:
-    """The body of a request, read up to its bounds.
+    """The body of a request, read up to its limit.
 
     Raises:
-        Refused: it is too large, or did not come in time.
-        LeftError: the client has gone.
+        RefusedRequest: the body is too large or did not arrive in time.
+        LeftError: the client has disconnected.
     """
     lengths = [value for name, value in scope["headers"] if name == b"content-length"]
     if lengths and lengths[0].isdigit() and int(lengths[0][:20]) > bounds.body:
@@ -186,7 +188,7 @@ async def whole_body(scope: Scope, receive: Receive, bounds: Bounds) -> bytes:
         async with asyncio.timeout(bounds.reading):
             return await _read(receive, bounds)
     except TimeoutError:
-        message = f"The body did not come within {bounds.reading:.0f} s. Send it at once."
+        message = f"The body did not arrive within {bounds.reading:.0f} s. Send it again without pauses."
         raise RefusedRequest(ErrorBody(408, message, code="timeout")) from None
 
 
@@ -209,11 +211,11 @@ def _too_large(bounds: Bounds) -> RefusedRequest:
 
 
 class LeftError(Exception):
-    """The client has gone."""
+    """The client has disconnected."""
 
 
 def again(body: bytes, receive: Receive) -> Receive:
-    """What gives the body that was read, and then what the server says."""
+    """A `receive` that gives the body already read, and then the server's messages."""
     waiting: list[Event] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Event:

@@ -1,8 +1,8 @@
 """The server of the Model Context Protocol: tools and resources of projects, and the client's own model in its roles.
 
-A client asks its model for us in one of two ways. Older ones are asked while a tool is at work. Since the protocol of
-2026-07-28 a tool that needs something ends instead, says what, and is called again with it. That costs us nothing: what
-was answered is in the journal, so the run begins anew and replays up to the prompt that waits.
+A client can call its model for us in one of two ways. Older clients are asked while a tool is running. Since the
+protocol of 2026-07-28, a tool that needs a reply ends instead, names the prompt, and is called again with the reply.
+This costs nothing: the run starts again and replays the journal up to the prompt that waits.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ Work: TypeAlias = "Callable[[Listener], Awaitable[Any]]"
 Coming: TypeAlias = "Callable[[], Awaitable[Estimate]]"
 Asked: TypeAlias = "Callable[..., Awaitable[Any]]"
 
-INSTRUCTIONS: Final = """Projects of long stories, each a folder of plain files: a brief, a plan, parts of the story.
-`new` makes one, `write` writes its story, with the roles of a paper's writing method. Change a text with \
-`edit`; `update` writes again what hangs on it. `check` finds contradictions, `chat` talks with the characters. What \
-takes long says with `dry_run` what it would ask and cost: see that before you `update`. Every change can be taken \
-back with `undo`."""
-_ROUNDS_SINCE: Final = "2026-07-28"  # the protocol in which a tool is called again with what it needs
+INSTRUCTIONS: Final = """Projects of long stories, each a folder of plain files: a brief, a plan and parts of the story.
+`new` creates a project. `write` writes its story, with the roles of a paper's writing method. Change a text with \
+`edit`; `update` rewrites the texts that depend on it. `check` finds contradictions, and `chat` talks with the \
+characters. With `dry_run`, a long-running tool only reports its calls and cost: look at them before you `update`. \
+You can reverse every change with `undo`."""
+_ROUNDS_SINCE: Final = "2026-07-28"  # the first protocol in which a tool is called again with what it needs
 _ROUNDS: Final = 9  # clients give up after ten
-_TOGETHER: Final = 0.05  # seconds in which calls side by side gather
-_LONGEST: Final = 8_192  # tokens of a reply, where nothing bounds it
+_TOGETHER: Final = 0.05  # seconds in which concurrent calls are collected
+_LONGEST: Final = 8_192  # tokens of a reply, if nothing limits it
 _CUT: Final = "maxTokens"
-_OF_STATE: Final = 2  # numbers that a call made again brings back
+_OF_STATE: Final = 2  # numbers that a repeated call brings back
 
 
 @dataclass
 class Asking:
-    """Has a client's own model answer prompts, within one call of a tool."""
+    """Lets a client's own model answer prompts within one call of a tool."""
 
     ctx: Context[Any, Any]
     pending: dict[str, CreateMessageRequest] = field(default_factory=dict)
@@ -77,13 +77,13 @@ class Asking:
 
     @property
     def in_rounds(self) -> bool:
-        """Whether a tool ends with what it needs, and is called again."""
+        """Whether a tool that needs replies ends and is called again with them."""
         version = self.ctx.protocol_version
         return version is not None and is_version_at_least(version, _ROUNDS_SINCE)
 
     @property
     def state(self) -> tuple[int, int]:
-        """How often the tool was called again, and how many calls to a model were announced at first."""
+        """How often the tool was called again, and how many model calls it announced at first."""
         parts = (self.ctx.request_state or "").split("/")
         numbers = [int(part) for part in parts if part.isascii() and part.isdecimal()]
         return (numbers[0], numbers[1]) if len(numbers) == _OF_STATE else (0, 0)
@@ -92,8 +92,8 @@ class Asking:
         """The reply of the client's model.
 
         Raises:
-            PausedError: the client has to be asked first, between two calls of the tool.
-            ModelError: it did not answer.
+            PausedError: the client must be asked first, between two calls of the tool.
+            ModelError: the model did not answer.
         """
         if not self.in_rounds:
             return await self._answered_at_once(request)
@@ -103,13 +103,13 @@ class Asking:
             return _reply(said)
         self.pending[name] = CreateMessageRequest(params=_params(request))
         await asyncio.sleep(_TOGETHER)
-        raise PausedError(f"The role {request.role!r} waits for the client's model.", path=request.path)
+        raise PausedError(f"The role {request.role!r} is waiting for the client's model.", path=request.path)
 
     async def _answered_at_once(self, request: Request) -> Reply:
         asked = _params(request)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MCPDeprecationWarning)  # clients of today have no other way
+                warnings.simplefilter("ignore", MCPDeprecationWarning)  # current clients have no other way
                 said = await self.ctx.session.create_message(
                     asked.messages,
                     max_tokens=asked.max_tokens,
@@ -120,15 +120,15 @@ class Asking:
                 )
         except MCPError as error:
             raise ModelUnavailableError(
-                f"The client's model did not answer: {error}. Allow it in the client, and call the tool again; "
-                "finished calls are kept.",
+                f"The client's model did not answer: {error}. Allow it in the client, and call the tool again. "
+                "Finished calls are kept.",
                 model=CLIENT,
             ) from error
         return _reply(said)
 
 
 def _params(request: Request) -> CreateMessageRequestParams:
-    """A request as a client takes it; the form that is wanted stands at the end of the last message."""
+    """A request in the client's format; the required form of the reply is at the end of the last message."""
     system = "\n\n".join(message.content for message in request.messages if message.role == "system")
     turns = [(message.role, message.content) for message in request.messages if message.role != "system"]
     if form := form_wanted(request):
@@ -149,14 +149,14 @@ def _params(request: Request) -> CreateMessageRequestParams:
 
 def _reply(said: CreateMessageResult) -> Reply:
     if not isinstance(said.content, TextContent) or not said.content.text.strip():
-        raise ModelError("The client's model gave no text. Call the tool again.", model=CLIENT)
+        raise ModelError("The client's model returned no text. Call the tool again.", model=CLIENT)
     return Reply(said.content.text, finish="length" if said.stop_reason == _CUT else "stop")
 
 
 class Reporting:
-    """Tells a client how a run goes on; events come from within the run, and are sent beside it.
+    """Reports the progress of a run to a client; events come from within the run and are sent concurrently.
 
-    Where a tool is called again and again, what was told in an earlier round is not told anew.
+    If a tool is called several times, progress that was reported in an earlier round is not reported again.
     """
 
     def __init__(self, asking: Asking) -> None:
@@ -165,9 +165,9 @@ class Reporting:
         self._said: asyncio.Queue[tuple[int, str] | None] = asyncio.Queue()
 
     def __call__(self, event: Event) -> None:
-        """Take an event in."""
+        """Handle an event."""
         if isinstance(event, CallStarted) and not self._in_rounds:
-            self._said.put_nowait((self._done, f"{event.role} is at work"))
+            self._said.put_nowait((self._done, f"{event.role} is working"))
         elif isinstance(event, CallFinished):
             self._done += 1
             if not event.replayed:
@@ -175,7 +175,7 @@ class Reporting:
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
-        """Send what is heard until the end of the block."""
+        """Send progress until the end of the block."""
         task = asyncio.create_task(self._send())
         try:
             yield
@@ -194,7 +194,7 @@ class Reporting:
 
 
 def server(projects: Projects, shown: Callable[[str], str]) -> MCPServer[Any]:
-    """A server of the projects below a folder; `shown` takes out of texts what nobody is to see, such as keys."""
+    """A server for the projects below a folder; `shown` removes secrets, such as keys, from texts."""
     offered: MCPServer[Any] = MCPServer(
         "fabula", instructions=INSTRUCTIONS, version=__version__, website_url=None, log_level="ERROR"
     )
@@ -208,7 +208,7 @@ def _text(data: Any, shown: Callable[[str], str]) -> str:  # noqa: ANN401 - JSON
 
 
 def _done(shown: Callable[[str], str]) -> Callable[[Callable[[], Any]], Awaitable[str]]:
-    """Does the work of a tool that asks no model."""
+    """Does the work of a tool that calls no model."""
 
     async def done(work: Callable[[], Any]) -> str:
         try:
@@ -221,7 +221,7 @@ def _done(shown: Callable[[str], str]) -> Callable[[Callable[[], Any]], Awaitabl
 
 
 def _asked(shown: Callable[[str], str]) -> Asked:
-    """Does the work of a tool that may ask a model: its text, or what the client has to answer first."""
+    """Does the work of a tool that may call a model: gives its text, or the prompts that the client must answer."""
 
     async def asked(ctx: Context[Any, Any], project: str, work: Work, coming: Coming | None = None) -> Any:  # noqa: ANN401 - either of the two
         asking = Asking(ctx)
@@ -236,7 +236,7 @@ def _asked(shown: Callable[[str], str]) -> Asked:
             if not asking.pending:
                 raise ToolError(shown(str(error))) from error
             if again >= _ROUNDS:
-                after = f"{again} prompts were answered and are kept. Call this tool again to go on."
+                after = f"{again} prompts were answered and are kept. Call this tool again to continue."
                 return _text({"done": False, "project": project, "next": after}, shown)
             return InputRequiredResult(input_requests=dict(asking.pending), request_state=f"{again + 1}/{total}")
         finally:
@@ -246,10 +246,10 @@ def _asked(shown: Callable[[str], str]) -> Asked:
 
 
 async def _apart(work: Awaitable[T]) -> T:
-    """What `work` gives, done in a task of its own; a cancelled tool returns when that has ended.
+    """The result of `work`, done in a separate task; a cancelled tool returns when that task has ended.
 
-    The SDK cancels by scopes, which count the cancellations of their task; a run has cancellations of its own, where
-    one of several calls side by side fails.
+    The SDK cancels by scopes, which count the cancellations of their task. A run has its own cancellations if one of
+    several concurrent calls fails.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -262,7 +262,7 @@ async def _apart(work: Awaitable[T]) -> T:
 
 
 async def _planned(coming: Coming | None) -> int:
-    """How many calls a run walks through, for its progress; 0 where that cannot be said before it begins."""
+    """The number of calls in a run, for its progress; 0 if it is not known before the run begins."""
     if coming is None:
         return 0
     try:
@@ -281,20 +281,20 @@ def _add_resources(offered: MCPServer[Any], projects: Projects, shown: Callable[
 
     @offered.resource("fabula://{project}/story", mime_type="text/markdown")
     def story(project: str) -> str:
-        """The story of a project, whole."""
+        """The whole story of a project."""
         return given(lambda: projects.opened(project).text().text)
 
     @offered.resource("fabula://{project}/plan", mime_type="text/markdown")
     def plan(project: str) -> str:
-        """The plan of a project: conflict, characters, setting, plot."""
+        """The plan of a project: conflict, characters, setting and plot."""
         return given(lambda: projects.plan(project))
 
     @offered.resource("fabula://{project}/world", mime_type="text/markdown")
     def world(project: str) -> str:
-        """What is true in the story of a project, as its runs recorded it."""
+        """The facts of the story of a project, as its runs recorded them."""
         return given(lambda: projects.world(project))
 
     @offered.resource("fabula://{project}/findings", mime_type="text/markdown")
     def findings(project: str) -> str:
-        """Where the story of a project contradicts itself, as the last check found."""
+        """The contradictions in the story of a project that the last check found."""
         return given(lambda: projects.findings(project))

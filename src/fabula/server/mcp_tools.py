@@ -1,7 +1,7 @@
-"""What a client of the Model Context Protocol can do with the projects below one folder, as plain functions.
+"""Plain functions for what a client of the Model Context Protocol can do with the projects below one folder.
 
-No name leads out of the folder, programs and addresses of a project need the trust that the command line asks for, and
-every change is recorded and can be taken back.
+No name leads out of the folder. Programs and addresses of a project need the trust that the command line asks for.
+Every change is recorded and can be undone.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Projects:
     """The projects below a folder.
 
     Attributes:
-        root: the folder; projects lie in it side by side.
-        environ: variables that hold keys and folders.
-        model: plays the roles of projects that name no model.
+        root: the folder that contains the projects.
+        environ: environment variables with keys and folders.
+        model: the model for the roles of projects that name no model.
     """
 
     root: Path
@@ -55,10 +55,10 @@ class Projects:
         return Home.open(self.root, environ={**self.environ, VARIABLE: self.model})
 
     def opened(self, name: str, *, own_model: bool = False) -> Door:
-        """The project of that name, for the verbs; the client's own model may play in it.
+        """The project of that name, for the verbs; the client's own model can play its roles.
 
         Raises:
-            UnknownNameError: there is none.
+            UnknownNameError: there is no such project.
         """
         door = copy(self.home[name])
         door.at_home = False
@@ -70,32 +70,32 @@ class Projects:
         """The project of that name.
 
         Raises:
-            UnknownNameError: there is none.
+            UnknownNameError: there is no such project.
         """
         return ProjectFolder.open(self.home.folder(name))
 
     def plan(self, name: str) -> str:
-        """The plan of a project, all its texts after each other."""
+        """The plan of a project: all of its texts, one after another."""
         project = self.project(name)
         with project.journal as journal:
             parts = [(path, file) for path, file in journal.artefacts.places().items() if file.startswith("plan/")]
             return "\n\n".join(f"# {path}\n\n{journal.artefacts.newest(path) or ''}" for path, _ in parts)
 
     def world(self, name: str) -> str:
-        """What is true in the story, as runs have recorded it: the files of the folder `world`."""
+        """The facts of the story, as runs have recorded them: the files of the folder `world`."""
         folder = self.project(name).folder / "world"
         files = plain_files(folder, "*")
         return "\n\n".join(f"# {file.name}\n\n{read_text(file, MAX_FILE)}" for file in files)
 
     def findings(self, name: str) -> str:
-        """Where the story contradicts itself, as the last check found.
+        """The contradictions in the story that the last check found.
 
         Raises:
-            ProjectError: it was not checked yet.
+            ProjectError: the story has not been checked yet.
         """
         file = self.project(name).folder / _FINDINGS
         if not is_plain(file):
-            raise ProjectError(f"{name} was not checked yet. The tool `check` does it.")
+            raise ProjectError(f"{name} has not been checked yet. Check it with the tool `check`.")
         return read_text(file, MAX_FILE)
 
     # asking ---------------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class Projects:
     async def answered(
         self, verb: Verb, name: str, listener: Listener, given: Mapping[str, Any], *, own_model: bool
     ) -> dict[str, Any]:
-        """What a verb gives that asks a model while the client waits, with what it took.
+        """The result of a verb that calls a model while the client waits, with its calls and tokens.
 
         Raises:
             FabulaError: any of its kinds.
@@ -115,11 +115,11 @@ class Projects:
 
 
 def _cast(settings: Settings) -> Settings:
-    """The settings with the client's own model in every role."""
+    """The settings, with the client's own model in every role."""
     return settings.with_({"model": CLIENT, "roles": {role: {"model": ""} for role in settings.roles}})
 
 
 def _took(bill: Bill) -> dict[str, Any]:
-    """The calls that were made and replayed, and the tokens of the former."""
+    """The numbers of calls made and replayed, and the tokens of the calls made."""
     made = bill.as_data()
     return {"asked": made["asked"], "from_the_journal": made["replayed"], "tokens": bill.tokens}

@@ -1,4 +1,4 @@
-"""The verbs as tools of the Model Context Protocol: one for each, with its arguments and its result."""
+"""The verbs as tools of the Model Context Protocol: one tool for each, with the verb's arguments and result."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     Done = Callable[[Callable[[], Any]], Awaitable[str]]
     Asked = Callable[..., Awaitable[Any]]
 
-ProjectName = Annotated[str, Field(description="Its name, as `projects` gives it.")]
-OwnModelWanted = Annotated[bool, Field(description="Have your own model write, where you offer it.")]
-DryRunWanted = Annotated[bool, Field(description="Only say how many calls, tokens and dollars it takes.")]
+ProjectName = Annotated[str, Field(description="The name of the project, as `projects` lists it.")]
+OwnModelWanted = Annotated[bool, Field(description="Whether your own model writes, if you offer it.")]
+DryRunWanted = Annotated[bool, Field(description="Whether to report only the number of calls, tokens and dollars.")]
 
 
 def add_verbs(offered: MCPServer[Any], projects: Projects, done: Done, asked: Asked) -> None:
-    """Offer a tool for each verb; `done` gives its result as a text, and `asked` that of one that asks a model."""
+    """Offer a tool for each verb; `done` gives its result as text, and so does `asked` if the verb calls a model."""
     for verb in every().values():
         about = "\n\n".join(part for part in (f"{verb.summary}.", verb.description) if part)
         if verb.long:
@@ -50,7 +50,7 @@ def add_verbs(offered: MCPServer[Any], projects: Projects, done: Done, asked: As
 
 
 def _tool(verb: Verb, projects: Projects, done: Done) -> Callable[..., Awaitable[str]]:
-    """What a client calls, with the signature that it is shown."""
+    """The function that a client calls, with the signature that the client is shown."""
 
     async def tool(**given: Any) -> str:  # noqa: ANN401 - as the verb has them
         project = given.pop("project") if verb.of_project else ""
@@ -69,7 +69,7 @@ def _tool(verb: Verb, projects: Projects, done: Done) -> Callable[..., Awaitable
 
 
 def _asking_tool(verb: Verb, projects: Projects, asked: Asked) -> Callable[..., Awaitable[Any]]:
-    """What a client calls of a verb that asks a model and answers at once."""
+    """The tool for a verb that calls a model and answers immediately."""
 
     async def tool(project: str, ctx: Context[Any, Any], *, use_client_model: bool = False, **given: Any) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
         return await asked(
@@ -81,7 +81,7 @@ def _asking_tool(verb: Verb, projects: Projects, asked: Asked) -> Callable[..., 
 
 
 def _long_tool(verb: Verb, projects: Projects, done: Done, asked: Asked) -> Callable[..., Awaitable[Any]]:
-    """What a client calls of a verb that takes long: its own model may be asked meanwhile, and it hears how it goes."""
+    """The tool for a long-running verb; it may call the client's model, and it reports its progress."""
 
     async def tool(
         project: str,
@@ -114,7 +114,7 @@ def _long_tool(verb: Verb, projects: Projects, done: Done, asked: Asked) -> Call
 def _shown(
     tool: Callable[..., Awaitable[Any]], verb: Verb, before: Mapping[str, Any], flags: Mapping[str, Any] | None = None
 ) -> Callable[..., Awaitable[Any]]:
-    """A tool with the signature that a client is shown: what is ours, the verb's arguments, and flags that are off."""
+    """A tool with the signature that a client is shown: our parameters, the verb's arguments, and flags."""
     kind = inspect.Parameter.KEYWORD_ONLY
     own = [one for one in verb.signature.parameters.values() if not _is_owners(one.annotation)]
     taken = [inspect.Parameter(name, kind, annotation=one) for name, one in before.items()]

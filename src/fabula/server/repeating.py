@@ -1,4 +1,4 @@
-"""What makes or pays is done once, however often it is sent with the same `Idempotency-Key`: its answer is kept."""
+"""A request with an `Idempotency-Key` is carried out once, however often it is sent: its answer is kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONGEST: Final = 200  # characters of a key
 _REFUSED: Final = 400
 _OTHER: Final = ErrorBody(
     422,
-    f"This {HEADER} came with another request before. Take a new one for each request, and the same to repeat one.",
+    f"This {HEADER} was already used for another request. Use a new key for each new request.",
     param=HEADER,
     code="invalid_field",
 )
@@ -34,7 +34,7 @@ _OTHER: Final = ErrorBody(
 
 @dataclass
 class _Answer:
-    """What a request was answered, or is being answered, message by message."""
+    """The answer to a request, message by message; it may still be incomplete."""
 
     asked: bytes
     messages: list[MutableMapping[str, Any]] = field(default_factory=list)
@@ -42,16 +42,16 @@ class _Answer:
 
     @property
     def stands(self) -> bool:
-        """Whether it is whole, not too large, and no refusal; a refused request may be tried again."""
+        """Whether it is complete, not too large and not a refusal; a refused request may be tried again."""
         whole = bool(self.messages) and not self.messages[-1].get("more_body", False)
         size = sum(len(one.get("body", b"")) for one in self.messages)
         return whole and size <= _LARGEST and self.messages[0]["status"] < _REFUSED
 
 
 class Once:
-    """A layer that answers a request of the same key as it was answered first, for as long as the server runs.
+    """A layer that repeats the first answer for every request with the same key, as long as the server runs.
 
-    Who asks again while the first is at work waits for its answer. What a client asked for goes on when it is gone.
+    A repeated request waits while the first one is in progress. The work continues if the client disconnects.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -92,7 +92,7 @@ class Once:
 
 
 def _key_of(scope: Scope) -> str:
-    """The key of a request that is to be done once; empty for any other."""
+    """The key of a request that must be carried out once; empty for any other request."""
     if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].startswith("/api/"):
         return ""
     name = HEADER.lower().encode()
@@ -100,6 +100,6 @@ def _key_of(scope: Scope) -> str:
 
 
 async def _never() -> MutableMapping[str, Any]:
-    """Nothing more of the client: that it is gone does not matter."""
+    """Wait forever instead of reporting that the client has disconnected."""
     nothing: asyncio.Future[MutableMapping[str, Any]] = asyncio.get_running_loop().create_future()
     return await nothing

@@ -1,8 +1,9 @@
-"""A server on its socket: it listens, and ends when it is cancelled."""
+"""A server on its socket: it listens until it is cancelled."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     from fabula.server.gate import App
 
-_TIDY: Final = 2.0  # seconds between two looks at what memory can be given back
-_GRACE: Final = 5  # seconds that answers in the making have when the server is ended
-_BACKLOG: Final = 128  # connections that the system holds for us; so many are accepted in one go
+_TIDY: Final = 2.0  # seconds between two attempts to release memory
+_GRACE: Final = 5  # seconds that unfinished answers have when the server is stopped
+_BACKLOG: Final = 128  # connections that the system queues for us; at most so many are accepted at a time
+_LAST: Final = 65_535  # port
 _LARGEST_HEAD: Final = 65_536
 
 
@@ -28,10 +30,10 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 takes a free one.
 
     Raises:
-        UsageError: the address cannot be had.
+        UsageError: the address is not available.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named: only then asyncio sends small packets at once, and none waits 40 ms for the one before it.
+    # The protocol is named: only then does asyncio send small packets at once, instead of waiting 40 ms.
     opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -39,14 +41,23 @@ def listening(host: str, port: int) -> socket.socket:
         opened.listen(socket.SOMAXCONN)
     except OSError as error:
         opened.close()
-        raise UsageError(
-            f"Cannot listen at {host}:{port} ({error.strerror}). Give another --host or --port."
-        ) from error
+        raise UsageError(f"Cannot listen on {host}:{port}{_why_not(error, port)}") from error
     return opened
 
 
+def _why_not(error: OSError, port: int) -> str:
+    """The cause that a socket cannot listen, and what to do."""
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f": another program uses this port. Give another one, such as --port {port + 1 if port < _LAST else 8001}."
+        )
+    if error.errno == errno.EACCES:
+        return ": only an administrator may use this port. Give one above 1023, such as --port 8001."
+    return f" ({error.strerror}). Choose another --host or --port."
+
+
 def address_of(opened: socket.socket) -> str:
-    """Where the server is found from this machine, without a slash at its end."""
+    """The address of the server on this machine, without a slash at the end."""
     host, port = opened.getsockname()[:2]
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - every address is also this machine's
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
@@ -59,9 +70,9 @@ async def listen(
     bounds: Bounds | None = None,
     ending: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answer requests at a socket until the task is cancelled; answers in the making are given a few seconds.
+    """Answer requests at a socket until the task is cancelled; unfinished answers get a few seconds to finish.
 
-    `ending` is called before that: it ends what would never end by itself.
+    `ending` is called before that: it ends answers that would never end by themselves.
     """
     import uvicorn  # noqa: PLC0415 - imports what `fabula --help` does not need
 
@@ -76,13 +87,13 @@ async def listen(
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
-            yield  # who calls `serve` has signals cancel its task
+            yield  # the caller of `serve` lets signals cancel its task
 
     config = uvicorn.Config(
         app,
         http=bounded(bounds),
         log_config=None,
-        log_level="error",  # whoever sends nonsense fills no log
+        log_level="error",  # malformed requests do not fill the log
         access_log=False,
         server_header=False,
         lifespan="off",
@@ -109,9 +120,9 @@ async def listen(
 
 
 async def _tidy() -> None:
-    """Let go of what nobody asks for any more, and give memory back that was freed, again and again."""
+    """Repeatedly drop unused caches and return free memory to the system."""
     loop, trimmer = asyncio.get_running_loop(), Trimmer()
-    with ThreadPoolExecutor(1, "tidy") as thread:  # of its own: those of pages may all be at work for long
+    with ThreadPoolExecutor(1, "tidy") as thread:  # a separate thread: those of pages may all be busy for a long time
         while True:
             await asyncio.sleep(_TIDY)
             await loop.run_in_executor(thread, KEPT.forget_idle)

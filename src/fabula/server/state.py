@@ -1,4 +1,4 @@
-"""What the server of the studio and of `/api/v1` knows while it runs: `request.app.state.studio`."""
+"""The state of the server of the studio and of `/api/v1` while it runs: `request.app.state.studio`."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class StudioState:
-    """What handlers share.
+    """The state that handlers share.
 
     Attributes:
         shelf: the projects.
-        options: what models are asked with: the environment among it.
-        runs: long work in the projects, and what happens in it.
-        conversing: projects, by their folders, that this server has open for as long as it runs.
+        options: the options of model calls, including the environment.
+        runs: long-running work in the projects, and its events.
+        conversing: the projects, by folder, that this server keeps open as long as it runs.
     """
 
     shelf: Home
@@ -43,7 +43,7 @@ class StudioState:
     _conversations: dict[str, Conversations] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """The numbers of events hold for as long as the same places are served."""
+        """Give events numbers that are valid as long as the same folders are served."""
         places = sha256("\n".join(sorted(map(str, self.shelf.places))).encode("utf-8", "replace")).hexdigest()[:16]
         feed = Feed(state_home() / "studio", places, time)
         self.runs = Runs(self.shelf, feed, time, {**os.environ, **self.options.environ})
@@ -59,7 +59,7 @@ class StudioState:
         return known
 
     async def start(self, project: str, verb: str, arguments: Mapping[str, Any]) -> RunRecord:
-        """Begin a run of a verb, or queue it; a conversation that still holds the project lets go of it first.
+        """Begin a run of a verb, or queue it; a conversation that still holds the project releases it first.
 
         Raises:
             FabulaError: see `Runs.start`.
@@ -68,7 +68,7 @@ class StudioState:
         return self.runs.start(project, verb, arguments)
 
     async def again(self, project: str, run: str, *, anew: bool = False) -> RunRecord:
-        """Do the same again as a run, or write `anew` what stands; as `start`.
+        """Repeat a run; with `anew`, existing texts are rewritten.
 
         Raises:
             FabulaError: see `Runs.again`.
@@ -78,7 +78,7 @@ class StudioState:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[StudioState]:
-        """Do what goes on beside requests while this is open."""
+        """Do the background work of the server while this context is open."""
         try:
             async with self.runs.at_work(), Watcher(self.shelf, self.runs.feed).at_work():
                 yield self

@@ -1,4 +1,4 @@
-"""Files that are changed outside, by an editor or a command: no program says so by itself, so they are looked at."""
+"""Watches for files that an editor or a command changes: no program announces its changes."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from fabula.server.runs.feed import Feed
     from fabula.verbs.home import Home
 
-EVERY: Final = 1.0  # seconds between two looks
-_REST: Final = 20  # times as long as a look took passes until the next one: there may be very many files
-_MOST_PROJECTS: Final = 20  # that are looked at: those that were asked for last
-_MOST_FILES: Final = 50  # that are named in one go
+EVERY: Final = 1.0  # seconds between two looks at the files
+_REST: Final = 20  # a pause is at least so many times as long as a look, since there may be very many files
+_MOST_PROJECTS: Final = 20  # projects that are watched: the most recently requested
+_MOST_FILES: Final = 50  # files that are named at a time
 
 Seen = dict[str, tuple[int, int]]
 
 
 @dataclass
 class Watcher:
-    """Tells of changed files in the projects that somebody looks at.
+    """Reports changed files in the projects that are open somewhere.
 
-    While nobody follows the events it does not look; what has changed meanwhile is told when somebody comes.
-    Each file of a text that has changed is an event `artefact_changed` with the `file`. That something else has
-    changed, such as what is decided about a text, is one `project_changed`; so is the first look at a project, before
-    which a page may have been made.
+    It does not look while nobody follows the events. Changes in that time are reported when somebody follows again.
+    For each changed file of a text, there is an event `artefact_changed` with the `file`. Any other change, such as a
+    decision about a text, is one event `project_changed`. So is the first look at a project, since a page may have
+    been made before it.
     """
 
     shelf: Home
@@ -44,7 +44,7 @@ class Watcher:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Look again and again while this is open."""
+        """Look repeatedly while this context is open."""
         watching = asyncio.create_task(again_and_again(self._look_later))
         try:
             yield
@@ -62,7 +62,7 @@ class Watcher:
         return max(0.0, _REST * (time.monotonic() - began) - EVERY)
 
     async def look(self) -> None:
-        """Tell what has changed since the last look."""
+        """Report the changes since the last look."""
         looked_at = self.shelf.in_use[-_MOST_PROJECTS:]
         for gone in self._seen.keys() - {str(workspace.folder) for workspace in looked_at}:
             del self._seen[gone]
@@ -85,12 +85,12 @@ class Watcher:
 
 
 def _seen_in(workspace: Workspace) -> Seen:
-    """Size and time of a project's files, by name; nothing where it is gone."""
+    """The sizes and times of a project's files, by name; empty if the project is gone."""
     with suppress(OSError, FabulaError):
         return {name: (size, time) for name, size, time in workspace.stamp()}
     return {}
 
 
 def _changed(before: Mapping[str, tuple[int, int]], now: Mapping[str, tuple[int, int]]) -> Iterator[str]:
-    """The files that are new, gone, or other than they were."""
+    """The files that are new, gone or changed."""
     yield from (name for name in sorted({*before, *now}) if before.get(name) != now.get(name))

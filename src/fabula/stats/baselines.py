@@ -15,7 +15,7 @@ _BITS: Final = 53  # of a float's digits
 
 
 def constant(texts: Sequence[str]) -> tuple[float, ...]:
-    """The same score, 0, for all."""
+    """The same score, 0, for all texts."""
     return (0.0,) * len(texts)
 
 
@@ -34,7 +34,7 @@ def _ratio(words: Sequence[str]) -> float:
 
 
 def random_scores(texts: Sequence[str], seed: int = 1) -> tuple[float, ...]:
-    """A number from 0 to 1 that chance gives to each text: by seed and text alone, whatever stands beside it."""
+    """A number from 0 to 1 that chance gives to each text: by seed and text alone, whatever stands next to it."""
     return tuple(_drawn(f"{seed}\n{text}") for text in texts)
 
 

@@ -1,4 +1,4 @@
-"""How yes-or-no answers meet the truth: precision, recall, F1, balanced accuracy."""
+"""How well yes-or-no answers match the truth: precision, recall, F1, balanced accuracy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Confusion:
     """Counts of answers; added up, they give micro averages (ATLAS, Tables 10 and 11).
 
     Attributes:
-        tp: said yes and so it is.
-        fp: said yes and it is not.
-        fn: said no and yet it is.
-        tn: said no and it is not; 0 where nobody counts these, as with findings in a text.
+        tp: answers of yes that are right.
+        fp: answers of yes that are wrong.
+        fn: answers of no that are wrong.
+        tn: answers of no that are right; 0 if they are not counted, as with findings in a text.
     """
 
     tp: int = 0
@@ -28,7 +28,7 @@ class Confusion:
 
     @classmethod
     def of(cls, truth: Sequence[bool], said: Sequence[bool]) -> Confusion:
-        """The counts of answers beside the truth.
+        """The counts of answers compared with the truth.
 
         Raises:
             ValueError: there are not as many answers as truths.

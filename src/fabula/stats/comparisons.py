@@ -1,4 +1,4 @@
-"""Side-by-side verdicts, and what they say about the judge: ties, position bias, order consistency, love of length."""
+"""Side-by-side verdicts, and what they say about the judge: ties, position bias, order consistency, length bias."""
 
 from __future__ import annotations
 

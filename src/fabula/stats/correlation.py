@@ -1,4 +1,4 @@
-"""How two lists of numbers go together: Pearson, Spearman, Kendall's tau-b, pairwise accuracy; most of it from scipy.
+"""How two lists of numbers are related: Pearson, Spearman, Kendall's tau-b, pairwise accuracy; most of it from scipy.
 
 A coefficient that is undefined (fewer than two pairs, a constant list) is `None`: the caller says whether that counts
 as 0 (TTCW paper, Figures 1 and 2) or is left out (HANNA).

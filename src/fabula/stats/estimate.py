@@ -1,4 +1,4 @@
-"""A number that never stands alone: `Estimate` has its n, interval and method; `Unscored` says why there is none."""
+"""Numbers with their n, interval and method (`Estimate`), or with the reason why there is none (`Unscored`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ROUNDING: Final = 1e-12  # a number nearer to 0 than this is shown as 0
 
 
 def figures(value: float) -> str:
-    """The number in four figures; what rounding left of 0 is 0, and nothing is minus 0."""
+    """The number in four figures. Rounding errors around 0 and minus 0 become 0."""
     return f"{0.0 if abs(value) < _ROUNDING else value:.4g}"
 
 
@@ -64,7 +64,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Unscored:
-    """There is no number, and why; it is counted, never dropped and never NaN."""
+    """The reason why there is no number. It is counted, never dropped and never NaN."""
 
     reason: str
     n: int = 0
@@ -115,7 +115,7 @@ def between(one: Scored, other: Scored) -> Scored:
 
 
 def estimate_cells(scored: Scored) -> tuple[str, str, str]:
-    """Value, interval and n of a number as they stand in a table; the reason where there is no number."""
+    """Value, interval and n of a number as table cells, or the reason why there is no number."""
     if not isinstance(scored, Estimate):
         return "not scored", scored.reason, str(scored.n)
     if scored.low is None or scored.high is None:

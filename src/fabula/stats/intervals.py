@@ -1,6 +1,6 @@
-"""95 % intervals that hold for few units too. `docs/design/0015-intervals.md` has how often each was right, simulated.
+"""95 % intervals that hold for few units too. `docs/design/0015-intervals.md` lists their simulated coverage.
 
-Whatever belongs together (all verdicts on one prompt) is one unit. None is made by chance, so there is no seed.
+All values that belong together (all verdicts on one prompt) are one unit. No interval is random, so there is no seed.
 
 - Means: Student's t over units (Bell and McCaffrey 2002 for units of unequal size), widened on the side to which the
   values are skewed by Hall's transformation (1992).
@@ -8,7 +8,7 @@ Whatever belongs together (all verdicts on one prompt) is one unit. None is made
   spread between the units leaves (Korn and Graubard 1998).
 - Coefficients (correlations, kappa, alpha): jackknife over units on the scale of Fisher's z.
 
-Too few units, or units between which nothing varies, have no interval, and the method says so.
+With too few units, or units that do not vary, there is no interval, and the method says so.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ROUNDING: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A mean and what its interval comes from.
+    """A mean and the quantities behind its interval.
 
     Attributes:
         mean: over all values.
@@ -93,7 +93,7 @@ def mean_of(
 
     Args:
         values: finite numbers.
-        groups: what each belongs to (its prompt); without them each is a unit of its own.
+        groups: what each belongs to (its prompt); without them each is its own unit.
         method: what the mean is of.
         level: of the interval.
         limits: between which a mean can be.

@@ -42,12 +42,12 @@ _OF_SCORES: Final[Mapping[str, Coefficient]] = {
 
 @dataclass(frozen=True, slots=True)
 class MetaResult:
-    """What is found on one question.
+    """The results on one question.
 
     Attributes:
         findings: the numbers: of the judge, of each trivial baseline, and of people among themselves.
         sentence: whether the judge beats the best trivial baseline, in words.
-        beats: the same as a value; `None` where it cannot be said.
+        beats: the same as a boolean; `None` if it cannot be decided.
         notes: what is missing, left out or averaged.
     """
 
@@ -64,7 +64,7 @@ def meta(
     seed: int = 1,
     raters: Sequence[Verdict] | None = None,
 ) -> MetaResult:
-    """How far the judge goes with the people, beside the baselines.
+    """How far the judge agrees with people, compared with the baselines.
 
     Args:
         judge: its verdicts on one question.

@@ -1,4 +1,4 @@
-"""A judge's choices between two stories beside people's, pair by pair.
+"""A judge's choices between two stories compared with people's, pair by pair.
 
 A pair has no first story: what depends on one (kappa, the rank correlation) counts each pair from both sides.
 """

@@ -1,4 +1,4 @@
-"""A judge's scores of stories beside people's: within prompts, and by system."""
+"""A judge's scores of stories compared with people's: within prompts, and by system."""
 
 from __future__ import annotations
 

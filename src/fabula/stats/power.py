@@ -72,7 +72,7 @@ def prompts_needed(pilot: Sequence[float], apart: float, tests: int = 1, wanted:
 
 
 def _needed(pilot: Sequence[float], prompts: int, tests: int) -> Array | None:
-    """Of each simulated experiment, how large the true difference has to be for its interval to lie above 0."""
+    """Of each simulated experiment, how large the true difference must be for its interval to lie above 0."""
     values = np.asarray(pilot, dtype=np.float64)
     if len(values) < FEWEST or prompts < FEWEST or float(np.ptp(values)) <= _ROUNDING:
         return None

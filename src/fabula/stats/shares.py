@@ -1,4 +1,4 @@
-"""Shares and counts with intervals that hold for few trials too: Wilson's (1927), and the like for counts."""
+"""Shares and counts with intervals that also hold for few trials: Wilson's (1927), and a similar one for counts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def poisson(count: float, level: float = 0.95) -> tuple[float, float]:
         ValueError: the count is below 0.
     """
     if count < 0:
-        raise ValueError(f"{count} is no count.")
+        raise ValueError(f"{count} is not a count.")
     z = NormalDist().inv_cdf((1 + level) / 2)
     middle, half = count + z * z / 2, z * sqrt(count + z * z / 4)
     return max(middle - half, 0.0) if count else 0.0, middle + half

@@ -62,7 +62,7 @@ class Verdict:
 
 
 def scores_of(verdicts: Sequence[Verdict]) -> dict[str, float]:
-    """The mean score of each story, or the share of its comparisons that it wins, ties half a win."""
+    """The mean score of each story, or the share of its comparisons that it wins, counting ties as half a win."""
     found: dict[str, list[float]] = defaultdict(list)
     for verdict in verdicts:
         for place, item in enumerate(verdict.items):

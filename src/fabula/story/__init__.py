@@ -1,4 +1,4 @@
-"""What a story is: brief and text, plan, world state, cards, and the formats it is read from and written to."""
+"""Stories: brief, text, plan, world state, cards, and the formats for reading and writing them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which scene happens before which, as far as story times and `after` say so.
+"""The order of scenes in story time, derived from their story times and `after`.
 
-Scenes are numbers here, counted in the order of telling. Two kinds of facts are known: the story times of some scenes,
-and for each scene those that it happens after. Of two scenes with equal times neither is earlier.
+In this module, scenes are numbers in the order of telling. There are two kinds of facts: the story times of some
+scenes, and, for each scene, the scenes that happen before it. If two scenes have equal times, neither is earlier.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ StoryTime: TypeAlias = "tuple[Decimal, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known about the order of `len(times)` scenes.
+    """The known facts about the order of `len(times)` scenes.
 
     Attributes:
-        times: the story time of each scene, `None` where it is not known.
-        earlier: for each scene those that happen before it.
+        times: the story time of each scene, or `None` if it is not known.
+        earlier: for each scene, the scenes that happen before it.
     """
 
     times: tuple[StoryTime | None, ...]
     earlier: tuple[tuple[int, ...], ...]
 
     def settled(self) -> tuple[int, ...] | None:
-        """All scenes in story-time order, where every pair is settled; else `None`.
+        """All scenes in story-time order if the order of every pair is known; otherwise `None`.
 
-        A pair is settled by both times or by a chain of facts. Equal times keep the order of telling, unless `earlier`
-        says otherwise. Facts that contradict each other settle nothing.
+        The order of a pair follows from the times of both scenes or from a chain of facts. Scenes with equal times keep
+        the order of telling, unless `earlier` specifies otherwise. If facts contradict each other, the result is
+        `None`.
         """
         order = self._sorted()
         if order is None:
@@ -59,9 +60,10 @@ class Facts:
         return scenes
 
     def assumed(self) -> tuple[int, ...]:
-        """All scenes in an order that breaks no fact; of several that could be next, the one told first.
+        """All scenes in an order that agrees with all facts.
 
-        Facts that contradict each other cannot all be kept; then the order of telling goes on.
+        If several scenes could be next, the one that is told first is chosen. If facts contradict each other, the
+        remaining scenes follow in the order of telling.
         """
         waiting = dict.fromkeys(range(len(self.times)))
         order = []
@@ -78,7 +80,7 @@ class Facts:
         return tuple(order)
 
     def broken_by(self, order: Sequence[int]) -> tuple[int, int] | None:
-        """A pair (earlier, later) of scenes that `order`, a permutation, has the wrong way round; `None` if none."""
+        """A pair of scenes (earlier, later) that `order`, a permutation, reverses; `None` if there is no such pair."""
         place = {scene: position for position, scene in enumerate(order)}
         for scene in order:
             for before in self.earlier[scene]:
@@ -91,7 +93,7 @@ class Facts:
         return None
 
     def contradictions(self) -> Iterator[tuple[int, int]]:
-        """Pairs (scene, before): `scene` is said to happen after `before`, but has the smaller time."""
+        """The pairs (scene, before) in which `scene` should happen after `before` but has an earlier time."""
         for scene, befores in enumerate(self.earlier):
             for before in befores:
                 time, other = self.times[scene], self.times[before]
@@ -99,10 +101,10 @@ class Facts:
                     yield scene, before
 
     def circles(self) -> Iterator[tuple[int, ...]]:
-        """Circles of scenes of which each is earlier than the next and the last earlier than the first.
+        """Circles of scenes in which each scene is earlier than the next, and the last is earlier than the first.
 
-        Every circle goes at least once through `earlier`; pairs that `contradictions` gives are left aside. When there
-        is any circle, at least one comes out. Each starts with the scene of it that is told first.
+        Every circle contains at least one fact from `earlier`; pairs from `contradictions` are ignored. If there are
+        circles, at least one is returned. Each circle starts with the scene that is told first.
         """
         dropped = set(self.contradictions())
         kept = [tuple(b for b in befores if (s, b) not in dropped) for s, befores in enumerate(self.earlier)]
@@ -183,7 +185,7 @@ def _circles(later: Sequence[Sequence[int]]) -> Iterator[list[int]]:
 
 
 def inversions(ranks: Sequence[int]) -> int:
-    """Number of pairs of which the greater stands first."""
+    """The number of pairs in which the larger number comes first."""
     seen: list[int] = []
     count = 0
     for rank in ranks:

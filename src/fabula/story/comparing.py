@@ -1,4 +1,4 @@
-"""Two texts beside each other: what changed, sentence by sentence; and one text out of two that come from a third."""
+"""Sentence-by-sentence comparison of two texts, and merging of two texts with a common origin."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Two = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Words that stand in both texts ("same"), in the old one alone ("gone") or in the new one alone ("new")."""
+    """Words that are in both texts ("same"), only in the old text ("gone") or only in the new text ("new")."""
 
     kind: PieceKind
     text: str
@@ -37,13 +37,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class TextStretch:
-    """What stands at one place in the old text, and what in the new one.
+    """A stretch of the old text and its counterpart in the new text.
 
     Attributes:
-        number: 1 for the first stretch that differs, and so on; 0 where both are the same.
-        start: where it begins in the old text.
-        old: the old text there, with the blanks before it.
-        new: the new text there, with the blanks before it.
+        number: the number of the stretch among those that differ, counted from 1; 0 if its two texts are equal.
+        start: the position in the old text at which the stretch begins.
+        old: the stretch in the old text, with the preceding white space.
+        new: the stretch in the new text, with the preceding white space.
     """
 
     number: int
@@ -53,19 +53,19 @@ class TextStretch:
 
     @property
     def end(self) -> int:
-        """Where it ends in the old text."""
+        """The position in the old text at which the stretch ends."""
         return self.start + len(self.old)
 
 
 @dataclass(frozen=True, slots=True)
 class TextConflict:
-    """A stretch that two people changed in different ways.
+    """A stretch that two people have changed in different ways.
 
     Attributes:
-        start: where it begins in the merged text, in which `mine` stands.
-        base: what both began with.
-        mine: what one made of it.
-        theirs: what the other made of it.
+        start: the position of the stretch in the merged text, which contains `mine`.
+        base: the stretch in the common origin.
+        mine: the first person's version.
+        theirs: the second person's version.
     """
 
     start: int
@@ -76,7 +76,7 @@ class TextConflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A text with the changes of two people, and where they contradict each other."""
+    """A text with two people's changes, and the places where the changes conflict."""
 
     text: str
     conflicts: tuple[TextConflict, ...]
@@ -86,15 +86,15 @@ class Merged:
 
 
 def compare(old: str, new: str, *, lines: bool = False) -> list[TextStretch]:
-    """The two texts in stretches, in order: all `old` joined are the old text, all `new` joined the new one.
+    """The two texts as stretches, in order; joined, all `old` are the old text, and all `new` are the new text.
 
-    A stretch that differs is a sentence and what became of it, or a paragraph that stands in one text only. Whichever
-    of them are taken (see `taken`), sentences and paragraphs stay whole and apart.
+    A stretch that differs is a sentence with its new version, or a paragraph that is in only one text. Sentences and
+    paragraphs stay complete and separate, whichever changes are accepted (see `taken`).
 
     Args:
-        old: a text.
-        new: what became of it.
-        lines: compare line by line, as is right for tables and sheets.
+        old: the old text.
+        new: the later version of the text.
+        lines: whether to compare line by line, for tables and sheets.
     """
     if lines:
         found = _beside(_lines(old), _lines(new))
@@ -104,12 +104,12 @@ def compare(old: str, new: str, *, lines: bool = False) -> list[TextStretch]:
 
 
 def taken(stretches: Iterable[TextStretch], accepted: Collection[int]) -> str:
-    """The text with the changes that have these numbers, and without all others."""
+    """The old text with only those changes whose numbers are in `accepted`."""
     return "".join(one.new if one.number in accepted else one.old for one in stretches)
 
 
 def word_pieces(old: str, new: str) -> list[Piece]:
-    """Two texts as one, in pieces of words; blanks and stops between two changes belong to them."""
+    """The two texts as one list of word pieces; white space and punctuation between changes belong to the changes."""
     tokens = _SIGN if BLANKLESS.search(old) or BLANKLESS.search(new) else _TOKEN
     before, after = tokens.findall(old), tokens.findall(new)
     shown: list[tuple[str, str, str]] = []  # what both have, or what is gone and what is new
@@ -134,7 +134,7 @@ def _sentence_by_sentence(old: str, new: str) -> list[_Two]:
 def _beside(
     before: Sequence[str], after: Sequence[str], within: Callable[[str, str], list[_Two]] | None = None
 ) -> list[_Two]:
-    """Parts of two texts beside each other; those that became others are looked at `within`."""
+    """Parts of two texts next to each other; those that became others are looked at `within`."""
     found: list[_Two] = []
     for kind, a, b, c, d in _steps(before, after):
         if kind == "equal":
@@ -251,9 +251,9 @@ def _parts(text: str, found: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def merge(base: str, mine: str, theirs: str, *, lines: bool = False) -> Merged:
-    """A text with what was changed in `mine` and what was changed in `theirs` since `base`.
+    """A text with the changes from `base` to both `mine` and `theirs`.
 
-    Where both changed the same sentence in different ways, mine stands, and a conflict says so.
+    If both changed the same sentence in different ways, `mine` is kept, and a conflict is reported.
     """
     changes = sorted(
         (

@@ -1,4 +1,4 @@
-"""The language that a text is written in, by its script and its commonest words: for what a book says of itself."""
+"""The language of a text, determined from its script and its most common words."""
 
 from __future__ import annotations
 
@@ -39,18 +39,25 @@ _OWN: Final = {
     "fa": re.compile("[پچژگی]"),
 }  # letters that the script's other language lacks
 _COMMON: Final = {
-    "en": "the and of to was he she it that his her with had not you for but is they at",
-    "de": "der die das und ist nicht ein eine er sie es ich zu mit auf den dem war sich wie",
-    "fr": "le la les et des est une il elle que dans pas je ne se du qui sur au avec",
-    "es": "el la los las y que en un una no se su por con es lo del más pero como",
-    "it": "il che di la un una non è si per con del della le gli ma come era sono lo",
-    "pt": "o que de a não um uma os as do da em se para com ela ele mais mas era",
-    "nl": "de het een en van ik niet dat zij hij is op te met was aan haar zijn voor er",
+    "en": "the and of to was he she it that his her with had not you for but is they at a on in story",
+    "de": "der die das und ist nicht ein eine er sie es ich zu mit auf den dem war sich wie "
+    "von einen einem einer des im aber als über geschichte erzählung schreibe wörter kapitel",
+    "fr": "le la les et des est une il elle que dans pas je ne se du qui sur au avec "
+    "un d l qu sa son ses ce histoire récit nouvelle mots écris chapitres environ",
+    "es": "el la los las y que en un una no se su por con es lo del más pero como "
+    "del al sobre historia cuento relato palabras escribe capítulos unas",
+    "it": "il che di la un una non è si per con del della le gli ma come era sono lo "
+    "da al dei delle racconto storia parole scrivi capitoli circa sul",
+    "pt": "o que de a não um uma os as do da em se para com ela ele mais mas era "
+    "na no ao sobre história conto palavras escreve escreva capítulos cerca",
+    "nl": "de het een en van ik niet dat zij hij is op te met was aan haar zijn voor er "
+    "die om maar bij over verhaal woorden schrijf hoofdstukken ongeveer",
     "sv": "och att det som en han hon inte på är jag till med den för ett var hade om så",
     "da": "og det at en han hun ikke på er jeg til med den der et var havde af sig så",
     "no": "og det at en han hun ikke på er jeg til med den som et var hadde av seg så",
     "fi": "ja on ei hän se oli että en mutta kun niin mitä joka minä kuin vain sen nyt hänen ole",
-    "pl": "i w nie się na że z do to jest jak o ale za co był go już jej po",
+    "pl": "i w nie się na że z do to jest jak o ale za co był go już jej po "
+    "dla który która opowiadanie słów napisz rozdziałów około stron",
     "cs": "a se v na je že to s z do o jsem ale jak byl by si tak ve který",
     "tr": "bir ve bu da de için ne ama o çok gibi daha var ben mi kadar sonra değil diye her",
     "hu": "a az és hogy nem egy is volt de meg csak ez már mint ha el azt most még vagy",
@@ -58,9 +65,50 @@ _COMMON: Final = {
     "id": "yang dan di itu dengan tidak dari ini untuk dia ke pada aku akan ada sudah karena seperti saya kami",
     "vi": "và của là có không một người cho được trong những đã với này tôi khi anh cô ấy như",
 }
-_WORDS: Final = {tag: frozenset(words.split()) for tag, words in _COMMON.items()}
+_ENGLISH: Final = frozenset(f"{_COMMON['en']} i do go so me men am as no be".split())  # no sign of another language
+_WORDS: Final = {
+    tag: frozenset(words.split()) - (_ENGLISH if tag != "en" else frozenset()) for tag, words in _COMMON.items()
+}
+_NAMES: Final = {
+    "ar": "Arabic",
+    "bn": "Bengali",
+    "cs": "Czech",
+    "da": "Danish",
+    "de": "German",
+    "el": "Greek",
+    "en": "English",
+    "es": "Spanish",
+    "fa": "Persian",
+    "fi": "Finnish",
+    "fr": "French",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hu": "Hungarian",
+    "hy": "Armenian",
+    "id": "Indonesian",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ka": "Georgian",
+    "ko": "Korean",
+    "nl": "Dutch",
+    "no": "Norwegian",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "sv": "Swedish",
+    "ta": "Tamil",
+    "th": "Thai",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+    "vi": "Vietnamese",
+    "zh": "Chinese",
+    "zh-Hant": "Chinese, in traditional characters",
+}
+_TRADITIONAL: Final = re.compile("[們個來說這對時會後過開門還沒見聽學國媽爸點話從裡兒麼樣嗎長難氣車書間頭風燈廚鄰]")
+_SIMPLIFIED: Final = re.compile("[们个来说这对时会后过开门还没见听学国妈点话从里儿么样吗长难气车书间头风灯厨邻]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_FEWEST: Final = 3  # common words; with fewer a text says nothing
+_FEWEST: Final = 2  # common words, and one more where there are English ones; with fewer a text says nothing
 _KANA: Final = 0.05  # of Japanese letters at least
 _NOT_LATIN: Final = re.compile(r"[^\W\d_A-Za-zÀ-ɏ\u1e00-\u1eff]+")
 _LATIN_SCRIPT: Final = "LATIN"
@@ -74,14 +122,30 @@ _KNOWN: Final = 8_192  # letters whose script is remembered: more than a book in
 
 
 def language_of(text: str, otherwise: str = "en") -> str:
-    """The tag of the language that most of `text` is written in, such as "de"; `otherwise` where it does not show."""
+    """The language tag of most of `text`, such as "de"; `otherwise` if the language cannot be determined."""
     sample = text[:_SAMPLE]
     if _OTHER.search(sample) and (tag := _by_script(sample)):
         return tag
     words = Counter(map(str.casefold, _WORD.findall(sample)))
     known = {tag: sum(words[word] for word in common & words.keys()) for tag, common in _WORDS.items()}
     best = max(known, key=lambda one: known[one])
-    return best if known[best] >= _FEWEST else otherwise
+    return best if known[best] >= _FEWEST + bool(known["en"]) else otherwise
+
+
+def name_of(tag: str) -> str:
+    """The English name of the language of a tag, such as "German" for "de" or "de-AT"; the tag if it is not known."""
+    return _NAMES.get(tag) or _NAMES.get(tag.partition("-")[0], tag)
+
+
+def counts_characters(tag: str) -> bool:
+    """Whether the lengths of texts in this language are counted in characters: Chinese and Japanese."""
+    return tag.partition("-")[0] in {"ja", "zh"}
+
+
+def has_capitals(text: str) -> bool:
+    """Whether most letters of a text are in a script that has capitals."""
+    letters = list(filter(str.isalpha, text[:_SAMPLE]))
+    return 2 * sum(letter.lower() != letter.upper() for letter in letters) >= len(letters)
 
 
 def _by_script(sample: str) -> str:
@@ -99,13 +163,15 @@ def _by_script(sample: str) -> str:
 def _variant(tag: str, sample: str) -> str:
     if tag == "ru" and len(_OWN["uk"].findall(sample)) > len(sample) // 100:
         return "uk"
+    if tag == "zh" and len(_TRADITIONAL.findall(sample)) > len(_SIMPLIFIED.findall(sample)):
+        return "zh-Hant"
     if tag == "ar" and len(_OWN["fa"].findall(sample)) > len(sample) // 50:
         return "fa"
     return tag
 
 
 def script_of(text: str) -> str:
-    """The script that most of a text is in, by Unicode's names: "LATIN", "CYRILLIC", "CJK"; empty without letters."""
+    """The Unicode name of the script of most of a text: "LATIN", "CYRILLIC", "CJK"; empty if it has no letters."""
     counts = Counter({_LATIN_SCRIPT: len(_LATIN.findall(text))})
     for match in _NOT_LATIN.finditer(text):
         script = _script(match[0][0])
@@ -116,9 +182,9 @@ def script_of(text: str) -> str:
 
 
 def in_other_scripts(text: str, sentences: Sequence[Span], known: Sequence[str]) -> list[Span]:
-    """The sentences of a text in which words stand in another script than the text's, and that `known` texts lack.
+    """The sentences of a text that contain words in a script used neither in most of the text nor in a `known` text.
 
-    A single Greek letter is a symbol; Latin names and loanwords stand in texts of any script.
+    A single Greek letter counts as a symbol; Latin names and loanwords are allowed in texts of any script.
     """
     main = script_of(text)
     own = {main, "", *(("CJK",) if main == "HANGUL" else ())}

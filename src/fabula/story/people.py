@@ -1,10 +1,11 @@
-"""Who is meant by a name: the one place that says whether two names are one person's, and whether a text names them.
+"""Names of people: whether two names belong to the same person, and whether a text mentions a name.
 
-Who is in a text at all is not told from its letters: capitals begin names in some languages, all nouns in others, and
-some scripts have none. That is known from a plan, cards, the world, or a model that read it.
+The people in a text cannot be found by capital letters: in some languages only names are capitalised, in others all
+nouns are, and some scripts have no capitals. People are therefore known only from a plan, cards, the world, or a model
+that has read the text.
 
-These are names as people of a cast bear them, without anything else known of them. Another question is answered
-elsewhere: which entity of earlier scenes a reader's entry is (`fabula.evaluators.atlas.graph`, with aliases).
+This module knows only the names of a cast. To match a reader's entry to an entity in earlier scenes,
+`fabula.evaluators.atlas.graph` also uses aliases.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _LONG: Final = 4  # letters from which on a part of a name is no title
 
 
 def same_person(one: str, other: str) -> bool:
-    """Whether two names may be one person's: the words of one are all in the other ("Mara", "Mara Quist").
+    """Whether two names may belong to the same person: all words of one name are in the other ("Mara", "Mara Quist").
 
     Case, articles and forms of address do not count ("the keeper" and "Keeper"; "Mr. Krabs" and "Eugene Krabs"), but
-    "Mr. Pond" is not "Mrs. Pond". Somebody's somebody is not that somebody ("Mara's mother", "the mother of Mara"), and
-    several people are not one of them ("Mara and Tobias").
+    "Mr. Pond" is not "Mrs. Pond". A person named by a relation is someone else ("Mara's mother", "the mother of Mara"),
+    and several people are not one of them ("Mara and Tobias").
     """
     a, b = _said(one), _said(other)
     if not (a and b):
@@ -50,10 +51,10 @@ def titled(name: str) -> bool:
 
 
 def among(name: str, names: Iterable[str]) -> str | None:
-    """The one of `names` that is `name`, else the only one that may be the same person's; `None` if there is none.
+    """The element of `names` that equals `name`, or the only one that may be the same person; otherwise `None`.
 
-    Of several, the only one that has the same words is it ("Mr Bennet" is "Mr. Bennet", and not "Elizabeth Bennet"), or
-    the only one that has them beside a form of address.
+    If there are several candidates, the only one with exactly the same words is chosen ("Mr Bennet" is "Mr. Bennet",
+    not "Elizabeth Bennet"). Otherwise, it is the only one with the same words apart from forms of address.
     """
     known = list(names)
     exact = next((other for other in known if other.casefold() == name.casefold()), None)
@@ -68,7 +69,7 @@ def among(name: str, names: Iterable[str]) -> str | None:
 
 
 def mentioned(text: str, aliases: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """Whose aliases stand in `text` as whole words, in the order of `aliases`."""
+    """The names whose aliases occur in `text` as whole words, in the order of `aliases`."""
     padded = f" {' '.join(_words(text))} "
     return tuple(name for name, own in aliases.items() if any(_stands_in(padded, text, alias) for alias in own))
 
@@ -80,7 +81,7 @@ def _stands_in(padded: str, text: str, name: str) -> bool:
 
 
 def each_once(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
-    """Each person of `names` once who is none of `others`."""
+    """The people in `names` without repetitions and without those in `others`."""
     before, found = list(others), list[str]()
     for name in names:
         if not any(same_person(name, one) for one in (*before, *found)):
@@ -89,7 +90,7 @@ def each_once(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
 
 
 def present_in(names: Iterable[str], text: str) -> tuple[str, ...]:
-    """Those of `names` who are named in a text, by the whole name or a part of it that is theirs alone and no title."""
+    """The elements of `names` that a text mentions by the whole name or by a unique part of it that is not a title."""
     parts = {name: _parts(name) for name in names}
     count = Counter(part.casefold() for own in parts.values() for part in {*own})
     return mentioned(text, {name: (name, *(p for p in own if count[p.casefold()] == 1)) for name, own in parts.items()})

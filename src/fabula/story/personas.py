@@ -1,16 +1,16 @@
-"""Personas and a goal: what MAGNET (section 3.2) starts from, as a YAML or TOML file that a person writes and edits.
+"""Personas and a goal, the input of MAGNET (section 3.2), as a YAML or TOML file that a person writes and edits.
 
 ::
 
     goal: Mara keeps the lamp burning until the last boat is home.
-    goal_hidden_from: [the inspector]   # whose players are not shown it
+    goal_hidden_from: [the inspector]   # characters whose players are not shown the goal
     setting: A lighthouse on a bare cape, in the autumn of 1962. The lamp will go out in the second night.
-    public_setting: A lighthouse on a bare cape, in the autumn of 1962.   # what players are shown instead
+    public_setting: A lighthouse on a bare cape, in the autumn of 1962.   # shown to players instead
     opening: the lamp room, on an evening in October
-    begins: 1962-10-28 18:00     # story time of the opening, where the story has dates
-    present: [Mara]              # who is there then; empty: all
-    world_hidden_from: {lamp_lit: [the inspector]}   # what of the world they do not know when the story begins
-    world:                       # state of the world before the story begins; names of small letters, digits and _
+    begins: 1962-10-28 18:00     # story time of the opening, if the story has dates
+    present: [Mara]              # characters at the opening; empty: all
+    world_hidden_from: {lamp_lit: [the inspector]}   # who does not know which keys when the story begins
+    world:                       # state of the world before the story begins; names of lower-case letters, digits and _
       lamp_lit: true
     personas:
       - name: Mara
@@ -24,16 +24,17 @@
         fears: [the dark]
         secret: She let the lamp go out once.
         knows: Tobias saw it, and has never said so.
-        believes: The last boat is still out.          # which is not so
+        believes: The last boat is still out.          # a false belief
         state: {tired: true}
         aliases: [the keeper]
         appearance: a tall old woman with a rope for a belt; few words, often numbers
 
-`appearance` is what anybody notices, and what the players of the others are shown; `secret`, `knows` (of the others)
-and `believes` are shown to the character's own player, to the critic of what it does, and to the narrator; only the
-last two are told that what it believes is not so. A persona's `state` is known to itself alone (in the paper to all),
-its location to all but those whom `world_hidden_from` names: `mara_location: [Tobias]`. All of a persona but its name
-may be left out; a list of one may be written as a text.
+`appearance` is what everyone notices and what the players of other characters are shown. `secret`, `knows` (about the
+others) and `believes` are shown to the character's own player, to the critic of its actions, and to the narrator; only
+the critic and the narrator are told that the belief is false. A persona's `state` is known only to the character itself
+(in the paper, to all characters). A persona's location is known to everyone except the characters in
+`world_hidden_from`: `mara_location: [Tobias]`. All fields except the name are optional; a list with one entry may be
+written as a text.
 """
 
 from __future__ import annotations
@@ -73,13 +74,13 @@ _LISTS: Final = ("personality", "goals", "abilities", "fears", "aliases")
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """One character as its agent knows itself (section 3.2 of MAGNET; from `fears` on, the fields are ours).
+    """A character as its agent knows it (section 3.2 of MAGNET; fabula adds the fields from `fears` on).
 
     Attributes:
-        appearance: what anybody notices who meets the character.
+        appearance: what everyone who meets the character notices.
         secret: what the character hides.
-        knows: what it knows of the others when the story begins.
-        believes: what it takes for true then, and is not.
+        knows: what the character knows about the others when the story begins.
+        believes: what the character wrongly believes when the story begins.
     """
 
     name: str
@@ -100,12 +101,12 @@ class Persona:
 
     @property
     def block(self) -> str:
-        """The persona as its own player knows it, as one text: a fixed order of fields, empty ones skipped."""
+        """The persona as its own player knows it: one text with the non-empty fields in a fixed order."""
         return self._as_text("Believes")
 
     @property
     def full(self) -> str:
-        """The persona for those who know all: beside that, that what it believes is not so."""
+        """The persona for roles that know everything, in which the belief is marked as false."""
         return self._as_text("Believes wrongly")
 
     def _as_text(self, belief: str) -> str:
@@ -128,12 +129,12 @@ class Persona:
 
     @property
     def public(self) -> Persona:
-        """The persona without what it hides, and what it knows or believes of the others."""
+        """The persona without its secret and without its knowledge and beliefs about the others."""
         return replace(self, secret="", knows="", believes="")
 
     @classmethod
     def of(cls, character: Character) -> Persona:
-        """The persona of a plan's character."""
+        """The persona for a character of a plan."""
         parts = [character.setup, f"Speaks: {character.speech}" if character.speech else ""]
         sheet = ", ".join(part for part in (character.gender, character.age) if part)
         return cls(
@@ -157,16 +158,16 @@ def _noticed(character: Character) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Personas:
-    """The people of a story, its first goal, and the state of its world before it begins.
+    """The people of a story, the first goal, and the state of the world before the story begins.
 
     Attributes:
         setting: where and when the story takes place.
-        public_setting: what everybody there knows of it, and all of it that players are shown; empty: `setting`.
-        opening: where and when it begins, in a few words.
-        begins: the story time of that, as plans write them ("1962-10-28 18:00"); empty where the story has no dates.
-        present: who is there then, and acts first; empty: all.
-        world_hidden_from: keys of the world before the story, and the characters who do not know what they say.
-        goal_hidden_from: characters who do not know what the goal speaks of, so that their players are not shown it.
+        public_setting: the part of the setting that everybody knows and that players are shown; if empty, `setting`.
+        opening: the place and time at which the story begins, in a few words.
+        begins: the story time of the opening ("1962-10-28 18:00"); empty if the story has no dates.
+        present: the characters who are present at the opening and act first; if empty, all characters.
+        world_hidden_from: keys of the initial world, with the characters who do not know them.
+        goal_hidden_from: the characters who do not know the goal and whose players are not shown it.
     """
 
     goal: str
@@ -187,7 +188,7 @@ class Personas:
 
     @classmethod
     def of(cls, plan: Plan) -> Personas:
-        """The personas of a plan: its characters without groups, and its central conflict as the first goal."""
+        """The personas for a plan: its characters without the groups, and its central conflict as the first goal."""
         people = [character for character in plan.characters if not character.group] or list(plan.characters)
         first = " ".join(event.text for event in plan.scenes[0].outline) if plan.scenes else ""
         return cls(plan.conflict or first, tuple(map(Persona.of, people)), setting=plan.setting)
@@ -197,19 +198,19 @@ def parse_personas(text: str, where: str = "plan/personas.yaml") -> Personas:
     """The personas in a YAML file.
 
     Raises:
-        PlanError: something is wrong; names all problems, "FILE:LINE: field: what, and what to do".
+        PlanError: the file has problems; the message lists them all as "FILE:LINE: field: problem and remedy".
     """
     return read_sheet(text, where, "personas", _reader().validate_python, _checked)
 
 
 def read_personas(path: Path) -> tuple[Personas, str]:
-    """The personas in a YAML or, by its suffix, TOML file; and the file's text as YAML.
+    """The personas in a YAML or TOML file (depending on its suffix), and the text of the file as YAML.
 
     Raises:
         UsageError: the file cannot be read.
-        PlanError: something is wrong in it; names all problems.
+        PlanError: the file has problems; the message lists them all.
     """
-    text = read_text(path, MAX_BYTES)
+    text = read_text(path, MAX_BYTES, kind="personas (a YAML or TOML file)")
     if path.suffix != ".toml":
         return parse_personas(text, str(path)), text
     try:
@@ -233,13 +234,13 @@ def _checked(found: Personas) -> list[SheetProblem]:
     twice = [name for name, count in Counter(map(slug, found.names)).items() if count > 1]
     problems = [SheetProblem((), f"Two personas are called {twice[0]!r}. Rename one of them.")] if twice else []
     if found.begins and story_time(found.begins) is None:
-        what = f"{found.begins[:40]!r} is no story time. Give a number, or a date as 1921-05-03 14:30."
+        what = f"{found.begins[:40]!r} is not a story time. Use a number, or a date such as 1921-05-03 14:30."
         problems.append(SheetProblem(("begins",), what))
     return problems
 
 
 def write_personas(start: Personas) -> str:
-    """Personas as YAML that `parse_personas` reads back; empty fields are left out."""
+    """The personas as YAML that `parse_personas` can read; empty fields are left out."""
     from fabula.base import yamltext  # noqa: PLC0415 - keeps `fabula --help` fast
     from fabula.base.yamltext import Items, MappingPairs, ScalarText  # noqa: PLC0415 - keeps `fabula --help` fast
 
@@ -273,7 +274,7 @@ def write_personas(start: Personas) -> str:
 
 
 def scalar(text: object) -> Scalar:
-    """A text as the value it means: true, false, a number, or itself on one line."""
+    """The value that a text represents: true, false, a number, or the text itself on one line."""
     if isinstance(text, bool | int | float):
         return text
     line = one_line(str(text))

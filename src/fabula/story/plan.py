@@ -1,10 +1,10 @@
-"""A story's plan: conflict, setting, characters and scenes, in the two orders of time.
+"""The plan of a story: conflict, setting, characters and scenes, in both orders of time.
 
 The *syuzhet* is the order in which scenes are told (P_p of Character Simulation, section 3.2.1); the *fabula* is the
-order in which they happen (P_c, section 3.2.2). The paper assumes that scenes do not overlap in time. Here every event
-may have a story time of its own, so that a flashback inside a scene has its place in the fabula too.
+order in which they happen (P_c, section 3.2.2). The paper assumes that scenes do not overlap in time. In fabula, every
+event may have its own story time, so a flashback inside a scene also has a place in the fabula.
 
-What is here takes a plan as it is; `plan_check` says what is wrong with one, `plan_file` reads and writes its file.
+Other modules check plans (`plan_check`) and read and write plan files (`plan_file`).
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ _CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 
 def story_time(text: str) -> StoryTime | None:
-    """The parts of a story time, to be compared one by one; `None` where `text` is none.
+    """The parts of a story time, which are compared one by one; `None` if `text` is not a story time.
 
-    A number gives one part ("3", "-10", "2.5", "1921"); a date gives one for year, month, day, hour, minute and second,
-    as far as it goes ("1921-05", "1921-05-03", "1921-05-03 14:30", also with a T). So 1921 comes before 1921-05. A time
-    of day alone ("19:10") is one of a day that has no date: it gives 0, hour and minute.
+    A number has one part ("3", "-10", "2.5", "1921"). A date has a part for each of year, month, day, hour, minute and
+    second that it specifies ("1921-05", "1921-05-03", "1921-05-03 14:30", also with a T). Therefore 1921 comes before
+    1921-05. A time of day alone ("19:10") belongs to a day without a date and has three parts: day 0,
+    the hour and the minute.
     """
     text = one_line(text).replace("\u2212", "-")  # the minus sign of typeset text
     if _NUMBER.fullmatch(text):
@@ -59,17 +60,21 @@ def story_time(text: str) -> StoryTime | None:
 
 @dataclass(frozen=True, slots=True)
 class Character:
-    """One character, or a group of minor ones (`group`); section 3.2.1 names the fields.
+    """A character, or a group of minor characters (`group`), with the fields from section 3.2.1.
 
     Attributes:
-        role: in the narrative, for instance "protagonist"; for who knows all, and never for their own player.
+        role: the role in the narrative, for example "protagonist"; only for roles that know everything, not for the
+            character's own player.
         setup: who they are when the story begins.
-        personality: what they are like, as anybody notices who meets them.
+        personality: what they are like, as noticed by anyone who meets them.
         speech: how they speak.
         goal: what they want over the whole story.
-        secret: what they hide from others when the story begins; for their own player and for who knows all.
-        knows: what they know and believe of the others when the story begins, as they see it; for the same eyes.
-        truth: where they are wrong, and how it is in truth; only for who knows all, and never for their own player.
+        secret: what they hide from others when the story begins; for their own player and for roles that know
+            everything.
+        knows: what they know and believe about the others when the story begins, from their point of view; for the same
+            roles.
+        truth: what they are wrong about, and the truth; only for roles that know everything, not for the character's
+            own player.
     """
 
     name: str
@@ -86,9 +91,9 @@ class Character:
     group: bool = False
 
     def at(self, presence: Presence) -> Character:
-        """The character as of a scene: where that has another age or situation, what the sheet says of later goes.
+        """The character at the time of a scene.
 
-        Personality and speech of that time stand for those of the sheet, where the scene has them.
+        If the scene has its own personality or way of speaking for the character, it replaces the sheet's.
         """
         personality, speech = presence.personality or self.personality, presence.speech or self.speech
         seen = replace(self, personality=personality, speech=speech)
@@ -99,11 +104,11 @@ class Character:
 
     @property
     def own(self) -> Character:
-        """The sheet as the character itself may know it: without its role in the story and what it is wrong about."""
+        """The sheet as the character may know it, without the character's role in the story and mistaken beliefs."""
         return replace(self, role="", truth="")
 
     def introduction(self, here: str = "") -> str:
-        """All fields on one line, for prompts of roles that know all; `here` is what it wants in a scene."""
+        """All fields on one line, for prompts of roles that know everything; `here` is a scene goal."""
         who = ", ".join(filter(None, ("a group" * self.group, self.role, self.gender, self.age)))
         about = (
             self.setup,
@@ -118,7 +123,7 @@ class Character:
         return self._introduced(who, about)
 
     def seen(self, *, known: bool = False) -> str:
-        """On one line what anybody notices who meets the character; where that is `known`, also who it is."""
+        """The traits that everyone notices in the character, on one line; with `known`, also who the character is."""
         who = ", ".join(filter(None, ("a group" * self.group, self.gender, self.age)))
         return self._introduced(
             who,
@@ -136,14 +141,14 @@ class Character:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One point of a scene's outline.
+    """A point in a scene's outline.
 
     Attributes:
-        time: its story time where that differs from its scene's.
-        present: who of the scene's characters witnesses it; all of them where nobody is named.
-        there: who of the others is there too, can be seen and spoken to, but neither sees nor hears this.
-        notices: what those notice in its place, a short clause.
-        place: where it happens, where its scene has several places.
+        time: the story time of the event, if it differs from the scene's.
+        present: the characters of the scene who witness the event; if empty, all of them.
+        there: the other characters who are there and can be seen and spoken to, but neither see nor hear the event.
+        notices: what the characters in `there` notice instead, as a short clause.
+        place: the place of the event, if the scene has several places.
     """
 
     text: str
@@ -156,14 +161,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """A character in a scene, and what it wants there.
+    """A character in a scene, with the character's goal there.
 
     Attributes:
-        age: its age at the time of this scene, where that is not its sheet's.
-        then: who it is at that time, as everybody knows who meets it, where that is not its sheet's.
-        secret: what only it knows at that time; for its own player and for who knows all.
-        personality: what it is like at that time, where that is not its sheet's.
-        speech: how it speaks at that time, where that is not its sheet's.
+        age: the character's age at the time of the scene, if it differs from the sheet's.
+        then: who the character is at that time, as known to anyone who meets them, if this differs from the sheet.
+        secret: what only the character knows at that time; for their own player and for roles that know everything.
+        personality: what the character is like at that time, if this differs from the sheet.
+        speech: how the character speaks at that time, if this differs from the sheet.
     """
 
     name: str
@@ -177,17 +182,17 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class ScenePlan:
-    """One scene, the smallest planned unit.
+    """A scene, the smallest unit of a plan.
 
     Attributes:
         outline: the events in the order in which they are told (o_p).
         element: the part of the narrative arc.
-        place: specific and detailed; its first clause names it.
-        importance: 1 (least) to 10.
-        characters: who is present; only they witness what happens.
-        time: story time: a number, or a date and time of day such as 1921-05-03 14:30; empty where it is not known.
-        after: names of scenes that happen earlier.
-        date: when it happens, in words of the story: "the night of 3 November 1962, in the storm".
+        place: a specific and detailed place, named in its first clause.
+        importance: the importance from 1 (least) to 10.
+        characters: the characters who are present; only they witness the events.
+        time: the story time: a number, or a date and time of day such as 1921-05-03 14:30; empty if unknown.
+        after: the names of scenes that happen earlier.
+        date: the date in the words of the story, such as "the night of 3 November 1962, in the storm".
     """
 
     name: str
@@ -202,28 +207,28 @@ class ScenePlan:
 
     @property
     def present(self) -> tuple[str, ...]:
-        """Names of who is there."""
+        """The names of the characters who are present."""
         return tuple(presence.name for presence in self.characters)
 
     @property
     def when(self) -> str:
-        """When it happens, for prompts: its date in words, else a story time that is a date; empty otherwise."""
+        """The time of the scene for prompts: its date in words, or a story time that is a date; otherwise empty."""
         return self.date or (one_line(self.time) if _DATE.fullmatch(one_line(self.time)) else "")
 
     def witnesses(self, event: Event) -> tuple[str, ...]:
-        """Names of who sees and hears an event of this scene."""
+        """The names of the characters who see and hear an event of this scene."""
         return tuple(name for name in self.present if not event.present or name in event.present)
 
     def absent(self, event: Event) -> tuple[str, ...]:
-        """Names of who is in this scene, but neither sees nor hears that event of it."""
+        """The names of the characters in this scene who neither see nor hear an event of it."""
         return tuple(name for name in self.present if event.present and name not in event.present)
 
     def unaware(self, event: Event) -> tuple[str, ...]:
-        """Names of who is there when that event happens, but neither sees nor hears it."""
+        """The names of the characters who are there when an event happens but neither see nor hear it."""
         return tuple(name for name in self.absent(event) if name in event.there)
 
     def missed(self, event: Event) -> str:
-        """Who misses an event of this scene and how, for who knows all; empty where nobody does."""
+        """Who misses an event of this scene and how, for roles that know everything; empty if everyone witnesses it."""
         there = ", ".join(self.unaware(event))
         away = ", ".join(name for name in self.absent(event) if name not in event.there)
         said = (
@@ -236,13 +241,13 @@ class ScenePlan:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A stretch of one scene's events that happen together, before the same people: what is played in one go.
+    """Consecutive events of a scene that happen at one time before the same people, and that are played as one.
 
-    A scene without flashbacks, in which nobody comes or goes, is one unit.
+    A scene is a single unit if it has no flashbacks and nobody comes or goes.
 
     Attributes:
-        part: counts a scene's units in chronological order, from 1.
-        first: the place of its first event in the scene's outline, from 0.
+        part: the number of the unit within its scene, counted from 1 in chronological order.
+        first: the index of the unit's first event in the scene's outline.
     """
 
     scene: ScenePlan
@@ -252,27 +257,27 @@ class Unit:
 
     @property
     def characters(self) -> tuple[Presence, ...]:
-        """Who is there, and what they want in the scene."""
+        """The characters who are present, with their goals in the scene."""
         here = self.events[0].present
         return tuple(one for one in self.scene.characters if not here or one.name in here)
 
     @property
     def present(self) -> tuple[str, ...]:
-        """Names of who is there."""
+        """The names of the characters who are present."""
         return tuple(presence.name for presence in self.characters)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole plan; `scenes` in the order in which they are told.
+    """A whole plan, with `scenes` in the order in which they are told.
 
     Attributes:
-        brief: what the author asked for, where the plan knows it.
-        person: in which grammatical person the story is told, and by whom: "first person, told by Mara".
-        tense: in which tense: "present tense".
-        form: what its form is beside person and tense: letters, a refrain, who tells what.
-        demands: what the brief demands and can be checked: order, dates, lengths of parts, who must never learn what.
-        payoffs: what is set up in which scene, and pays off where.
+        brief: the author's brief, if the plan contains it.
+        person: the grammatical person and the narrator of the story, such as "first person, told by Mara".
+        tense: the tense of the story, such as "present tense".
+        form: other features of the form, such as letters, a refrain, or who tells what.
+        demands: verifiable demands of the brief, such as order, dates, lengths of parts, or who must never learn what.
+        payoffs: what is set up in which scene, and where it pays off.
     """
 
     scenes: tuple[ScenePlan, ...]
@@ -289,39 +294,39 @@ class Plan:
 
     @property
     def manner(self) -> str:
-        """Person and tense in which the story is told, for prompts; empty where the plan knows neither."""
+        """The person and tense of the story, for prompts; empty if the plan specifies neither."""
         return "; ".join(one_line(part) for part in (self.person, self.tense) if part.strip())
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the scenes, as they are told."""
+        """The names of the scenes, in the order of telling."""
         return tuple(scene.name for scene in self.scenes)
 
     def scene(self, name: str) -> ScenePlan:
-        """The scene of that name; one that differs only as names of one file may is found too.
+        """The scene with this name, or with a name that has the same file name.
 
         Raises:
-            UnknownNameError: there is none; names the nearest.
+            UnknownNameError: there is no such scene; the message names the nearest one.
         """
         return _named(name, self.scenes, "scene")
 
     def character(self, name: str) -> Character:
-        """The character of that name; found as scenes are.
+        """The character with this name; names are matched as in `scene`.
 
         Raises:
-            UnknownNameError: there is none; names the nearest.
+            UnknownNameError: there is no such character; the message names the nearest one.
         """
         return _named(name, self.characters, "character")
 
     def people(self, scene: ScenePlan) -> tuple[tuple[Character, str], ...]:
-        """Who is in a scene, as they are at its time, and what each of them wants in it."""
+        """The characters in a scene as they are at that time, with their goals in the scene."""
         sheets = {character.name: character for character in self.characters}
         return tuple((sheets.get(one.name, Character(one.name)).at(one), one.goal) for one in scene.characters)
 
     def position(self, name: str) -> str:
-        """A scene's place in the two orders: "scene 2 of 4 in the order of telling; it happens third in time".
+        """A scene's position in both orders: "scene 2 of 4 in the order of telling; it happens third in time".
 
-        Where the story is told as it happens: "scene 2 of 4".
+        If the story is told in the order of events, the result is only "scene 2 of 4".
         """
         told, order = self._ranks()[self.scene(name).name], self.assumed_chronology()
         where = f"scene {told + 1} of {len(self.scenes)}"
@@ -330,7 +335,7 @@ class Plan:
         return f"{where} in the order of telling; it happens {ordinal(order.index(self.names[told]) + 1)} in time"
 
     def as_brief(self) -> str:
-        """What the author asked for; where the plan does not know it, a brief made of conflict, setting and cast."""
+        """The author's brief, or, if the plan does not have one, a brief made from conflict, setting and cast."""
         if self.brief:
             return self.brief
         about = f'Write a story called "{self.title}".' if self.title else "Write a story."
@@ -346,29 +351,28 @@ class Plan:
         return "\n\n".join(filter(None, (about, *parts, cast and f"Its characters are:\n{cast}")))
 
     def chronology(self) -> tuple[str, ...] | None:
-        """Names of all scenes in story-time order, where times and `after` settle it; else `None`.
+        """The names of all scenes in story-time order if the times and `after` determine it; otherwise `None`.
 
-        The order is settled if it is for every two scenes: both have a time, or a chain of `after` and times leads from
-        one to the other. Scenes of equal time keep the order of telling, unless `after` says otherwise. A single scene
-        is settled; a plan of several scenes without times and `after` is not; one whose facts contradict each other
-        (see `plan_check`) is not.
+        The order is determined if, for every two scenes, both have a time or a chain of `after` and times leads from
+        one to the other. Scenes with equal times keep the order of telling, unless `after` specifies otherwise. The
+        order is not determined if facts contradict each other (see `plan_check`).
         """
         order = self.facts().settled()
         return None if order is None else tuple(self.scenes[i].name for i in order)
 
     def assumed_chronology(self) -> tuple[str, ...]:
-        """Names of all scenes in an order of time that no known time and no `after` contradicts.
+        """The names of all scenes in a story-time order that agrees with all known times and all `after`.
 
-        Of the scenes that could be next it takes the one told first; where nothing is known, that is the order of
-        telling.
+        If several scenes could be next, the one that is told first is chosen. If nothing is known about times, this is
+        the order of telling.
         """
         return tuple(self.scenes[i].name for i in self.facts().assumed())
 
     def accepts(self, order: Sequence[str]) -> str:
-        """Empty if `order` names every scene once and contradicts no known time and no `after`.
+        """An empty text if `order` contains every scene once and agrees with all known times and all `after`.
 
-        Otherwise one sentence that says what is wrong, fit to be shown to who made the order. Scenes of equal time may
-        come in any order.
+        Otherwise, a sentence that explains the problem to the author of the order. Scenes with equal times may be in
+        any order.
         """
         counts, ranks = Counter(order), self._ranks()
         if unknown := [name for name in counts if name not in ranks]:
@@ -385,19 +389,19 @@ class Plan:
         return f"{first.name!r} happens before {then.name!r} ({why}), but the order has it after; move it before."
 
     def units(self, order: Sequence[str]) -> tuple[Unit, ...]:
-        """Everything that happens, in chronological order, in stretches that are played in one go; every event once.
+        """All events in chronological order, in units that are played as one; every event is in exactly one unit.
 
-        `order` names all scenes in story-time order. The events of a scene that share a time are one unit, in the order
-        of telling; where people come or go between them, each stretch of events before the same people is a unit, and
-        these stay in the order of telling. Events without a time of their own, or with their scene's, are its main
-        unit, which stands where `order` has the scene. Any other unit stands as near before its scene's main unit as
-        known times allow: never before a unit of an earlier time, nor after one of a later time (of equal times what
-        is told first comes first). So a flashback to a time between two other scenes is played between them, a look
-        ahead after its scene; and where scenes have no times, a scene's flashbacks come directly before its main unit,
-        the earliest first.
+        `order` contains the names of all scenes in story-time order. The events of a scene with the same time form one
+        unit, in the order of telling. If people come or go between these events, each stretch with the same people is a
+        unit, and the units keep the order of telling. Events without their own time or with the scene's time form the
+        scene's main unit, which has the position of the scene in `order`. Any other unit comes as shortly before its
+        scene's main unit as the known times allow: not before a unit with an earlier time, and not after a unit with a
+        later time. Units with equal times keep the order of telling. A flashback to a time between two other scenes is
+        therefore played between them, and a look ahead is played after its scene. If scenes have no times, the
+        flashbacks in a scene come directly before its main unit, with the earliest first.
 
         Raises:
-            UsageError: `accepts(order)` is not empty; the message is what it says.
+            UsageError: `accepts(order)` returns a problem, which becomes the message.
         """
         if wrong := self.accepts(order):
             raise UsageError(wrong)
@@ -405,15 +409,15 @@ class Plan:
         return _numbered(_placed(self.scenes, [ranks[name] for name in order]))
 
     def anachronies(self, order: Sequence[str]) -> int:
-        """Number of pairs of scenes of which the one told first happens later; `order` is the story-time order.
+        """The number of pairs of scenes in which the one told first happens later; `order` is the story-time order.
 
-        0 for a story told straight on; n (n - 1) / 2 for n scenes told backwards.
+        The result is 0 for a story told in the order of events, and n (n - 1) / 2 for n scenes told backwards.
         """
         ranks = self._ranks()
         return inversions([ranks[name] for name in order])
 
     def facts(self) -> Facts:
-        """What is known about the order of the scenes; what cannot be read or found is left out."""
+        """The known facts about the order of the scenes; unreadable or unknown entries are left out."""
         ranks = self._ranks()
         earlier = (tuple(dict.fromkeys(ranks[n] for n in scene.after if n in ranks)) for scene in self.scenes)
         return Facts(tuple(story_time(scene.time) for scene in self.scenes), tuple(earlier))
@@ -427,7 +431,7 @@ class Plan:
 
 
 def ordinal(number: int) -> str:
-    """A place in an order, in words as far as ten: "first", "tenth", "11th", "22nd"."""
+    """An ordinal number, written as a word up to ten: "first", "tenth", "11th", "22nd"."""
     if 1 <= number <= len(_ORDINALS):
         return _ORDINALS[number - 1]
     ending = "th" if number % 100 in _TEENS else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

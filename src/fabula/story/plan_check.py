@@ -1,4 +1,4 @@
-"""What is wrong in a plan, all of it at once, whoever made it: a person in a file or a model in its replies."""
+"""Checks that find all problems of a plan at once, whether a person wrote it in a file or a model in its replies."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ Found: TypeAlias = tuple[Place, str]
 
 @dataclass(frozen=True, slots=True)
 class PlanProblem:
-    """Something wrong in a plan; as text "scene 'The wreck' > outline: It holds no event. Write ...".
+    """A problem in a plan; as text, "scene 'The wreck' > outline: It holds no event. Write ...".
 
     Attributes:
-        path: where it stands, for programs.
-        where: where it stands, for people.
-        what: what is wrong, and what to do.
+        path: the place of the problem, for programs.
+        where: the place of the problem, for people.
+        what: a description of the problem and its remedy.
     """
 
     path: Place
@@ -48,18 +48,18 @@ class PlanProblem:
 
 
 def check_plan(plan: Plan) -> tuple[PlanProblem, ...]:
-    """Everything that is wrong in `plan`, at most `MAX_PROBLEMS`; nothing for a plan that can be written from.
+    """The problems of `plan`, at most `MAX_PROBLEMS`; there are none if the plan can be used to write a story.
 
-    Looked for are: no scene or more than 2,000; missing, overlong and equal names (equal as names of files); empty
-    outlines; empty demands and payoffs, or more than 100; unknown characters, elements and scenes; people at an event
-    who are not in its scene; an importance that is not 1 to 10; times that are none; overlong dates; a time that
-    contradicts an `after`; circles in story time.
+    The checks are for: no scene or more than 2,000; missing, overlong or duplicate names (compared as file names);
+    empty outlines; empty demands or payoffs, or more than 100 of them; unknown characters, elements or scenes; people
+    at an event who are not in its scene; an importance outside 1 to 10; invalid times; overlong dates; a time that
+    contradicts `after`; circles in story time.
     """
     return tuple(PlanProblem(path, where(plan, path), what) for path, what in islice(_found(plan), MAX_PROBLEMS))
 
 
 def where(plan: Plan, place: Place) -> str:
-    """A place for people: ("scenes", 3, "outline", 0) is "scene 'The wreck' > outline 1"."""
+    """A place in words: ("scenes", 3, "outline", 0) becomes "scene 'The wreck' > outline 1"."""
     return name_place(place, lambda kind, n: _name_of(plan, kind, n), "plan")
 
 
@@ -71,9 +71,12 @@ def _name_of(plan: Plan, kind: str, n: int) -> str:
 
 def _found(plan: Plan) -> Iterator[Found]:
     if not plan.scenes:
-        yield ("scenes",), "The plan has no scene. Write at least one, with a name and an outline."
+        yield ("scenes",), "The plan has no scenes. Write at least one scene with a name and an outline."
     if len(plan.scenes) > MAX_SCENES:
-        yield ("scenes",), f"The plan has {len(plan.scenes):,} scenes; {MAX_SCENES:,} are the most. Leave some out."
+        yield (
+            ("scenes",),
+            (f"The plan has {len(plan.scenes):,} scenes, but the maximum is {MAX_SCENES:,}. Leave some out."),
+        )
         return
     yield from chain(_listed("demands", plan.demands), _listed("payoffs", plan.payoffs))
     yield from _names("characters", plan.characters)
@@ -90,11 +93,11 @@ def _found(plan: Plan) -> Iterator[Found]:
 def _listed(kind: str, texts: tuple[str, ...]) -> Iterator[Found]:
     """Problems of the plan's demands or payoffs."""
     if len(texts) > MAX_LISTED:
-        yield (kind,), f"The plan has {len(texts):,} {kind}; {MAX_LISTED} are the most. Leave some out."
+        yield (kind,), f"The plan has {len(texts):,} {kind}, but the maximum is {MAX_LISTED}. Leave some out."
         return
     for index, text in enumerate(texts):
         if not text.strip():
-            yield (kind, index), "This entry is empty. Write a sentence, or take it out."
+            yield (kind, index), "This entry is empty. Write a sentence, or remove it."
 
 
 def _names(kind: str, named: Iterable[ScenePlan | Character]) -> Iterator[Found]:
@@ -103,46 +106,46 @@ def _names(kind: str, named: Iterable[ScenePlan | Character]) -> Iterator[Found]
     for index, one in enumerate(named):
         path = (kind, index, "name")
         if not one_line(one.name):
-            yield path, f"This {kind[:-1]} has no name. Give it one."
+            yield path, f"This {kind[:-1]} has no name. Add one."
             continue
         if what := _name(one.name):
             yield path, what
         same = first.setdefault(slug(one.name), index)
         if same != index:
-            what = f"It is named like {kind[:-1]} {same + 1}: file names would be the same ({slug(one.name)!r})."
+            what = f"It has the same name as {kind[:-1]} {same + 1}: file names would be the same ({slug(one.name)!r})."
             yield path, f"{what} Give one of them another name."
 
 
 def _name(name: str) -> str:
     """What is wrong with a name; empty if nothing is."""
     if len(name) > MAX_NAME:
-        return f"The name has {len(name)} characters; {MAX_NAME} are the most. Give a shorter one."
+        return f"The name has {len(name)} characters, but the maximum is {MAX_NAME}. Use a shorter name."
     if len(name.splitlines()) > 1:
         return "The name has line breaks. Write it on one line."
     if name != one_line(name):
-        return "The name begins, ends or is spaced with needless blanks. Take them out."
+        return "The name contains unnecessary spaces. Remove them."
     if "-->" in name:
-        return "The name holds '-->', which marks scenes in manuscripts. Take it out."
-    return "The name holds a control character. Take it out." if _CONTROLS.search(name) else ""
+        return "The name contains '-->', which marks scenes in manuscripts. Remove it."
+    return "The name contains a control character. Remove it." if _CONTROLS.search(name) else ""
 
 
 def _arc(scene: ScenePlan) -> Iterator[Found]:
     """Problems of a scene's element, importance, time and date."""
     if scene.element not in ARC:
-        yield ("element",), f"{scene.element!r} is no part of the arc. {nearest(scene.element, ARC)}"
+        yield ("element",), f"{scene.element!r} is not a part of the arc. {nearest(scene.element, ARC)}"
     if scene.importance not in IMPORTANCE:
-        yield ("importance",), f"{scene.importance} is not between 1 and 10. Write a number from 1 (least) to 10."
+        yield ("importance",), f"{scene.importance} is not between 1 and 10. Write a number from 1 (lowest) to 10."
     if scene.time and story_time(scene.time) is None:
         yield ("time",), _no_time(scene.time)
     if len(scene.date) > MAX_DATE:
-        what = f"The date has {len(scene.date)} characters; {MAX_DATE} are the most."
+        what = f"The date has {len(scene.date)} characters, but the maximum is {MAX_DATE}."
         yield ("date",), f"{what} Say in a few words when the scene happens."
 
 
 def _no_time(text: str) -> str:
     shown = one_line(text)[:_SHOWN]
     return (
-        f"{shown!r} is no story time. Write a number (3, -10, 2.5) or a date (1921-05-03, 1921-05-03 14:30), "
+        f"{shown!r} is not a story time. Write a number (3, -10, 2.5) or a date (1921-05-03, 1921-05-03 14:30), "
         "or leave it out."
     )
 
@@ -150,10 +153,10 @@ def _no_time(text: str) -> str:
 def _outline(scene: ScenePlan) -> Iterator[Found]:
     """Problems of a scene's events."""
     if not scene.outline:
-        yield ("outline",), "It holds no event. Write what happens, one entry an event."
+        yield ("outline",), "It contains no events. Describe what happens, with one entry for each event."
     for index, event in enumerate(scene.outline):
         if not event.text.strip():
-            yield ("outline", index), "This event is empty. Write what happens, or take it out."
+            yield ("outline", index), "This event is empty. Describe what happens, or remove the event."
         if event.time and story_time(event.time) is None:
             yield ("outline", index, "time"), _no_time(event.time)
         for key, names in (("characters", event.present), ("there", event.there)):
@@ -169,7 +172,7 @@ def _present(scene: ScenePlan, cast: Collection[str]) -> Iterator[Found]:
     for index, name in enumerate(scene.present):
         path = ("characters", index)
         if name in seen:
-            yield path, f"{name!r} is named twice. Take one out."
+            yield path, f"{name!r} appears twice. Remove one."
         elif name not in cast:
             yield path, f"{name!r} is none of the plan's characters. {nearest(name, cast)}"
         seen.add(name)
@@ -191,19 +194,19 @@ def _order(plan: Plan) -> Iterator[Found]:
         what = (
             f"The scene cannot happen after {other.name!r}: its time is {scene.time}, that of the other {other.time}."
         )
-        yield path, f"{what} Change a time, or take the name out."
+        yield path, f"{what} Change a time, or remove the name."
     for circle in facts.circles():
         # Time alone makes no circle: some scene of it is said to happen after the one before it.
         steps = list(pairwise((*circle, circle[0])))
         index, before = next((b, a) for a, b in steps if a in facts.earlier[b])
         path = ("scenes", index, "after", plan.scenes[index].after.index(plan.names[before]))
         if len(circle) == 1:
-            yield path, "The scene cannot happen after itself. Take the name out."
+            yield path, "The scene cannot happen after itself. Remove the name."
             continue
         steps_shown = [_step(plan, a, b, said=a in facts.earlier[b]) for a, b in steps]
         rest = len(steps_shown) - _LISTED
         more = [*steps_shown[:_LISTED], f"and {rest} more steps"] if rest > 0 else steps_shown
-        yield path, f"Story time goes in a circle: {', '.join(more)}. Take one of these out."
+        yield path, f"Story time forms a loop: {', '.join(more)}. Remove one of these."
 
 
 def _step(plan: Plan, a: int, b: int, *, said: bool) -> str:

@@ -1,4 +1,4 @@
-"""The shape of a plan's YAML file: the pydantic model that reads it, and its writing; `plan_file` shows the format."""
+"""The format of a plan's YAML file: the pydantic model that reads it, and its writer; `plan_file` has an example."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _BOOLS: Final = {"yes": True, "true": True, "no": False, "false": False, "": Fal
 _SHOWN: Final = 60
 _HEAD: Final = ("title", "brief", "conflict", "setting", "person", "tense", "form")
 _LISTS: Final = ("demands", "payoffs")
-_SAY_TEXT: Final = "A text is wanted here, not a list or a mapping. If it holds a colon, put it in quotes."
-_SAY_PLAN: Final = "A plan has keys with texts and lists, as in 'title: ...' and 'scenes:'. Write it so."
-_SAY_CHARACTER: Final = "A character has a name and more. Write '- name: ...'."
-_SAY_SCENE: Final = "A scene has a name, an outline and more. Write '- name: ...'."
+_SAY_TEXT: Final = "A text is expected here, not a list or a mapping. If the text contains a colon, put it in quotes."
+_SAY_PLAN: Final = "A plan must have keys with texts and lists, such as 'title: ...' and 'scenes:'."
+_SAY_CHARACTER: Final = "A character must have a name. Write '- name: ...'."
+_SAY_SCENE: Final = "A scene must have a name and an outline. Write '- name: ...'."
 _SAY_PRESENCE: Final = (
-    "What a character wants here is a text, or has 'goal', 'age', 'then', 'secret', 'personality' and 'speech'. "
-    "If a text holds a colon, put it in quotes."
+    "A character's goal here must be a text, or have 'goal', 'age', 'then', 'secret', 'personality' and "
+    "'speech'. If a text contains a colon, put it in quotes."
 )
 _SAY_EVENT: Final = (
-    "An event is a text, or has 'event', 'time', 'place', 'characters', 'there' and 'notices'. "
-    "If a text holds a colon, put it in quotes."
+    "An event must be a text, or have 'event', 'time', 'place', 'characters', 'there' and 'notices'. If a text "
+    "contains a colon, put it in quotes."
 )
 
 
@@ -58,19 +58,19 @@ def _name(text: str) -> str:
 
 
 def _some_name(name: str) -> str:
-    return name or _refuse("An empty name stands here. Take it out.")
+    return name or _refuse("This name is empty. Remove it.")
 
 
 def _yes_or_no(value: object) -> bool:
     text = _text(value).casefold()
-    return _BOOLS[text] if text in _BOOLS else _refuse(f"{text[:_SHOWN]!r} is neither yes nor no. Write one.")
+    return _BOOLS[text] if text in _BOOLS else _refuse(f"{text[:_SHOWN]!r} is neither yes nor no. Write yes or no.")
 
 
 def _importance(value: object) -> int:
     text = _text(value)
     if text.isascii() and text.removeprefix("-").isdigit() and len(text) < 10:  # noqa: PLR2004 - more is too much
         return int(text)
-    return _refuse(f"{text[:_SHOWN]!r} is no whole number. Write one from 1 (least) to 10.") if text else 5
+    return _refuse(f"{text[:_SHOWN]!r} is not a whole number. Write a number from 1 (lowest) to 10.") if text else 5
 
 
 def _element(value: object) -> str:
@@ -85,7 +85,7 @@ def _entries(value: object, *, key: str, one: bool = False) -> list[object]:
         return value
     if isinstance(value, str | None) and (one or not value):
         return [value] if value else []
-    return _refuse(f"A list is wanted here. Begin every entry of {key!r} with '- ' on a line of its own.")
+    return _refuse(f"A list is expected here. Begin every entry of {key!r} with '- ' on a separate line.")
 
 
 def _mapping(value: object, *, wanted: str) -> object:
@@ -186,7 +186,7 @@ _TOP: Final = TypeAdapter[Plan](_entry(_PLAN, _SAY_PLAN))
 
 
 def fields_at(place: Place) -> Collection[str]:
-    """The keys that a plan may have at a place."""
+    """The keys that are allowed at a place in a plan."""
     if "outline" in place:
         return _Event.model_fields
     inside = Plan if not place else Character if place[0] == "characters" else ScenePlan
@@ -194,10 +194,10 @@ def fields_at(place: Place) -> Collection[str]:
 
 
 def plan_of(data: Any) -> Plan:  # noqa: ANN401 - data of any kind
-    """The plan in plain data.
+    """The plan that plain data describes.
 
     Raises:
-        ValidationError: it has another shape.
+        ValidationError: the data does not have the format of a plan.
     """
     return _TOP.validate_python(data)
 
@@ -206,7 +206,7 @@ def plan_of(data: Any) -> Plan:  # noqa: ANN401 - data of any kind
 
 
 def write(plan: Plan) -> str:
-    """The plan as YAML: first what is short, then characters and scenes, separated by blank lines."""
+    """The plan as YAML: the short fields first, then the characters and scenes, separated by blank lines."""
     lists = [(key, Items(tuple(map(_node, getattr(plan, key))))) for key in _LISTS]
     head = _pairs([*((key, getattr(plan, key)) for key in _HEAD), *lists])
     parts = [yamltext.write(head)] if head.pairs else []

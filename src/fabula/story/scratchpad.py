@@ -1,4 +1,4 @@
-"""What the agents of a room share: labelled entries, append-only (Agents' Room, section 3 and appendix B.1)."""
+"""The scratchpad shared by a room's agents: append-only, with labelled entries (Agents' Room, sections 3 and B.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Kind: TypeAlias = Literal["task", "planning", "writing"]
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """One agent's contribution: its label, its text, and what kind of agent it came from."""
+    """An agent's contribution: its label, its text, and the kind of agent that wrote it."""
 
     label: str
     text: str
@@ -22,25 +22,25 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Scratchpad:
-    """An append-only sequence of entries; adding gives a new one, so earlier states stay valid."""
+    """An append-only sequence of entries; adding an entry returns a new scratchpad, so earlier states remain valid."""
 
     entries: tuple[Contribution, ...] = ()
 
     @classmethod
     def of(cls, brief: Brief, label: str = "Creative Writing Task") -> Scratchpad:
-        """A scratchpad that holds the writing task alone (Algorithm 1, first line)."""
+        """A scratchpad that contains only the writing task (Algorithm 1, first line)."""
         return cls((Contribution(label, brief.text, "task"),))
 
     def add(self, label: str, text: str, kind: Kind) -> Scratchpad:
-        """This scratchpad with one more entry at its end."""
+        """This scratchpad with an entry added at its end."""
         return Scratchpad((*self.entries, Contribution(label, text, kind)))
 
     def has(self, label: str) -> bool:
-        """Whether an entry of that label stands in it."""
+        """Whether the scratchpad has an entry with this label."""
         return any(entry.label == label for entry in self.entries)
 
     def of_kind(self, kind: Kind) -> tuple[Contribution, ...]:
-        """The entries of one kind, in order."""
+        """The entries of a kind, in order."""
         return tuple(entry for entry in self.entries if entry.kind == kind)
 
     def render(self) -> str:
@@ -48,17 +48,17 @@ class Scratchpad:
         return "\n\n".join(f"[{entry.label}] {entry.text}" for entry in self.entries)
 
     def identifiers(self) -> str:
-        """The "identifiers found in the scratchpad" as planning agents name them (appendix B.2).
+        """The "identifiers found in the scratchpad" in the form used for planning agents (appendix B.2).
 
-        "a Creative Writing Task, the Central Conflict, and the Character Descriptions".
+        For example: "a Creative Writing Task, the Central Conflict, and the Character Descriptions".
         """
         return listed([f"a {e.label}" if e.kind == "task" else f"the {e.label}" for e in self.entries])
 
     def grouped_identifiers(self) -> str:
-        """The same in the form of the writing agents (appendix B.3): plan and previous parts are grouped.
+        """The identifiers in the form used for writing agents (appendix B.3), with plan and previous parts grouped.
 
-        "a Creative Writing Task, the Content Plan (Central Conflict, Setting), and the Previous Parts of the
-        Story (Exposition)"; groups without entries are left out.
+        For example: "a Creative Writing Task, the Content Plan (Central Conflict, Setting), and the Previous Parts of
+        the Story (Exposition)"; empty groups are left out.
         """
         names = [f"a {entry.label}" for entry in self.of_kind("task")]
         if plan := self.of_kind("planning"):
@@ -69,7 +69,7 @@ class Scratchpad:
 
 
 def listed(names: list[str]) -> str:
-    """Names as an English list with a serial comma: "a", "a and b", "a, b, and c"."""
+    """The names as an English list with a serial comma: "a", "a and b", "a, b, and c"."""
     if len(names) <= 2:  # noqa: PLR2004 - two names take no comma
         return " and ".join(names)
     return ", ".join(names[:-1]) + f", and {names[-1]}"

@@ -1,4 +1,4 @@
-"""Sentences and paragraphs of prose as spans of a text, aware of dialogue."""
+"""Sentences and paragraphs of prose, including dialogue, as spans of a text."""
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
 
@@ -39,7 +39,26 @@ _QUOTED_END: Final = ('"', "”", "“", "’", "'", "»", "«", "」", "』")
 _CLOSING: Final = re.compile(r"[»«”“’」』](?=[\s,.;:—–)]|\Z)")  # at a sentence's start: of the one before it
 # An ellipsis, or points that stand for left-out letters: "e.g.", "p.m."; a small letter after them goes on.
 _MID_END: Final = re.compile(r"(?:(?:\.\.\.|…)[\"”’']?|\b\w\.\w\.|\betc\.|\bvs\.|\bapprox\.)\Z")
-_EASTERN_END: Final = re.compile(rf"[{_EASTERN_STOPS}]++[{_CLOSERS}]*+")
+# Of other languages: titles, and what stands before a name or a number. None of them ends a sentence.
+_SHORT_FORMS: Final = re.compile(
+    r"(?:\A|(?<=[\s(\"“„«»—]))(?:Hr|Fr|Frl|Nr|Dipl|bzw|vgl|sog|ca|z\. ?B|d\. ?h|u\. ?a|i\. ?d\. ?R|v\. ?a|MM|Mme|Mlle|"
+    r"Mgr|Sra|Srta|Sres|Dra|Dña|Sto|Sta|Exm[oa]|núm|pág|p\. ?ej|p\. ?ex|p\. ?es|[Ss]ig(?:\.[rn]a)?|"
+    r"[Dd]ott(?:\.ssa)?|[Pp]rof\.ssa|[Aa]vv|[Ii]ng|[Dd]hr|[Mm]evr|[Mm]w|[Bb]ijv|[Nn]p|tzn|tzw|[Uu]l|al|[Kk]s|inż|mgr|[Уу]л|[Гг]р|проф|св|просп|"
+    r"пер|тов|т\. ?е|т\. ?к|т\. ?н)\.\Z"
+)
+# "Am 3. Mai", "im 19. Jahrhundert"; in English the word before such a number is another one.
+_ORDINAL: Final = re.compile(
+    r"(?:(?<![\w'’])(?:(?<!\bI )[Aa]m|[Vv]om|[Zz]um|[Zz]ur|[Bb]is|[Dd]e[rmns]|[Ss]eit|[Aa]b|[Ii]m|[Uu]nd) \d{1,2}|"
+    r"(?<![\w.])\d{1,2}\. (?:[Uu]nd|[Bb]is|oder) \d{1,2})\.\Z"
+)
+_ANOTHER: Final = re.compile(r"(?:Dann|Da|Er|Sie|Es|Ich|Wir|Und|Aber|Doch|Als|Nun|Jetzt|Die|Der|Das|Eine?)\b")
+_LETTER_END: Final = re.compile(r"(?:\A|(?<=[\s(\"“„«»—]))[^\W\d_A-Z]\.\Z")  # the first half of "z. B."
+_LETTER: Final = re.compile(r"[^\W\d_]\.")
+_MONTH: Final = re.compile(r"(?:Januar|Jänner|Februar|März|Mai|Juni|Juli|Oktober|Dezember|Stock|Jahrhundert)\b")
+_DAY: Final = re.compile(r"(?<![\w.,])\d{1,2}\.\Z")
+_EASTERN_END: Final = re.compile(
+    rf"[{_EASTERN_STOPS}]++(?:[{_CLOSERS.replace('“', '').replace('‘', '')}]|[“‘](?=\s|\Z))*+"
+)
 _AT_ENDS: Final = _CLOSERS.replace("\\", "") + " \u00a0\u202f"
 _BARE_ENDS: Final = ("」", "』")  # Japanese speech has no full stop at its end
 _THAI: Final = re.compile(r"[\u0e01-\u0eff]\Z")  # Thai and Lao sentences end without a sign
@@ -61,7 +80,7 @@ def _tokenizer() -> Any:  # noqa: ANN401 - the package has no types we may impor
     from punkt import PunktSentenceTokenizer, load_model  # noqa: PLC0415 - reads a model file
 
     class Remembering(PunktSentenceTokenizer):
-        """Decides once what ends a sentence: the same few characters come again, and texts are read more than once."""
+        """A tokenizer that remembers its decisions, because short contexts recur and texts are read repeatedly."""
 
         @lru_cache(maxsize=_DECISIONS)  # noqa: B019 - there is one tokenizer
         def _short(self, context: str) -> bool:
@@ -75,7 +94,7 @@ def _tokenizer() -> Any:  # noqa: ANN401 - the package has no types we may impor
 
 
 def paragraph_spans(text: str) -> list[Span]:
-    """Start and end of each paragraph: what stands between blank lines, without white space at its ends."""
+    """The start and end of each paragraph, without surrounding white space; blank lines separate paragraphs."""
     borders = [0]
     for found in _BREAK.finditer(text):
         borders += [found.start(), found.end()]
@@ -85,15 +104,15 @@ def paragraph_spans(text: str) -> list[Span]:
 
 
 def paragraphs(text: str) -> list[str]:
-    """The paragraphs of `text`, without white space at their ends."""
+    """The paragraphs of `text`, without surrounding white space."""
     return [text[a:b] for a, b in paragraph_spans(text)]
 
 
 def spans(text: str) -> list[Span]:
-    """Start and end of each sentence; between two spans stands nothing but white space.
+    """The start and end of each sentence; spans are separated only by white space.
 
-    A paragraph's end always ends a sentence, a single line's end only after a mark that can end one, or before a list
-    mark. A quotation and the words that say who speaks are one sentence.
+    The end of a paragraph always ends a sentence. The end of a line ends a sentence only after a mark that can end one,
+    or before a list mark. A quotation and its speech tag count as one sentence.
     """
     return list(_spans(text))
 
@@ -104,16 +123,20 @@ def _spans(text: str) -> list[Span]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of `text`, in order, without white space at their ends."""
+    """The sentences of `text`, in order, without surrounding white space."""
     return [text[a:b] for a, b in spans(text)]
 
 
 def ends_whole(text: str) -> bool:
-    """Whether `text` ends where a sentence can end."""
+    """Whether `text` ends at a possible end of a sentence."""
     tail = text.rstrip()[-_TAIL:]
     said = tail.rstrip(_AT_ENDS)
     stopped = said.endswith((*_STOPS, *(("—", "–", "-") if said != tail else ())))
-    return (stopped and not _ABBREVIATED.search(tail)) or tail.endswith(_BARE_ENDS) or bool(_THAI.search(said))
+    return (
+        (stopped and not (_ABBREVIATED.search(tail) or _SHORT_FORMS.search(tail)))
+        or tail.endswith(_BARE_ENDS)
+        or bool(_THAI.search(said))
+    )
 
 
 def _trim(text: str, start: int, end: int) -> Span:
@@ -156,7 +179,7 @@ def _joined(text: str, pieces: list[Span]) -> Iterator[Span]:
 
 
 def _belongs(text: str, before: Span, start: int) -> bool:
-    """Whether what starts at `start` goes on with the sentence before it."""
+    """Whether what starts at `start` continues with the sentence before it."""
     dash = _DASHED.match(text, start)
     at = dash.end() if dash else start
     small = text[at : at + 1].islower()
@@ -164,12 +187,16 @@ def _belongs(text: str, before: Span, start: int) -> bool:
         return True
     if text.endswith(_QUOTED_END, before[0], before[1]):
         return small or bool(_TAG.match(text, start) or _EASTERN_TAG.match(text, start))
-    tail = text[max(before[0], before[1] - 8) : before[1]]
-    return small and bool(dash or _MID_END.search(tail))
+    tail = text[max(before[0], before[1] - _TAIL) : before[1]]
+    if _SHORT_FORMS.search(tail) or (_LETTER_END.search(tail) and _LETTER.match(text, start)):
+        return True
+    if (_DAY.search(tail) and _MONTH.match(text, start)) or (_ORDINAL.search(tail) and not _ANOTHER.match(text, start)):
+        return True
+    return small and bool(dash or _MID_END.search(tail[-8:]))
 
 
 def as_sentence(text: str) -> str:
-    """`text` on one line, with a full stop where it has no end."""
+    """`text` on one line, with a full stop added if the text has none."""
     line = one_line(text)
     if line.endswith((*_STOPS, *_QUOTED_END)):
         return line
@@ -177,7 +204,7 @@ def as_sentence(text: str) -> str:
 
 
 def whole_sentences(text: str) -> str:
-    """`text` up to the end of its last whole sentence; empty if it has none."""
+    """`text` up to the end of its last complete sentence; empty if there is none."""
     pieces = spans(text)
     while pieces and not ends_whole(text[slice(*pieces[-1])]):
         pieces.pop()

@@ -1,7 +1,7 @@
-"""YAML files that a person writes, read by a pydantic model of their shape: all problems at once, each with its line.
+"""Read YAML files written by people, validate them with a pydantic model, and report all problems with their lines.
 
-Plans, personas and IBSEN's scripts are read so. What does not fit the model is noted with its place and taken out, and
-the rest is validated again, so that one mistake hides no other.
+This module reads plans, personas and IBSEN's scripts. Data that does not fit the model is recorded with its place and
+removed, and the rest is validated again, so that no mistake hides another.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Place: TypeAlias = tuple[str | int, ...]
-"""Where something stands: keys, and places in lists from 0; for instance `("scenes", 3, "outline", 0, "time")`."""
+"""A place in a file: keys and list positions (which start at 0), such as `("scenes", 3, "outline", 0, "time")`."""
 
 MAX_PROBLEMS: Final = 100
-"""More are not looked for: nobody reads them, and looking up the nearest name takes its time."""
+"""The search stops after this number of problems. Nobody reads more, and the search for similar names is slow."""
 _SHOWN, _LISTED, _LONG_NAME = 60, 10, 200
 _TWICE: Final = "\0twice"  # behind a key: the line of its second occurrence
 _SAID: Final = {
-    "extra_forbidden": "There is no such field. Take it out or correct its name.",
+    "extra_forbidden": "There is no such field. Remove it or correct its name.",
     "missing": "is missing. Write it.",
     "too_short": "Give at least one.",
     "too_long": "Give fewer.",
@@ -39,7 +39,7 @@ _SAID: Final = {
 
 
 class SheetProblem(ValueError):  # noqa: N818 - it is a problem with a place, which `read_sheet` collects
-    """Something that a check finds wrong at a place of the file, such as `("acts", 0, "title")`."""
+    """A problem found by a check, and its place in the file, such as `("acts", 0, "title")`."""
 
     def __init__(self, place: Place, message: str) -> None:
         self.place = place
@@ -54,19 +54,19 @@ def read_sheet(
     checks: Callable[[T], list[SheetProblem]],
     fields: Callable[[Place], Collection[str]] = lambda _: (),
 ) -> T:
-    """What `shape` makes of the plain data in a YAML text.
+    """The result of applying `shape` to the plain data in a YAML text.
 
     Args:
-        text: the file.
-        where: its name, for messages.
-        top: what the whole is called in messages.
-        shape: a pydantic validator of plain data. Texts are as `plain` leaves them, without blanks at their ends;
-            `None` stands for what was found wrong already.
-        checks: problems that only the whole shows.
-        fields: the keys that a mapping may have, to name the one that was meant by another.
+        text: the text of the file.
+        where: the name of the file, for messages.
+        top: the name of the whole document, for messages.
+        shape: a pydantic validator for plain data. Texts are passed to it after `plain` and without surrounding white
+            space; `None` replaces data with problems that were already found.
+        checks: a function that finds the problems of the document as a whole.
+        fields: a function that returns the allowed keys of a mapping, for suggestions if a key is wrong.
 
     Raises:
-        PlanError: something is wrong; names all problems, "FILE:LINE: field: what, and what to do", by line.
+        PlanError: the file has problems; the message lists them all by line, as "FILE:LINE: field: problem and remedy".
     """
     sheet = _Sheet(where, top, fields)
     sheet.open(text)
@@ -76,10 +76,10 @@ def read_sheet(
 def checked_sheet(
     data: object, where: str, top: str, shape: Callable[[Any], T], checks: Callable[[T], list[SheetProblem]]
 ) -> T:
-    """As `read_sheet`, for plain data that is read already; no lines are known.
+    """The result of `read_sheet` for plain data, which has no lines.
 
     Raises:
-        PlanError: something is wrong; names all problems.
+        PlanError: the data has problems; the message lists them all.
     """
     sheet = _Sheet(where, top, lambda _: ())
     sheet.data = data
@@ -87,12 +87,12 @@ def checked_sheet(
 
 
 def name_place(place: Place, name_of: Callable[[str, int], str], top: str) -> str:
-    """A place for people: ("scenes", 3, "outline", 0) is "scene 'The wreck' > outline 1".
+    """A place in words: ("scenes", 3, "outline", 0) becomes "scene 'The wreck' > outline 1".
 
     Args:
-        place: to be named.
-        name_of: the name of an entry in one of the file's lists, empty if it has none.
-        top: what the whole is called.
+        place: the place.
+        name_of: a function that returns the name of a list entry in the file; empty if the entry has no name.
+        top: the name of the whole document.
     """
     if not place:
         return top
@@ -110,7 +110,7 @@ def name_place(place: Place, name_of: Callable[[str, int], str], top: str) -> st
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """A sentence that names the one of `known` that was likely meant, or all of them."""
+    """A sentence with the element of `known` that was probably meant, or else with all of them."""
     if not known:
         return "There are none yet."
     by_letters = {one.casefold(): one for one in reversed([*known])}
@@ -123,9 +123,9 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 def read_as(kind: type[T], text: Any, **how: Any) -> Any:  # noqa: ANN401 - annotations
-    """The annotation of a mapping that is read as a dataclass: each of its fields as a `text`, or as `how` says.
+    """The annotation for reading a mapping as a dataclass: each field is read as `text`, or as specified in `how`.
 
-    All fields that `how` gives a default, or the class has one for, may be left out.
+    Fields that have a default, in `how` or in the class, are optional.
     """
     from pydantic import AfterValidator, ConfigDict, create_model  # noqa: PLC0415 - keeps `fabula --help` fast
 
@@ -150,10 +150,10 @@ class _Sheet:
         self.spoilt: set[Place] = set()  # what follows from a problem that was found is none of its own
 
     def open(self, text: str) -> None:
-        """Make plain data of a YAML text.
+        """Parse a YAML text into plain data.
 
         Raises:
-            PlanError: it is no YAML.
+            PlanError: the text is not YAML.
         """
         from fabula.base import yamltext  # noqa: PLC0415 - keeps `fabula --help` fast
 
@@ -190,11 +190,13 @@ class _Sheet:
         return data
 
     def read(self, shape: Callable[[Any], T], checks: Callable[[T], list[SheetProblem]]) -> T:
-        """What `shape` makes of the data, if there is nothing wrong with it."""
+        """The result of applying `shape` to the data, if there are no problems."""
         from pydantic import ValidationError  # noqa: PLC0415 - keeps `fabula --help` fast
 
         for place in self.twice:
-            self._note(place, f"{str(place[-1])[:_SHOWN]!r} stands here twice. Keep one.", self._line((*place, _TWICE)))
+            self._note(
+                place, (f"{str(place[-1])[:_SHOWN]!r} appears twice here. Keep only one."), self._line((*place, _TWICE))
+            )
         while True:
             try:
                 made = shape(self.data)
@@ -210,7 +212,7 @@ class _Sheet:
         return made
 
     def _take_out(self, error: ValidationError) -> bool:
-        """Note what does not fit and take it out of the data; whether there was anything that was not noted before."""
+        """Note what does not fit and remove it from the data; whether there was anything that was not noted before."""
         problems = {_place(problem["loc"]): problem for problem in reversed(error.errors(include_url=False))}
         around = {place[:end] for place in problems for end in range(len(place))}
         new = False
@@ -230,7 +232,7 @@ class _Sheet:
         return new
 
     def _empty(self, place: Place) -> None:
-        """Take out what stands at a place; in a list, so that its neighbours keep theirs, put nothing there."""
+        """Remove what stands at a place; in a list, so that its neighbours keep theirs, put nothing there."""
         if not place:
             self.data = {}
             return
@@ -270,7 +272,11 @@ class _Sheet:
     def _error(self) -> PlanError:
         """All that was found, by line."""
         found = sorted(dict.fromkeys(self.found), key=lambda problem: problem[0])
-        more = [f"{self.where}: More may be wrong; these are the first problems."] if len(found) >= MAX_PROBLEMS else []
+        more = (
+            [(f"{self.where}: These are only the first problems. There may be more.")]
+            if len(found) >= MAX_PROBLEMS
+            else []
+        )
         return PlanError([*(problem for _, problem in found[:MAX_PROBLEMS]), *more])
 
 
@@ -280,7 +286,7 @@ def _place(loc: Place) -> Place:
 
 
 def _inside(data: Any, part: str | int) -> Any:  # noqa: ANN401 - data of any kind
-    """What stands in `data` under a key, or at a place from 0; `None` for nothing."""
+    """What is in `data` under a key, or at a place from 0; `None` for nothing."""
     if isinstance(data, dict) and isinstance(part, int):
         return list(data.values())[part]
     if isinstance(data, dict):

@@ -1,6 +1,6 @@
-"""What one character may know of a scene: itself, when and where it is, and whom it sees there.
+"""A character's knowledge of a scene: their own sheet, the time and place, and the people they see there.
 
-Roles that know all are shown `Plan.people`.
+Roles that know everything get `Plan.people` instead.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A scene as one of its characters knows it; the prompt `_own_situation` shows it.
+    """A scene as one of its characters knows it; the prompt `_own_situation` presents it to the model.
 
     Attributes:
-        character: its own sheet as of the scene, with what it hides and what it knows of the others, but without its
-            role in the story and what it is wrong about.
-        wants: what it wants in this scene.
-        date: when it is, in words; empty where the plan does not say.
-        place: where it is.
-        others: who is there and sees and hears the same, each on a line with what anybody notices and knows.
-        unaware: who is there too, but neither sees nor hears it; lines as in `others`.
+        character: the character's sheet at the time of the scene, with their secrets and their knowledge of the others,
+            but without their role in the story and their mistaken beliefs.
+        wants: the character's goal in the scene.
+        date: the date of the scene in words; empty if the plan does not give it.
+        place: the place of the scene.
+        others: the characters who see and hear the same events, each on a line with what everyone notices and knows.
+        unaware: the characters who are there but neither see nor hear these events, in the form of `others`.
     """
 
     character: Character
@@ -41,13 +41,13 @@ class Situation:
 
 
 def situation_of(plan: Plan, scene: ScenePlan, name: str, events: Sequence[Event] | None = None) -> Situation:
-    """What the character of that name may know when `events` of a scene (all of them by default) happen.
+    """A character's possible knowledge when the `events` of a scene (by default, all of them) happen.
 
-    Whom it meets are those who witness one of the events that it witnesses itself, or are there at it without seeing
-    or hearing it: who comes only after it has left is not among them.
+    The character meets everyone who witnesses the same event, or who is there without seeing or hearing it. They do not
+    meet anyone who comes only after they have left.
 
     Raises:
-        UnknownNameError: nobody of that name is in the scene.
+        UnknownNameError: the scene has no character with that name.
     """
     people = {person.name: (person, wants) for person, wants in plan.people(scene)}
     if name not in people:
@@ -63,10 +63,10 @@ def situation_of(plan: Plan, scene: ScenePlan, name: str, events: Sequence[Event
 
 
 def known_to_all(plan: Plan, scene: ScenePlan) -> frozenset[str]:
-    """Names of whose situation at the time of a scene everybody may know.
+    """The names of the characters whose situation at the time of a scene everyone may know.
 
-    That is everybody's in a plan that says apart what people hide; for scenes of other years, in a plan that says it
-    apart there too.
+    These are all characters if the plan states separately what people hide; for scenes in other years, the plan must
+    state this there too.
     """
     told_apart = any(character.secret for character in plan.characters)
     apart_then = any(one.secret for other in plan.scenes for one in other.characters)
@@ -74,10 +74,10 @@ def known_to_all(plan: Plan, scene: ScenePlan) -> frozenset[str]:
 
 
 def named_in_short(place: str) -> str:
-    """The first clause of a place, which names it."""
+    """The first clause of a place, which is its name."""
     return one_line(re.split(r"[,;:]", place, maxsplit=1)[0])
 
 
 def place_of(scene: ScenePlan, events: Sequence[Event]) -> str:
-    """Where events of a scene happen: the places that are their own, in order, else the scene's."""
+    """The place where events of a scene happen: the events' own places in order, or the scene's place."""
     return ", then ".join(dict.fromkeys(event.place or scene.place for event in events)) or scene.place

@@ -1,9 +1,11 @@
-"""Which parts of a story are spoken: what stands in quotation marks, of whatever style the story uses.
+"""The spoken parts of a story: text in quotation marks of any style.
 
-Read are "straight", “curly”, „low“, «pointed», »turned«, ``typewritten'' and 「corner」 marks, and 'single' or ‘single’
-ones in stories that use these for speech. Speech that is not closed goes to the next opening mark or the end of its
-paragraph: speech of several paragraphs is written so, and a forgotten mark then costs one paragraph. Speech that is
-marked by a dash alone is not seen.
+The recognised marks are "straight", “curly”, „low“, «pointed», »turned«, ``typewritten'' and 「corner」 marks, and
+'single' or ‘single’ marks in stories that use single marks for speech. Speech without a closing mark ends at the next
+opening mark or at the end of the paragraph. This is how speech over several paragraphs is written, and it limits the
+effect of a forgotten mark to one paragraph. If
+several lines begin with a dash, each of them is speech, except for the narrator's words between dashes
+("—No sé —dijo—. Ven.").
 """
 
 # ruff: noqa: RUF001, RUF002 - these are about typographic quotation marks
@@ -43,27 +45,52 @@ _CLOSERS: Final = {
 }
 OPENING: Final = ('"', "“", "„", "«", "»", "'", "‘", "‚", "‹", "「", "『", "—", "–")  # what speech may begin with
 _SAID: Final = re.compile(r"\w")
+_DASHED_LINE: Final = re.compile(r"^[ \t]*[—–―][ \t\u00a0\u202f]*(?=[\w¿¡«…])[^\n]*", re.MULTILINE)
+_FEWEST_LINES: Final = 2
+# The narrator begins behind a dash before a small letter; in Russian, where dashes join words, only behind a mark.
+_NARRATOR: Final = re.compile(
+    r"(?<=[,.!?…»”])[ \u00a0\u202f][—–―][ \u00a0\u202f]?(?=\w)|[ \u00a0\u202f][—–―][ \u00a0\u202f]?(?=[a-zß-ɏ])"
+)
+_RESUMED: Final = re.compile(
+    r"[—–―](?=[,.;:!?])[,.;:!?]+[ \u00a0\u202f]?|(?<=[,.;:!?])[ \u00a0\u202f][—–―][ \u00a0\u202f]?"
+)
 _BEFORE: Final = "([{<-–—*_/'\"‘“„`"  # may stand before an opening mark; so may white space and nothing
+_EASTERN: Final = "\u3000"  # from here on letters and marks of scripts that put no space before a quotation mark
 _AFTER_SPEECH: Final = ".,!?…-–—;:*_"  # speech in single marks ends in one of these; a word like "boys'" does not
 
 
 def speech(text: str) -> list[Span]:
-    """Start and end of each spoken part, without its marks, in order; they do not overlap."""
+    """The start and end of each spoken part, without quotation marks, in order and without overlaps."""
     borders = paragraph_spans(text)
+    dashed = [line.span() for line in _DASHED_LINE.finditer(text)]
+    if len(dashed) >= _FEWEST_LINES:
+        rest = _DASHED_LINE.sub(lambda line: " " * len(line[0]), text)
+        return sorted([span for line in dashed for span in _behind_dashes(text, *line)] + speech(rest))
     double = [span for border in borders for span in _in_paragraph(text, border, _DOUBLE, _closes)]
     single = [span for border in borders for span in _in_paragraph(text, border, _SINGLE, _ends_speech)]
     return single if len(single) > len(double) else double
 
 
+def _behind_dashes(text: str, start: int, end: int) -> Iterator[Span]:
+    """What is said in a line that begins with a dash, without the narrator's words in it."""
+    while text[start] in " \t\u00a0\u202f—–―":
+        start += 1
+    while start < end:
+        narrator = _NARRATOR.search(text, start, end)
+        yield start, narrator.start() if narrator else end
+        resumed = _RESUMED.search(text, narrator.end(), end) if narrator else None
+        start = resumed.end() if resumed else end
+
+
 def spoken(text: str) -> str:
-    """The spoken parts of a text, one a line."""
+    """The spoken parts of a text, with one part per line."""
     return "\n".join(text[start:end] for start, end in speech(text))
 
 
 def unclosed(text: str) -> str:
-    """The mark that would close the speech which the last paragraph of `text` leaves open; empty if it leaves none.
+    """The mark that would close open speech in the last paragraph of `text`; empty if no speech is open.
 
-    Single marks are not looked at, since an apostrophe looks the same.
+    Single marks are ignored, because they look like apostrophes.
     """
     *_, border = [(0, 0), *paragraph_spans(text)]
     opened, begin = "", 0
@@ -111,7 +138,7 @@ def _opens(text: str, border: Span, mark: re.Match[str]) -> bool:
         return free and follows
     if mark[0] in ("'", "‘"):
         return follows and (free or text[start - 1] in _BEFORE)
-    return free or text[start - 1] in _BEFORE or mark[0] not in ('"', "“")
+    return free or text[start - 1] in _BEFORE or text[start - 1] >= _EASTERN or mark[0] not in ('"', "“")
 
 
 def _closes(text: str, mark: re.Match[str]) -> bool:

@@ -1,4 +1,4 @@
-"""What the author asked and what came of it: `Brief`, `Scene`, `Story`, and the plain-text manuscript."""
+"""The author's brief and the resulting story: `Brief`, `Scene`, `Story`, and the plain-text manuscript."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import computed_field
 
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import BriefError, UsageError
+from fabula.base.files import unreadable
 from fabula.base.html import Html, joined, paragraph
 from fabula.base.html import text as html_text
 from fabula.base.plugins import plugins
@@ -51,29 +52,29 @@ _LETTERS = str.maketrans(
 
 
 def plain(text: str) -> str:
-    """`text` with one kind of line end, no byte-order marks, no trailing blanks and no blank lines at either end."""
+    """`text` with uniform line ends and without byte-order marks, trailing blanks, or blank lines at either end."""
     lines = text.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(map(str.rstrip, lines)).strip("\n")
 
 
 def one_line(text: str) -> str:
-    """`text` on one line: every run of blanks and line ends is one blank, none stands at either end."""
+    """`text` on one line: each run of white space becomes one space, and surrounding white space is removed."""
     return " ".join(text.replace("\ufeff", "").split())
 
 
 def without_marks(text: str) -> str:
-    """`text` without what marks a scene in manuscripts (`Story.manuscript`), wherever a line holds it."""
+    """`text` without lines that are scene marks of manuscripts (`Story.manuscript`)."""
     if not _ANY_MARK.search(text):
         return text
     return plain(_ANY_MARK.sub("", text))
 
 
 def slug(text: str) -> str:
-    """`text` as a file name that every system takes: "Rising Action" gives "rising-action".
+    """`text` as a file name that works on every system: "Rising Action" becomes "rising-action".
 
-    What comes out holds a-z, 0-9 and single inner hyphens, 1 to 60 characters, and is no name that Windows reserves.
-    Blank text gives "untitled"; text without any Latin letter or digit gives "t-" and a hash of it, so that two such
-    titles stay apart.
+    The name has 1 to 60 characters (a-z, 0-9 and single inner hyphens) and is not reserved by Windows. Blank text gives
+    "untitled". Text without any Latin letters or digits becomes "t-" and a hash, so that different titles have
+    different names.
     """
     letters = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS)).encode("ascii", "ignore").decode()
     name = _NOT_IN_SLUG.sub("-", letters.casefold()).strip("-")[:SLUG_LENGTH].strip("-")
@@ -88,22 +89,23 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What the author asked for, in the author's words."""
+    """The author's brief in the author's own words."""
 
     text: str
     title: str = ""
 
     @property
     def titled(self) -> str:
-        """The text under its title, for prompts; the text alone where there is none."""
+        """The text under its title, for prompts; only the text if there is no title."""
         return f"Title: {self.title}\n\n{self.text}" if self.title else self.text
 
     @classmethod
     def read(cls, path: Path) -> Brief:
-        """The brief in a text file; a first line `# Title` becomes its title.
+        """The brief in a text file; the title is the first line if it has the form `# Title`.
 
-        Files of other kinds are read by what installed packages bring: entry points of the group `fabula.briefs`, such
-        as `opml = "my_papers:brief_of"`, a function of the path of a file `.opml` that gives the brief's text.
+        Installed packages read other file formats through entry points of the group `fabula.briefs`. For example, `opml
+        = "my_papers:brief_of"` refers to a function that accepts the path of an `.opml` file and returns the brief's
+        text.
 
         Raises:
             BriefError: the file is missing, empty, not UTF-8 text, or larger than 200 kB.
@@ -115,13 +117,13 @@ class Brief:
             with path.open("rb") as file:
                 data = file.read(MAX_BRIEF_BYTES + 1)
         except OSError as error:
-            raise BriefError(f"Cannot read the brief {path}: {error.strerror}. Give a text file.") from error
+            raise BriefError(unreadable(path, error, "a brief (a text file)")) from error
         if len(data) > MAX_BRIEF_BYTES:
             raise _too_large(str(path))
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise BriefError(f"The brief {path} is not UTF-8 text. Give a plain text or Markdown file.") from error
+            raise BriefError(f"The brief {path} is not UTF-8 text. Use a plain text or Markdown file.") from error
         return cls.parse(text, name=str(path))
 
     @classmethod
@@ -129,39 +131,39 @@ class Brief:
         """The brief in `text`.
 
         Raises:
-            BriefError: nothing is asked, or too much, or the text holds NULs as a binary file does.
+            BriefError: the text is empty or too long, or it contains NUL characters like a binary file.
         """
         if len(text.encode("utf-8", "replace")) > MAX_BRIEF_BYTES:
             raise _too_large(name)
         if place := binary_place(text):
-            raise BriefError(f"The brief {name} holds binary data ({place}). Give a plain text or Markdown file.")
+            raise BriefError(f"The brief {name} contains binary data ({place}). Use a plain text or Markdown file.")
         text = plain(readable(text))
         title = ""
         if text.startswith("# "):
             head, _, text = text.partition("\n")
             title, text = one_line(head[2:]), plain(text)
         if not count_words(text):
-            raise BriefError(f"The brief {name} is empty. Write in it what the story should be about.")
+            raise BriefError(f"The brief {name} is empty. Describe what the story should be about.")
         return cls(text, title)
 
     @classmethod
     def of_text(cls, text: str, name: str) -> Brief:
-        """The brief in a text of a data set, which need not be Markdown: a heading alone is what is asked.
+        """The brief in a text from a data set, which need not be Markdown; a single heading is the text of the brief.
 
         Raises:
-            BriefError: as `parse`.
+            BriefError: see `parse`.
         """
         alone = text.strip()
         return cls.parse(alone.lstrip("# ") if alone.startswith("# ") and "\n" not in alone else text, name)
 
     def write(self) -> str:
-        """The brief as `parse` reads it."""
+        """The brief as a text that `parse` can read."""
         return _heading(self.title) + self.text + "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The smallest planned unit of a story: a label, and its text in paragraphs separated by blank lines."""
+    """A scene of a story: a label, and a text with paragraphs separated by blank lines."""
 
     label: str
     text: str
@@ -178,7 +180,8 @@ class Story:
     """A titled sequence of scenes in the order of telling.
 
     Attributes:
-        breaks: whether a reader sees a break (`* * *`) between two scenes; parts that flow into each other have none.
+        breaks: whether readers see a break (`* * *`) between two scenes; there are none between parts that flow into
+            each other.
     """
 
     title: str = ""
@@ -191,26 +194,26 @@ class Story:
         return cls(brief.title)
 
     def add(self, label: str, text: str) -> Story:
-        """This story with one more scene at its end; label and text as `one_line` and `plain` leave them.
+        """This story with one more scene at its end; `one_line` is applied to the label and `plain` to the text.
 
-        A line that marks a scene in manuscripts is taken out of the text: it would end the scene there.
+        Lines that mark scenes in manuscripts are removed from the text, because they would end the scene there.
         """
         return replace(self, scenes=(*self.scenes, Scene(one_line(label), without_marks(plain(text)))))
 
     def with_texts(self, texts: Iterable[str]) -> Story:
-        """This story with other texts, one for each of its scenes."""
+        """This story with new texts, one for each of its scenes."""
         revised = zip(self.scenes, texts, strict=True)
         return replace(self, scenes=tuple(replace(scene, text=without_marks(text)) for scene, text in revised))
 
     @property
     def text(self) -> str:
-        """All scenes, separated by blank lines, or by breaks, without title or marks: what a reader reads."""
+        """The text for readers: all scenes, separated by blank lines or breaks, without the title and scene marks."""
         return (f"\n\n{_BREAK}\n\n" if self.breaks else "\n\n").join(scene.text for scene in self.scenes)
 
     @computed_field  # type: ignore[prop-decorator] # as above
     @property
     def words(self) -> int:
-        """Number of words of `text`."""
+        """The number of words in `text`."""
         return sum(scene.words for scene in self.scenes)
 
     def _repr_html_(self) -> Html:
@@ -220,27 +223,29 @@ class Story:
         return joined(Html(f"<h2>{html_text(self.title)}</h2>" if self.title else ""), *parts)
 
     def manuscript(self) -> str:
-        """The story as Markdown: the title as heading; before each scene a comment line that names it, and its break.
+        """The story as Markdown: the title as a heading, and before each scene its break and a comment with its label.
 
-        The comments do not show when rendered; they let a person edit the whole file and fabula find what changed.
-        `parse` gives the same story back, with the title on one line and every text as `plain` leaves it.
+        The comments are not visible when the Markdown is rendered. They let a person edit the whole file, and fabula
+        detect the changes. `parse` returns the same story, except that the title is on one line and `plain` is applied
+        to every text.
 
         Raises:
-            UsageError: a scene holds a scene mark of its own, or a label cannot stand in one.
+            UsageError: a scene contains a scene mark, or a label cannot be used in a scene mark.
         """
         for scene in self.scenes:
             if one_line(scene.label) != scene.label or "-->" in scene.label:
                 raise UsageError(
-                    f"The scene label {scene.label!r} must be one line, single-spaced, without '-->'; give another."
+                    f"The scene label {scene.label!r} must be a single line with single spaces and without "
+                    "'-->'. Use another label."
                 )
             if _MARK.search(plain(scene.text) + "\n"):
-                raise UsageError(f"Scene {scene.label!r} holds a line '<!-- scene: ... -->'; take it out of the text.")
+                raise UsageError(f"Scene {scene.label!r} has a line '<!-- scene: ... -->'. Remove it from the text.")
         between = f"\n{_BREAK}\n" if self.breaks else "\n"
         return _heading(self.title) + between.join(f"<!-- scene: {s.label} -->\n{s.text}\n" for s in self.scenes)
 
     @classmethod
     def parse(cls, manuscript: str) -> Story:
-        """The story in a manuscript; text without scene marks is one scene named "story"."""
+        """The story in a manuscript; text without scene marks becomes one scene named "story"."""
         text = plain(manuscript)
         title = ""
         if text.startswith("# "):
@@ -251,18 +256,18 @@ class Story:
 
     @classmethod
     def of_text(cls, text: str) -> Story:
-        """The story in a text of a data set, which need not be Markdown: a heading is a title if a text follows it."""
+        """The story in a text from a data set, which need not be Markdown; a heading is a title if text follows it."""
         story = cls.parse(text)
         return story if story.scenes or not story.title else cls(scenes=(Scene("story", plain(text)),))
 
 
 def loaders() -> Plugins:
-    """What installed packages bring to read briefs in files of other kinds, by their suffix."""
+    """The functions from installed packages that read briefs in other file formats, by suffix."""
     return plugins("fabula.briefs", _TEXTS, "kind of brief")
 
 
 def _too_large(name: str) -> BriefError:
-    return BriefError(f"The brief {name} is larger than {MAX_BRIEF_BYTES // 1000} kB. Give a shorter one.")
+    return BriefError(f"The brief {name} is larger than {MAX_BRIEF_BYTES // 1000} kB. Use a shorter brief.")
 
 
 def _heading(title: str) -> str:

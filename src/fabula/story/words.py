@@ -1,4 +1,4 @@
-"""Words as they are counted, in scripts that put blanks between them and in those that do not."""
+"""Functions that count words, in scripts with and without spaces between words."""
 
 from __future__ import annotations
 
@@ -33,19 +33,24 @@ _NO_BLANK: Final = re.compile(
     rf"[{CHARACTERS}\u3000-\u3003\u3008-\u301f\uff01-\uff0f\uff1a-\uff20\u201c\u201d\u2018\u2019\u2014\u2026]"
 )
 _BETWEEN: Final = re.compile(rf"[{CHARACTERS}{UNSPACED}\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]+")
-_COUNTED: Final = re.compile(rf"[{CHARACTERS}]|[{UNSPACED}]+")
+_EASTERN_MARKS: Final = "\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+# Marks that Latin texts have too count only next to a character.
+_CHARACTERS: Final = re.compile(rf"[{CHARACTERS}{_EASTERN_MARKS}\u2014\u2018\u2019\u201c\u201d\u2026]+")
+_OWN_CHARACTER: Final = re.compile(rf"[{CHARACTERS}{_EASTERN_MARKS}]")
+_LETTERS: Final = re.compile(rf"[{UNSPACED}]+")
 
 
 @remembered(1024, 20_000)  # the parts of a story are counted again and again
 def count_words(text: str) -> int:
-    """Number of whitespace-separated pieces that hold a letter or digit (a lone dash is no word).
+    """The number of words: pieces between white space that contain a letter or digit (a lone dash is not a word).
 
-    In Chinese and Japanese each character counts, as their writers count; in Thai, Lao, Burmese and Khmer a run of
-    letters counts as many words as it has fives of them.
+    In Chinese and Japanese, each character and each punctuation mark counts as a word, as is customary there. In Thai,
+    Lao, Burmese and Khmer, every five consecutive letters count as a word.
     """
     blankless = 0
     if not text.isascii() and BLANKLESS.search(text):
-        blankless = sum(ceil(len(run[0]) / _LETTERS_A_WORD) for run in _COUNTED.finditer(text))
+        blankless = sum(len(run[0]) for run in _CHARACTERS.finditer(text) if _OWN_CHARACTER.search(run[0]))
+        blankless += sum(ceil(len(run[0]) / _LETTERS_A_WORD) for run in _LETTERS.finditer(text))
         text = _BETWEEN.sub(" ", text)
     # One pattern over the whole text takes quadratic time on a long run of dashes, which looping models do write.
     pieces = text.split()
@@ -53,8 +58,15 @@ def count_words(text: str) -> int:
     return blankless + len(pieces) - sum(1 for piece in odd if not _WORD_CHARACTER.search(piece))
 
 
+def apart(text: str) -> str:
+    """`text` with a space on both sides of everything that counts as a word in Chinese or Japanese (`count_words`)."""
+    if text.isascii() or not BLANKLESS.search(text):
+        return text
+    return _CHARACTERS.sub(lambda run: f" {' '.join(run[0])} " if _OWN_CHARACTER.search(run[0]) else run[0], text)
+
+
 def ngrams(tokens: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
-    """The n-grams of a text, in order, repeated ones too; none where it is shorter than n.
+    """The n-grams of a text, in order and with repetitions; empty if the text is shorter than n.
 
     Raises:
         ValueError: n is less than 1.
@@ -65,6 +77,6 @@ def ngrams(tokens: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
 
 
 def joined(text: str, more: str) -> str:
-    """`more` behind `text` in the same paragraph: after a blank where their script puts one between sentences."""
+    """`text` and `more` in one paragraph, separated by a space if their script has spaces between sentences."""
     blank = "" if _NO_BLANK.match(text[-1:]) and _NO_BLANK.match(more[:1]) else " "
     return f"{text}{blank}{more}" if text and more else text or more

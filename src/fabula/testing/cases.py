@@ -216,7 +216,7 @@ def _script(method: Method, *needed: str) -> dict[str, Any]:
     except UsageError as error:
         raise PluginError(f"{error} Its `brief`, [[cases]] and [replies] are what the rules are tried on.") from error
     except tomllib.TOMLDecodeError as error:
-        raise PluginError(f"{file} is no valid TOML: {error}. Correct the line.") from error
+        raise PluginError(f"{file} is not valid TOML: {error}. Correct the line.") from error
     for name in ("cases", *needed):
         kind, shape = (dict, f"[{name}]") if name == "replies" else (list, f"[[{name}]]")
         if not (isinstance(found := script.get(name), kind) and found):

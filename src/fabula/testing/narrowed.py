@@ -1,8 +1,8 @@
 """Whether artefacts that name what they read (`reads=`) are made of nothing else, found out by whole walks.
 
-Each artefact in turn is edited. Whatever does not declare that it reads it has to be asked for in the same words then,
+Each artefact in turn is edited. Whatever does not declare that it reads it must be asked for in the same words then,
 and to come out the same. Where the edit changes something that it does declare, that is held as it was. A model answers
-otherwise what it is asked otherwise than before, so that a change is seen however far behind it is read.
+otherwise what it is asked differently from before, so that a change is seen however far behind it is read.
 """
 
 from __future__ import annotations

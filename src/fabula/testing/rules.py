@@ -249,27 +249,27 @@ async def _goes_on(
             await _killed(run(case, dying, journal), f"{case.id}: call {dies_at + 1}")
             again = await run(case, resumed, journal)
         calls = len(dying.asked) + len(resumed.asked)
-        expect(again == whole, f"{case.id}: killed at call {dies_at + 1} of {total}, it goes on to another {made}.")
+        expect(again == whole, f"{case.id}: killed at call {dies_at + 1} of {total}, it continues to another {made}.")
         expect(
             calls == total, f"{case.id}: killed at call {dies_at + 1}, it made {calls} calls in all instead of {total}."
         )
 
 
 async def _killed(work: Awaitable[object], what: str) -> None:
-    """Do what is to be killed.
+    """Do what must be killed.
 
     Raises:
-        BrokenRuleError: it went on.
+        BrokenRuleError: it continued.
     """
     try:
         await work
     except (FabulaError, BaseExceptionGroup):
         return
-    raise BrokenRuleError(f"{what} failed, and it went on as if nothing had happened. Let errors of models pass.")
+    raise BrokenRuleError(f"{what} failed, and it continued as if nothing had happened. Let errors of models pass.")
 
 
 async def hands_on_what_it_made(case: Case) -> None:
-    """Each artefact in turn is pinned as it was made: nothing is asked then, and the story is the same.
+    """Each artefact in turn is pinned as it was made: no model is called then, and the story is the same.
 
     What later work needs and no artefact holds would be lost where an author's text stands and nothing is made.
     """
@@ -282,7 +282,7 @@ async def hands_on_what_it_made(case: Case) -> None:
             again = await run_case(case, model, journal, anew=True)
             more = [request.path for request in model.asked[asked:]]
             expect(
-                not more, f"{case.id}: with {path} pinned as it was made, {more[:1]} is asked otherwise than before."
+                not more, f"{case.id}: with {path} pinned as it was made, {more[:1]} is asked differently from before."
             )
             expect(again == story, f"{case.id}: with {path} pinned as it was made, the story is another one.")
             journal.decisions.add(path, "undo", target=journal.decisions.find(path)[-1].id)
@@ -295,7 +295,7 @@ async def reads_what_it_declares(case: Case) -> None:
 
 
 async def plans_a_new_story(case: Case) -> None:
-    """A dry run of a new story plans calls, and asks nobody."""
+    """A dry run of a new story plans calls, and calls no model."""
     model = case.model()
     with Journal() as journal:
         dry = (await dry_run_case(case, model, journal)).dry_run
@@ -369,7 +369,7 @@ def _listed(files: Iterable[Path], folder: Path) -> str:
 
 
 async def reads_its_settings(method: Method) -> None:
-    """Each setting is read in some case, as it stands or with what an author and a model may do in it."""
+    """Each setting is read in some case, as it is or with what an author and a model may do in it."""
     trace = Trace()
     configs = (method.config("faithful"), method.config(IMPROVED))
     names = dict.fromkeys(setting.full_name for config in configs for setting in settings_of(config))
@@ -456,7 +456,7 @@ async def reports_numbers(case: Measurement) -> None:
     try:
         json.dumps(report.as_data(), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise BrokenRuleError(f"{case.id}: the report is no JSON data: {error}.") from error
+        raise BrokenRuleError(f"{case.id}: the report is not JSON data: {error}.") from error
     again = parse_ratings(write_ratings(report.ratings))
     expect(again == report.ratings, f"{case.id}: its ratings are not the same once they were written and read.")
     _check_roles(case.evaluator, model, case.id)
@@ -493,7 +493,7 @@ async def counts_what_is_no_verdict(case: Measurement) -> None:
 
 
 async def plans_its_questions(case: Measurement) -> None:
-    """A dry run asks nobody."""
+    """A dry run calls no model."""
     model = case.model()
     with Journal() as journal:
         await dry_run_measure(case, model, journal)
@@ -549,7 +549,7 @@ SYSTEM_RULES: Final[tuple[Rule[Case], ...]] = (
     Rule("replays what is recorded without asking", _KEEP_ADVICE, replays_frozen),
     Rule("a replay names the call that it lacks", "Let a JournalMissError pass.", names_what_is_missing),
     Rule("the same seed asks the same, another does not", _SEED_ADVICE, draws_by_the_seed),
-    Rule("killed at a call, it goes on to the same story", _KEEP_ADVICE, goes_on_after_a_kill),
+    Rule("killed at a call, it continues to the same story", _KEEP_ADVICE, goes_on_after_a_kill),
     Rule("an artefact pinned as it was made changes nothing", _HAND_ON_ADVICE, hands_on_what_it_made),
     Rule("what names its reads is made of nothing else", _READS_ADVICE, reads_what_it_declares),
     Rule("a dry run of a new story plans its calls", _DRY_ADVICE, plans_a_new_story),
@@ -564,22 +564,22 @@ EVALUATOR_RULES: Final[tuple[Rule[Measurement], ...]] = (
 )
 ASKING_RULES: Final[tuple[Rule[Measurement], ...]] = (
     Rule("replays what is recorded without asking", _KEEP_ADVICE, replays_its_report),
-    Rule("killed at a call, it goes on to the same report", _KEEP_ADVICE, goes_on_measuring_after_a_kill),
+    Rule("killed at a call, it continues to the same report", _KEEP_ADVICE, goes_on_measuring_after_a_kill),
     Rule(
         "a reply without a verdict is counted, never a number",
         "Make a Rating with `unscored` of it, and no answer.",
         counts_what_is_no_verdict,
     ),
-    Rule("a dry run asks nobody", _DRY_ADVICE, plans_its_questions),
+    Rule("a dry run calls no model", _DRY_ADVICE, plans_its_questions),
 )
 SETTINGS: Final = Rule(
     "every setting is read",
-    "Take it out, or add a case to the script in which it counts. It is read as a field (config.paper.turns), not with "
+    "Remove it, or add a case to the script in which it counts. It is read as a field (config.paper.turns), not with "
     "all others as a table.",
     reads_its_settings,
 )
 ODD_REPLIES: Final = Rule(
     "odd replies end in a story or in a word", "Give a shared prompt fields of its own names alone.", bears_odd_replies
 )
-SYSTEM_PROMPTS: Final = Rule("every prompt is used, every field read", "Add a case, or take it out.", uses_its_prompts)
-EVALUATOR_PROMPTS: Final = Rule("every prompt is used", "Add a case to the script, or take it out.", uses_all_prompts)
+SYSTEM_PROMPTS: Final = Rule("every prompt is used, every field read", "Add a case, or remove it.", uses_its_prompts)
+EVALUATOR_PROMPTS: Final = Rule("every prompt is used", "Add a case to the script, or remove it.", uses_all_prompts)

@@ -1,4 +1,4 @@
-"""What a system asks its roles for texts that are known: the prompts of training examples.
+"""The prompts of training examples: what a system asks its roles when their texts are known.
 
 The system's own algorithm is run, and each of its roles is played by a program that answers with the known text; the
 requests that the programs get are taken down. So the messages of an example are those that the system sends, byte for

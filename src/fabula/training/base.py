@@ -134,7 +134,7 @@ def load(base: Base, dtype: Dtype = "float32") -> tuple[Any, Any]:
             raise UsageError(f"The model in {base.folder} cannot be loaded: {_first_line(error)}") from error
     if missing := sorted(read["missing_keys"]):  # the library would draw them
         raise UsageError(
-            f"The model in {base.folder} cannot be loaded: {len(missing)} of its weights are not there, as "
+            f"The model in {base.folder} cannot be loaded: {len(missing)} of its weights are missing, such as "
             f"{missing[0]}. Fetch it again."
         )
     if tokeniser.pad_token_id is None:
@@ -193,15 +193,17 @@ def _folder(folder: Path, *, chat: bool = True) -> Base:
     """The base in a folder; one that was made of a GGUF file is that file's."""
     settings = _json(folder / "config.json")
     if settings is None:
-        raise UsageError(f"{folder} holds no model (no config.json). Give a model's folder, or `--base smollm2`.")
+        raise UsageError(f"{folder} contains no model (no config.json). Give a model's folder, or `--base smollm2`.")
     template = (folder / "chat_template.jinja").is_file() or (_json(folder / _TOKENIZER) or {}).get("chat_template")
     if chat and not template:
         raise UsageError(
-            f"The model in {folder} has no chat template, so it cannot be asked as agents are. Choose one that was "
+            f"The model in {folder} has no chat template, so it cannot play agents. Choose one that was "
             "trained to follow instructions."
         )
     if settings.get("auto_map") or (_json(folder / _TOKENIZER) or {}).get("auto_map"):
-        raise UsageError(f"The model in {folder} comes with code of its own, which is not run. Choose another base.")
+        raise UsageError(
+            f"The model in {folder} comes with its own code, which fabula does not run. Choose another base."
+        )
     base = Base(
         name=folder.name,
         folder=folder.resolve(),
@@ -240,7 +242,7 @@ def _hub(name: str, report: Callable[[str], None], *, chat: bool = True) -> Base
     allow_hub()
     hub = library("huggingface_hub")
     wanted = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt", "README.md"]
-    report(f"Fetching {name} from the hub, where it is not here yet")
+    report(f"Fetching {name} from the hub if it is not on this machine yet")
     try:
         folder = Path(hub.snapshot_download(name, allow_patterns=wanted))
     except (OSError, ValueError, RuntimeError, library("httpx").HTTPError) as error:
@@ -308,9 +310,11 @@ def _check_trainable(path: Path) -> dict[str, str | float]:
     if kind == "adapter":
         raise UsageError(f"{path} is an adapter, not a model. Give the model that it was trained on.")
     if kind == "mmproj" or architecture == "clip":
-        raise UsageError(f"{path} is the part of a model that reads pictures. {way_out}")
+        raise UsageError(f"{path} is only the part of a model that reads pictures. {way_out}")
     if float(metadata.get("split.count", 1)) > 1:
-        raise UsageError(f"{path} is one of several parts of a model, which is not read. Join them, then give that.")
+        raise UsageError(
+            f"{path} is one of several parts of a model, which cannot be read separately. Join them first."
+        )
     if architecture not in _TRAINABLE:
         raise UsageError(f"{path} is a {architecture} model, which cannot be trained here. {way_out}")
     if (tokeniser := str(metadata.get("tokenizer.ggml.model"))) not in _TOKENIZERS:
@@ -323,7 +327,7 @@ def _check_space(path: Path, folder: Path, parameters: int) -> None:
     needed, free = _FLOAT32 * parameters, shutil.disk_usage(folder).free
     if free < needed:
         raise UsageError(
-            f"{path} takes {needed / 1e9:,.1f} GB in {folder} to be made trainable, and {free / 1e9:,.1f} are free. "
+            f"Making {path} trainable needs {needed / 1e9:,.1f} GB in {folder}, and {free / 1e9:,.1f} GB are free. "
             "Free some space, or set XDG_CACHE_HOME to a folder on another disk."
         )
 
@@ -382,7 +386,7 @@ def _check_tokens(path: Path, tokeniser: Any) -> None:  # noqa: ANN401 - a token
         there = thread.submit(copy_context().run, lambda: asyncio.run(_tokens_in_the_engine(path))).result()
     if here != there:
         raise UsageError(
-            f"{path} has a tokeniser that the training libraries read otherwise than the engine does (a text is "
+            f"{path} has a tokeniser that the training libraries read differently from the engine does (a text is "
             f"{here[0]} tokens to them, and {there[0]} to the engine). Choose another base."
         )
 

@@ -53,5 +53,5 @@ def _apart(train: tuple[Dialogue, ...], development: tuple[Dialogue, ...], folde
         if one.dialogue in held:
             raise UsageError(
                 f"{folder}: the dialogue {one.id} of the training split is {held[one.dialogue]} of the development "
-                "split. Take one of them out, or the loss on it says nothing."
+                "split. Remove one of them, or its loss means nothing."
             )

@@ -88,12 +88,12 @@ def check_enough(train: PreparedPairs, development: PreparedPairs, where: Path) 
     why = "".join(f"; {reasons.count(reason)} left out, since {reason}" for reason in dict.fromkeys(reasons))
     if len(train.pairs) < LEAST:
         raise UsageError(
-            f"{where} has {len(train.pairs)} pairs to train on{why}. It takes {LEAST} at least, and some hundreds to "
-            "learn a preference: make more with `fabula data preferences`."
+            f"{where} has {len(train.pairs)} pairs to train on{why}. Training needs at least {LEAST}, and hundreds to "
+            "learn a preference. Make more with `fabula data preferences`."
         )
     if not development.pairs:
         raise UsageError(
-            f"{where} has no development pairs, so nobody could say whether training helps. Make the data with a "
+            f"{where} has no development pairs, so nothing would show whether training helps. Make the data with a "
             "larger share for development, or from more stories."
         )
 
@@ -133,7 +133,7 @@ def trainer_of(
         peft_config=lora_of(settings),
     )
     if (len(trainer.train_dataset), len(trainer.eval_dataset)) != (len(train.pairs), len(development.pairs)):
-        raise AssertionError("The library has left out pairs.")
+        raise AssertionError("The training library has dropped some pairs.")
     return trainer
 
 
@@ -206,7 +206,7 @@ def pair_card(
         f"Intervals: {escaped(method.partition('; ')[2] or method)}.",
         "![margins](margins.svg)\n\n![accuracy](accuracy.svg)",
     )
-    how = f"Trained with fabula on pairs of replies by {agents} of which one was preferred (DPO, LoRA)."
+    how = f"Trained with fabula on pairs of replies by {agents}, one of which was preferred (DPO, LoRA)."
     return replace(facts, how=how, results="\n\n".join(results), limits=_LIMITS)
 
 
@@ -221,7 +221,7 @@ implicit reward is by how much training raised a reply's log-probability."""
 
 _LIMITS: Final = """## Limits
 
-- The numbers say how well the adapter foresees preferences like those it was trained on. They do not say that its
+- The numbers show how well the adapter predicts preferences like those it was trained on. They do not show that its
   stories are better: let a judge or people compare them (`fabula evaluate pairwise`, `fabula evaluate snap-ratings`).
 - Pairs may teach length or position: compare with the rules above.
-- It is for this base alone. On another one its output has no meaning."""
+- It works only with this base. With another base its output has no meaning."""

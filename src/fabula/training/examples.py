@@ -1,4 +1,4 @@
-"""What models are trained on: examples, pairs, and the folder that holds them.
+"""Training data: examples, pairs, and the folder that contains them.
 
 A folder of training data is plain files:
 
@@ -24,7 +24,7 @@ from fabula.data.reading import Record, json_lines, json_object, unique
 from fabula.models.base import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from fabula.data.dialogsum import Dialogue
@@ -58,7 +58,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class Example(_Asked):
-    """A prompt, and the reply that is to be learnt.
+    """A prompt, and the reply that must be learnt.
 
     Attributes:
         completion: the reply.
@@ -138,7 +138,7 @@ def data_digest(records: Iterable[Example | PreferencePair | Dialogue]) -> str:
 def write_data(
     folder: Path,
     card: DataCard,
-    lines: Mapping[Split, Sequence[Example] | Sequence[PreferencePair]],
+    lines: Mapping[Split, Iterable[Example] | Iterable[PreferencePair]],
     left_out: Iterable[Mapping[str, Any]] = (),
 ) -> None:
     """Write a folder of training data; the card comes last, so that a folder with a card is whole.
@@ -148,8 +148,8 @@ def write_data(
     """
     make_folder(folder)
     for split, records in lines.items():
-        write_atomically(folder / f"{split}.jsonl", "".join(_line(_as_trl(record)) for record in records))
-    write_atomically(folder / LEFT_OUT, "".join(_line(dict(record)) for record in left_out))
+        write_atomically(folder / f"{split}.jsonl", (_line(_as_trl(record)) for record in records))
+    write_atomically(folder / LEFT_OUT, (_line(dict(record)) for record in left_out))
     write_atomically(folder / CARD, json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n")
 
 
@@ -162,7 +162,7 @@ def read_card(folder: Path) -> DataCard:
     record = json_object(folder / CARD) if (folder / CARD).is_file() else None
     if record is None:
         raise UsageError(
-            f"{folder} holds no training data (no {CARD}). `fabula data backtranslate` and `fabula data preferences` "
+            f"{folder} has no training data (no {CARD}). `fabula data backtranslate` and `fabula data preferences` "
             "make some."
         )
     version, name = record.integer("version"), record.text("kind")
@@ -172,7 +172,7 @@ def read_card(folder: Path) -> DataCard:
         )
     kind: Kind | None = next((known for known in get_args(Kind) if known == name), None)
     if kind is None:
-        raise UsageError(f"{folder / CARD}: {name!r} is no kind of training data. Make the folder anew.")
+        raise UsageError(f"{folder / CARD}: {name!r} is not a kind of training data. Make the folder again.")
     sources = tuple(
         ExampleSource(one.text("name"), one.text("title"), one.text("licence"), one.integer("stories"))
         for one in record.records("sources")
@@ -192,7 +192,7 @@ def read_examples(folder: Path, split: Split) -> tuple[Example, ...]:
     )
     for record, example in zip(records, found, strict=True):
         if not example.completion.strip():
-            raise UsageError(f"{record.where}: there is no text in 'completion'. Take the line out.")
+            raise UsageError(f"{record.where}: there is no text in 'completion'. Remove the line.")
     return found
 
 
@@ -208,7 +208,7 @@ def read_pairs(folder: Path, split: Split) -> tuple[PreferencePair, ...]:
 def check_apart(
     train: Iterable[Example | PreferencePair], development: Iterable[Example | PreferencePair], folder: Path
 ) -> None:
-    """See that no story stands on both sides: what was trained on says nothing about what was learnt.
+    """Check that no story is on both sides, since training texts show nothing about what was learnt.
 
     Raises:
         UsageError: one does; says which.
@@ -216,8 +216,8 @@ def check_apart(
     both = {one.group for one in train} & {one.group for one in development}
     if both:
         raise UsageError(
-            f"{folder} has {min(both)!r} in train.jsonl and in development.jsonl, so its losses would say nothing. "
-            "Keep what has one 'group' on one side."
+            f"{folder} has {min(both)!r} in train.jsonl and in development.jsonl, so its losses would mean nothing. "
+            "Keep each 'group' on one side."
         )
 
 
@@ -239,10 +239,10 @@ def _pair(record: Record) -> PreferencePair:
 def _records(folder: Path, split: Split, kind: Kind) -> list[Record]:
     found = read_card(folder).kind
     if found != kind:
-        raise UsageError(f"{folder} holds {found}, and {kind} are needed here.")
+        raise UsageError(f"{folder} contains {found}, but {kind} are needed here.")
     path = folder / f"{split}.jsonl"
     if not path.is_file():
-        raise UsageError(f"{path} is not there, so the folder is not whole. Make it anew.")
+        raise UsageError(f"{path} is missing, so the folder is incomplete. Make it again.")
     records = list(json_lines(path))
     unique([(record.text("id"), record) for record in records])
     return records
@@ -264,7 +264,7 @@ def _reply(record: Record, name: str) -> str:
     messages = record.records(name)
     if [one.text("role") for one in messages] != ["assistant"]:
         raise UsageError(
-            f"{record.where}: {name!r} has to be one message, of the assistant. Correct the line or take it out."
+            f"{record.where}: {name!r} must be one message, of the assistant. Correct the line or remove it."
         )
     return messages[0].text("content")
 
@@ -276,10 +276,10 @@ def _prompt(record: Record) -> tuple[Message, ...]:
     for message in record.records(name):
         role = message.text("role")
         if role not in ("system", "user", "assistant"):
-            raise UsageError(f"{message.where}: {role!r} is no role of a message. Correct the line or take it out.")
+            raise UsageError(f"{message.where}: {role!r} is not the role of a message. Correct the line or remove it.")
         found.append(Message(role, message.text("content")))  # type: ignore[arg-type] # checked above
     if not any(message.role == "user" and message.content for message in found):
-        raise UsageError(f"{record.where}: nothing of {name!r} is the user's. Take the line out.")
+        raise UsageError(f"{record.where}: {name!r} has no message of the user. Remove the line.")
     return tuple(found)
 
 

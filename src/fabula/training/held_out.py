@@ -1,7 +1,7 @@
 """Whether a tuned model ranks held-out pairs as their author did: better than its base, and than trivial rules.
 
 A model ranks a pair rightly where it finds the chosen text likelier than the rejected one, by the mean log-probability
-of their tokens (the sum would find nearly every shorter text likelier). Three rules stand beside it: the longer text,
+of their tokens (the sum would find nearly every shorter text likelier). Three rules stand next to it: the longer text,
 the shorter one, the later one. All are asked about the same pairs, and whatever belongs together is one unit.
 
 "Better" is said only where the tuned model is above its base and above each rule, by intervals that leave out 0.

@@ -356,7 +356,7 @@ class _History:
                 yield reply, said, changed
 
     def declined(self, path: str) -> Iterator[PreferencePair]:
-        """Passages that the author had written anew until one of them was taken: that one before each of the others."""
+        """Passages that the author had rewritten until one of them was taken: that one before each of the others."""
         taken = [d for d in self.events if isinstance(d, Decision) and (d.path, d.kind) == (path, "rewrite")]
         offers = [one for one in self.replies if one.path.startswith(f"{path}/rewrite/")]
         for decision in taken:
@@ -424,7 +424,7 @@ class _History:
         return found
 
     def _unwanted(self, path: str) -> list[Edit]:
-        """The edits that the author refuses, and those that were refused when the story was read anew."""
+        """The edits that the author refuses, and those that were refused when the story was read again."""
         unwanted: frozenset[str] = frozenset()
         found: list[Edit] = []
         edits: tuple[Edit, ...] = ()

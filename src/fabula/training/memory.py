@@ -39,7 +39,7 @@ _AROUND: Final = 10  # seconds in which a model is loaded, and its adapter writt
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What of a model's shape memory depends on.
+    """The parts of a model's shape that determine its memory.
 
     Attributes:
         parameters: how many.
@@ -60,7 +60,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is trained on it.
+    """The load of a training on memory.
 
     Attributes:
         rank: of LoRA.
@@ -196,8 +196,8 @@ def fitting(shape: Shape, load: Load, batch: int, wanted: Computing, free: int |
             return machine
     least = min(needed(shape, load, machine) for machine in tries)
     raise UsageError(
-        f"Training needs about {least / _GB:.1f} GB, and {room / _GB:.1f} GB are free on this machine ({device}). "
-        "Take a smaller base, shorter texts (`--dry-run` names the settings) or a lower rank, or end other programs."
+        f"Training needs about {least / _GB:.1f} GB, but {room / _GB:.1f} GB are free on this machine ({device}). "
+        "Use a smaller base, shorter texts (`--dry-run` names the settings) or a lower rank, or end other programs."
     )
 
 
@@ -212,7 +212,7 @@ def device_of(wanted: str) -> str:
     if wanted == "auto":
         return next(device for device, is_there in there.items() if is_there)
     if not there[wanted]:
-        raise UsageError(f"There is no device {wanted!r} here. Say --set device=auto.")
+        raise UsageError(f"There is no device {wanted!r} here. Use --set device=auto.")
     return wanted
 
 

@@ -1,8 +1,8 @@
-"""What pairs teach: more than a rule that reads nothing would know?
+"""Whether pairs teach more than trivial rules that read nothing.
 
 A model that is trained on pairs learns whatever tells the preferred text from the other. Where that is the length, or
-the place in which a judge saw it, that is what it learns. So each set of pairs is reported beside trivial rules, and
-what only these would teach can be left out.
+the place in which a judge saw it, that is what it learns. So each set of pairs is compared with trivial rules, and
+pairs that teach only such a rule can be left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FOLDERS: Final = re.compile(r"(?<![\w.~-])(?:[A-Za-z]:)?~?[\\/](?:[^\\/\s:]+[\\
 
 @dataclass(frozen=True, slots=True)
 class FoundPairs:
-    """Pairs, and what gave none: where it is, and the reason."""
+    """Pairs, and the places that gave none, with the reasons."""
 
     pairs: tuple[PreferencePair, ...] = ()
     left_out: tuple[Mapping[str, Any], ...] = ()
@@ -67,7 +67,7 @@ def named(performer: str) -> str:
 
 
 def changed_share(old: str, new: str) -> float:
-    """The share of the longer text's words that do not stand in the other in the same order: 0 for the same words."""
+    """The share of the longer text's words that are not in the other in the same order: 0 for the same words."""
     return LCSseq.normalized_distance(old.split(), new.split())
 
 

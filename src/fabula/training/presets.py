@@ -39,7 +39,7 @@ def computing_of(config: Presets) -> Computing:
 
 @dataclass(frozen=True, slots=True)
 class OfAll:
-    """What no paper says of any kind of training.
+    """Settings of all kinds of training that no paper states.
 
     Attributes:
         patience: measurements without a lower development loss after which training ends; 0 never ends it early.
@@ -86,7 +86,7 @@ class SftPaper:
 
 @dataclass(frozen=True, slots=True)
 class Ours(OfAll):
-    """What the papers do not say, and what the machine can do.
+    """Settings that the papers do not state, and settings of the machine.
 
     Attributes:
         alpha: of LoRA: its matrices count alpha / rank.
@@ -167,7 +167,7 @@ class DpoPaper:
 
 @dataclass(frozen=True, slots=True)
 class DpoOurs(OfAll):
-    """What the paper does not say, and what the machine can do.
+    """Settings that the paper does not state, and settings of the machine.
 
     Attributes:
         evaluate_every: steps between checkpoints; each is measured on the development pairs.
@@ -218,7 +218,7 @@ class SummariserPaper:
 
 @dataclass(frozen=True, slots=True)
 class SummariserOurs(OfAll):
-    """What neither SNAP nor DialogSum's authors say, and what the machine can do.
+    """Settings that neither SNAP nor DialogSum's authors state, and settings of the machine.
 
     Attributes:
         evaluate_every: steps between checkpoints; each is measured on the development dialogues.
@@ -283,14 +283,14 @@ def config_of(kind: type[T], preset: Preset, values: Mapping[str, Any]) -> T:
             said = values.get(setting.name, setting.value)
             usual = values_of(own)[setting.name]
             raise ConfigError(
-                f"training.{setting.name} = {said!r} does not fit: it has to be {bounds}. Leave it out for "
+                f"training.{setting.name} = {said!r} does not fit: it must be {bounds}. Leave it out for "
                 f"{usual}, which is {preset}'s, or give another."
             )
     return config
 
 
 def _bounds_broken(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
-    """What a value has to be and is not; empty where nothing is wrong."""
+    """What a value must be and is not; empty where nothing is wrong."""
     numbers = value if isinstance(value, tuple) else (value,)
     bounds = {
         "1 or more": name in _AT_LEAST_ONE and not all(one >= 1 for one in numbers),

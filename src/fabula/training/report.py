@@ -1,4 +1,4 @@
-"""What stands beside a trained adapter: losses under base and tuned model, the curve, and the model card."""
+"""The files next to a trained adapter: losses under base and tuned model, the curve, and the model card."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _plottable(value: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CardFacts:
-    """What a model card says.
+    """The contents of a model card.
 
     Attributes:
         agents: that the adapter is for.
@@ -157,7 +157,7 @@ class CardFacts:
         engine: whether `adapter.gguf` is there.
         how: a sentence on how it was trained, where that was not on examples.
         results: a section on what was measured, where that is not `differences`.
-        use: a section on how it is used, where it is no adapter.
+        use: a section on how it is used, where it is not an adapter.
         limits: a section on what its numbers do not say.
     """
 
@@ -217,10 +217,10 @@ def model_card(facts: CardFacts) -> str:
 
 _LIMITS: Final = """## Limits
 
-- The losses say how well the adapter foresees texts like those it was trained on. They do not say that its stories are
-  better: let a judge or people compare them (`fabula evaluate pairwise`, `fabula evaluate snap-ratings`).
+- The losses show how well the adapter predicts texts like those it was trained on. They do not show that its
+  stories are better. Let a judge or people compare them (`fabula evaluate pairwise`, `fabula evaluate snap-ratings`).
 - It may repeat passages of the stories that it was trained on.
-- It is for this base alone. On another one its output has no meaning."""
+- It works only with this base. With another base its output has no meaning."""
 
 
 def _losses(rows: Sequence[LossDifference]) -> str:
@@ -253,8 +253,8 @@ def _use(facts: CardFacts) -> str:
         "## Use\n",
         f"    fabula write BRIEF --model {base} --adapter {agent}=THIS_FOLDER\n"
         if facts.engine
-        else "There is no `adapter.gguf` (the base was no GGUF file), so it is for servers alone.\n",
-        f"On a vLLM server, whose BASE has to be {escaped(facts.base)} (digest `{escaped(facts.base_digest)}`):\n",
+        else "There is no `adapter.gguf` (the base was not a GGUF file), so it works only on servers.\n",
+        f"On a vLLM server, whose BASE must be {escaped(facts.base)} (digest `{escaped(facts.base_digest)}`):\n",
         f"    vllm serve BASE --enable-lora --lora-modules {agent}=THIS_FOLDER",
         f"    fabula write BRIEF --base-url http://localhost:8000/v1 --model {agent}=openai-chat:{agent}",
     ]
@@ -266,7 +266,7 @@ def _data(facts: CardFacts) -> str:
         (escaped(one.title or one.name), escaped(one.licence or "not stated"), str(one.stories))
         for one in facts.data.sources
     ]
-    sources = table_of(("set", "licence", "stories"), rows) if rows else "The data names no sets."
+    sources = table_of(("set", "licence", "stories"), rows) if rows else "The data does not name its sets."
     counts = table_of(("", ""), _pairs(facts.counts))
     made = table_of(("made with", ""), _pairs(facts.data.made)) if facts.data.made else ""
     return "\n\n".join(
@@ -277,7 +277,7 @@ def _data(facts: CardFacts) -> str:
 def _base(facts: CardFacts) -> str:
     return (
         f"## Base\n\n{escaped(facts.base)} (digest `{escaped(facts.base_digest)}`). Licence: {escaped(facts.licence)}. "
-        "The adapter can be used only as far as that allows."
+        "That licence limits the use of the adapter."
     )
 
 

@@ -1,13 +1,13 @@
-"""Training so that nothing is lost: checkpoints, going on after a kill, an early stop, and the losses on the way.
+"""Training so that nothing is lost: checkpoints, continuing after a kill, an early stop, and the losses on the way.
 
 What is trained (examples, pairs, summaries) is a `transformers.Trainer` of the caller's, made with `arguments`; `run`
 does the rest. A folder in training holds
 
-    training.json   what is trained, with everything that another run must have in common to go on
+    training.json   what is trained, with everything that another run must have in common to continue
     checkpoints/    the last two checkpoints and the best one; a checkpoint is whole once it has its `whole.json`
 
-A kill at any instant leaves the checkpoint before it whole, and the next run goes on from there with the same examples
-in the same order.
+A kill at any instant leaves the checkpoint before it whole, and the next run continues from there with the same
+examples in the same order.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _WHOLE: Final = "whole.json"
 _STATE: Final = "trainer_state.json"
 
 Ended: TypeAlias = Literal["steps", "early", "not finite", "interrupted"]
-"""How training ended: after all steps; early, since the development loss did not fall; at a loss that is no number; by
-a signal."""
+"""How training ended: after all steps; early, since the development loss did not fall; at a loss that is not a
+number; by a signal."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSchedule:
-    """How long, how fast and in which order is trained.
+    """The length, speed and order of a training.
 
     Attributes:
         steps: in all.
@@ -98,7 +98,7 @@ def schedule_of(config: Presets, examples: int) -> TrainingSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What is computed on, and how: this changes times and memory, and results only by rounding.
+    """The device and how it computes. This changes times and memory, and results only by rounding.
 
     Attributes:
         device: "cpu", "cuda" or "mps".
@@ -150,7 +150,7 @@ class TrainingOutcome:
 
 
 class NotFiniteError(Exception):
-    """A loss is no finite number; ends the library's own loop."""
+    """A loss is not a finite number; ends the library's own loop."""
 
 
 class MeasuringStoppedError(Exception):
@@ -165,7 +165,7 @@ def begin(folder: Path, identity: Mapping[str, Any], *, fresh: bool = False) -> 
 
     Args:
         folder: where the adapter will be.
-        identity: what has to be the same for a run to go on: digests of base and data, settings.
+        identity: what must be the same for a run to continue: digests of base and data, settings.
         fresh: whether what is there is removed.
 
     Raises:
@@ -197,12 +197,12 @@ def _same(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     record = json_object(path)
     if record.integer("version") > VERSION:
         raise UsageError(
-            f"{path} is of version {record.integer('version')}; this fabula reads {VERSION}. Update fabula."
+            f"{path} has version {record.integer('version')}, and this fabula reads {VERSION}. Update fabula."
         )
     if differ := changes_said(record.record("identity").fields, json.loads(json.dumps(identity))):
         raise UsageError(
             f"{path.parent} holds a training with other data or settings: {differ}. Give them as they were "
-            "to go on, another --out, or --fresh to begin anew."
+            "to continue, another --out, or --fresh to start over."
         )
     return dict(record.fields)
 
@@ -309,7 +309,8 @@ def run(
     """Train from the last whole checkpoint in `folder`, or from the beginning.
 
     A first SIGINT or SIGTERM ends it after the step it is at, with a checkpoint; a second one at once. A measurement
-    stops where it is, and is made when training goes on. A loss that is no number ends it with the checkpoints before.
+    stops where it is, and is made when training continues. A loss that is not a number ends it with the checkpoints
+    before.
 
     Args:
         trainer: made with `arguments`; not yet started.
@@ -393,11 +394,11 @@ def _failed(folder: Path, error: Exception) -> Exception:
     if not broken:
         return error
     there = checkpoints_in(folder)  # this removes the broken one
-    kept = f"That of step {max(there)} is whole" if there else "There is none before it"
+    kept = f"The one of step {max(there)} is complete" if there else "There is no earlier one"
     why = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())[:200]
     return ProjectError(
         f"The checkpoint {broken[-1].name} could not be written ({why}). {kept}. Free some space and give the same "
-        "command again to go on."
+        "command again to continue."
     )
 
 
@@ -414,7 +415,7 @@ class _Watch:
     _heard: set[tuple[int, bool]] = field(default_factory=set)
 
     def logged(self, step: int, logs: Mapping[str, float]) -> None:
-        """Pass the losses on; a loss that is no number ends the loop.
+        """Pass the losses on; a loss that is not a number ends the loop.
 
         Raises:
             NotFiniteError: there is one.

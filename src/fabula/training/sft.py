@@ -82,12 +82,13 @@ def check_enough(agent: str, train: int, development: int) -> None:
     """
     if train < LEAST:
         raise UsageError(
-            f"{agent} has {train} examples to train on, and {LEAST} are the fewest. Make data from more stories, or "
+            f"{agent} has {train} examples to train on, but needs at least {LEAST}. Make data from more stories, or "
             "name the agents to train with --agents."
         )
     if not development:
         raise UsageError(
-            f"{agent} has no development examples, so nobody could say whether training helps. Make the data with more "
+            f"{agent} has no development examples, so nothing would show whether training helps. Make the data with "
+            f"more "
             "stories or a larger share for development."
         )
 
@@ -120,7 +121,7 @@ def encode(tokeniser: Any, example: Example, limits: TokenLimits) -> EncodedExam
     if len(ids) > room:
         raise UsageError(
             f"The prompt of {example.id} has {whole:,} tokens and cannot be cut to {max(room, 0):,}. Set prompt_tokens "
-            "higher, completion_tokens lower, or take a base with a longer context."
+            "higher or completion_tokens lower, or use a base with a longer context."
         )
     return EncodedExample(example, (*ids, *learnt), len(ids), whole - len(ids), completion_cut)
 
@@ -198,7 +199,7 @@ def _ends(pieces: Sequence[str], kept: int) -> str:
 
 
 def lora_of(config: Presets) -> Any:  # noqa: ANN401 - the library's own type
-    """LoRA matrices beside every linear layer, as the settings have them."""
+    """LoRA matrices next to every linear layer, as the settings have them."""
     values = values_of(config)
     return library("peft").LoraConfig(
         r=values["rank"],
@@ -210,7 +211,7 @@ def lora_of(config: Presets) -> Any:  # noqa: ANN401 - the library's own type
 
 
 def with_adapter(model: Any, config: Sft) -> Any:  # noqa: ANN401 - the library's own type
-    """The model with new LoRA matrices beside every linear layer; they change nothing yet."""
+    """The model with new LoRA matrices next to every linear layer; they change nothing yet."""
     torch, peft = library("torch"), library("peft")
     torch.manual_seed(config.ours.seed)
     model.config.use_cache = False

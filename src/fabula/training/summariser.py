@@ -1,4 +1,4 @@
-"""Training a summary model: an encoder-decoder, as BART, on dialogues with their summaries (SNAP, sections 3.2, 4.6).
+"""Training a summary model: an encoder-decoder, such as BART, on dialogues and their summaries (SNAP, 3.2, 4.6).
 
 Every weight is trained. Of a dialogue that is longer than the limit the beginning is read, and of a longer summary the
 beginning is learnt; both are counted.
@@ -69,10 +69,12 @@ def check_enough(train: int, development: int, where: Path) -> None:
         UsageError: there are not.
     """
     if train < LEAST:
-        raise UsageError(f"{where} has {train} dialogues to train on, and {LEAST} are the fewest. Give more of them.")
+        raise UsageError(
+            f"{where} has {train} dialogues to train on, but at least {LEAST} are needed. Add more dialogues."
+        )
     if not development:
         raise UsageError(
-            f"{where} has no dialogues for development, so nobody could say whether training helps. Put some in "
+            f"{where} has no dialogues for development, so nothing would show whether training helps. Put some in "
             "development.jsonl."
         )
 
@@ -126,7 +128,8 @@ def _loaded(kind: str, folder: Path, **how: object) -> Native:
     except (OSError, ValueError, RuntimeError, LookupError, ImportError) as error:
         why = " ".join(str(error).split())[:300]
         raise UsageError(
-            f"The model in {folder} cannot be loaded ({why}). Give the folder of an encoder-decoder, as BART, with its "
+            f"The model in {folder} cannot be loaded ({why}). Give the folder of an encoder-decoder, such as BART, "
+            f"with its "
             "tokeniser and weights as safetensors."
         ) from error
 

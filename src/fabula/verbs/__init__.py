@@ -1,4 +1,6 @@
-"""What can be done with a project: one file for each verb, with its function, its arguments and its result.
+"""The verbs: everything you can do with a project.
 
-They are found by looking. Every door opens on the same functions: see `fabula.verbs.base`.
+Each file defines a verb: its function, its arguments and its result.
+
+fabula discovers verbs by their files. Every door offers the same functions; see `fabula.verbs.base`.
 """

@@ -1,4 +1,4 @@
-"""`approve`: a text for which a run waited."""
+"""`approve`: approve texts that a run is waiting for."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fabula.verbs.base import ArtefactName, ArtefactNames, verb
 
 @verb("POST", "/approvals", command="text approve")
 async def approve(project: Workspace, artefact: ArtefactName = "") -> ArtefactNames:
-    """Approve a text, or all that wait, where none is named.
+    """Approve a text or, without a name, all texts that are waiting for approval.
 
-    What was approved already is not named again.
+    The result omits texts that were already approved.
     """
     with project.decided() as (texts, journal):
         asked = [texts.artefact(journal, artefact)] if artefact else list(authored(journal))

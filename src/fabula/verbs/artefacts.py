@@ -15,7 +15,7 @@ from fabula.verbs.base import verb
 
 @dataclass(frozen=True, slots=True)
 class ArtefactList:
-    """The texts of a project, in order of file; `problem` says why nobody knows which are stale."""
+    """The texts of a project, ordered by file. `problem` explains why fabula cannot tell which texts are stale."""
 
     artefacts: list[Artefact]
     problem: str
@@ -26,9 +26,12 @@ async def artefacts(
     project: Workspace,
     folder: Annotated[str | None, Field(max_length=40, description='"story", "plan", ...')] = None,
     *,
-    marks: Annotated[bool, Field(description="Say which are stale, too.")] = True,
+    marks: Annotated[bool, Field(description="Also say which are stale.")] = True,
 ) -> ArtefactList:
-    """The texts, in order of file, the brief first; with `marks` it is known which are stale."""
+    """List the texts, ordered by file, starting with the brief.
+
+    With `marks`, each entry shows whether the text is stale.
+    """
     problem = ""
     if marks:
         try:

@@ -1,16 +1,16 @@
-"""What a verb is, and what every door opens on: a function, its arguments, its result, and its place in HTTP.
+"""The definition of a verb that every door offers: a function, its arguments, its result, and its HTTP address.
 
-A verb is written as plain Python: an async function with typed arguments and one result, in a file of its own. Its
-first argument is the `project`, or the `shelf` that projects are on; `@verb` says under which method and address HTTP
-has it, and changes nothing else::
+A verb is plain Python: an async function with typed arguments and one result, in its own file. Its first argument is
+the `project`, or the `shelf` that contains projects. `@verb` sets the verb's HTTP method and address, and changes
+nothing else::
 
     @verb("DELETE", "/pins/{artefact:path}")
     async def unpin(project: Workspace, artefact: ArtefactName) -> Artefacts:
         \"\"\"Let a pinned text change again.\"\"\"
 
-The doors read the rest off the function, so that nothing about a verb is said twice: HTTP and OpenAPI
-(`fabula.server.api.verbs`), the tools of the Model Context Protocol (`fabula.server.mcp_verbs`), Python here and far
-away (`fabula.verbs.doors`), commands and their `--json` (`fabula.cli.verbs`).
+The doors derive everything else from the function, so each fact about a verb is written only once: HTTP and OpenAPI
+(`fabula.server.api.verbs`), the tools of the Model Context Protocol (`fabula.server.mcp_verbs`), Python, local or
+remote (`fabula.verbs.doors`), commands and their `--json` (`fabula.cli.verbs`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from typing import (
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.invalid import fault_of, sentence
 from fabula.base.remembering import remembered
 from fabula.engine.events import Event
 from fabula.engine.folders import is_path
@@ -51,32 +52,28 @@ T = TypeVar("T")
 Method: TypeAlias = Literal["GET", "POST", "PUT", "DELETE"]
 OnEvent: TypeAlias = Callable[[Event], object]
 HEARS: Final = "on_event"
-"""The argument of a method that takes long: what hears what happens in it."""
+"""The argument of a long method that receives the method's events."""
 LONGEST_NAME: Final = 300
 LONG: Final = 10_000  # characters of a note or a reason
 ArtefactName: TypeAlias = Annotated[
-    str, Field(max_length=LONGEST_NAME, description="The artefact: its name, or its file.", examples=["exposition"])
+    str, Field(max_length=LONGEST_NAME, description="The artefact, by name or file.", examples=["exposition"])
 ]
 ModelName: TypeAlias = Annotated[
-    str, Field(max_length=500, description="The model of all roles; empty: as the project says.")
+    str, Field(max_length=500, description="The model for all roles; empty: the project's model.")
 ]
-MostTokens: TypeAlias = Annotated[int | None, Field(ge=0, le=10**12, description="Most prompt and reply tokens.")]
+MostTokens: TypeAlias = Annotated[int | None, Field(ge=0, le=10**12, description="Maximum prompt and reply tokens.")]
 MostDollars: TypeAlias = Annotated[
-    float | None, Field(ge=0, le=10**9, allow_inf_nan=False, description="Most US dollars.", examples=[2.5])
+    float | None, Field(ge=0, le=10**9, allow_inf_nan=False, description="Maximum US dollars.", examples=[2.5])
 ]
 _OTHER: Final = object()
 OtherProject: TypeAlias = Annotated[
     str,
-    Field(
-        max_length=LONGEST_NAME, description="Another project: its name, or its folder at home.", examples=["the-ferry"]
-    ),
+    Field(max_length=LONGEST_NAME, description="Another project, by name or local folder.", examples=["the-ferry"]),
     _OTHER,
 ]
 OtherProjects: TypeAlias = Annotated[
     Sequence[str],
-    Field(
-        max_length=50, description="Other projects: their names, or their folders at home.", examples=[["the-ferry"]]
-    ),
+    Field(max_length=50, description="Other projects, by name or local folder.", examples=[["the-ferry"]]),
     _OTHER,
 ]
 _NONE: Final = inspect.Parameter.empty
@@ -86,7 +83,7 @@ _VERB: Final = re.compile(r"^@verb\(.*?^async def (\w+)\(\s*(project|shelf)\b", 
 
 
 class Body(BaseModel):
-    """The body of a request: what it does not know, it refuses, and what is of another type."""
+    """The body of a request. Unknown fields and values of another type are rejected."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -99,12 +96,12 @@ class ArtefactNames:
 
 
 class OwnersOnly:
-    """Marks an argument that a tool does not have: a text that a model has read may not send a key somewhere else."""
+    """Marks an argument that tools do not offer, because a text that a model has read must never redirect a key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file for readers: HTTP sends it as it is, a tool puts it into the project."""
+    """A file for readers: HTTP sends it unchanged; a tool saves it in the project."""
 
     __pydantic_config__ = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -112,23 +109,23 @@ class File:
     content: bytes
 
     def about(self) -> dict[str, Any]:
-        """All that is said of it, without what is in it."""
+        """Return all fields except the content."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "content"}
 
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb, as doors see it.
+    """A verb as the doors see it.
 
     Attributes:
-        function: what does it; its first argument is the project, or the shelf.
-        method: of HTTP; `GET` for one that changes nothing and takes little.
-        path: of HTTP, below the project's address where it is of one; names in braces are arguments.
-        tag: the group that the reference of HTTP shows it in.
-        command: of `fabula`, whose document with `--json` is the verb's result; empty for none.
+        function: does the work; its first argument is the project, or the shelf.
+        method: the HTTP method; `GET` for a quick verb that changes nothing.
+        path: the HTTP path, below the project's address for a verb of a project; names in braces are arguments.
+        tag: its group in the HTTP reference.
+        command: the `fabula` command whose `--json` document is the verb's result; empty for none.
         changes: whether it changes anything.
-        long: it asks models, or takes long for another reason: HTTP makes a run of it, Python tells what happens in it.
-        at_once: it asks a model too, and answers while one waits: no run is made of it.
+        long: it calls models or takes long for another reason: HTTP makes a run of it, and Python reports its events.
+        at_once: it calls a model, but answers while the caller waits: HTTP makes no run of it.
     """
 
     function: Callable[..., Awaitable[Any]]
@@ -142,17 +139,17 @@ class Verb:
 
     @property
     def name(self) -> str:
-        """What doors call it."""
+        """The verb's name in every door."""
         return self.function.__name__
 
     @property
     def summary(self) -> str:
-        """What it does, in one line."""
+        """A one-line summary of the verb."""
         return self._about[0].rstrip(".")
 
     @property
     def description(self) -> str:
-        """What else is to be said of it; errors are every door's own matter."""
+        """The rest of the docstring, without the errors, which each door describes separately."""
         return self._about[2].partition("\n\nRaises:")[0].strip() if self._about[2] else ""
 
     @property
@@ -161,17 +158,17 @@ class Verb:
 
     @property
     def of_project(self) -> bool:
-        """Whether it is done with a project; else with the shelf that projects are on."""
+        """Whether the verb works on a project rather than on the shelf that contains projects."""
         return next(iter(inspect.signature(self.function).parameters)) == "project"
 
     @property
     def address(self) -> str:
-        """Of HTTP, whole."""
+        """The whole HTTP address."""
         return f"/projects/{{project}}{self.path}" if self.of_project else self.path
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """Its arguments without its first one, and its result, with their types as objects."""
+        """The verb's arguments except the first, and its result, with types as objects."""
         hints = get_type_hints(self.function, include_extras=True)
         _, *parameters = inspect.signature(self.function).parameters.values()
         return inspect.Signature(
@@ -180,7 +177,7 @@ class Verb:
 
     @property
     def method_signature(self) -> inspect.Signature:
-        """Its signature as a method's, without what only doors need to know of its arguments."""
+        """The verb's signature as a method, without argument details that only the doors need."""
         hints = get_type_hints(self.function)
         own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         taken = [one.replace(annotation=hints[one.name]) for one in self.signature.parameters.values()]
@@ -189,17 +186,17 @@ class Verb:
 
     @property
     def result(self) -> Any:  # noqa: ANN401 - a class
-        """The class of what it gives."""
+        """The class of the verb's result."""
         return self.signature.return_annotation
 
     @property
     def in_path(self) -> list[str]:
-        """The arguments that stand in its address."""
+        """The arguments in the verb's address."""
         return _IN_PATH.findall(self.path)
 
     @cached_property
     def body(self) -> type[Body] | None:
-        """What HTTP sends: the arguments that are not in the address; `None` where it sends none."""
+        """The body of the HTTP request: the arguments that are not in the address; `None` if all are."""
         sent = [one for one in self.signature.parameters if one not in self.in_path]
         if not sent or self.method in ("GET", "DELETE"):
             return None
@@ -214,36 +211,37 @@ class Verb:
         return self._model("Arguments", self.signature.parameters)
 
     def _model(self, kind: str, names: Iterable[str]) -> type[Body]:
-        """What checks these of its arguments."""
+        """A model that checks these arguments."""
         of = self.signature.parameters
         fields = {name: (of[name].annotation, ... if of[name].default is _NONE else of[name].default) for name in names}
         name = "".join(part.capitalize() for part in self.name.split("_"))
         return create_model(f"{name}{kind}", __base__=Body, __doc__=f"{self.summary}.", **fields)  # type: ignore[call-overload,no-any-return] # names that only the verb knows
 
     def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by their names, those that were left out with their defaults.
+        """Return the arguments by name, with defaults for the missing ones.
 
         Raises:
-            UsageError: one is not known, or its value does not fit.
+            UsageError: an argument is unknown, or its value does not fit.
         """
         try:
             found = self._arguments.model_validate(dict(arguments))
         except ValidationError as error:
-            first = error.errors()[0]
-            where = " ".join(str(part) for part in first["loc"])
-            raise UsageError(f"`{self.name}` cannot be done as asked; {where}: {first['msg']}.") from None
+            said = sentence(fault_of(error, self._arguments))
+            raise UsageError(f"The arguments of `{self.name}` do not fit. {said}") from None
         return {name: getattr(found, name) for name in type(found).model_fields}
 
     def from_outside(self, arguments: Mapping[str, Any], folder: Callable[[str], Path]) -> dict[str, Any]:
-        """Arguments that a program elsewhere has given, with the `folder` of each other project that they name.
+        """Return arguments from a remote program, with the `folder` of each other project that they name.
 
         Raises:
-            UsageError: one names a folder of code, which is not run for who is elsewhere.
-            FabulaError: there is no such project.
+            UsageError: an argument names a folder of code, which remote callers cannot run.
+            FabulaError: a project does not exist.
         """
         for name in _METHODS:
             if is_path(said := arguments.get(name) or ""):
-                raise UsageError(f"{said!r} is a folder of code, which is not run from here. Name an installed {name}.")
+                raise UsageError(
+                    f"{said!r} is a folder of code, which cannot be run from here. Use the name of an installed {name}."
+                )
         given = dict(arguments)
         for one in self.signature.parameters.values():
             if _OTHER in getattr(one.annotation, "__metadata__", ()) and (said := given.get(one.name)):
@@ -253,11 +251,11 @@ class Verb:
         return given
 
     def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments as Python gives them, by their names; a path may stand for its text.
+        """Return arguments passed in Python by name; a path may replace its text.
 
         Raises:
-            TypeError: one is not known, or missing.
-            UsageError: the value of one does not fit.
+            TypeError: an argument is unknown or missing.
+            UsageError: a value does not fit.
         """
         try:
             given = self.signature.bind(*args, **kwargs)
@@ -278,7 +276,7 @@ def verb(
     long: bool = False,
     at_once: bool = False,
 ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Awaitable[T]]]:
-    """Make a function a verb that every door opens on; the function itself stays as it is."""
+    """Make a function a verb that every door offers, and return the function unchanged."""
 
     def known(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
         vars(function)["verb"] = Verb(function, method, path, tag, command, changes and method != "GET", long, at_once)
@@ -289,7 +287,7 @@ def verb(
 
 @cache
 def _homes() -> dict[str, tuple[str, bool]]:
-    """The module of each verb by its name, and whether it is of a project; read off the files, so none is imported."""
+    """The module of each verb by name, and whether the verb works on a project; read from the files without imports."""
     folder = Path(__file__).parent
     return {
         name: (f"{__package__}.{file.stem}", of == "project")
@@ -299,25 +297,25 @@ def _homes() -> dict[str, tuple[str, bool]]:
 
 
 def names() -> dict[str, bool]:
-    """The verbs by name, and whether each is of a project; none is imported."""
+    """Return the verbs by name, and whether each works on a project, without importing them."""
     return {name: of_project for name, (_, of_project) in sorted(_homes().items())}
 
 
 def named(name: str) -> Verb:
-    """The verb of that name, whose module is imported."""
+    """Import and return the verb with that name."""
     return vars(getattr(import_module(_homes()[name][0]), name))["verb"]  # type: ignore[no-any-return] # as `verb` leaves it
 
 
 def every() -> dict[str, Verb]:
-    """All verbs by name; the module of each is imported."""
+    """Import all verbs and return them by name."""
     return {name: named(name) for name in names()}
 
 
 def long_verb(name: str) -> Verb:
-    """The verb of that name, which takes long.
+    """Return the long verb with that name.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: the verb does not exist or is not long.
     """
     if name in names() and (found := named(name)).long:
         return found
@@ -325,11 +323,11 @@ def long_verb(name: str) -> Verb:
 
 
 def as_data(result: object) -> Any:  # noqa: ANN401 - JSON data
-    """A verb's result as JSON data."""
+    """Return a verb's result as JSON data."""
     return adapter(type(result)).dump_python(result, mode="json")
 
 
 @remembered(128)
 def adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a class
-    """What reads and writes a class as JSON."""
+    """Return a JSON reader and writer for a class."""
     return TypeAdapter(kind)

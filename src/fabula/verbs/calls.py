@@ -1,4 +1,4 @@
-"""`calls`, `call`: what was asked and answered in a project."""
+"""`calls`, `call`: the recorded calls of a project."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fabula.base.errors import UnknownNameError
 from fabula.engine.journal import CallFilter
 from fabula.verbs.base import verb
 
-Search: TypeAlias = Annotated[str, Field(max_length=LONGEST, description="Stands in a prompt or a reply.")]
-Role: TypeAlias = Annotated[str, Field(max_length=LONGEST, description="Who was asked.")]
+Search: TypeAlias = Annotated[str, Field(max_length=LONGEST, description="Text to search for in prompts and replies.")]
+Role: TypeAlias = Annotated[str, Field(max_length=LONGEST, description="The role that was called.")]
 ModelName: TypeAlias = Annotated[str, Field(max_length=LONGEST, description="Who answered.")]
 Under: TypeAlias = Annotated[
-    str, Field(max_length=1000, description="The artefact, or a path of calls, with all below it.")
+    str, Field(max_length=1000, description="The artefact, or a path of calls including everything below it.")
 ]
-Number: TypeAlias = Annotated[int, Field(ge=1, le=2**53, description="Of a call.")]
+Number: TypeAlias = Annotated[int, Field(ge=1, le=2**53, description="The number of the call.")]
 Before: TypeAlias = Annotated[
-    int | None, Field(ge=1, le=2**53, description="Only calls before the one of this number.")
+    int | None, Field(ge=1, le=2**53, description="Only return calls before the call with this number.")
 ]
 
 
@@ -32,11 +32,11 @@ async def calls(
     model: ModelName = "",
     artefact: Under = "",
     before: Before = None,
-    most: Annotated[int, Field(ge=1, le=200, description="So many are given at once.")] = MOST,
+    most: Annotated[int, Field(ge=1, le=200, description="Maximum number of calls to return.")] = MOST,
 ) -> CallList:
-    """What was asked and answered, the newest first.
+    """List the calls of the project, newest first.
 
-    Text is sought in prompts and replies, whole.
+    `search` looks for text in complete prompts and replies.
     """
     with project.texts().journal as journal:
         return calls_of(journal, CallFilter(search, role, model, artefact), before=before, most=most)
@@ -51,12 +51,12 @@ async def call(
     model: ModelName = "",
     artefact: Under = "",
 ) -> WholeCall:
-    """One call, with its prompt and its reply.
+    """Return a call with its prompt and reply.
 
-    Its neighbours are those of the list with the same filters.
+    Its neighbours are the adjacent calls in the list with the same filters.
 
     Raises:
-        UnknownNameError: there is none of that number.
+        UnknownNameError: there is no call with that number.
     """
     with project.texts().journal as journal:
         found = call_of(journal, number, CallFilter(search, role, model, artefact))

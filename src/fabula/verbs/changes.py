@@ -1,4 +1,4 @@
-"""`changes`: files that were changed outside."""
+"""`changes`: files that were changed outside fabula."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from fabula.verbs.base import verb
 
 @dataclass(frozen=True, slots=True)
 class FileChange(ChangedFile):
-    """A file that was changed outside and is not taken over yet, and the words that it has now."""
+    """A file that was changed outside fabula but not applied yet, with its current number of words."""
 
     words: int
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeList:
-    """The changed files, in order of artefact."""
+    """The changed files, ordered by artefact."""
 
     changes: list[FileChange]
 
 
 @verb("GET", "/changes", "what would change")
 async def changes(project: Workspace) -> ChangeList:
-    """Files that were changed outside, and are taken over by the next change or run, as edits.
+    """List the files that were changed outside fabula. The next change or run applies these as edits.
 
     Raises:
-        UsageError: two files of one artefact differ, or `story.md` lost scene marks.
+        UsageError: two files of an artefact differ, or `story.md` has lost scene marks.
     """
     texts = project.texts()
     with texts.journal as journal:

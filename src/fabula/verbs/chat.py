@@ -1,4 +1,4 @@
-"""`chat`: what is said to a character of the story, and the answer."""
+"""`chat`: say a line to a character of the story and get an answer."""
 
 from __future__ import annotations
 
@@ -32,35 +32,39 @@ async def chat(
         str | None,
         Field(
             max_length=_LONGEST,
-            description="What is said; without it, the story goes on by itself.",
+            description="Your line; if omitted, the story continues without you.",
             examples=["When does the ferry come?"],
         ),
     ] = None,
     *,
-    others: Annotated[list[SomeName] | None, Field(description="Who answers; by default who did last.")] = None,
-    player: Annotated[SomeName, Field(description="Who you are; by default the next whom the story knows.")] = "",
+    others: Annotated[
+        list[SomeName] | None, Field(description="Who answers; default: the character that answered last.")
+    ] = None,
+    player: Annotated[SomeName, Field(description="Who you play; default: the next known character.")] = "",
     conversation: Annotated[
         str,
         Field(
             max_length=LONGEST_NAME,
-            description="The conversation's name, which may be a new one; by default the last one of these.",
+            description="The name of a new or existing conversation; default: the last conversation of these people.",
         ),
     ] = "",
     move: Annotated[
         MoveKind, Field(description='"begin": the character speaks first; "another": another answer instead.')
     ] = "say",
     version: Seen = None,
-    freedom: Annotated[Freedom | None, Field(description="How far you may lead away from the story.")] = None,
-    model: Annotated[str, Field(max_length=500, description="Answers in place of the project's own.")] = "",
+    freedom: Annotated[Freedom | None, Field(description="How far you may stray from the story.")] = None,
+    model: Annotated[
+        str, Field(max_length=500, description="The model that answers instead of the project's model.")
+    ] = "",
 ) -> ChatMade:
-    """Say a line to a character of the story, or to several, and have the answer.
+    """Say a line to one or more characters of the story, and return the answer.
 
-    Conversations are kept as those of `fabula chat`; `conversation` has what was said. An answer that fails leaves it
-    as it was.
+    Conversations are saved like those of `fabula chat`; `conversation` returns them. If the call for an answer fails,
+    the conversation does not change.
 
     Raises:
-        UnknownNameError: somebody is not in the story.
-        UsageError: the line is empty or too long, the story is over, or there is no answer to draw again.
+        UnknownNameError: a character is not in the story.
+        UsageError: the line is empty or too long, the story has ended, or there is no answer to replace.
     """
     opened = project.project()
     name, parties = conversation_for(opened, conversation, parties_for(opened, others or (), player))

@@ -1,4 +1,4 @@
-"""`check`: where the story contradicts itself."""
+"""`check`: find contradictions in the story."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckedStory(Billed):
-    """What a check found, as the verb `findings` gives it, the page that shows it, and what it took."""
+    """The findings of a check, in the format of the verb `findings`, with the page that shows them and their cost."""
 
     found: ProjectFindings
     page: str
@@ -29,12 +29,12 @@ class CheckedStory(Billed):
 async def check(
     project: Workspace, model: ModelName = "", *, budget_tokens: MostTokens = None, budget_usd: MostDollars = None
 ) -> CheckedStory:
-    """Find where the story contradicts itself: both passages of each finding, quoted.
+    """Find contradictions in the story, and quote both passages of each.
 
-    `findings` has what was found last.
+    `findings` returns the latest findings.
 
     Raises:
-        FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
+        FabulaError: any error; finished calls are kept, and the same verb continues from there.
     """
     at_work = await asking(project, model=model, caps=(budget_tokens, budget_usd))
     task, settings = check_of(at_work.project, at_work.settings)

@@ -1,4 +1,4 @@
-"""`choose`: an earlier version that stands again."""
+"""`choose`: restore an earlier version."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ async def choose(
     artefact: ArtefactName,
     version: Annotated[
         int | None,
-        Field(ge=1, le=2**31 - 1, description="Its number; without one, what was last written for you.", examples=[1]),
+        Field(
+            ge=1,
+            le=2**31 - 1,
+            description="The number of the version; default: the version last written for you.",
+            examples=[1],
+        ),
     ] = None,
 ) -> Saved:
-    """Have an earlier version of a text stand again, as an edit of the author's.
+    """Restore an earlier version of a text, as an edit by the author.
 
-    Without a version the edits are taken back, and what was written for the author stands.
+    Without a version, undo the author's edits and restore the text last written for the author.
 
     Raises:
-        UnknownNameError: there is no version of that number.
-        UsageError: there is no edit to take back, or nothing was ever written for the author.
+        UnknownNameError: there is no version with that number.
+        UsageError: there is no edit to undo, or nothing was ever written for the author.
     """
     with project.decided() as (texts, journal):
         path = texts.artefact(journal, artefact)

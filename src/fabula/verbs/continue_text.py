@@ -1,4 +1,4 @@
-"""`continue_text`: more after a text, or after the story's end."""
+"""`continue_text`: continue a text, or the story after its end."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MoreToCome:
-    """A text after which the next run writes more, about how many words, and in how many calls.
+    """A text that the next run extends, with the approximate number of words and the number of calls.
 
-    `decided` is false where it was only looked at.
+    `decided` is false after a dry run.
     """
 
     artefact: str
@@ -37,16 +37,15 @@ async def continue_text(
     artefact: ArtefactName = "",
     *,
     words: Annotated[
-        int | None, Field(ge=1, le=LARGEST, description="About how many words more; default: a third of the part.")
+        int | None,
+        Field(ge=1, le=LARGEST, description="Approximate number of additional words; default: a third of the part."),
     ] = None,
-    dry_run: Annotated[bool, Field(description="Only say how many calls it takes.")] = False,
+    dry_run: Annotated[bool, Field(description="Only return the number of calls needed.")] = False,
 ) -> MoreToCome:
-    """Have more written after a text; without a name, after the story's end.
-
-    The next run does it.
+    """Have the next run continue a text or, without a name, the end of the story.
 
     Raises:
-        UsageError: it is pinned, waits to be continued already, or the system cannot continue it.
+        UsageError: the text is pinned, is already waiting to be continued, or cannot be continued by the system.
     """
     await asyncio.to_thread(project.expected)  # what stands in the way of any run is said as that
     with project.decided() as (texts, journal):
@@ -55,7 +54,7 @@ async def continue_text(
         text = newest_of(journal, path)
         if journal.decisions.override(path) == (text, "continued"):
             raise UsageError(
-                f"{path} waits to be continued already. `fabula update` does it, `fabula undo` forgets it."
+                f"{path} is already waiting to be continued. `fabula update` continues it, `fabula undo` cancels it."
             )
         journal.decisions.add(path, "continue", text, words)
     stays = False
@@ -64,8 +63,8 @@ async def continue_text(
         stays = found.decided
     except UsageError as error:
         raise UsageError(
-            f"{path} is no part of the story, and {project.settings().system} cannot continue it. Write on in its "
-            f"file, or say `fabula text retake {path}`."
+            f"{path} is not a part of the story, and {project.settings().system} cannot continue it. Extend its "
+            f"file, or run `fabula text retake {path}`."
         ) from error
     finally:
         if not stays:
@@ -75,10 +74,10 @@ async def continue_text(
 
 
 def _last_part(journal: Journal) -> str:
-    """The part that ends the story; a text of the author's own is not asked for."""
+    """The part that ends the story; must not be a text of the author's own."""
     parts = {file: path for path, file in journal.artefacts.places().items() if file.startswith("story/")}
     there = reached(journal)
     written = [file for file, path in parts.items() if there is None or path in there]
     if not written:
-        raise UsageError("There is no story yet that could go on. Write it first.")
+        raise UsageError("There is no story to continue yet. Write one first.")
     return parts[max(written)]

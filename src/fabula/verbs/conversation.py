@@ -1,4 +1,4 @@
-"""`conversation`, `transcript`, `why`: what was said in one, and why."""
+"""`conversation`, `transcript`, `why`: a conversation and the reasons for an answer."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ConversationName: TypeAlias = Annotated[
 Seen: TypeAlias = Annotated[
     int | None,
     Field(
-        description="The conversation's `version` as you have seen it: where something was done in it since, nothing "
-        "is done now, and the answer is 409 `stale`."
+        description="The conversation's `version` that you last saw: if the conversation has changed since, "
+        "nothing happens, and the response is 409 `stale`."
     ),
 ]
 
@@ -31,11 +31,9 @@ async def conversation(
     project: Workspace,
     conversation: ConversationName,
     *,
-    plan: Annotated[
-        bool, Field(description="With the plan of the part that it is in, what is to come included.")
-    ] = False,
+    plan: Annotated[bool, Field(description="Include the plan of the current part, with future events.")] = False,
 ) -> ChatView:
-    """A conversation: all turns that stand, and how far the story is."""
+    """Return a conversation: all its current turns, and the current point of the story."""
     found = view_of(project.project(), conversation, plan=plan)
     turn = project.turns.by_conversation.get(conversation)
     if turn is None or turn.result is not None:
@@ -54,12 +52,12 @@ async def transcript(project: Workspace, conversation: ConversationName) -> Tran
 async def why(
     project: Workspace,
     conversation: ConversationName,
-    turn: Annotated[int, Field(ge=1, description="Its number, from 1.")],
+    turn: Annotated[int, Field(ge=1, description="The turn's number, from 1.")],
 ) -> ChatWhy:
-    """Why somebody said this: what it knew, which point of the plan it served, and the calls that were made.
+    """Explain an answer: what the character knew, which point of the plan the answer served, and which calls were made.
 
     Raises:
-        UsageError: there is no such turn, or nobody answered in it.
+        UsageError: the turn does not exist, or no character answered in it.
     """
     here = project.project()
     log = Log.of(here.folder, conversation)

@@ -1,4 +1,4 @@
-"""`conversations`, `people`, `read_people`: what was talked about in a project, and who can be talked to."""
+"""`conversations`, `people`, `read_people`: the conversations of a project and its characters."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fabula.verbs.base import verb
 
 @verb("GET", "/chats", "chats")
 async def conversations(project: Workspace) -> ChatList:
-    """The conversations, the one that was last talked in first, and who can be talked to."""
+    """List the conversations, most recent first, and the characters that you can talk to."""
     return chats_in(project.project())
 
 
 @verb("GET", "/people", "chats")
 async def people(project: Workspace) -> People:
-    """Who is in the story, and what having it read for its people would take. Asks nobody.
+    """List the characters of the story, and show the cost of having a model find them. Calls no model.
 
-    Where no plan, card or world says who is in the story, a model can read it: `read_people`.
+    If the plan, cards and world do not name the characters, a model can find them: `read_people`.
     """
     here = project.project()
     found = chats_in(here)
@@ -37,9 +37,9 @@ async def people(project: Workspace) -> People:
 
 @verb("POST", "/people", "chats", at_once=True)
 async def read_people(project: Workspace) -> People:
-    """Have a model read who is in the story.
+    """Have a model find the characters of the story.
 
-    Asked once for each version of the story, and recorded; `people` says before what it takes.
+    This happens once for each version of the story, and the result is recorded. `people` shows the cost in advance.
     """
     here = project.project()
     await have_read(here, project.settings(here), project.options)

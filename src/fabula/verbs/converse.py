@@ -1,4 +1,4 @@
-"""`converse`, and what is done in a conversation without asking anybody: its scene, a choice, a step back, a branch."""
+"""`converse` and conversation steps that do not call a model: set the scene, choose an answer, go back, or branch."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ async def converse(
         list[SomeName], Field(min_length=1, max_length=_MOST, description="Who answers.", examples=[["Odile"]])
     ],
     player: Annotated[
-        SomeName, Field(description="Who you are; by default the next whom the story knows.", examples=["Tobias"])
+        SomeName, Field(description="Who you play; default: the next known character.", examples=["Tobias"])
     ] = "",
     *,
-    freedom: Annotated[Freedom | None, Field(description="How far you may lead away from the story.")] = None,
-    name: Annotated[SomeName, Field(description="Of the conversation; by default made of who talks.")] = "",
+    freedom: Annotated[Freedom | None, Field(description="How far you may stray from the story.")] = None,
+    name: Annotated[
+        SomeName, Field(description="The conversation's name; default: the names of the participants.")
+    ] = "",
 ) -> ChatView:
-    """Begin a conversation, in which nobody has said anything yet; `chat` goes on with it.
+    """Begin a conversation; `chat` adds the first turn.
 
     Raises:
-        UnknownNameError: somebody is not in the story.
-        UsageError: the name is taken.
+        UnknownNameError: a character is not in the story.
+        UsageError: the name is already used.
     """
     parties = parties_for(project.project(), others, player)
     return await shown(project, await begun(project, parties, freedom, name))
@@ -57,17 +59,18 @@ async def set_scene(
     project: Workspace,
     conversation: ConversationName,
     present: Annotated[
-        list[SomeName] | None, Field(description="Who of the others is there; who is not learns of nothing.")
+        list[SomeName] | None,
+        Field(description="Which other participants are present; absent participants learn nothing."),
     ] = None,
     freedom: Annotated[
-        Freedom | None, Field(description="How far you may lead away from the story.", examples=["guided"])
+        Freedom | None, Field(description="How far you may stray from the story.", examples=["guided"])
     ] = None,
 ) -> ChatView:
-    """Set who is there from now on, and how far you may lead away; what is left out stays.
+    """Set who is present from now on and how far you may stray; arguments that you omit leave their values unchanged.
 
     Raises:
-        UnknownNameError: somebody is not of this conversation.
-        UsageError: nobody would be left, or nothing here obeys the freedom.
+        UnknownNameError: a character is not in this conversation.
+        UsageError: no character would be left, or the freedom has no effect in this conversation.
     """
     if freedom is not None:
         log = Log.of(project.project().folder, conversation)
@@ -85,14 +88,14 @@ async def set_scene(
 async def choose_answer(
     project: Workspace,
     conversation: ConversationName,
-    number: Annotated[int, Field(description="Of the answer, from 1.", examples=[2])],
+    number: Annotated[int, Field(description="The answer's number, from 1.", examples=[2])],
     *,
     version: Seen = None,
 ) -> ChatView:
-    """Have another of the answers stand that were drawn for the last turn; the others are kept.
+    """Choose a different answer to the last turn; the others are kept.
 
     Raises:
-        UsageError: there is no such answer.
+        UsageError: the answer does not exist.
     """
     with free(project, conversation, version) as log:
         log.choose(number)
@@ -102,10 +105,10 @@ async def choose_answer(
 
 @verb("POST", "/chats/{conversation}/undo", "chats")
 async def take_back(project: Workspace, conversation: ConversationName, *, version: Seen = None) -> ChatView:
-    """Take the last turn of a conversation back; the log keeps it.
+    """Undo the last turn of a conversation; the log still contains it.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the conversation has no turn.
     """
     with free(project, conversation, version) as log:
         log.undo()
@@ -117,12 +120,14 @@ async def take_back(project: Workspace, conversation: ConversationName, *, versi
 async def branch(
     project: Workspace,
     conversation: ConversationName,
-    after: Annotated[int, Field(ge=0, description="The last turn that is kept, from 1; 0 keeps none.", examples=[2])],
+    after: Annotated[
+        int, Field(ge=0, description="The number of the last turn to keep, starting at 1; 0 keeps none.", examples=[2])
+    ],
 ) -> ChatView:
-    """Go on from an earlier turn in another conversation; this one stays as it is.
+    """Continue from an earlier turn in a new conversation; this one stays unchanged.
 
     Raises:
-        UsageError: so many turns do not stand.
+        UsageError: the conversation has fewer turns.
     """
     folder, base = project.project().folder, conversation
     log = Log.of(folder, conversation)
@@ -136,10 +141,10 @@ async def branch(
 
 @verb("DELETE", "/chats/{conversation}", "chats")
 async def delete_conversation(project: Workspace, conversation: ConversationName) -> ChatList:
-    """Delete a conversation's log and transcript; its branches and the calls that were made for it are kept.
+    """Delete the log and transcript of a conversation; its branches and recorded calls are kept.
 
     Raises:
-        UnknownNameError: there is no such conversation.
+        UnknownNameError: the conversation does not exist.
     """
     with changing(project) as opened:
         project.turns.check(conversation)

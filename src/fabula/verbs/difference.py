@@ -1,4 +1,4 @@
-"""`difference`: what differs between two versions of a text."""
+"""`difference`: the differences between two versions of a text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fabula.story.comparing import TextStretch, compare, word_pieces
 from fabula.verbs.base import LONGEST_NAME, verb
 from fabula.verbs.text import text
 
-Number: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1, description="Of a version.")]
+Number: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1, description="The number of a version.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words that both texts have ("same"), only the old one ("gone"), or only the new one ("new")."""
+    """Words that are in both texts ("same"), only in the old text ("gone"), or only in the new text ("new")."""
 
     kind: Literal["same", "gone", "new"]
     text: str
@@ -25,14 +25,14 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class ChangedPlace(TextStretch):
-    """What stands at one place in the old text and in the new one, and its words, where these differ."""
+    """A passage in the old and new texts, with the words marked if the passages differ."""
 
     words: list[Words]
 
 
 @dataclass(frozen=True, slots=True)
 class TextDifference:
-    """Two versions of a text: all `old` joined are the old one, all `new` joined the new one."""
+    """Two versions of a text: the `old` parts together form the old one, the `new` parts the new one."""
 
     artefact: str
     old: int
@@ -46,15 +46,15 @@ async def difference(
     artefact: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="The artefact.")],
     old: Number,
     new: Annotated[
-        int | None, Field(ge=1, le=2**31 - 1, description="Of a version; the newest one without it.")
+        int | None, Field(ge=1, le=2**31 - 1, description="The number of a version; default: the latest version.")
     ] = None,
 ) -> TextDifference:
-    """What differs between two versions of a text, sentence by sentence, with the words marked in each that differs.
+    """Compare two versions of a text, sentence by sentence, and mark the words in each changed sentence.
 
     Tables and sheets are compared line by line.
 
     Raises:
-        UnknownNameError: there is no such artefact or version.
+        UnknownNameError: the artefact or version does not exist.
     """
     before, after = await text(project, artefact, old), await text(project, artefact, new)
     places = [

@@ -1,7 +1,7 @@
-"""The doors for Python: projects here, and what every door for Python has, here or far away.
+"""The doors for Python: local projects, and code shared by all Python doors.
 
-The methods of `Verbs` and `ShelfVerbs` are made of the verbs, each when it is first used; `doors.pyi` has their types,
-and is written by `docs/generate.py`.
+The methods of `Verbs` and `ShelfVerbs` are generated from the verbs on first use. `docs/generate.py` writes their types
+to `doors.pyi`.
 """
 
 from __future__ import annotations
@@ -18,44 +18,47 @@ if TYPE_CHECKING:
 
 
 class Door(ABC):
-    """What does verbs. Each waits for its result; `VERB_async` is the same, to be awaited."""
+    """Runs verbs. Each method blocks until its result is available; `VERB_async` is the awaitable form."""
 
     @abstractmethod
     def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - what the verb gives
-        """What a verb gives for its arguments; each door has its own way. `on_event` hears what happens."""
+        """Return the result of a verb called with these arguments; each door implements this differently.
+
+        `on_event` hears what happens.
+        """
 
     async def do_async(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - as above
-        """The same, to be awaited."""
+        """The awaitable form of `do`."""
         return await asyncio.to_thread(self.do, verb, arguments, on_event)
 
 
 class Verbs(Door):
-    """What can be done with a project."""
+    """Everything you can do with a project."""
 
     @abstractmethod
     def estimated(self, verb: Verb, arguments: dict[str, Any]) -> Estimate:
-        """What a verb that takes long would ask, with these arguments."""
+        """Return the calls that a long verb would make with these arguments."""
 
     def dry_run(self, verb: str, **arguments: Any) -> Estimate:  # noqa: ANN401 - as the verb has them
-        """What a verb that takes long would ask and cost: `dry_run("check", model="...")`. Nobody is asked.
+        """Return the calls and cost of a long verb: `dry_run("check", model="...")`. No model is called.
 
         Raises:
-            FabulaError: what stands in its way.
+            FabulaError: the verb cannot run.
         """
         found = long_verb(verb)
         return self.estimated(found, found.bound((), arguments))
 
     async def dry_run_async(self, verb: str, **arguments: Any) -> Estimate:  # noqa: ANN401 - as above
-        """The same, to be awaited."""
+        """The awaitable form of `dry_run`."""
         return await asyncio.to_thread(self.dry_run, verb, **arguments)
 
 
 class ShelfVerbs(Door):
-    """What can be done where projects are: list them, make one, take one away, and see what they are written with."""
+    """Everything you can do with all projects together: list, add and remove projects, and list systems and models."""
 
 
 class _Method:
-    """A verb as a method: made of the verb when it is first looked at, so that its module is imported then."""
+    """A verb as a method. It is made when it is first looked up, so that its module is imported only then."""
 
     def __init__(self, owner: type[Door], name: str, verb: str) -> None:
         self._owner, self._name, self._verb = owner, name, verb
@@ -66,7 +69,7 @@ class _Method:
 
 
 def _methods(owner: type[Door], verb: Verb) -> None:
-    """Give doors a verb, and the same to be awaited."""
+    """Give doors a verb and its awaitable form."""
 
     def blocking(self: Door, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb has them
         on_event = kwargs.pop(HEARS, None) if verb.long else None

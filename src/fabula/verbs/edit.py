@@ -1,4 +1,4 @@
-"""`edit`: a new text for an artefact."""
+"""`edit`: replace the text of an artefact."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ async def edit(
         str | None,
         Field(
             max_length=64,
-            description="As it was read with the text that this one came from, so that nothing is overwritten that "
-            "others wrote meanwhile; empty, for a new file of the author's own; null, whatever stands.",
+            description="The `base` of the text that you edited, to avoid overwriting changes by others; empty: "
+            "a new file by the author; null: overwrite any text.",
             examples=["9f2c41d07b"],
         ),
     ],
@@ -33,18 +33,19 @@ async def edit(
         Field(
             max_length=64,
             pattern="^[A-Za-z0-9_-]*$",
-            description="What is saved in one sitting (any word of yours) is taken back by one undo.",
+            description="A name of your choice; a single undo reverts everything saved with the same sitting.",
         ),
     ] = "",
 ) -> Saved:
-    """Give a text a new wording, as an edit of the author's, which undo takes back.
+    """Replace a text, as an edit by the author, which `undo` can undo.
 
-    Where the same text stands already, nothing is done. Nobody is asked; the next run is, about what hangs on it.
+    Nothing happens if the text is unchanged. No model is called; the next run calls models for the texts that depend on
+    this one.
 
     Raises:
-        ConflictError: another text stands by now.
-        LockedError: a run is at work.
-        UsageError: the text is empty, too long, or of a form that no story can be written from.
+        ConflictError: the text has changed in the meantime.
+        LockedError: a run is in progress.
+        UsageError: the text is empty, too long, or in a form from which no story can be written.
     """
     with project.changing(sitting) as texts:
         return await save(texts, artefact, text, base, project.options)

@@ -1,4 +1,4 @@
-"""`estimate`: what a run would ask and cost."""
+"""`estimate`: the calls and cost of a run."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ async def estimate(
         Mapping[_Name, _Text],
         Field(
             max_length=_MOST_TEXTS,
-            description="Texts, by artefact, that are not saved yet.",
+            description="Unsaved texts, by artefact.",
             examples=[{"setting": "A harbour town, in autumn."}],
         ),
     ] = {},
     *,
-    fit: Annotated[bool, Field(description="Old texts are revised to fit, instead of being written anew.")] = False,
+    fit: Annotated[bool, Field(description="Revise old texts instead of rewriting them.")] = False,
 ) -> Estimate:
-    """What a run would ask and cost now; with texts that are not saved, as if they were.
+    """Return the calls that a run would make now and their cost, as if unsaved texts were saved.
 
-    Nobody is asked, and nothing is written.
+    No model is called, and nothing is saved.
 
     Raises:
-        FabulaError: what stands in the way of a run.
+        FabulaError: a run cannot start.
     """
     found = await asyncio.to_thread(project.expected, pending=pending, fit=fit)
     return replace(found, calls=found.calls[:MOST_CALLS])

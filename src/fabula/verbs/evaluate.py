@@ -1,4 +1,4 @@
-"""`evaluate`, `judge`, `rank`: what evaluators find in a project's story, alone or beside those of other projects."""
+"""`evaluate`, `judge`, `rank`: measure a project's story, alone or with the stories of other projects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ALL = Selection(None)
 
 @dataclass(frozen=True, slots=True)
 class Evaluated(Billed):
-    """A report on the story, as the verb `report` gives it, the files that show it, and what it took."""
+    """A report on the story in the format of the verb `report`, with the files that show it and its cost."""
 
     report: ReportView
     files: list[str]
@@ -41,7 +41,7 @@ class Evaluated(Billed):
 
 @dataclass(frozen=True, slots=True)
 class JudgedStories(Evaluated):
-    """A report on two stories, and by question which is better: its name, "same", or null where that is not settled."""
+    """A report on two stories, with the better story for each question: its name, "same", or null if undecided."""
 
     better: dict[str, str | None]
 
@@ -56,10 +56,10 @@ async def evaluate(
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
 ) -> Evaluated:
-    """Run an evaluator on the story, and on those of other projects.
+    """Run an evaluator on the story and on the stories of other projects.
 
     Raises:
-        FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
+        FabulaError: any error; finished calls are kept, and the same verb continues from there.
     """
     found, items = find(evaluator), items_of([project.folder, *map(Path, beside)], _ALL)
     made, bill = await _made(project, found, items, model, (budget_tokens, budget_usd))
@@ -76,10 +76,10 @@ async def judge(
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
 ) -> JudgedStories:
-    """Have a judge compare the story with that of another project, side by side, in both orders.
+    """Have a judge compare the story with another project's story, side by side and in both orders.
 
     Raises:
-        FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
+        FabulaError: any error; finished calls are kept, and the same verb continues from there.
     """
     items = two_stories(project.folder, Path(against), _ALL)
     made, bill = await _made(project, find("pairwise"), items, model, (budget_tokens, budget_usd))
@@ -96,10 +96,10 @@ async def rank(
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
 ) -> Evaluated:
-    """Rank the story among those of other projects by side-by-side verdicts, with intervals.
+    """Rank the story among the stories of other projects by side-by-side verdicts, with intervals.
 
     Raises:
-        FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
+        FabulaError: any error; finished calls are kept, and the same verb continues from there.
     """
     from fabula.app.ranking import Ranked, as_stories  # noqa: PLC0415 - heavy at start-up
     from fabula.evaluators.pairwise.algorithm import pairs_of  # noqa: PLC0415 - as above
@@ -118,7 +118,7 @@ async def _made(
     model: str,
     caps: tuple[int | None, float | None],
 ) -> tuple[Report, Bill]:
-    """What an evaluator finds, kept in the project, and what that took."""
+    """The result of an evaluator, kept in the project, and what it cost."""
     at_work = await asking(project, model=model, caps=caps)
     at_work = replace(at_work, settings=settings_to_judge(at_work.project, at_work.settings))
     config = evaluator.config(at_work.settings.preset, {})

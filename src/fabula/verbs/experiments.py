@@ -1,4 +1,4 @@
-"""`experiments`, `experiment`: what experiments found, each number with its interval."""
+"""`experiments`, `experiment`: the results of experiments, with an interval for each number."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fabula.app.shelf import Shelf  # noqa: TC001 - doors read it
 from fabula.verbs.base import verb
 
 ExperimentName: TypeAlias = Annotated[
-    str, Field(max_length=200, description="The experiment, by the name that `experiments` has for it.")
+    str, Field(max_length=200, description="The name of the experiment in `experiments`.")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentLine:
-    """An experiment in a list: its name in addresses, and its folder."""
+    """An experiment in a list: its folder and its name in addresses."""
 
     experiment: str
     folder: str
@@ -27,14 +27,14 @@ class ExperimentLine:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentList:
-    """The experiments that there are."""
+    """All experiments."""
 
     experiments: list[ExperimentLine]
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentView(ExperimentLine):
-    """An experiment: who wrote, every run, and the reports; `stopped` says why it ended before its end."""
+    """An experiment: its contenders, all runs, and the reports. `stopped` is the reason why it ended early."""
 
     title: str
     complete: bool
@@ -46,7 +46,7 @@ class ExperimentView(ExperimentLine):
 
     @classmethod
     def of(cls, name: str, found: ExperimentFolder) -> Self:
-        """What a folder holds. Of reports, the numbers of single stories are left in their files."""
+        """Return the contents of a folder. Numbers for single stories are only in the report files."""
         runs = {run["run"] for run in found.runs}
         reports = {
             one.name: [line for line in one.report.lines() if line["of"] not in runs]
@@ -68,17 +68,17 @@ class ExperimentView(ExperimentLine):
 
 @verb("GET", "/experiments", "measuring")
 async def experiments(shelf: Shelf) -> ExperimentList:
-    """The experiments that there are."""
+    """All experiments."""
     found = await asyncio.to_thread(lambda: shelf.experiment_folders)
     return ExperimentList([ExperimentLine(name, str(folder)) for name, folder in found.items()])
 
 
 @verb("GET", "/experiments/{name}", "measuring")
 async def experiment(shelf: Shelf, name: ExperimentName) -> ExperimentView:
-    """What an experiment found so far: its contenders with their costs, its runs, and its reports.
+    """Return the current results of an experiment: its contenders with their costs, its runs, and its reports.
 
     Raises:
-        UnknownNameError: there is none of that name.
-        UsageError: it has no results yet, or they cannot be read.
+        UnknownNameError: there is no experiment with that name.
+        UsageError: it has no results yet, or the results cannot be read.
     """
     return await asyncio.to_thread(lambda: ExperimentView.of(name, shelf.find_experiment(name)))

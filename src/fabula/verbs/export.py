@@ -1,4 +1,4 @@
-"""`export`, `formats`: the story as a file for readers."""
+"""`export`, `formats`: export the story as a file for readers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fabula.app.exporting import as_it_came, as_it_stands
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import ProjectError
 from fabula.base.files import read_text
+from fabula.data.story_files import SCREENPLAYS
 from fabula.project.folder import MAX_STORY
 from fabula.project.telling import imported_from
 from fabula.story import Story, slug
@@ -26,11 +27,11 @@ class Exported(File):
     """The story in a format.
 
     Attributes:
-        name: what its file may be called.
-        content: of the file.
-        format: its name.
-        words: of the story.
-        behind: texts have changed since the story was put together.
+        name: a suitable name for its file.
+        content: the content of the file.
+        format: the name of the format.
+        words: the number of words in the story.
+        behind: whether texts have changed since the story was assembled.
     """
 
     format: str
@@ -40,14 +41,14 @@ class Exported(File):
 
 @dataclass(frozen=True, slots=True)
 class Formats:
-    """The formats in which a story can be had."""
+    """The available formats of a story."""
 
     formats: list[str]
 
 
 @verb("GET", "/exports", "story")
 async def formats(project: Workspace) -> Formats:
-    """The formats in which the story can be had, by name."""
+    """List the formats in which the story is available, by name."""
     del project
     return Formats(list(known_formats()))
 
@@ -57,13 +58,13 @@ async def export(
     project: Workspace,
     format: Annotated[str, Field(max_length=40, description="md, epub, docx, fountain, txt or json.")] = "md",  # noqa: A002 - as it is called everywhere
 ) -> Exported:
-    """The story as a file for readers.
+    """Return the story as a file for readers.
 
-    Its date is that of the last run, so that the same story gives the same file.
+    The file has the date of the last run, so exporting the same story again produces the same file.
 
     Raises:
         ProjectError: there is no story yet.
-        UnknownNameError: there is no such format.
+        UnknownNameError: the format does not exist.
     """
     chosen, opened = find(format), project.project()
     if not opened.story_file.exists():
@@ -72,10 +73,11 @@ async def export(
     settings, brief = opened.settings, opened.brief
     with opened.journal as journal:
         story = without_comments(as_it_stands(journal, story))
-        if imported_from(journal) and chosen.name != "json":
+        if (source := imported_from(journal)) and chosen.name != "json":
             story = as_it_came(story)
         runs = journal.runs()
         behind = any(change.file != "story.md" for change in opened.changes(journal))
+    options = {"is_fountain": True} if chosen.name == "fountain" and source.casefold().endswith(SCREENPLAYS) else {}
     ended = [run["ended"] for run in runs if run["ended"]]
     meta = Meta(
         title=story.title or brief.title or opened.folder.resolve().name,
@@ -88,7 +90,7 @@ async def export(
     )
     return Exported(
         name=slug(meta.title) + chosen.suffix,
-        content=chosen.render(story, meta),
+        content=chosen.render(story, meta, **options),
         format=chosen.name,
         words=story.words,
         behind=behind,

@@ -1,4 +1,4 @@
-"""`final_edits`, `refuse_edits`: what the final reading of a story changed, and what of it the author refuses."""
+"""`final_edits`, `refuse_edits`: the changes made by a story's final reading, and those that the author refuses."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 _MOST: Final = 200  # ids at once
 NOT_READ: Final = (
-    "There is no final reading in this project. `fabula write --set final_reading=true` ends with one, where the "
-    "system has it."
+    "This project has no final reading. `fabula write --set final_reading=true` adds one if the system supports it."
 )
 EditNames: TypeAlias = Sequence[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]]
 
@@ -31,8 +30,8 @@ class FinalEdit(Edit):
     """An edit of the final reading.
 
     Attributes:
-        refused: the author does not want it.
-        own: its part is pinned or the author's own text, where nothing changes any more.
+        refused: whether the author refused it.
+        own: whether its part is pinned or the author's own text, so that it no longer changes.
     """
 
     refused: bool = False
@@ -41,12 +40,12 @@ class FinalEdit(Edit):
 
 @dataclass(frozen=True, slots=True)
 class FinalEdits:
-    """What the final reading of the story changed.
+    """Return the changes that the final reading made to the story.
 
     Attributes:
-        read: whether there was one.
+        read: whether there was a final reading.
         edits: its edits.
-        unknown: refused ids that no edit has: mistyped, or of edits that were asked for anew since.
+        unknown: refused ids that match no edit, because they are mistyped or the edits have since been replaced.
     """
 
     read: bool
@@ -55,15 +54,15 @@ class FinalEdits:
 
     @property
     def refused(self) -> frozenset[str]:
-        """The ids of all that are refused, unknown ones among them."""
+        """Return the ids of all refused edits, including unknown ids."""
         return frozenset(self.unknown).union(one.id for one in self.edits if one.refused)
 
 
 @verb("GET", "/edits")
 async def final_edits(project: Workspace) -> FinalEdits:
-    """What the final reading of the story changed.
+    """Return the changes that the final reading made to the story.
 
-    Nothing, where there was none.
+    The list is empty if there was no final reading.
     """
     with project.texts().journal as journal:
         return _standing(journal)
@@ -72,18 +71,16 @@ async def final_edits(project: Workspace) -> FinalEdits:
 @verb("POST", "/edits", command="text edits")
 async def refuse_edits(
     project: Workspace,
-    refuse: Annotated[
-        EditNames, Field(max_length=_MOST, description="Edits that are not to be made.", examples=[["climax/3"]])
-    ] = (),
-    accept: Annotated[EditNames, Field(max_length=_MOST, description="Refused edits that are made after all.")] = (),
+    refuse: Annotated[EditNames, Field(max_length=_MOST, description="Edits to refuse.", examples=[["climax/3"]])] = (),
+    accept: Annotated[EditNames, Field(max_length=_MOST, description="Refused edits to accept again.")] = (),
 ) -> FinalEdits:
-    """Refuse edits of the final reading, or make them after all.
+    """Refuse edits that the final reading made, or accept refused edits.
 
-    The next run makes the story so; nobody is asked for it.
+    The next run applies this without calling a model.
 
     Raises:
         UsageError: there was no final reading.
-        UnknownNameError: there is no such edit.
+        UnknownNameError: an edit does not exist.
     """
     with project.decided() as (texts, journal):
         text = journal.artefacts.newest(FINAL_EDITS)

@@ -1,4 +1,4 @@
-"""`findings`, `dismiss`, `count_again`: where the story contradicts itself, and what of it is none."""
+"""`findings`, `dismiss`, `count_again`: contradictions in the story, and which findings are dismissed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FindingName: TypeAlias = Annotated[
 
 @verb("GET", "/findings", "story")
 async def findings(project: Workspace) -> ProjectFindings:
-    """Where the story contradicts itself, as the last check found, beside the story as it is now.
+    """Return the contradictions that the last check found, matched against the current story.
 
-    Both sentences of each finding are named, and why it was dismissed, where it was.
+    Each finding contains both sentences and, if it was dismissed, the reason.
 
     Raises:
-        UsageError: the report or the list of dismissals cannot be read.
+        UsageError: the report or the dismissals cannot be read.
     """
     return project.last_check()
 
@@ -34,14 +34,14 @@ async def dismiss(
     finding: FindingName,
     reason: Annotated[
         str,
-        Field(min_length=1, max_length=LONG, description="Why it is none.", examples=["He had two of them."]),
+        Field(min_length=1, max_length=LONG, description="Why this is not an error.", examples=["He had two of them."]),
     ],
 ) -> ProjectFindings:
-    """Say why a finding is none; it counts no more.
+    """Dismiss a finding with a reason, so that it no longer counts.
 
     Raises:
-        UsageError: there is no reason, or the story was not checked.
-        UnknownNameError: there is no such finding.
+        UsageError: the reason is missing, or the story was not checked.
+        UnknownNameError: the finding does not exist.
     """
     with project.locked() as texts:
         found_in.dismiss_finding(texts.folder, finding, reason)
@@ -50,10 +50,10 @@ async def dismiss(
 
 @verb("DELETE", "/findings/{finding}/dismissal", "story")
 async def count_again(project: Workspace, finding: FindingName) -> ProjectFindings:
-    """Count a finding again that was dismissed.
+    """Count a dismissed finding again.
 
     Raises:
-        UnknownNameError: it was not.
+        UnknownNameError: the finding is not dismissed.
     """
     with project.locked() as texts:
         found_in.count_again(texts.folder, finding)

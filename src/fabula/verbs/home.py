@@ -1,4 +1,4 @@
-"""The doors for Python at home: a project in a folder here, and the folders that projects lie in."""
+"""The local doors for Python: a project in a folder, and folders that contain projects."""
 
 from __future__ import annotations
 
@@ -26,50 +26,52 @@ if TYPE_CHECKING:
 
 
 class Project(Workspace, Verbs):
-    """A project in a folder, and what can be done with it; `fabula.Client` gives the same for one on a server.
+    """A project in a folder, with all verbs; `fabula.Client` offers the same for a server.
 
-    A verb waits for its result. Each has a twin with `_async` at its end, to be awaited.
+    A verb blocks until its result is available; the form that ends in `_async` can be awaited.
     """
 
     @classmethod
     def open(cls, folder: str | Path, environ: Mapping[str, str] | None = None) -> Self:
-        """The project in a folder.
+        """Return the project in a folder.
 
         Raises:
-            ProjectError: there is none.
+            ProjectError: there is no project.
         """
         folders.ProjectFolder.open(Path(folder))
         return cls(Path(folder), environ)
 
     @classmethod
     def create(cls, folder: str | Path, brief: Brief, settings: Mapping[str, Any] | None = None) -> Self:
-        """A new project for a brief.
+        """Create and return a project for a brief.
 
         Raises:
-            ProjectError: there is one already.
+            ProjectError: the folder already contains a project.
         """
         folders.ProjectFolder.create(Path(folder), brief, dict(settings or {}))
         return cls(Path(folder))
 
     def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - what the verb gives
-        """What a verb gives for its arguments, each by its name. What takes long can be interrupted, and gone on with.
+        """Return the result of a verb called with named arguments. You can interrupt long work and continue it.
 
         Raises:
-            FabulaError: any of its kinds.
+            FabulaError: any error.
         """
         return waited_for(self._done(verb, arguments, on_event), asyncio.run)
 
     async def do_async(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401 - as above
-        """The same, to be awaited; what takes long is done in the caller's loop, and can be cancelled."""
+        """The awaitable form of `do`; long work runs in the caller's event loop and can be cancelled."""
         if verb.long:
             return await self._done(verb, arguments, on_event)
         return await super().do_async(verb, arguments, on_event)
 
     def estimated(self, verb: Verb, arguments: dict[str, Any]) -> Estimate:
-        """What a verb that takes long would ask, with these arguments. Nobody is asked, and nothing is written.
+        """Return the calls that a long verb would make with these arguments.
+
+        No model is called, and nothing is saved.
 
         Raises:
-            FabulaError: what stands in its way.
+            FabulaError: the verb cannot run.
         """
         door = copy(self)
         door.only_foresees = True
@@ -77,7 +79,7 @@ class Project(Workspace, Verbs):
             door.do(verb, arguments)
         except ForeseenError as found:
             return found.estimate
-        raise UsageError(f"`{verb.name}` cannot say what it would ask.")
+        raise UsageError(f"`{verb.name}` cannot estimate its calls.")
 
     async def _done(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None) -> Any:  # noqa: ANN401 - as above
         door = self
@@ -88,36 +90,36 @@ class Project(Workspace, Verbs):
 
 
 class Home(Shelf, ShelfVerbs):
-    """Folders here in which projects lie, or shall; `fabula.Client` gives the same for those on a server."""
+    """Folders on this machine that contain projects; `fabula.Client` offers the same for a server."""
 
     kind = Project
 
     @classmethod
     def open(cls, *folders: str | Path, environ: Mapping[str, str] | None = None) -> Self:
-        """The projects in these folders; new ones are made in the first.
+        """Open the projects in these folders; new projects are created in the first folder.
 
         Raises:
-            UsageError: one is none.
+            UsageError: a path is not a folder.
         """
         return cls.of([Path(folder) for folder in folders], environ)
 
     def __getitem__(self, name: str) -> Project:
-        """A project, opened."""
+        """The project of that name, opened."""
         return cast("Project", super().__getitem__(name))
 
     def project(self, name: str) -> Project:
-        """A project, by the name that `projects` has for it.
+        """Return a project by its name in `projects`.
 
         Raises:
-            UnknownNameError: there is none.
+            UnknownNameError: there is no project with that name.
         """
         return self[name]
 
     def do(self, verb: Verb, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:  # noqa: ANN401, ARG002 - what the verb gives
-        """What a verb gives for its arguments, each by its name.
+        """Return the result of a verb called with named arguments.
 
         Raises:
-            FabulaError: any of its kinds.
+            FabulaError: any error.
         """
 
         async def done() -> Any:  # noqa: ANN401 - as above
@@ -134,14 +136,14 @@ def _heard(on_event: OnEvent) -> Listener:
 
 
 def read(path: str | Path) -> Project | Story:
-    """What lies at a path: the project in a folder, or the story in a file.
+    """Return the project in a folder, or the story in a file.
 
-    A file may hold Markdown, plain text, a Word or OpenDocument file, Rich Text, an EPUB, Fountain, JSON of scenes, or
-    one story as a line of .jsonl or .csv.
+    The file can be Markdown, plain text, Word, OpenDocument, Rich Text, EPUB, Fountain, or JSON with scenes, or a
+    .jsonl or .csv file with one story.
 
     Raises:
-        ProjectError: the folder is no project.
-        UsageError: there is no such file, or no story in it.
+        ProjectError: the folder is not a project.
+        UsageError: the file does not exist, or contains no story.
     """
     where = Path(path)
     return Project.open(where) if where.is_dir() else read_story(where)

@@ -1,4 +1,4 @@
-"""`learn`, `learned`, `use_learned`, `forget_learned`: what an author prefers, learned from edits and choices."""
+"""`learn`, `learned`, `use_learned`, `forget_learned`: an author's preferences, learned from edits and choices."""
 
 from __future__ import annotations
 
@@ -25,22 +25,20 @@ if TYPE_CHECKING:
 async def learn(
     project: Workspace,
     beside: OtherProjects = (),
-    base: Annotated[
-        str, Field(max_length=500, description="The model that is tuned; empty: the one that the projects write with.")
-    ] = "",
+    base: Annotated[str, Field(max_length=500, description="The model to tune; empty: the projects' model.")] = "",
     *,
     quick: Annotated[
-        bool | None, Field(description="One training, or with false six; null: as many as are useful.")
+        bool | None, Field(description="True: one training; false: six trainings; null: as many as needed.")
     ] = None,
     use_anyway: Annotated[
-        bool, Field(description="Write with what was learned although it is not shown to be better.")
+        bool, Field(description="Use what was learned even if it has not been shown to be better.")
     ] = False,
 ) -> AdapterStatus:
-    """Learn from your edits, retakes and choices what you prefer; all of it stays on this machine.
+    """Learn your preferences from your edits, retakes and choices; all data stays on this machine.
 
     Raises:
-        UsageError: there is too little to learn from, or something has to be installed.
-        FabulaError: any of its kinds; the same again goes on from there.
+        UsageError: there is too little to learn from, or a package must be installed.
+        FabulaError: any error; the same verb continues from there.
     """
     from fabula.app.learning import learn as learn_from  # noqa: PLC0415 - slow, and few learn
     from fabula.app.learning import proposed, trainer_for  # noqa: PLC0415 - as above
@@ -53,7 +51,9 @@ async def learn(
     proposal.check()
     if project.only_foresees:
         pairs, trainings = len(proposal.pairs), proposal.trainings
-        said = f"It learns from {pairs:,} pairs of texts, in {trainings} trainings of {proposal.base}; nobody is asked."
+        said = (
+            f"Learning uses {pairs:,} pairs of texts in {trainings} trainings of {proposal.base}, and calls no model."
+        )
         raise ForeseenError(Estimate.of(DryRun(notices=[said])))
     trainer = trainer_for(proposal, project.environ, project.training or Listener())
     learn_from(proposal, place, trainer, time.strftime("%Y-%m-%d"), project.told, anyway=use_anyway)
@@ -62,7 +62,7 @@ async def learn(
 
 @verb("GET", "/learning", "measuring")
 async def learned(project: Workspace) -> AdapterStatus:
-    """What was learned from the author, and whether new projects write with it."""
+    """Return what was learned from the author, and whether new projects use it."""
     return AdapterStatus.at(_place(project))
 
 
@@ -70,12 +70,12 @@ async def learned(project: Workspace) -> AdapterStatus:
 async def use_learned(
     project: Workspace,
     *,
-    use: Annotated[bool, Field(description="Whether new projects write with it.", examples=[True])],
+    use: Annotated[bool, Field(description="Whether new projects use it.", examples=[True])],
 ) -> AdapterStatus:
-    """Have new projects write with what was learned, or without it; one that is begun stays as it began.
+    """Set whether new projects use what was learned; existing projects do not change.
 
     Raises:
-        UsageError: nothing was learned.
+        UsageError: nothing has been learned.
     """
     activate(_place(project), on=use)
     return AdapterStatus.at(_place(project))
@@ -83,7 +83,7 @@ async def use_learned(
 
 @verb("DELETE", "/learning", "measuring")
 async def forget_learned(project: Workspace) -> AdapterStatus:
-    """Remove what was learned for good: adapters, pairs and report."""
+    """Permanently remove everything that was learned: adapters, pairs and the report."""
     place = _place(project)
     if AdapterStatus.at(place).is_there:
         place.forget()

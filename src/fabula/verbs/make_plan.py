@@ -1,4 +1,4 @@
-"""`make_plan`: the plan of a project, made from its brief or read off its story."""
+"""`make_plan`: make a project's plan from its brief or its story."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ async def make_plan(
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
 ) -> MadePlan:
-    """Make the plan alone, from the brief, or from the story that the project began with; `write` goes on from there.
+    """Make only the plan, from the brief or the story that the project began with; `write` continues from the plan.
 
     Raises:
-        FabulaError: any of its kinds; finished calls are kept, and the same again goes on from there.
+        FabulaError: any error; finished calls are kept, and the same verb continues from there.
     """
     if words:
         parse_range(words)

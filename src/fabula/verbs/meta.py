@@ -1,4 +1,4 @@
-"""`meta`: how far a judge agrees with people."""
+"""`meta`: measure how well a judge agrees with people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RatingsText: TypeAlias = Annotated[
     str,
     Field(
         max_length=_MOST,
-        description="A ratings.jsonl: a verdict a line.",
+        description="The contents of a ratings.jsonl file, with one verdict per line.",
         examples=['{"rater":"Ann","kind":"person","items":["a"],"question":"plot","answer":4}'],
     ),
 ]
@@ -28,7 +28,7 @@ RatingsText: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class JudgeOnQuestion:
-    """A judge on one question in a sentence, and whether it beats all trivial baselines; null where nobody can say."""
+    """A sentence about a judge on one question, and whether the judge beats all trivial baselines; null if unknown."""
 
     sentence: str
     beats_baselines: bool | None
@@ -36,13 +36,13 @@ class JudgeOnQuestion:
 
     @classmethod
     def of(cls, found: MetaResult) -> Self:
-        """What was found on a question."""
+        """Return the result on one question."""
         return cls(found.sentence, found.beats, list(found.notes))
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeBesidePeople:
-    """How far a judge agrees with people: by question, and each number with its interval."""
+    """How well a judge agrees with people on each question, with an interval for each number."""
 
     questions: dict[str, JudgeOnQuestion]
     rows: list[dict[str, Any]]
@@ -54,18 +54,18 @@ async def meta(
     shelf: Shelf,
     verdicts: RatingsText,
     human: RatingsText,
-    question: Annotated[str, Field(max_length=1000, description="One alone; empty for all.")] = "",
+    question: Annotated[str, Field(max_length=1000, description="One question; empty for all.")] = "",
     *,
     margin: Annotated[
-        float | None, Field(ge=0, lt=1, description="By which a weighed choice needs to lead; empty: as usual.")
+        float | None, Field(ge=0, lt=1, description="The minimum lead for a weighted choice; empty: the default.")
     ] = None,
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="Of the random baseline.")] = 1,
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="Seed of the random baseline.")] = 1,
 ) -> JudgeBesidePeople:
-    """Say how far a judge's verdicts agree with people's on the same stories, beside trivial baselines.
+    """Compare a judge's verdicts with people's verdicts on the same stories, and with trivial baselines.
 
     Raises:
-        UsageError: a line is no rating, or both sides have no question or story in common.
-        UnknownNameError: there is no such question.
+        UsageError: a line is not a rating, or the two sides have no question or story in common.
+        UnknownNameError: a question does not exist.
     """
     del shelf
 

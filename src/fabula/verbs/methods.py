@@ -1,4 +1,4 @@
-"""`systems`, `evaluators`, `system`, `evaluator`: the methods of papers that are here, and their settings."""
+"""`systems`, `evaluators`, `system`, `evaluator`: the installed methods and their settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MethodName: TypeAlias = Annotated[str, Field(max_length=100, description="Its na
 
 @dataclass(frozen=True, slots=True)
 class MethodLine:
-    """A system or an evaluator: what its `paper.toml` tells, and where it comes from."""
+    """A system or an evaluator: the data in its `paper.toml`, and where it comes from."""
 
     name: str
     source: str
@@ -32,26 +32,26 @@ class MethodLine:
 
     @classmethod
     def of(cls, method: Method) -> Self:
-        """A method's line."""
+        """Return a method's entry in the list."""
         return cls(method.name, method.source or "fabula", method.paper)
 
 
 @dataclass(frozen=True, slots=True)
 class MethodList:
-    """Systems or evaluators, and why some of others cannot be used."""
+    """Systems or evaluators, and why some from other packages cannot be used."""
 
     methods: list[MethodLine]
     problems: list[str]
 
     @classmethod
     def of(cls, methods: Mapping[str, Method], problems: Mapping[str, str]) -> Self:
-        """Methods that were found, as a list."""
+        """Return the methods that were found, as a list."""
         return cls([MethodLine.of(one) for one in methods.values()], list(problems.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class SettingOfMethod:
-    """A setting of a method: its group, its type, what it is for, its value in the paper and ours."""
+    """A setting of a method: its group, type and purpose, and its values in the paper and in fabula."""
 
     field: str
     group: str
@@ -69,7 +69,7 @@ class MethodView(MethodLine):
 
     @classmethod
     def of(cls, method: Method) -> Self:
-        """A method with its settings."""
+        """Return a method with its settings."""
         settings = [
             SettingOfMethod(one.name, one.group, str(one.hint), one.about, faithful, improved)
             for one, faithful, improved in of_presets(method.settings_type)
@@ -79,24 +79,24 @@ class MethodView(MethodLine):
 
 @verb("GET", "/systems", "methods")
 async def systems(shelf: Shelf) -> MethodList:
-    """The writing systems, as their papers tell."""
+    """List the writing systems, with data about their papers."""
     del shelf
     return await asyncio.to_thread(lambda: MethodList.of(writing.systems(), writing.CATALOGUE.problems()))
 
 
 @verb("GET", "/evaluators", "methods")
 async def evaluators(shelf: Shelf) -> MethodList:
-    """The ways of measuring stories, as their papers tell."""
+    """List the evaluators, with data about their papers."""
     del shelf
     return await asyncio.to_thread(lambda: MethodList.of(measuring.evaluators(), measuring.CATALOGUE.problems()))
 
 
 @verb("GET", "/systems/{name}", "methods")
 async def system(shelf: Shelf, name: MethodName) -> MethodView:
-    """One writing system, and what can be set.
+    """Return a writing system with its settings.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: there is no system with that name.
     """
     del shelf
     return await asyncio.to_thread(_of, "system", writing.systems(), name)
@@ -104,17 +104,17 @@ async def system(shelf: Shelf, name: MethodName) -> MethodView:
 
 @verb("GET", "/evaluators/{name}", "methods")
 async def evaluator(shelf: Shelf, name: MethodName) -> MethodView:
-    """One evaluator, and what can be set.
+    """Return an evaluator with its settings.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: there is no evaluator with that name.
     """
     del shelf
     return await asyncio.to_thread(_of, "evaluator", measuring.evaluators(), name)
 
 
 def _of(kind: str, known: Mapping[str, Method], name: str) -> MethodView:
-    """A method by its name; no folder with code."""
+    """A method by its name; a folder of code is refused."""
     if name not in known:
         raise UnknownNameError(kind, name, known)
     return MethodView.of(known[name])

@@ -1,4 +1,4 @@
-"""`models`: what can be named as a model here."""
+"""`models`: the models that you can use here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _KINDS = (
     ("embedded:NAME or PATH.gguf", "on this machine, with llama.cpp; free"),
-    ("hf:OWNER/REPO:QUANT", "the same, after `fabula models pull hf:OWNER/REPO`"),
+    ("hf:OWNER/REPO:QUANT", "a model from a hub, after `fabula models pull hf:OWNER/REPO`"),
     *((f"{name}:NAME", f"{KINDS[name].title}, on this machine ({KINDS[name].address})") for name in OWN_KINDS),
     *((f"{name}:NAME", kind.title) for name, kind in KINDS.items() if not kind.own and name != "openai-chat"),
     ("openai-chat:NAME", "any other server of the chat dialect, with --base-url"),
@@ -31,20 +31,20 @@ _KINDS = (
     ("replay:PROJECT", "replies from another project's journal"),
     ("paste", "your chat window: prompts are copied there, replies pasted here"),
     ("client", "the client's own model, in `fabula mcp`"),
-    ("files:FOLDER", "whoever puts an answer beside each prompt in a folder"),
-    ("hand", "texts that were written by hand, as in `fabula sample`; asks nobody"),
+    ("files:FOLDER", "a person or program that answers each prompt in a folder"),
+    ("hand", "texts written by hand, as in `fabula sample`; calls no model"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class KnownView(KnownModel):
-    """A model that fabula knows; `file` is where it lies, or would."""
+    """A model that fabula knows; `file` is the path for it, downloaded or not."""
 
     installed: bool = False
 
     @classmethod
     def at(cls, home: Path, one: KnownModel) -> Self:
-        """A model as it lies in the folder of fetched ones, or would."""
+        """Return a model with its path in the folder of downloaded models."""
         about = {field.name: getattr(one, field.name) for field in fields(one)} | {
             "file": str(local_path(one.name, home))
         }
@@ -53,28 +53,28 @@ class KnownView(KnownModel):
 
 @dataclass(frozen=True, slots=True)
 class ServedView(ServedModel):
-    """A model on a server; `spec` is how it is named."""
+    """A model on a server; `spec` is its name for `--model`."""
 
     spec: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerView(Server):
-    """A server of models on this machine."""
+    """A model server on this machine."""
 
     models: tuple[ServedView, ...] = ()
     answers: bool = False
 
     @classmethod
     def of(cls, one: Server) -> Self:
-        """A server with the names of its models."""
+        """Return a server with the names of its models."""
         served = tuple(ServedView(**_fields(model), spec=one.spec(model)) for model in one.models)
         return cls(**_fields(one) | {"models": served, "answers": bool(served)})
 
 
 @dataclass(frozen=True, slots=True)
 class KindOfModel:
-    """How a model of a kind is named, and what it is."""
+    """How to name models of this kind, and what they are."""
 
     form: str
     what: str
@@ -82,12 +82,12 @@ class KindOfModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelList:
-    """Models that are known, fetched or served here, the kinds that can be named, and which keys are set.
+    """Known, downloaded and served models, the kinds of models, and which API keys are set.
 
     Attributes:
-        folder: in which fetched models lie.
-        problems: why some kinds of others cannot be used.
-        keys: of providers, by the variables of the environment that hold them: whether each is set.
+        folder: the folder of downloaded models.
+        problems: why some kinds from other packages cannot be used.
+        keys: whether each provider's key is set, by the name of its environment variable.
     """
 
     folder: str
@@ -101,7 +101,7 @@ class ModelList:
 
 @verb("GET", "/models", "methods")
 async def models(shelf: Shelf) -> ModelList:
-    """The models that are known, and the servers that answer on this machine."""
+    """List the known models, and the running servers on this machine."""
     environ = os.environ if shelf.environ is None else shelf.environ
     home, brought = models_home(environ), brought_kinds()
     theirs = [(f"{name}:NAME", f"from {one.source}") for name, one in brought.items() if name not in PREFIXES]

@@ -1,4 +1,4 @@
-"""`new`, `import_manuscript`, `sample`: a project is made."""
+"""`new`, `import_manuscript`, `sample`: create a project."""
 
 from __future__ import annotations
 
@@ -19,14 +19,21 @@ Brief: TypeAlias = Annotated[
     str,
     Field(
         max_length=MAX_FILE,
-        description="What the story is to be; its first heading is the title.",
+        description="What you want written; its first heading becomes the title.",
         examples=["# The Ferry\n\nOdile takes the last ferry home."],
     ),
 ]
-Title: TypeAlias = Annotated[str, Field(max_length=200, description="Where the text's own heading is not meant.")]
-System: TypeAlias = Annotated[str, Field(max_length=100, description="The writing method; without it, the usual one.")]
+Title: TypeAlias = Annotated[
+    str, Field(max_length=200, description="The title, if it differs from the heading of the text.")
+]
+System: TypeAlias = Annotated[
+    str, Field(max_length=100, description="The writing system; default: the one that fabula selects.")
+]
 ModelName: TypeAlias = Annotated[
-    str, Field(max_length=LONGEST_NAME, description="Who writes, such as `openai:gpt-5`; without it, the usual one.")
+    str,
+    Field(
+        max_length=LONGEST_NAME, description="The model, such as `openai:gpt-5`; default: the one that fabula selects."
+    ),
 ]
 
 
@@ -36,7 +43,8 @@ async def new(
     brief: Brief = "",
     *,
     story: Annotated[
-        str, Field(max_length=MAX_FILE, description="In place of a brief; a run `plan` reads its plan off.")
+        str,
+        Field(max_length=MAX_FILE, description="A story instead of a brief; the run `plan` derives a plan from it."),
     ] = "",
     title: Title = "",
     system: System = "",
@@ -46,19 +54,19 @@ async def new(
     ] = "",
     words: Annotated[str, Field(max_length=40, description='The length, such as "600" or "500-700".')] = "",
     preset: Annotated[
-        Literal["", "faithful", "improved"], Field(description="The paper's method as it is, or improved.")
+        Literal["", "faithful", "improved"], Field(description="The method as published, or with our additions.")
     ] = "",
-    seed: Annotated[int | None, Field(ge=0, le=2**31 - 1, description="Of what is left to chance.")] = None,
+    seed: Annotated[int | None, Field(ge=0, le=2**31 - 1, description="Seed of all random choices.")] = None,
 ) -> ProjectLine:
-    """Make a project for a brief, or for a story whose plan is to be read off.
+    """Create a project for a brief, or for a story from which a run derives a plan.
 
-    What is left out is chosen as `fabula write` chooses it. Nothing is asked of a model yet; the settings are checked.
+    The defaults are those of `fabula write`. The settings are checked, but no model is called yet.
 
     Raises:
-        FabulaError: a setting does not hold, or there is no such system or model.
+        FabulaError: a setting is invalid, or the system or model does not exist.
     """
     if brief and story:
-        raise UsageError("Send a brief or a story, not both.")
+        raise UsageError("Send either a brief or a story, not both.")
     kind: Literal["brief", "story"] = "story" if story else "brief"
     wanted = Beginning(story or brief, kind, title, system, model, base_url, words)
     said = {"preset": preset or None, "seed": seed}
@@ -72,7 +80,7 @@ async def import_manuscript(
         str,
         Field(
             max_length=MAX_STORY,
-            description="The whole manuscript, in Markdown or plain.",
+            description="The complete manuscript, as Markdown or plain text.",
             examples=["# One\n\nThe ferry was late.\n\n# Two\n\nIt came."],
         ),
     ],
@@ -82,10 +90,10 @@ async def import_manuscript(
     system: System = "",
     model: ModelName = "",
 ) -> ProjectLine:
-    """Make a project of a manuscript: its parts become the story's, word for word. Nobody is asked.
+    """Create a project from a manuscript, whose parts become the parts of the story, word for word. No model is called.
 
     Raises:
-        FabulaError: it is empty, a part of it is too long, or there is no such system or model.
+        FabulaError: the manuscript is empty, a part is too long, or the system or model does not exist.
     """
     wanted = Beginning(text, "manuscript", title, system, model, source=source or "pasted text")
     return await _made(shelf, wanted, {})
@@ -96,7 +104,7 @@ async def sample(shelf: Shelf) -> ProjectLine:
     """Copy the sample project.
 
     Raises:
-        ProjectError: it cannot be copied there.
+        ProjectError: the sample cannot be copied to the folder.
     """
     return ProjectLine.of(shelf, shelf.add_sample())
 

@@ -1,4 +1,4 @@
-"""`pin`: a text that stays as it is."""
+"""`pin`: protect a text from being rewritten."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ async def pin(
     project: Workspace,
     artefact: ArtefactName = "",
     *,
-    all: Annotated[bool, Field(description="Every text there is.")] = False,  # noqa: A002 - as it is called everywhere
+    all: Annotated[bool, Field(description="Pin every text.")] = False,  # noqa: A002 - as it is called everywhere
 ) -> ArtefactNames:
-    """Pin a text, or all.
+    """Pin a text, or all texts.
 
-    It stays as it is, whatever changes above it. What was pinned already is not named again where all are.
+    A pinned text stays as it is, whatever changes before it. With `all`, the result omits texts that were already
+    pinned.
 
     Raises:
-        UsageError: neither is said, or both.
+        UsageError: neither a name nor `all` is given, or both are.
     """
     if bool(artefact) == all:
-        raise UsageError("Name an artefact, or say `fabula text pin --all`; `fabula status` lists them.")
+        raise UsageError("Specify an artefact, or run `fabula text pin --all`; `fabula status` lists artefacts.")
     with project.decided(keeping=all) as (texts, journal):
         if all:
             paths = [path for path in authored(journal) if path != STORY and source_of(journal, path) != "pinned"]

@@ -1,4 +1,4 @@
-"""`pins`: the texts that are pinned."""
+"""`pins`: the pinned texts."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from fabula.verbs.base import ArtefactNames, verb
 
 @verb("GET", "/pins")
 async def pins(project: Workspace) -> ArtefactNames:
-    """The texts that are pinned, in order of file."""
+    """List the pinned texts, ordered by file."""
     return ArtefactNames([one.name for one in project.rows(marks=False) if one.pinned])

@@ -1,4 +1,4 @@
-"""`plan`: the plan of a project, in both orders of time."""
+"""`plan`: the plan of a project, in the order of telling and the order of events."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fabula.verbs.base import verb
 
 @verb("GET", "/plan", "story")
 async def plan(project: Workspace) -> PlanView:
-    """The plan, and the order in which its scenes happen; they stand in the order of telling.
+    """Return the plan: its scenes in the order of telling, and the order in which they happen.
 
     Raises:
-        ProjectError: there is none yet.
-        PlanError: it has problems; all are named.
+        ProjectError: there is no plan yet.
+        PlanError: the plan has problems; the message lists all of them.
     """
     return PlanView.of(plan_of(project.texts()))

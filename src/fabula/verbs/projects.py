@@ -1,4 +1,4 @@
-"""`projects`, `remove`: the projects that there are."""
+"""`projects`, `remove`: list projects or remove one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Workspace
 
 ProjectName: TypeAlias = Annotated[
-    str, Field(max_length=200, description="The project, by the name that `projects` has for it.", examples=["ferry"])
+    str, Field(max_length=200, description="The name of the project in `projects`.", examples=["ferry"])
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectLine:
-    """A project in a list: its name in addresses and its folder; `problem` says why it cannot be read."""
+    """A project in a list: its folder and its name in addresses. `problem` explains why it cannot be read."""
 
     project: str
     folder: str
@@ -35,12 +35,15 @@ class ProjectLine:
 
     @classmethod
     def of(cls, shelf: Shelf, name: str) -> Self:
-        """A project's line, by the name that a shelf has for it."""
+        """Return the entry of a project, by its name on a shelf."""
         return cls.at(shelf[name], name)
 
     @classmethod
     def at(cls, workspace: Workspace, name: str) -> Self:
-        """A project's line; one that cannot be read says why, and keeps nobody from the others."""
+        """Return the entry of a project.
+
+        If the project cannot be read, the entry says why, and the list still contains the others.
+        """
         try:
             one = workspace.overview()
         except FabulaError as error:
@@ -51,14 +54,14 @@ class ProjectLine:
 
 @dataclass(frozen=True, slots=True)
 class ProjectList:
-    """The projects that there are."""
+    """All projects."""
 
     projects: list[ProjectLine]
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A project that was taken away, and where its folder lies now."""
+    """A removed project, and the new path of its folder."""
 
     project: str
     folder: str
@@ -66,16 +69,16 @@ class Removed:
 
 @verb("GET", "/projects", "projects")
 async def projects(shelf: Shelf) -> ProjectList:
-    """The projects that there are, with the words of each story."""
+    """List all projects, with the number of words in each story."""
     return await asyncio.to_thread(lambda: ProjectList([ProjectLine.of(shelf, name) for name in shelf.names]))
 
 
 @verb("DELETE", "/projects/{project}", "projects")
 async def remove(shelf: Shelf, project: ProjectName) -> Removed:
-    """Take a project away: its folder is moved to `.removed` beside it, whole, and can be put back by hand.
+    """Remove a project: its folder is moved to `.removed` next to it, and you can move it back yourself.
 
     Raises:
-        UnknownNameError: there is none of that name.
-        LockedError: something is at work in it.
+        UnknownNameError: there is no project with that name.
+        LockedError: a run is in progress in the project.
     """
     return Removed(project, str(shelf.take_away(project)))

@@ -1,4 +1,4 @@
-"""`rename`: another title for a part of the story."""
+"""`rename`: change the title of a part of the story."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ async def rename(
     artefact: ArtefactName,
     title: Annotated[str, Field(max_length=LONGEST, description="The new title.", examples=["The Ferry"])],
 ) -> Saved:
-    """Give a part of the story another title: the heading that its text begins with.
+    """Change the title of a part of the story, which is the heading of its text.
 
-    An edit of the author's, which undo takes back; nobody is asked.
+    This is an edit by the author, which `undo` can undo. No model is called.
 
     Raises:
-        UsageError: the title is empty, or the text is no part of the story.
+        UsageError: the title is empty, or the text is not a part of the story.
     """
     stands, title = await text(project, artefact), one_line(title).strip()
     if not title or not stands.file.startswith("story/"):
-        raise UsageError("Name a part of the story, and a title that is not empty.")
+        raise UsageError("Specify a part of the story, and a title that is not empty.")
     prose = stands.text[found.end() :].lstrip() if (found := HEADING.match(stands.text)) else stands.text
     with project.changing() as texts:
         return await save(texts, stands.name, f"# {title}\n\n{prose}", stands.base, project.options)

@@ -1,4 +1,4 @@
-"""`reorder`: the plan's scenes in another order of telling."""
+"""`reorder`: change the order in which the plan's scenes are told."""
 
 from __future__ import annotations
 
@@ -23,22 +23,27 @@ async def reorder(
         Sequence[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]],
         Field(
             max_length=1000,
-            description="The plan's scenes by name, each once, in the order in which they are to be told.",
+            description="The names of the plan's scenes, each exactly once, in the new order of telling.",
             examples=[["The letter", "The ferry"]],
         ),
     ],
-    base: Annotated[str, Field(max_length=64, description="As it was read with the plan.", examples=["9f2c41d07b"])],
+    base: Annotated[
+        str, Field(max_length=64, description="The `base` that was returned with the plan.", examples=["9f2c41d07b"])
+    ],
 ) -> Saved:
-    """Tell the plan's scenes in another order.
+    """Change the order in which the plan's scenes are told.
 
-    An edit of the plan's file, which undo takes back.
+    This is an edit of the plan's file, which `undo` can undo.
 
     Raises:
-        UsageError: these are not the plan's scenes.
+        UsageError: the names are not the names of the plan's scenes.
     """
     cards = plan_cards({PLAN: (await text(project, PLAN)).text}, ())
     places = {card.title: card.number for card in cards.cards}
     if sorted(scenes) != sorted(places):
-        raise UsageError("These are not the scenes of the plan, each once. Read the plan again, and move them there.")
+        raise UsageError(
+            "The list does not contain each scene of the plan exactly once. Read the plan again, and reorder "
+            "its scenes."
+        )
     with project.changing() as texts:
         return await save(texts, PLAN, cards.ordered([places[name] for name in scenes]), base, project.options)

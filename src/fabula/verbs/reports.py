@@ -1,4 +1,4 @@
-"""`reports`, `report`, `compare`, `verdicts`: what was measured, down to a single verdict."""
+"""`reports`, `report`, `compare`, `verdicts`: all measurements, from reports to single verdicts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ from fabula.verbs.base import OtherProject, verb
 
 _LONG = 1000
 MOST_VERDICTS = 2000
-ReportName: TypeAlias = Annotated[str, Field(max_length=_LONG, description="As the list of reports has it.")]
+ReportName: TypeAlias = Annotated[
+    str, Field(max_length=_LONG, description="The name of the report in the list of reports.")
+]
 Sentence: TypeAlias = Annotated[str, Field(max_length=_LONG)]
 
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """A report in a list. `made` is in seconds since 1970; a newer one took the place of what is `earlier`."""
+    """A report in a list.
+
+    `made` is the time in seconds since 1970; an `earlier` report has been replaced by a newer one.
+    """
 
     name: str
     evaluator: str
@@ -31,20 +36,20 @@ class ReportLine:
 
     @classmethod
     def of(cls, found: FoundReport) -> Self:
-        """The line of a report."""
+        """Return the entry of a report."""
         return cls(found.name, found.evaluator, found.changed, found.is_earlier)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportList:
-    """The reports of a project, the newest first."""
+    """The reports of a project, newest first."""
 
     reports: list[ReportLine]
 
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """A report: each number with its interval, or why there is none; `how` says what it was made with."""
+    """A report: each number with its interval, or the reason why it is missing; `how` lists the settings used."""
 
     report: ReportLine
     how: dict[str, Any]
@@ -54,7 +59,7 @@ class ReportView:
 
 @dataclass(frozen=True, slots=True)
 class VerdictList:
-    """Verdicts of a report: how many there are, how many were looked for, and the first of those."""
+    """Verdicts of a report: the total number, the number that match the search, and the first of the matches."""
 
     total: int
     found: int
@@ -63,7 +68,7 @@ class VerdictList:
 
 @dataclass(frozen=True, slots=True)
 class TwiceLine:
-    """A number of two reports: `apart` says by how much the second is above the first, or why nobody can say."""
+    """A number in two reports: `apart` is the second value minus the first, or why that is unknown."""
 
     of: str
     what: str
@@ -76,7 +81,7 @@ class TwiceLine:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """Two reports beside each other: `problem` says why they cannot be compared, `settings` in what they differ."""
+    """A comparison of two reports: `problem` explains why it is impossible, and `settings` lists differences."""
 
     one: ReportLine
     other: ReportLine
@@ -88,16 +93,16 @@ class ComparisonView:
 
 @verb("GET", "/reports", "measuring")
 async def reports(project: Workspace) -> ReportList:
-    """What was measured, the newest first, with what newer reports took the place of."""
+    """List the project's reports, newest first, including those that newer reports have replaced."""
     return ReportList([ReportLine.of(found) for found in reports_in(project.folder)])
 
 
 @verb("GET", "/reports/{report:path}", "measuring")
 async def report(project: Workspace, report: ReportName) -> ReportView:
-    """One report: its numbers, each with its n, interval and method.
+    """Return a report, in which each number has its n, interval and method.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: there is no report with that name.
     """
     found = report_named(project.folder, report)
     return ReportView(ReportLine.of(found), dict(found.report.how), found.report.lines(), list(found.report.notes))
@@ -110,10 +115,10 @@ async def compare(
     other: ReportName,
     beside: OtherProject = "",
 ) -> ComparisonView:
-    """By how much each number of another report is above that of one; `beside` names the project of the other.
+    """Compare the numbers of this report with those of another one; `beside` is the other report's project.
 
     Raises:
-        UnknownNameError: there is no such report.
+        UnknownNameError: a report does not exist.
     """
     first = report_named(project.folder, one)
     second = report_named(Path(beside) if beside else project.folder, other)
@@ -130,17 +135,17 @@ async def compare(
 async def verdicts(
     project: Workspace,
     report: ReportName,
-    words: Annotated[Sentence, Field(description="All of them stand in the reason.")] = "",
+    words: Annotated[Sentence, Field(description="Words that the reason must contain.")] = "",
     *,
-    winner: Annotated[Sentence, Field(description="Who won, or the answer.")] = "",
-    question: Annotated[Sentence, Field(description="What was asked.")] = "",
-    stories: Annotated[Sentence, Field(description="Words in the names of stories or systems.")] = "",
-    most: Annotated[int, Field(ge=1, le=MOST_VERDICTS, description="So many are given.")] = 200,
+    winner: Annotated[Sentence, Field(description="The winner, or the answer.")] = "",
+    question: Annotated[Sentence, Field(description="The question.")] = "",
+    stories: Annotated[Sentence, Field(description="Words that the names of stories or systems must contain.")] = "",
+    most: Annotated[int, Field(ge=1, le=MOST_VERDICTS, description="Maximum number of verdicts to return.")] = 200,
 ) -> VerdictList:
-    """Single verdicts of a report, as they are looked for, in the order of its file.
+    """Return the verdicts of a report that match the search, in the order of the file.
 
     Raises:
-        UnknownNameError: there is no such report.
+        UnknownNameError: a report does not exist.
     """
     ratings = report_named(project.folder, report).verdicts
     sought = Sought(words, winner, question, stories)

@@ -1,4 +1,4 @@
-"""`retake`: a text that the next run writes anew, or revises as the author wishes."""
+"""`retake`: have the next run write a text again, or revise it according to a note."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TakeToCome:
-    """A text that the next run writes: revised, or from nothing; what was wished of it `before` still holds."""
+    """A text that the next run writes from scratch or as a revision. The notes in `before` still apply."""
 
     artefact: str
     revised: bool
@@ -36,46 +36,62 @@ async def retake(
         str | None,
         Field(
             max_length=LONG,
-            description="Revise the text so that it meets this wish.",
+            description="A note according to which the text is revised.",
             examples=["Shorter, and without the storm."],
         ),
     ] = None,
     *,
-    anew: Annotated[bool, Field(description="With a note: write it from nothing, with the wish.")] = False,
+    anew: Annotated[bool, Field(description="Write the text from scratch according to the note.")] = False,
 ) -> TakeToCome:
-    """Have a text written anew, with another draw; or revised, as a note wishes.
+    """Have the next run write another version of a text, or revise it according to a note.
 
-    The next run does it; the old text stays among its versions.
+    The old text remains available as a version. If the text is a copy of a draft, the draft is rewritten.
 
     Raises:
-        UsageError: the note is empty, the text is pinned, or nobody writes it.
-        UnknownNameError: there is no such artefact.
+        UsageError: the note is empty, the text is pinned, or no role writes it.
+        UnknownNameError: the artefact does not exist.
     """
     wish = plain(note or "").strip()
     if anew and note is None:
-        raise UsageError("`anew` goes with a note; without one the text is written anew in any case.")
+        raise UsageError("`anew` requires a note; without a note, the text is rewritten anyway.")
     if note is not None and not wish:
-        raise UsageError("The note is empty. Say what you wish of the text, or leave --note out for another draw.")
+        raise UsageError("The note is empty. Write what to change, or leave --note out for another version.")
     with project.decided() as (texts, journal):
         path = texts.artefact(journal, artefact)
         check_unpinned(journal, path)
         _check_written_by_a_role(journal, path, wish)
         revise = bool(wish) and not anew
+        written = path if revise else _written_as(journal, path)
+        check_unpinned(journal, written)
         with journal.transaction():
-            if not revise and journal.decisions.override(path) is not None:
-                journal.decisions.add(path, "unedit")
-            journal.decisions.add(path, "revise" if revise else "retake", wish or None)
-        notes = notes_of(journal, path)
-    return TakeToCome(path, revise, list(notes[:-1] if wish else notes))
+            for one in dict.fromkeys((path, written)):
+                if not revise and journal.decisions.override(one) is not None:
+                    journal.decisions.add(one, "unedit")
+            journal.decisions.add(written, "revise" if revise else "retake", wish or None)
+        notes = notes_of(journal, written)
+    return TakeToCome(written, revise, list(notes[:-1] if wish else notes))
+
+
+def _written_as(journal: Journal, path: str) -> str:
+    """The artefact that a model wrote; another one than `path` if the text at `path` is a copy, made without a call."""
+    copy, named = journal.artefacts.made(path), path.rpartition("/")[2]
+    if copy is None or copy.calls:
+        return path
+    for other in journal.artefacts.paths():
+        wrote = journal.artefacts.made(other)
+        # A draft of the same name gets its text's retakes anyway.
+        if wrote is not None and wrote.calls and wrote.text == copy.text and other.rpartition("/")[2] != named:
+            return other
+    return path
 
 
 def _check_written_by_a_role(journal: Journal, path: str, note: str) -> None:
-    """Raise a `UsageError` if nobody is asked for the artefact, or nobody who could follow a note."""
+    """Raise a `UsageError` if no model writes the artefact, or the note could have no effect."""
     file = journal.artefacts.places()[path]
     if path == REFUSED_EDITS:
         raise UsageError(
-            f"{file} is your own list of edits that are not made, so nobody writes it anew. "
-            "`fabula text edits --accept ID` takes an edit off it."
+            f"{file} is your own list of refused edits, so no role rewrites it. `fabula text edits --accept ID` "
+            "removes an edit from the list."
         )
     if note and file.endswith((f".{RECORD}", f".{TABLE}")):
-        raise UsageError(f"{file} is no text that a role could revise, so a note says nothing to it. Leave --note out.")
+        raise UsageError(f"{file} cannot be revised by a role, so a note has no effect. Leave --note out.")

@@ -1,4 +1,4 @@
-"""`settings`: what can be set in a project's `fabula.toml`."""
+"""`settings`: the settings allowed in a project's `fabula.toml`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fabula.verbs.base import verb
 
 @dataclass(frozen=True, slots=True)
 class SettingsForm:
-    """The JSON schema of `fabula.toml`; what stands under `config` is of the system, and said by the verb `system`."""
+    """The JSON schema of `fabula.toml`. The table `config` depends on the system; the verb `system` describes it."""
 
     form: Mapping[str, Any]
 
 
 @verb("GET", "/settings", "methods")
 async def settings(shelf: Shelf) -> SettingsForm:
-    """What can be set in a project, as a JSON schema."""
+    """Return the settings that a project can have, as a JSON schema."""
     del shelf
     return SettingsForm(Settings.model_json_schema())

@@ -1,4 +1,4 @@
-"""`status`: where a project stands."""
+"""`status`: the state of a project."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping  # noqa: TC003 - doors read it
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from fabula.app.beginning import naming_file
 from fabula.app.bills import Estimate, total
 from fabula.app.workspace import Artefact, Overview, Workspace
 from fabula.base.errors import FabulaError
@@ -20,17 +21,17 @@ from fabula.verbs.base import verb
 
 @dataclass(frozen=True, slots=True)
 class Status(Overview):
-    """Where a project stands, and what a run would ask.
+    """The state of a project, and the calls that a run would make.
 
     Attributes:
-        folder: in which it lies.
-        settings: in force, as tables.
-        as_last_time: settings that hold since the last run had them, and are not in `fabula.toml`; as tables.
+        folder: the project's folder.
+        settings: the settings in force, as tables.
+        as_last_time: settings of the last run that are not in `fabula.toml`, as tables; they still apply.
         artefacts: its texts.
-        imported_from: the manuscript that it was made of; empty for none.
-        spent: what each role has taken.
-        total: what all have taken.
-        estimate: what a run would ask now, without its single calls; null where a `problem` stands in the way.
+        imported_from: the manuscript from which the project was made; empty if there is none.
+        spent: what each role has used.
+        total: what all roles have used.
+        estimate: the calls that a run would make now, without details of each; null if there is a `problem`.
     """
 
     folder: str
@@ -58,7 +59,7 @@ class Status(Overview):
 
 @verb("GET", "", "projects", command="status")
 async def status(project: Workspace) -> Status:
-    """Where a project stands: its texts, what was changed and spent, what a run would ask, and what undo takes back."""
+    """Return the state of a project: texts, changes, cost, the calls of a run, and what `undo` would undo."""
     return await asyncio.to_thread(_status, project)
 
 
@@ -66,7 +67,8 @@ def _status(project: Workspace) -> Status:
     standing, estimate = project.overview(), None
     problem = standing.problem
     try:
-        estimate = replace(project.expected(), calls=[])
+        with naming_file(project.texts().settings_file, project.environ):
+            estimate = replace(project.expected(), calls=[])
     except FabulaError as error:
         problem = str(error)
     texts, settings = project.texts(), project.settings()

@@ -12,10 +12,10 @@ from fabula.verbs.base import verb
 
 @verb("GET", "/story", "story")
 async def story(project: Workspace) -> Story:
-    """The story as `story.md` has it: its title, and each scene with its text.
+    """Return the story as in `story.md`: its title, and each scene with its text.
 
     Raises:
-        ProjectError: it is not whole yet.
+        ProjectError: the story is not complete yet.
     """
     texts = project.texts()
     if texts.story_file.exists():
@@ -24,6 +24,7 @@ async def story(project: Workspace) -> Story:
         begun = any(file.startswith("story/") for file in journal.artefacts.places().values())
     if begun:
         raise ProjectError(
-            f"The story is not whole yet; its parts so far are in {texts.folder / 'story'}. Go on with `fabula write`."
+            f"The story is not complete yet; its finished parts are in {texts.folder / 'story'}. Continue with "
+            "`fabula write`."
         )
-    raise ProjectError("There is no story yet. Write it with `fabula write`, or see `fabula status`.")
+    raise ProjectError("There is no story yet. Write it with `fabula write`, or check `fabula status`.")

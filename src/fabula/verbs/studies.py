@@ -1,4 +1,4 @@
-"""`studies`, `study`: what people found who rated stories."""
+"""`studies`, `study`: the results of studies in which people rated stories."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from fabula.app.shelf import Shelf  # noqa: TC001 - doors read it
 from fabula.measure.studies.study import Study  # noqa: TC001 - doors read it
 from fabula.verbs.base import verb
 
-StudyName: TypeAlias = Annotated[
-    str, Field(max_length=200, description="The study, by the name that `studies` has for it.")
-]
+StudyName: TypeAlias = Annotated[str, Field(max_length=200, description="The name of the study in `studies`.")]
 
 
 @dataclass(frozen=True, slots=True)
 class StudyLine:
-    """A study in a list: its name in addresses, and its folder."""
+    """A study in a list: its folder and its name in addresses."""
 
     study: str
     folder: str
@@ -27,14 +25,14 @@ class StudyLine:
 
 @dataclass(frozen=True, slots=True)
 class StudyList:
-    """The studies that there are."""
+    """All studies."""
 
     studies: list[StudyLine]
 
 
 @dataclass(frozen=True, slots=True)
 class StudyView(StudyLine):
-    """What raters of a study found: each number with its interval, or why there is none."""
+    """The results of a study: each number with its interval, or the reason why it is missing."""
 
     kind: str
     version: int
@@ -47,7 +45,7 @@ class StudyView(StudyLine):
 
     @classmethod
     def of(cls, name: str, study: Study) -> Self:
-        """What a study holds."""
+        """Return the contents of a study."""
         from fabula.app.study_report import study_report  # noqa: PLC0415 - heavy at start-up
 
         report, form = study_report(study), study.form
@@ -57,17 +55,17 @@ class StudyView(StudyLine):
 
 @verb("GET", "/studies", "measuring")
 async def studies(shelf: Shelf) -> StudyList:
-    """The studies that there are."""
+    """All studies."""
     found = await asyncio.to_thread(lambda: shelf.study_folders)
     return StudyList([StudyLine(name, str(folder)) for name, folder in found.items()])
 
 
 @verb("GET", "/studies/{name}", "measuring")
 async def study(shelf: Shelf, name: StudyName) -> StudyView:
-    """What people found so far: strengths, means, agreement, how raters went about it, and a judge beside them.
+    """Return the current results: strengths, means, agreement, how raters worked, and how a judge compares with them.
 
     Raises:
-        UnknownNameError: there is none of that name.
-        UsageError: nobody has rated anything yet, or a file is not as it should be.
+        UnknownNameError: there is no study with that name.
+        UsageError: there are no ratings yet, or a file is invalid.
     """
     return await asyncio.to_thread(lambda: StudyView.of(name, shelf.find_study(name)))

@@ -1,4 +1,4 @@
-"""`text`: a text as it stands, or one of its versions."""
+"""`text`: the current text, or one of its versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ArtefactText(Saved):
-    """A text, whole. Its fields are those of `Artefact`; an older version's `base` names that version."""
+    """A whole text. The fields are those of `Artefact`; for an older version, `base` identifies that version."""
 
     source: str
     text: str
@@ -34,15 +34,15 @@ async def text(
     project: Workspace,
     artefact: ArtefactName = STORY,
     version: Annotated[
-        int | None, Field(ge=1, le=2**31 - 1, description="Of a version; the newest one without it.")
+        int | None, Field(ge=1, le=2**31 - 1, description="The number of a version; default: the latest version.")
     ] = None,
 ) -> ArtefactText:
-    """A text as it stands, changes of its file included; or one of its versions.
+    """Return a text with the changes in its file, or one of its versions.
 
-    `story.md` is the whole story.
+    Use `story.md` for the whole story.
 
     Raises:
-        UnknownNameError: there is no such artefact or version.
+        UnknownNameError: the artefact or version does not exist.
     """
     found = _text(project, artefact, version)
     return replace(found, title=project.titles()(found.name))
@@ -72,7 +72,7 @@ def _whole(name: str, file: str, text: str, version: int, source: str, *, change
 
 
 def _file(workspace: Workspace, project: ProjectFolder, name: str) -> ArtefactText:
-    """A file that is no artefact of its own: the brief, or the whole story."""
+    """A file that is not an artefact of its own: the brief, or the whole story."""
     file = project.folder / name
     if not file.is_file():
         raise UnknownNameError("artefact", name, [one.name for one in workspace.rows(marks=False)])

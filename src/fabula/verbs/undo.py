@@ -1,4 +1,4 @@
-"""`undo` and `redo`: what was decided last, taken back and decided again."""
+"""`undo` and `redo`: undo the last decision, or redo it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What was taken back or decided again, in words, with the artefacts.
+    """The decision that was undone or redone, in words, with its artefacts.
 
     Attributes:
-        wording: what it was.
-        artefacts: that it was about.
-        at: when it had been decided.
-        further: what the same would do once more; empty for nothing.
+        wording: the decision in words.
+        artefacts: the artefacts that it concerned.
+        at: the time of the decision.
+        further: what the next undo or redo would do; empty if nothing remains.
     """
 
     wording: str
@@ -35,7 +35,7 @@ class Decided:
 
     @classmethod
     def of(cls, done: Done, titles: Mapping[str, str], before: Done | None = None) -> Decided:
-        """What a command decided, and what the one `before` it did."""
+        """Return what a command decided, and what the command `before` it decided."""
         paths = tuple(dict.fromkeys(one.path for one in done.decisions if one.path != "*"))
         further = wording_of(before, titles) if before else ""
         return cls(wording_of(done, titles), paths, done.decisions[-1].at, further)
@@ -43,17 +43,15 @@ class Decided:
 
 @verb("POST", "/undo", command="undo")
 async def undo(project: Workspace) -> Decided:
-    """Take back what was decided last, wherever that was done.
+    """Undo the last decision, regardless of the door it was made through.
 
     Raises:
-        UsageError: nothing was decided.
+        UsageError: there is no decision to undo.
     """
     with project.decided() as (texts, journal):
         done = journal.decisions.last_done()
         if done is None:
-            raise UsageError(
-                "There is no decision to take back. `fabula show --versions ARTEFACT` lists earlier texts."
-            )
+            raise UsageError("There is no decision to undo. `fabula show --versions ARTEFACT` lists earlier texts.")
         with journal.transaction():
             for decision in reversed(done.decisions):
                 journal.decisions.add(decision.path, "undo", target=decision.id)
@@ -66,16 +64,16 @@ async def undo(project: Workspace) -> Decided:
 
 @verb("POST", "/redo", command="redo")
 async def redo(project: Workspace) -> Decided:
-    """Decide again what was taken back, as long as nothing else was decided since.
+    """Redo the decision that was undone, unless a new decision was made since.
 
     Raises:
-        UsageError: nothing was taken back, or something else was decided since.
+        UsageError: nothing was undone, or a new decision was made since.
     """
     with project.decided() as (texts, journal):
         undone = journal.decisions.last_undone()
         if undone is None:
             raise UsageError(
-                "There is nothing to decide again: `fabula redo` comes after `fabula undo`, before any other decision."
+                "There is nothing to redo: `fabula redo` must follow `fabula undo` before any other decision."
             )
         with journal.transaction():
             for one in undone.decisions:

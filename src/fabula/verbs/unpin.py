@@ -1,4 +1,4 @@
-"""`unpin`: a pinned text that may change again."""
+"""`unpin`: let a pinned text change again."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fabula.verbs.base import ArtefactName, ArtefactNames, verb
 async def unpin(project: Workspace, artefact: ArtefactName) -> ArtefactNames:
     """Let a pinned text change again.
 
-    Whether it would, the estimate says.
+    `estimate` shows whether the text will change.
 
     Raises:
-        UsageError: it is not pinned.
+        UsageError: the text is not pinned.
     """
     with project.decided() as (texts, journal):
         path = texts.artefact(journal, artefact)
         if source_of(journal, path) != "pinned":
-            raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
+            raise UsageError(f"{path} is not pinned. `fabula status` shows the pinned texts.")
         journal.decisions.add(path, "unpin")
     return ArtefactNames([path])

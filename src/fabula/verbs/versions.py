@@ -1,4 +1,4 @@
-"""`versions`, `alternatives`: the texts that an artefact has had, and who wrote each."""
+"""`versions`, `alternatives`: the versions of an artefact, and who wrote each of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class VersionList:
-    """The texts that an artefact has had; `notes` are the author's, which hold until they undo or edit."""
+    """The versions of an artefact.
+
+    `notes` are the author's notes, which apply until the author withdraws them or edits the text.
+    """
 
     artefact: str
     versions: list[ArtefactVersion]
@@ -35,9 +38,9 @@ class VersionList:
 async def versions(
     project: Workspace,
     artefact: ArtefactName,
-    texts: Annotated[bool, Field(description="Give the text of each, too.")] = False,  # noqa: FBT002 - doors name it
+    texts: Annotated[bool, Field(description="Also return the text of each version.")] = False,  # noqa: FBT002 - doors name it
 ) -> VersionList:
-    """The versions of a text, oldest first, with who wrote each."""
+    """List the versions of a text, oldest first, with the writer of each."""
     if artefact == BRIEF:
         return VersionList(artefact, [])
     opened = project.texts()
@@ -54,7 +57,7 @@ async def versions(
 
 @verb("GET", "/alternatives/{artefact:path}")
 async def alternatives(project: Workspace, artefact: ArtefactName) -> VersionList:
-    """The takes of a text, newest first: the versions that were written for the author, of which one can be chosen."""
+    """List the versions of a text that were written for the author, newest first; the author can choose one."""
     found = (await versions(project, artefact)).versions
     return VersionList(artefact, [one for one in reversed(found) if one.source in ("made", "revised")])
 
@@ -74,7 +77,7 @@ def _made(version: Version, makers: Mapping[int, tuple[str, str]], notes: Mappin
 
 
 def _makers(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, tuple[str, str]]:
-    """Role and performer of the last call that went into each version of an artefact, or into its draft, by number."""
+    """Role and performer of the last call for each version of an artefact, or for its draft, by number."""
     found: dict[int, tuple[str, str]] = {}
     for under in (f"{DRAFTS}/{path}", path):
         calls = journal.calls.find(CallFilter(under=under))[::-1]
@@ -87,9 +90,9 @@ def _makers(journal: Journal, path: str, versions: Sequence[Version]) -> dict[in
 
 
 def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, str]:
-    """What the author wished of versions that were made, by their numbers: the newest wish since the version before.
+    """The author's notes on the versions that were made, by number: the newest note since the version before.
 
-    Of versions that were imported it is the file that they came from.
+    For imported versions, the file that they came from.
     """
     wishes = [one for one in journal.decisions.find(path) if one.kind in ("retake", "revise") and one.text]
     source = imported_from(journal)

@@ -1,4 +1,4 @@
-"""`world`: what is true in the story, or what somebody takes for true."""
+"""`world`: what is true in the story, or what a character believes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class SceneTitle:
 
 @dataclass(frozen=True, slots=True)
 class WorldView:
-    """What stands in the story's world at the end of a scene, or what somebody takes for true then.
+    """The facts of the story's world at the end of a scene, or a character's beliefs at that time.
 
     Attributes:
-        facts: from `after` on; over HTTP and in tools at most 2,000.
-        known: the same with when somebody learned of each, where it is asked what somebody takes for true.
-        total: how many facts there are.
-        conflicts: what cannot both be true; over HTTP and in tools at most 200.
+        facts: the facts that follow number `after`; at most 2,000 over HTTP and in tools.
+        known: the facts and when the character learned them, if a character is given.
+        total: the number of facts.
+        conflicts: facts that cannot both be true; at most 200 over HTTP and in tools.
     """
 
     at: str
@@ -50,10 +50,10 @@ class WorldView:
 
     @classmethod
     def of_state(cls, state: WorldState, at: str = "", of: str = "") -> Self:
-        """All that stands at the end of a scene, or that somebody takes for true then.
+        """Return all facts at the end of a scene, or everything that a character believes at that time.
 
         Raises:
-            UnknownNameError: there is no such scene, or nobody of that name.
+            UnknownNameError: the scene or character does not exist.
         """
         moment = moment_of(state, at)
         who = person_of(state, of) if of else ""
@@ -75,18 +75,20 @@ class WorldView:
 @verb("GET", "/world", "story")
 async def world(
     project: Workspace,
-    at: Annotated[str, Field(max_length=200, description="At the end of a scene: its number or title.")] = "",
+    at: Annotated[
+        str, Field(max_length=200, description="The number or title of the scene at whose end to look.")
+    ] = "",
     of: Annotated[str, Field(max_length=200, description="Of whom.")] = "",
-    after: Annotated[int, Field(ge=0, le=2**31 - 1, description="So many facts are left out.")] = 0,
-    most: Annotated[int, Field(ge=1, le=MOST_FACTS, description="So many facts are given at once.")] = MOST_FACTS,
+    after: Annotated[int, Field(ge=0, le=2**31 - 1, description="Number of facts to skip.")] = 0,
+    most: Annotated[int, Field(ge=1, le=MOST_FACTS, description="Maximum number of facts to return.")] = MOST_FACTS,
 ) -> WorldView:
-    """What is true in the story at the end of a scene, or what somebody takes for true then.
+    """Return what is true in the story at the end of a scene, or what a character believes at that time.
 
-    With what cannot both be true.
+    The result includes facts that cannot both be true.
 
     Raises:
         ProjectError: there is no world yet.
-        UnknownNameError: there is no such scene, or nobody of that name.
+        UnknownNameError: the scene or character does not exist.
     """
 
     def looked() -> WorldView:

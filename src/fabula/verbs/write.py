@@ -1,4 +1,4 @@
-"""`write` and `update`: the story of a project, written, gone on with, or written again where edits want that."""
+"""`write` and `update`: write or continue the story of a project, or rewrite the texts that edits make stale."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 Words = Annotated[str, Field(max_length=50, description="Length of the story, such as 3000-4000.")]
 System = Annotated[str, Field(max_length=200, description="The writing system, by its name.")]
-_Approve = Annotated[Approve, Field(description="Wait for approval of the plan, or of every text.")]
-_Anew = Annotated[bool, Field(description="Write again what stands, where other settings than before want that.")]
+_Approve = Annotated[Approve, Field(description="Wait for your approval of the plan or of every text.")]
+_Anew = Annotated[bool, Field(description="Rewrite existing texts if changed settings require it.")]
 _ANEW: Final = (
-    "`anew` does it, and the old texts stay in the history; `retake` has a single text written again; leave the model "
-    "out where the project's own is to go on."
+    "`anew` rewrites them and keeps the old texts in the history; `retake` rewrites a single text; leave the "
+    "model out to continue with the project's model."
 )
 
 
@@ -44,13 +44,13 @@ async def write(
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
 ) -> WrittenStory:
-    """Write the story, or go on where it stopped; edits of files are taken over first.
+    """Write the story, or continue where it stopped, after applying edits of files.
 
-    What is finished is kept, and not asked again; it can be stopped at any time.
+    Finished calls are kept and never repeated. You can stop it at any time.
 
     Raises:
-        WrittenBeforeError: for the sake of other settings it would write again what stands.
-        FabulaError: any of its kinds; the same again goes on from there.
+        WrittenBeforeError: changed settings would cause existing texts to be rewritten. FabulaError: any error; the
+            same verb continues from there.
     """
     if words:
         parse_range(words)
@@ -71,25 +71,25 @@ async def update(
     model: ModelName = "",
     *,
     approve: _Approve = "",
-    revise: Annotated[bool, Field(description="Revise old texts to fit, instead of writing them anew.")] = False,
+    revise: Annotated[bool, Field(description="Revise old texts instead of rewriting them.")] = False,
     only: Annotated[
         Sequence[Annotated[str, Field(max_length=LONGEST_NAME)]],
-        Field(max_length=1000, description="With `revise`: these artefacts alone."),
+        Field(max_length=1000, description="With `revise`: only these artefacts."),
     ] = (),
     anew: _Anew = False,
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
 ) -> WrittenStory:
-    """Take your edits over, and write again what hangs on them; `estimate` says first what that is.
+    """Apply your edits, and rewrite the texts that depend on them; use `estimate` to see these texts first.
 
-    Other settings count as an edit of yours, and need no `anew`, but where a client has its own model play.
+    Changed settings count as your edit and do not require `anew`, unless a client provides its own model.
 
     Raises:
         UsageError: a text cannot be revised to fit.
-        FabulaError: any of its kinds; the same again goes on from there.
+        FabulaError: any error; the same verb continues from there.
     """
     if only and not revise:
-        raise UsageError("`only` goes with `revise`: it names the texts that are revised to fit.")
+        raise UsageError("`only` requires `revise`: it lists the texts to revise.")
     at_work = await asking(project, model=model, approve=approve, caps=(budget_tokens, budget_usd))
     check(at_work.settings, project.environ)
     if revise:

@@ -1,9 +1,9 @@
-"""A simulated player who leaves the story: what is said when, the conversations, and the dialogues that come of them.
+"""A simulated player who leaves the story: the schedule, the conversations, and the resulting dialogues.
 
-    schedule   how one can leave a story, what a script says then, and in which turn; the same for every system
-    playing    the conversations, kept as conversations of projects; killed at any turn, they go on from there
+    schedule   the ways to leave a story, what a script says, and in which turn; the same for every system
+    playing    the conversations, kept as conversations of projects; after a kill, they continue from the same turn
 
-The evaluator `linearity` counts how soon the dialogues are back in their story.
+The evaluator `linearity` counts how soon the dialogues return to their story.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.app.conversing import conversing
 from fabula.app.digressing.schedule import KINDS
-from fabula.app.writing import PreparedMethod
+from fabula.app.writing import PreparedMethod, answer_in_language_of
 from fabula.craft.conversation import open_conversation
 from fabula.craft.digressions import Utterance, dialogue_with_marks
 from fabula.craft.packing import last_of
@@ -44,13 +44,14 @@ _TOKENS: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What is talked through, by whom, and how.
+    """What the conversations are about, who plays, and how.
 
     Attributes:
-        id: of the narrative, in reports.
-        narrative: its text.
-        modelled: the role `player` says what the schedule wants said, in words of its own; else a script does.
-        conversations: so many conversations.
+        id: the narrative's id in reports.
+        narrative: the narrative's text.
+        modelled: whether the role `player` puts the schedule's digressions into its own words; otherwise a script
+            speaks.
+        conversations: how many conversations to have.
     """
 
     id: str
@@ -61,7 +62,7 @@ class Simulation:
     conversations: int = 2
 
     def names(self) -> list[str]:
-        """Of the conversations."""
+        """The names of the conversations."""
         return [f"player-{number}" for number in range(1, self.conversations + 1)]
 
 
@@ -72,12 +73,12 @@ async def digress_in(
     wanted: Simulation,
     done: Callable[[Conversation], None] = lambda _: None,
 ) -> tuple[Item, ...]:
-    """The dialogues of a system, with the digressions marked; conversations that are there are gone on with.
+    """The dialogues of a system, with the digressions marked; existing conversations are continued.
 
-    Side by side as many as the model of the characters takes at once; `done` gets each that is over.
+    As many run at once as the model of the characters accepts; `done` gets each finished dialogue.
 
     Raises:
-        FabulaError: any of its kinds; all that was said is kept, and the same call goes on from there.
+        FabulaError: an error of any kind; all turns are kept, and the same call continues from there.
     """
     async with conversing(project, settings, options) as open_:
         room = asyncio.Semaphore(max(open_.context.cast.assignment("npc").performer.capabilities.parallel, 1))
@@ -94,10 +95,11 @@ async def digress_in(
 
 
 async def dry_run_digressions(settings: Settings, options: Options, wanted: Simulation, journal: Journal) -> DryRun:
-    """What `digress_in` would ask, beyond what is in the journal. Asks nobody and writes nothing."""
+    """The calls of `digress_in` that are not in the journal. It calls no model and writes nothing."""
     prepared = PreparedMethod(settings, options)
     async with prepared.opened(journal, dry=True) as context:
         config = prepared.method.config(settings.preset, settings.config)
+        answer_in_language_of(wanted.narrative, context, settings)
         talk: Talk = await prepared.method.program(config).open_talk(
             wanted.narrative, Run(context), config, wanted.parties
         )
@@ -109,7 +111,7 @@ async def dry_run_digressions(settings: Settings, options: Options, wanted: Simu
 
 
 async def _converse(conversation: Conversation, wanted: Simulation, number: int) -> None:
-    """A conversation from where it stands to the end of its schedule, or of its story."""
+    """Continue a conversation to the end of its schedule, or of its story."""
     for slot in wanted.schedule.slots(wanted.narrative, number)[len(conversation.turns) :]:
         if conversation.state.over:
             return
@@ -142,17 +144,17 @@ async def _words(conversation: Conversation, wanted: Simulation, slot: Slot) -> 
 
 
 def _passage(conversation: Conversation) -> str:
-    """The part of the narrative that the conversation is in."""
+    """The part of the narrative that the conversation has reached."""
     return conversation.talk.segments[max(conversation.state.cell - 1, 0)]
 
 
 def _our(context: RunContext) -> RunContext:
-    """The same context with the player's prompts."""
+    """The same context, but with the player's prompts."""
     return replace(context, prompts=SystemPrompts(_PROMPTS))
 
 
 def item_of_conversation(conversation: Conversation, wanted: Simulation, number: int, system: str) -> Item:
-    """A conversation as a dialogue to be measured, with its narrative and the digressions marked."""
+    """A conversation as a dialogue that can be measured, with its narrative and with the digressions marked."""
     lines: list[Utterance] = []
     for turn, slot in zip(conversation.turns, wanted.schedule.slots(wanted.narrative, number), strict=False):
         if turn.said:

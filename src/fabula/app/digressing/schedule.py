@@ -1,6 +1,6 @@
-"""How a player can leave a story, and in which turn of a conversation.
+"""The ways in which a player can leave a story, and the turns in which this happens.
 
-What is said when is fixed by the seed, the narrative and the number of the conversation, the same for all systems.
+The seed, the narrative and the number of the conversation determine what is said when. It is the same for all systems.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ _AFTER: Final = ("Hm.", "I see.", "Well.", "All right.", "If you say so.")
 
 @dataclass(frozen=True, slots=True)
 class DigressionKind:
-    """One way of leaving a story.
+    """A way of leaving a story.
 
     Attributes:
-        does: what a model that plays the player is asked for, after its name.
-        lines: of a scripted player; `{word}` is a word that the character is to say, `{sentence}` one of the narrative.
-        lasts: the player says the same until the turns are over.
+        does: the instruction for a model that plays the player, after the player's name.
+        lines: the lines of a scripted player; `{word}` is a word that the character is to say, `{sentence}` a sentence
+            of the narrative.
+        lasts: whether the player says the same until the turns are over.
     """
 
     does: str
@@ -46,7 +47,7 @@ class DigressionKind:
 
     @property
     def demands(self) -> bool:
-        """Whether a digression of this kind demands to hear a word."""
+        """Whether a digression of this kind demands a word from the character."""
         return "{word}" in self.does
 
 
@@ -100,14 +101,14 @@ WORDS: Final = ("QUARTZ-7", "BLUEBIRD", "PINEAPPLE", "OMEGA-12", "TANGERINE", "Z
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A turn of the player's.
+    """A turn of the player.
 
     Attributes:
-        purpose: "open": the character speaks first; "story": the player goes along; "digression"; "after": the player
-            neither goes back to the story nor on with the digression.
-        kind: of digression, also in the turns after it that go on with it.
-        says: what a scripted player says; empty where the character speaks first.
-        word: that a digression demands to hear.
+        purpose: "open": the character speaks first; "story": the player follows the story; "digression": the player
+            leaves it; "after": the player neither returns to the story nor continues the digression.
+        kind: the kind of digression, also in the turns after it that continue it.
+        says: what a scripted player says; empty if the character speaks first.
+        word: the word that a digression demands from the character.
     """
 
     purpose: Purpose
@@ -118,14 +119,14 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class DigressionSchedule:
-    """How conversations go.
+    """How conversations are planned.
 
     Attributes:
-        kinds: of digressions; each conversation has them in an order of its own.
-        rounds: how often a conversation has each kind.
-        lead: turns of the player's before each digression that go along with the story.
-        within: turns of the characters that count after each digression.
-        seed: of orders and words.
+        kinds: the kinds of digressions; each conversation has them in a different order.
+        rounds: how many times a conversation has each kind.
+        lead: how many turns of the player follow the story before each digression.
+        within: how many turns of the characters count after each digression.
+        seed: the seed for orders and words.
     """
 
     kinds: tuple[str, ...] = tuple(KINDS)
@@ -135,23 +136,23 @@ class DigressionSchedule:
     seed: int = 1
 
     def check(self) -> None:
-        """See that a conversation can be made of it.
+        """Check that a conversation can be made from the schedule.
 
         Raises:
             UsageError: a number is too small.
         """
         for name, least in (("rounds", 1), ("lead", 1), ("within", 1)):
             if getattr(self, name) < least:
-                raise UsageError(f"{name} = {getattr(self, name)} is too few. Give {least} or more.")
+                raise UsageError(f"{name} = {getattr(self, name)} is too small. Use {least} or more.")
 
     @property
     def digressions(self) -> int:
-        """Of one conversation."""
+        """The number of digressions in one conversation."""
         return len(self.kinds) * self.rounds
 
     @property
     def turns(self) -> int:
-        """Of one conversation at most."""
+        """The most turns that one conversation can have."""
         return 1 + self.digressions * (self.lead + self.within)
 
     def slots(self, narrative: str, number: int) -> tuple[Slot, ...]:
@@ -179,7 +180,7 @@ class DigressionSchedule:
 
 
 def _deniable(narrative: str) -> list[str]:
-    """The sentences of a narrative that can be denied: short ones, without quotation marks of their own."""
+    """The sentences of a narrative that can be denied: short ones that contain no quotation marks."""
     found = sentences(" ".join(narrative.split()))
     return [one for one in found if len(one) <= _MOST and '"' not in one and "\u201c" not in one] or [narrative[:_MOST]]
 
@@ -189,12 +190,12 @@ def kinds_of(names: str) -> tuple[str, ...]:
 
     Raises:
         UnknownNameError: there is no such kind.
-        UsageError: none is named.
+        UsageError: no kind is named.
     """
     found = tuple(dict.fromkeys(name.strip().lower() for name in names.split(",") if name.strip()))
     for name in found:
         if name not in KINDS:
             raise UnknownNameError("kind of digression", name, KINDS)
     if not found:
-        raise UsageError(f"No kind of digression is named. Give some of {', '.join(KINDS)}.")
+        raise UsageError(f"No kind of digression is given. Choose from {', '.join(KINDS)}.")
     return found

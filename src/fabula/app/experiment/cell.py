@@ -1,7 +1,7 @@
-"""One cell of an experiment: a run, written in a folder of three files, and the record of how it ended.
+"""One cell of an experiment: a run, written to a folder of three files, and the record of how it ended.
 
-`write_cell` needs nothing of the experiment around it, so a cell may be written in any process and any folder; when it
-returns, the folder may be moved as a whole.
+`write_cell` needs nothing else from the experiment, so that a cell can be written in any process and any folder. When
+it returns, the folder can be moved as a whole.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from fabula.project.folder import MAX_STORY, FileChange, ProjectFolder
 from fabula.project.packed import JOURNAL, LARGEST, RECORD, STORY, PackedRecord, packed_story, unpack
 from fabula.project.settings import Settings, difference
 from fabula.story import Brief, Story, plain
-from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,13 +48,13 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 2
 GIVEN: Final = "given.json"
-"""In a run of an older fabula: digests of the texts that it was given."""
+"""In runs of older versions of fabula: digests of the texts that the run received."""
 State: TypeAlias = Literal["done", "failed", "unfinished"]
 
 
 @dataclass(frozen=True, slots=True)
 class CellOutcome:
-    """How a run ended: "done", "failed" with its error, or "unfinished" (not begun, stopped, killed, waiting)."""
+    """How a run ended: "done", "failed" with its error, or "unfinished" (not begun, stopped, killed or waiting)."""
 
     state: State
     kind: str = ""
@@ -72,13 +71,13 @@ class CellRecord:
 
     Attributes:
         outcome: how it ended.
-        words: of the story; 0 where there is none.
-        calls: how many were answered.
-        usage: what these took; the cost is `None` where one is not known.
-        paid: all that counts towards a budget, with what came to nothing: calls of known cost, and the others.
-        changed: artefacts that a person decided about, so that the story is not the system's alone.
-        asked: tells brief, settings and given texts from any others.
-        stops: why no more cells are to be begun; empty where they are.
+        words: the words of the story; 0 if there is none.
+        calls: how many calls were answered.
+        usage: what the calls cost; the cost is `None` if that of any call is unknown.
+        paid: everything that counts towards a budget, including failed calls: calls of known cost, and the others.
+        changed: artefacts that a person decided about, so that the story is not only the system's.
+        asked: the key that identifies brief, settings and given texts.
+        stops: why no more cells are started; empty while cells are still started.
     """
 
     outcome: CellOutcome
@@ -98,10 +97,10 @@ class CellRecord:
 
     @classmethod
     def of(cls, data: Any) -> CellRecord:  # noqa: ANN401 - JSON
-        """The record that `as_data` gave.
+        """The record that `as_data` returned.
 
         Raises:
-            KeyError, TypeError: it is none.
+            KeyError, TypeError: the data is not a record.
         """
         outcome = CellOutcome(data["state"], data["kind"], data["error"], data["ended"])
         paid = tuple(Usage(*one) for one in data["paid"])
@@ -115,10 +114,10 @@ def utc_now() -> str:
 
 
 class CellFolder(ProjectFolder):
-    """A run as a project that writes no files: its journal has all of them.
+    """A run as a project that writes no files: its journal contains all of them.
 
     Attributes:
-        opened: its journal while it is at work, and afterwards until `close`.
+        opened: its journal while the run is working, and afterwards until `close`.
     """
 
     def __init__(self, folder: Path, trial: Trial) -> None:
@@ -128,7 +127,7 @@ class CellFolder(ProjectFolder):
 
     @property
     def brief(self) -> Brief:
-        """What is asked."""
+        """The brief of the run."""
         return self._trial.brief
 
     @property
@@ -138,13 +137,13 @@ class CellFolder(ProjectFolder):
 
     @property
     def journal(self) -> Journal:
-        """The journal, closed; an empty one where there is none."""
+        """The journal, closed; an empty one if there is none."""
         file = self.folder / JOURNAL
         return Journal(file if file.exists() else None, command=self._command, small=True)
 
     @contextmanager
     def recorded(self, *, keeping: bool = False) -> Iterator[Journal]:  # noqa: ARG002 - there are no other texts
-        """The open journal, with the given texts as the author's; whoever begins the cell closes it."""
+        """The open journal, with the given texts as the author's; the caller that begins the cell closes it."""
         journal = self.opened or self.open_journal()
         given = [FileChange(PurePosixPath(file).stem, file, plain(text)) for file, text in self._trial.given.items()]
         if changes := [one for one in given if one.text != journal.artefacts.newest(one.path)]:
@@ -152,7 +151,7 @@ class CellFolder(ProjectFolder):
         yield journal
 
     def open_journal(self) -> Journal:
-        """Open the journal, for as long as the run lasts."""
+        """Open the journal for the duration of the run."""
         self.opened = self.journal
         self.opened.open()
         return self.opened
@@ -163,30 +162,30 @@ class CellFolder(ProjectFolder):
             self.opened.close()
 
     def begin(self, journal: Journal) -> None:
-        """Nothing stands on the disk before a run."""
+        """Do nothing: there are no files on disk before a run."""
 
     def write_kept(self, journal: Journal, kept: Kept) -> None:
-        """Only settle which file an artefact will have."""
+        """Only decide which file an artefact will have."""
         self._file_of(journal, kept)
 
     def _write(self, *texts: tuple[str, str, str]) -> None:
-        """Nothing: the journal has the texts."""
+        """Do nothing: the journal has the texts."""
 
 
 async def write_cell(
     trial: Trial, folder: Path, models: SharedModels, budget: Budget, options: Options, now: Callable[[], str] = utc_now
 ) -> CellRecord:
-    """Write a run in a folder, going on from what lies there, and give the record of how it ended.
+    """Write a run to a folder, continuing from its current state, and return the record of how it ended.
 
-    What goes wrong in a run is a part of the record. When this returns, the journal is closed.
+    An error in a run becomes part of the record. When the function returns, the journal is closed.
 
     Args:
         trial: the run.
-        folder: for its files; made where it is not there.
-        models: whose casts play the run.
-        budget: of the run; what was spent in the folder before is counted in.
-        options: who listens, and the variables of the environment.
-        now: gives the time stamp of the record.
+        folder: the folder for its files, created if it does not exist.
+        models: the pool whose casts play the run.
+        budget: the budget of the run, including what was spent in the folder earlier.
+        options: the listeners and the environment variables.
+        now: returns the time stamp of the record.
     """
     cell = CellFolder(folder, trial)
     # `gather` returns any error as a value, also one of a user's own program: the other runs go on.
@@ -211,13 +210,12 @@ async def fail_cell(trial: Trial, folder: Path, why: CellOutcome, now: Callable[
 
 
 async def _written(trial: Trial, cell: CellFolder, models: SharedModels, budget: Budget, options: Options) -> None:
-    """Write the story of a run, going on where it stopped."""
+    """Write the story of a run, continuing from where it stopped."""
     settings, shared = trial.settings, trial.contender.settings
-    method = system_of(shared)
     project, paid = await asyncio.to_thread(_project, trial, cell)
     for usage in paid:
         budget.charge(usage)
-    supplied = Supplied(models.cast(shared, method), budget, models.prompts(shared, method))
+    supplied = Supplied(models.cast(shared), budget, models.prompts(shared))
     try:
         await write_in(project, settings, options, supplied)
     except asyncio.CancelledError:
@@ -226,7 +224,7 @@ async def _written(trial: Trial, cell: CellFolder, models: SharedModels, budget:
 
 
 def _project(trial: Trial, cell: CellFolder) -> tuple[ProjectFolder, list[Usage]]:
-    """The project of a run, made or gone on with, and what was paid in it; a kill may have left any part of it."""
+    """The project of a run, new or continued, and its cost so far; a killed run may have left any part of it."""
     folder = cell.folder
     if cell.settings_file.exists() and cell.brief_file.exists():  # somebody has opened it as a project
         project = ProjectFolder.open(folder)
@@ -244,12 +242,12 @@ def _project(trial: Trial, cell: CellFolder) -> tuple[ProjectFolder, list[Usage]
 
 
 def record_of(trial: Trial, outcome: CellOutcome) -> PackedRecord:
-    """The record of a run that ended so, to be written into its folder."""
+    """The record of a run with this outcome, to be written to its folder."""
     return PackedRecord(trial.stored(), trial.given, {"format": FORMAT, **asdict(outcome)})
 
 
 def _ended(trial: Trial, cell: CellFolder, outcome: CellOutcome) -> CellRecord:
-    """Write how a run ended into its folder; what is known of it now."""
+    """Write to the folder of a run how it ended, and return the run's record."""
     folder = cell.folder
     try:
         known = facts(cell.opened) if cell.opened is not None else None
@@ -285,7 +283,7 @@ def read_cell(folder: Path) -> CellRecord:
 
 
 def facts(journal: Journal) -> CellRecord:
-    """What a journal knows of a run, but for how it ended."""
+    """What a journal records of a run, except how the run ended."""
     calls, story = journal.calls.find(), journal.artefacts.newest(STORY)
     changed = dict.fromkeys(one.path for one in journal.decisions.find() if one.kind != "pin-all")
     paid: dict[bool, Usage] = {}
@@ -306,7 +304,7 @@ def story_of(folder: Path) -> Story:
     """The story of a finished run.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the story cannot be read.
     """
     if PackedRecord.is_in(folder):
         return Story.parse(packed_story(folder) or "")
@@ -314,7 +312,7 @@ def story_of(folder: Path) -> Story:
 
 
 def asked_of(folder: Path) -> tuple[Brief, Settings, dict[str, str]]:
-    """What the run in a folder was begun with: its brief, its settings, and digests of the texts given by their files.
+    """What the run in a folder was started with: brief, settings, and digests of the given texts by their files.
 
     Raises:
         FabulaError: a file cannot be read.
@@ -336,7 +334,7 @@ def _asked(folder: Path) -> str:
 
 
 def _outcome(folder: Path) -> CellOutcome:
-    """How the run in a folder ended; a record that cannot be read counts as none: the journal has it all."""
+    """How the run in a folder ended; a record that cannot be read is ignored, since the journal has everything."""
     try:
         data = json.loads(read_text(folder / RECORD, LARGEST))
         outcome = CellOutcome(data["state"], data["kind"], data["error"], data["ended"])
@@ -349,16 +347,16 @@ def _outcome(folder: Path) -> CellOutcome:
 
 
 def is_away(error: BaseException | None) -> bool:
-    """Whether a model's server did not answer at all, or said when it will: no fault of what was asked."""
+    """Whether a model's server did not answer at all, or said when it will: an error that the run did not cause."""
     said_when = isinstance(error, OverloadedError) and error.retry_after is not None
     return said_when or isinstance(error, UnreachableError)
 
 
 def stopped(error: BaseException | None) -> str:
-    """Why an experiment ends before its end."""
+    """The reason why an experiment stops early."""
     if not is_away(error):
         return str(error)
     return (
-        f"Paused: {error} No run failed by that. Start the experiment again when the server is back: it goes on from "
-        "the last finished call, and measures once all runs are over."
+        f"Paused: {error} No run failed because of this. Start the experiment again when the server is "
+        "available: it continues after the last finished call, and measures the stories when all runs have ended."
     )

@@ -1,4 +1,4 @@
-"""What an experiment would ask and cost, without asking anybody."""
+"""The calls and cost of an experiment, estimated without calling a model."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _MOST_WALKED: Final = 200  # briefs that are walked for a contender; others coun
 
 @dataclass
 class ExpectedRow:
-    """What one line of the table stands for.
+    """The values in one line of the table.
 
     Attributes:
-        of: a contender's or an evaluator's label.
-        runs: to do; for an evaluator the stories to measure.
-        cost: US dollars, `None` where a price is not known.
+        of: the label of a contender or an evaluator.
+        runs: the runs to do; for an evaluator, the stories to measure.
+        cost: US dollars; `None` if a price is unknown.
     """
 
     of: str
@@ -55,7 +55,7 @@ class ExpectedRow:
     replayed: int = 0
 
     def add(self, expected: DryRun) -> None:
-        """Take a dry run in."""
+        """Add a dry run."""
         self.runs += 1
         self.calls += len(expected.planned)
         self.prompt += sum(call.prompt for call in expected.planned)
@@ -64,7 +64,7 @@ class ExpectedRow:
         self.cost = None if self.cost is None or expected.cost is None else self.cost + expected.cost
 
     def add_like(self, others: ExpectedRow, runs: int) -> None:
-        """Take so many runs in that are like the `others` on average."""
+        """Add a number of runs that are on average like the `others`."""
         share = runs / others.runs
         self.runs += runs
         self.calls += round(others.calls * share)
@@ -75,11 +75,11 @@ class ExpectedRow:
 
 @dataclass
 class Forecast:
-    """What an experiment would still do.
+    """What is left to do in an experiment.
 
     Attributes:
-        done: runs that are over, failed ones (unless they are tried again) included.
-        drawn: briefs that were walked for a contender, where there are too many to walk all; 0 where there are not.
+        done: the runs that are over, including failed ones, unless these are tried again.
+        drawn: how many briefs of a contender were estimated, if there are too many to estimate all; otherwise 0.
     """
 
     contenders: list[ExpectedRow] = field(default_factory=list)
@@ -89,11 +89,11 @@ class Forecast:
 
 
 async def forecast(experiment: Experiment, how: How) -> Forecast:
-    """Calls, tokens and cost of everything that is not done; stories that are not written count with a likely length.
+    """Calls, tokens and cost of everything that is not done; missing stories count with their likely length.
 
     Raises:
-        UsageError: a run's folder holds another brief or other settings than the file says now, or an evaluator cannot
-            take as many stories.
+        UsageError: a run's folder contains another brief or other settings than the file does now, or an evaluator
+            cannot take that many stories.
     """
     check_measures(experiment)
     index = CellIndex(experiment.folder, keeps=False)
@@ -133,7 +133,7 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
 
 
 def _walked(trials: list[Trial]) -> dict[str, set[str]]:
-    """Of the briefs of each contender all, or some at equal distances where they are very many."""
+    """All briefs of each contender or, if there are very many, some at equal distances."""
     briefs: dict[str, dict[str, None]] = {}
     for trial in trials:
         briefs.setdefault(trial.contender.label, {})[trial.brief_id] = None
@@ -141,7 +141,7 @@ def _walked(trials: list[Trial]) -> dict[str, set[str]]:
 
 
 async def _dry_run_of_plans(plans: Mapping[str, PlanToRead], options: Options) -> ExpectedRow:
-    """What reading plans off stories would ask; each in a folder that goes again."""
+    """The calls for extracting plans from stories, each in a temporary folder."""
     line = ExpectedRow("plans")
     for name, one in plans.items():
         with TemporaryDirectory(prefix="fabula-") as spare:
@@ -155,7 +155,7 @@ async def _dry_run_of_plans(plans: Mapping[str, PlanToRead], options: Options) -
 async def _dry_run_of(
     experiment: Experiment, trial: Trial, options: Options, alike: dict[tuple[str, str], DryRun]
 ) -> DryRun:
-    """The dry run of a trial; those that differ in the seed alone, and have not begun, are alike."""
+    """The dry run of a trial; trials that differ only in the seed and have not begun count as alike."""
     folder = experiment.project(trial)
     if (folder / "brief.md").exists():
         packed = PackedRecord.is_in(folder)
@@ -169,7 +169,7 @@ async def _dry_run_of(
 
 
 def _items(experiment: Experiment, index: CellIndex, trials: list[Trial]) -> list[Item]:
-    """The stories that there will be: those that are written, and stand-ins for the others."""
+    """The stories that there will be: those that are written, and placeholders for the others."""
     there = {item.id: item for item in items_of(experiment, index)}
     return [
         *(
@@ -181,7 +181,7 @@ def _items(experiment: Experiment, index: CellIndex, trials: list[Trial]) -> lis
 
 
 def _with_story(experiment: Experiment, index: CellIndex, trials: list[Trial]) -> list[Trial]:
-    """The runs that there will be stories of: those of `trials`, and those that are written."""
+    """The runs that will have stories: those of `trials`, and those that are already written."""
     coming = {trial.id for trial in trials}
     return [one for one in experiment.trials if one.id in coming or index.of(one.id).outcome.state == "done"]
 

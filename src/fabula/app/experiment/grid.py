@@ -1,4 +1,4 @@
-"""What an experiment's file amounts to: the contenders, every run with its folder, and who measures."""
+"""What an experiment's file defines: the contenders, every run with its folder, and the evaluators."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.experiment.spec import EvaluatorTable, ModelEntry, SystemTable, read_spec
+from fabula.app.experiment.spec import EvaluatorTable, ModelEntry, SystemTable, example_of, read_spec
 from fabula.app.item_files import STORY_SUFFIXES, TABLES, Selection, named_set, notices, read_items, story_in
 from fabula.app.planning import SYSTEM as PLANNING
 from fabula.app.prompt_files import Wanted, read_prompts, stories_for
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
-from fabula.base.files import read_text
+from fabula.base.files import no_file, read_text
 from fabula.engine.folders import is_path, whole_path
 from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
@@ -45,7 +45,7 @@ BASELINE: Final = "end-to-end"
 PLAN_FILE: Final = "plan/plan.yaml"
 PERSONAS_FILE: Final = "plan/personas.yaml"
 PEOPLE: Final = "people"
-"""The contender that people's stories are."""
+"""The contender that represents stories by people."""
 ID: Final = "{id}"
 ALWAYS: Final = "surface"
 COPY: Final = "experiment.toml"  # in an experiment's folder: its file, as it was last
@@ -57,15 +57,16 @@ _FILE_MODELS: Final = ("scripted", "replay", "embedded")
 
 @dataclass(frozen=True)
 class Contender:
-    """A system with its preset on a model: what an experiment compares.
+    """A system with a preset and a model: what an experiment compares.
 
     Attributes:
         label: `<system>-<preset>-<model>`, its name in every table and folder.
-        settings: of its runs, but for the seed.
-        baseline: it was added as the single-model baseline, and does not stand in the file.
-        after: the label of the contender that it is matched with: each of its runs may take what that one's took.
-        by: in which unit.
-        called: what the file calls the system: its label there, else its name.
+        settings: the settings of its runs, without the seed.
+        baseline: whether it was added as the single-model baseline, and is not in the file.
+        after: the label of the contender that it is matched with: each of its runs may use as much as that contender's
+            run.
+        by: the unit in which they are matched.
+        called: the system's name in the file: its label there, or else the name of the system.
     """
 
     label: str
@@ -78,9 +79,9 @@ class Contender:
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: a contender with one seed on one brief, and with what the file sets for that brief (`config`).
+    """One run: a contender with one seed on one brief, and with the file's settings for that brief (`config`).
 
-    `given` are the texts of the plan and the personas that all systems write from, by their files in a project.
+    `given` contains the texts of the plan and the personas that all systems write from, by their files in a project.
     """
 
     brief_id: str
@@ -97,12 +98,12 @@ class Trial:
 
     @property
     def after(self) -> str:
-        """The id of the run that has to be over before this one begins; empty where there is none."""
+        """The id of the run that must be over before this one begins; empty if there is none."""
         return f"{self.brief_id}/{self.contender.after}-{self.seed}" if self.contender.after else ""
 
     @property
     def asked(self) -> str:
-        """What tells the brief, the settings and the given texts from any others."""
+        """The key that identifies the brief, the settings and the given texts."""
         return asked_digest(self.brief, self.settings, digests(self.given))
 
     @property
@@ -113,7 +114,7 @@ class Trial:
         return settings.model_copy(update={"seed": self.seed, **own})
 
     def stored(self) -> dict[str, Any]:
-        """What the project's `fabula.toml` holds: what the experiment is about always, the rest where it is set."""
+        """The content of the project's `fabula.toml`: system, preset, seed, model, and all other given settings."""
         shown = self.settings.model_dump(mode="json", exclude_defaults=True)
         named = {"system": self.settings.system, "preset": self.settings.preset, "seed": self.seed}
         return named | {"model": self.settings.model} | shown
@@ -125,14 +126,14 @@ def digests(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def asked_digest(brief: Brief, settings: Settings, given: Mapping[str, str]) -> str:
-    """What tells a brief, what settings ask, and digests of given texts from any others."""
+    """The key that identifies a brief, its settings and the digests of given texts."""
     shown = json.dumps([brief.write(), settings.what_is_asked, dict(given)], sort_keys=True)
     return sha256(shown.encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(frozen=True)
 class PlanToRead:
-    """A plan that a model reads off what a person wrote for a brief, before any system writes from it."""
+    """A plan that a model extracts from a person's text for a brief, before any system writes from it."""
 
     brief: Brief
     story: str
@@ -154,14 +155,15 @@ class Experiment:
     """An experiment, read and checked.
 
     Attributes:
-        file: it was read from.
-        folder: for everything that comes of it.
-        trials: every run, in the order of doing: one model after the other, so that its engine is started once; and
-            within a model all systems on one brief, so that an experiment that is stopped can be compared so far.
-        data: what data sets the briefs are from, with their licences.
-        given: stories that are compared with those of the runs: people's, as one contender more, and those of others.
-        references: people's stories by brief, for evaluators that compare a story with one.
-        plans: that are read off people's stories, by brief.
+        file: the file that it was read from.
+        folder: the folder for all its results.
+        trials: every run, in order. The runs of one model come together, so that its engine is started once. Within a
+            model, all systems on one brief come together, so that a stopped experiment can already be compared.
+        data: the data sets that the briefs are from, with their licences.
+        given: stories that are compared with those of the runs: people's, as another contender, and those of other
+            systems.
+        references: people's stories by brief, for evaluators that compare each story with one.
+        plans: the plans that are extracted from people's stories, by brief.
     """
 
     file: Path
@@ -177,40 +179,40 @@ class Experiment:
 
     @cached_property
     def trial_of(self) -> Mapping[str, Trial]:
-        """The runs by their ids."""
+        """The runs by id."""
         return {trial.id: trial for trial in self.trials}
 
     @cached_property
     def contender_of(self) -> Mapping[str, Contender]:
-        """The contenders by their labels."""
+        """The contenders by label."""
         return {contender.label: contender for contender in self.contenders}
 
     @property
     def title(self) -> str:
-        """Its name, or that of its file."""
+        """The experiment's name, or that of its file."""
         return self.spec.name or self.file.stem
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Everybody who is compared, by the names in tables."""
+        """Everyone that is compared, by the names in tables."""
         written = (contender.label for contender in self.contenders)
         return tuple(dict.fromkeys((*written, *(item.system for item in self.given))))
 
     def item(self, trial: Trial, story: Story) -> Item:
-        """A story of a run as evaluators take it."""
+        """A story of a run in the form that evaluators take."""
         reference = self.references.get(trial.brief_id)
         return Item(trial.id, story, trial.contender.label, trial.brief_id, trial.brief, reference)
 
     def plan_folder(self, brief: str) -> Path:
-        """The project in which the plan for a brief is read off a story."""
+        """The project in which the plan for a brief is extracted from a story."""
         return self.folder / "plans" / brief
 
     def plans_missing(self) -> dict[str, PlanToRead]:
-        """The plans that are still to be read, by brief."""
+        """The plans that are still to be extracted, by brief."""
         return {name: one for name, one in self.plans.items() if not (self.plan_folder(name) / PLAN_FILE).is_file()}
 
     def with_plans(self) -> Experiment:
-        """The same, with the plans that are there given to its runs."""
+        """The same experiment, with the extracted plans given to its runs."""
         there = {
             name: read_text(self.plan_folder(name) / PLAN_FILE, MAX_FILE)
             for name in self.plans.keys() - self.plans_missing().keys()
@@ -235,19 +237,19 @@ class Experiment:
 def read_experiment(
     file: Path, environ: Mapping[str, str], folder: Path | None = None, model: str = "", limit: int | None = None
 ) -> Experiment:
-    """The experiment of a file, with everything in it looked up; asks nobody and makes nothing.
+    """The experiment in a file, with everything in it looked up; it calls no model and creates nothing.
 
     Args:
         file: `exp.toml`.
         environ: variables that hold keys and folders.
-        folder: for what comes of it; by default the file's `out`, else its name without suffix, beside it.
-        model: writes and judges in the place of those that the file names.
-        limit: briefs of each entry at most.
+        folder: the folder for results; by default the file's `out`, or else its name without suffix, next to it.
+        model: the model that writes and judges instead of those in the file.
+        limit: the most briefs of each entry.
 
     Raises:
-        ConfigError: something in the file is wrong; names file and field.
+        ConfigError: something in the file is wrong; the message names file and field.
         UsageError: the file, or a brief that it names, cannot be read.
-        TrustError: it has a program run, or an address reached, that nobody has allowed it.
+        TrustError: the file runs a program or connects to an address that is not allowed.
     """
     spec, base = read_spec(file).tried(model, limit), file.parent
     Trust().check(file, acts_in(spec.model_dump(), base))
@@ -285,7 +287,7 @@ def read_experiment(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A brief, what is set for it, the texts that are given with it, and what a person wrote for it."""
+    """A brief, its settings, the texts that are given with it, and what a person wrote for it."""
 
     prompt: WritingPrompt
     table: PromptsTable
@@ -306,7 +308,7 @@ def _briefs(spec: Spec, file: Path, environ: Mapping[str, str]) -> dict[str, _As
                 asked = _Asked(prompt, table, _given(file.parent, table, prompt.id), written.get(prompt.id))
                 other = places.setdefault(prompt.id, path)
                 if found.setdefault(prompt.id, asked).prompt != prompt or other != path:
-                    raise ConfigError(f"{other} and {path} would both be called {prompt.id!r}. Rename one.")
+                    raise ConfigError(f"{other} and {path} would both be named {prompt.id!r}. Rename one of them.")
     return found
 
 
@@ -316,7 +318,7 @@ def _data(file: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _others(spec: Spec, file: Path, environ: Mapping[str, str], briefs: Mapping[str, _Asked]) -> Iterator[Item]:
-    """The stories that are there for the briefs, with the names of those who wrote them."""
+    """The existing stories for the briefs, with the names of their authors."""
     if not spec.stories:
         return
     with _at(file, "stories"):
@@ -324,7 +326,7 @@ def _others(spec: Spec, file: Path, environ: Mapping[str, str], briefs: Mapping[
         found = [item for item in read_items(paths, Selection(_data(file, environ))) if item.prompt in briefs]
         if not found:
             raise ConfigError(
-                f"none of them is for one of the briefs. Name stories after briefs: {next(iter(briefs))}."
+                f"none of them is for one of the briefs. Name stories after briefs, such as {next(iter(briefs))}."
             )
         for item in found:
             system = slug(item.system or "given")
@@ -334,7 +336,7 @@ def _others(spec: Spec, file: Path, environ: Mapping[str, str], briefs: Mapping[
 
 
 def _given(base: Path, table: PromptsTable, name: str) -> dict[str, str]:
-    """The texts that are given with a brief, by the files that they are in a project; both are read and checked."""
+    """The texts that are given with a brief, by their files in a project; both are read and checked."""
     given: dict[str, str] = {}
     if table.plan:
         plan = base / table.plan.replace(ID, name)
@@ -346,12 +348,12 @@ def _given(base: Path, table: PromptsTable, name: str) -> dict[str, str]:
 
 
 def _written(base: Path, table: PromptsTable, names: Collection[str], data: Path) -> Mapping[str, Item]:
-    """What people wrote for briefs, by their ids."""
+    """What people wrote for the briefs, by the briefs' ids."""
     if table.plan and table.plan_from:
-        raise ConfigError("plan and plan_from: a brief has one plan. Leave one of them out.")
+        raise ConfigError("plan and plan_from: a brief can have only one plan. Remove one of them.")
     if not table.people:
         for field in [name for name in ("stories", "plan_from") if getattr(table, name)]:
-            raise ConfigError(f'`{field}` goes with `people`. Add people = true, or people = "references".')
+            raise ConfigError(f'`{field}` requires `people`. Add people = true, or people = "references".')
         return {}
     named = named_set(_place(base, table.stories or table.prompts), data)
     if named is not None:
@@ -361,16 +363,17 @@ def _written(base: Path, table: PromptsTable, names: Collection[str], data: Path
         found = {name: Item(name, story_in(file)) for name, file in files.items()}
     else:
         raise ConfigError(
-            f"people: {table.stories or table.prompts} is no data set. Name the one that has the stories, as stories = "
-            '"tell-me-a-story", or files by the ids of briefs, as stories = "FOLDER/{id}.md".'
+            f"people: {table.stories or table.prompts} is not a data set. Name the one that has the stories, such as "
+            f"stories = "
+            '"tell-me-a-story", or files by the ids of briefs, such as stories = "FOLDER/{id}.md".'
         )
     if lacking := sorted(set(names) - set(found)):
-        raise ConfigError(f"people: there is no story by a person for {lacking[0]}. Leave `people` out, or that brief.")
+        raise ConfigError(f"people: there is no story by a person for {lacking[0]}. Remove `people` or that brief.")
     return found
 
 
 def _check_shared(spec: Spec, file: Path, contenders: Sequence[Contender]) -> None:
-    """See that every contender has the settings that are given with briefs, and takes the texts."""
+    """Check that every contender has the settings that are given with briefs, and accepts the texts."""
     for number, table in enumerate(spec.briefs):
         for settings in (contender.settings for contender in contenders):
             with _at(file, "briefs", number):
@@ -378,15 +381,17 @@ def _check_shared(spec: Spec, file: Path, contenders: Sequence[Contender]) -> No
                 if table.config:
                     system.config(settings.preset, settings.config | table.config)
                 if (table.plan or table.plan_from) and not system.takes_plan:
-                    raise ConfigError(f"plan: `{settings.system}` writes from no plan. Leave it, or the system, out.")
+                    raise ConfigError(
+                        f"plan: `{settings.system}` does not write from a plan. Remove the plan or the system."
+                    )
                 if table.personas and not system.takes_personas:
                     raise ConfigError(
-                        f"personas: `{settings.system}` writes with no personas. Leave them, or the system, out."
+                        f"personas: `{settings.system}` does not use personas. Remove the personas or the system."
                     )
 
 
 def _prompts(base: Path, table: PromptsTable, selection: Selection) -> Iterator[tuple[Path, WritingPrompt]]:
-    """The briefs of a data set, a file, a folder, or a pattern, and where each stands."""
+    """The briefs of a data set, a file, a folder, or a pattern, and the place of each."""
     path = _place(base, table.prompts)
     if named_set(path, selection.data):
         wanted = Wanted(table.narratives, table.characters)
@@ -394,7 +399,7 @@ def _prompts(base: Path, table: PromptsTable, selection: Selection) -> Iterator[
         return
     if table.narratives or table.characters:
         raise ConfigError(
-            "narratives and characters are for data sets. Leave them out: a file is a narrative as it is."
+            "narratives and characters apply only to data sets. Remove them: a file is already a narrative."
         )
     found = ((file, prompt) for file in _brief_files(base, table.prompts) for prompt in read_prompts([file]))
     yield from selection.draw((prompt.id, (file, prompt)) for file, prompt in found)
@@ -403,7 +408,7 @@ def _prompts(base: Path, table: PromptsTable, selection: Selection) -> Iterator[
 def _check_published(
     spec: Spec, file: Path, contenders: Sequence[Contender], given: Sequence[Item], measures: Sequence[Measure]
 ) -> None:
-    """See that printed numbers are of systems and evaluators in the file, and that rows are as long as they should."""
+    """Check that published numbers are for systems and evaluators in the file, and that rows have the right length."""
     names = {PEOPLE, *(contender.called for contender in contenders), *(item.system for item in given)}
     labels = {"", *(measure.label for measure in measures)}
     for number, table in enumerate(spec.published):
@@ -415,13 +420,13 @@ def _check_published(
                     raise UnknownNameError("system", name, names)
                 if len(values) != len(table.measures):
                     raise ConfigError(
-                        f"values.{name}: it has {len(values)} numbers for {len(table.measures)} measures. Write nan "
-                        "where the paper prints none."
+                        f"values.{name}: there are {len(values)} numbers for {len(table.measures)} measures. Write nan "
+                        "for each number that the paper does not print."
                     )
 
 
 def _place(base: Path, pattern: str) -> Path:
-    """Where briefs are: the name of a data set alone, or a path from the file's folder."""
+    """The place of the briefs: the name of a data set, or a path relative to the file's folder."""
     alone = len(Path(pattern).parts) == 1 and not (base / pattern).exists()
     return Path(pattern) if alone else base / pattern
 
@@ -433,21 +438,20 @@ def _brief_files(base: Path, pattern: str) -> list[Path]:
     glob = sorted(path.glob("*")) if path.is_dir() else sorted(base.glob(pattern)) if pattern.strip() else []
     files = [found for found in glob if found.name.endswith(_BRIEFS) and found.is_file() and not _is_result(found)]
     if not files:
-        raise ConfigError(
-            f"no brief is found at {path}. Give text files, .jsonl files, folders of them, patterns like *.md, or a "
-            "data set."
-        )
+        advice = "Give text files, .jsonl files, folders of them, patterns such as *.md, or a data set."
+        empty = path.is_dir() or "*" in pattern
+        raise ConfigError(f"there is no brief in {path}. {advice}" if empty else no_file(path, advice, "brief"))
     return files
 
 
 def _is_result(file: Path) -> bool:
-    """Whether an experiment wrote the file: its folder may be that of its briefs."""
+    """Whether an experiment wrote the file, since its folder may be that of its briefs."""
     return file.name in _RESULTS and (file.parent / COPY).is_file()
 
 
 @contextmanager
 def _at(file: Path, field: str = "", number: int | None = None) -> Iterator[None]:
-    """Say where in the file a complaint belongs."""
+    """Add to an error the place in the file where it occurred."""
     try:
         yield
     except UsageError as error:
@@ -457,20 +461,24 @@ def _at(file: Path, field: str = "", number: int | None = None) -> Iterator[None
 
 @dataclass(frozen=True)
 class _Reader:
-    """From the tables of a file to what they name."""
+    """Turns the tables of a file into the objects that they name."""
 
     file: Path
     spec: Spec
     environ: Mapping[str, str]
 
     def contenders(self) -> tuple[Contender, ...]:
-        """Every system on every model, with the baseline where it is wanted and missing."""
+        """Every system on every model, with the baseline if it is wanted and missing."""
         with _at(self.file):
             self._settings(_shared(self.spec.settings))
         found: list[Contender] = []
+        labels = []
         for place, entry in enumerate(self.spec.models):
             with _at(self.file, "models", place):
                 self._model(entry)
+            labels.append(self._model_label(entry))
+        self._check_apart("models", labels)
+        for entry in self.spec.models:
             of_model = []
             for number, table in enumerate(self.spec.systems):
                 with _at(self.file, "systems", number):
@@ -487,10 +495,17 @@ class _Reader:
             ):
                 with _at(self.file, "baseline"):
                     found.append(self._contender(SystemTable(system=BASELINE), entry, baseline=True))
-        twice = _twice(contender.label for contender in found)
-        if twice:
-            raise ConfigError(f"{self.file}: systems: two of them are called {twice!r}. Give one a `label`.")
+        self._check_apart("systems", [contender.label for contender in found])
         return tuple(found)
+
+    def _check_apart(self, field: str, labels: Sequence[str]) -> None:
+        """Check that the entries of a field have different names."""
+        twice = next((name for name, count in Counter(labels).items() if count > 1), "")
+        if twice:
+            raise ConfigError(
+                f"{self.file}: {field}: two of them are named {twice!r}. Remove one, or give one its own "
+                f"`label`.{example_of(field)}"
+            )
 
     def _contender(self, table: SystemTable, entry: ModelEntry, *, baseline: bool = False) -> Contender:
         system = find_system(self._folder(table.system))
@@ -500,13 +515,15 @@ class _Reader:
         named = {"system": system.spec, "preset": preset, "model": self._model(entry)}
         settings = self._settings(above | named | ({"config": table.config} if table.config else {}))
         if settings.prompts and not Path(settings.prompts).is_dir():
-            raise ConfigError(f"settings.prompts: {settings.prompts} is not a folder. Give a folder of .jinja files.")
+            raise ConfigError(
+                f"settings.prompts: {settings.prompts} is not a folder. Specify a folder of .jinja files."
+            )
         open_cast(settings, system.roles, Environment(self.environ, person=_nobody), system.open_role)
         name = slug(table.label or system.name)
         return Contender("-".join((name, preset, self._model_label(entry))), settings, baseline, called=name)
 
     def measures(self) -> tuple[Measure, ...]:
-        """The evaluators; the counted measures always come first."""
+        """The evaluators; measures that call no model always come first."""
         tables = self.spec.evaluators
         found: list[Measure] = []
         if ALWAYS in evaluators() and not any(slug(table.evaluator) == ALWAYS for table in tables):
@@ -514,13 +531,11 @@ class _Reader:
         for number, table in enumerate(tables):
             with _at(self.file, "evaluators", number):
                 found += [self._measure(one) for one in self._panel(table)]
-        twice = _twice(measure.label for measure in found)
-        if twice:
-            raise ConfigError(f"{self.file}: evaluators: two of them are called {twice!r}. Give one a `label`.")
+        self._check_apart("evaluators", [measure.label for measure in found])
         return tuple(found)
 
     def plans(self, briefs: Mapping[str, _Asked]) -> dict[str, PlanToRead]:
-        """The plans that are read off what people wrote, by brief."""
+        """The plans that are extracted from what people wrote, by brief."""
         found = {}
         for number, table in enumerate(self.spec.briefs):
             if not table.plan_from:
@@ -535,33 +550,33 @@ class _Reader:
         return found
 
     def _panel(self, table: EvaluatorTable) -> list[EvaluatorTable]:
-        """The evaluator once for each of its judges, by its label and the judge's name."""
+        """The evaluator once for each of its judges, with its label and the judge's name."""
         if isinstance(table.model, str):
             return [table]
         if not table.model:
-            raise ConfigError("a panel has a judge or more. Name one in `model`.")
+            raise ConfigError("a panel needs at least one judge. Name it in `model`.")
         named = {model: self._model_label(ModelEntry(model=model)) for model in table.model}
         label = table.label or table.evaluator
         return [table.model_copy(update={"model": model, "label": f"{label}-{name}"}) for model, name in named.items()]
 
     def _models(self) -> dict[str, Any]:
-        """Models and prices of the experiment's settings, but not how writers are drawn."""
+        """Models and prices from the experiment's settings, but not the sampling of writers."""
         return {name: value for name, value in self.spec.settings.items() if name in {"models", "prices"}}
 
     def _measure(self, table: EvaluatorTable) -> Measure:
-        """An evaluator; from the experiment's settings it has models and prices."""
+        """An evaluator, with models and prices from the experiment's settings."""
         evaluator = find_evaluator(self._folder(table.evaluator))
         shared = self._models()
         model = {"model": self._model_name(str(table.model))} if table.model else {}
         settings = self._settings(merged(shared, _shared(table.settings)) | model | {"preset": table.preset})
         if evaluator.roles and not (model or "roles" in table.settings):
-            raise ConfigError(f'{evaluator.name} asks a model, but names none. Add model = "..." to it.')
+            raise ConfigError(f'{evaluator.name} calls a model, but no model is specified. Add model = "..." to it.')
         config = evaluator.config(table.preset, whole_paths(table.config, self.file.parent))
         open_cast(settings, evaluator.roles, Environment(self.environ, person=_nobody))
         return Measure(slug(table.label or evaluator.name), evaluator, config, settings)
 
     def _settings(self, data: Mapping[str, Any]) -> Settings:
-        """Settings in which files have absolute paths, so that a project works from any folder."""
+        """Settings whose files have absolute paths, so that a project works from any folder."""
         settings = Settings.of(dict(data), "settings")
         roles = {name: self._assignment(role.model_dump(exclude_unset=True)) for name, role in settings.roles.items()}
         models = {
@@ -596,17 +611,17 @@ class _Reader:
         return f"{kind}:{self._path(rest)}" if self._is_path(kind, rest) else name
 
     def _model_label(self, entry: ModelEntry) -> str:
-        """A model's name for folders: without its kind where that is "embedded", without the folders of a file."""
+        """A model's name for folders: without its kind if that is "embedded", and without the folders of a file."""
         kind, _, rest = full_name(entry.model.strip()).partition(":")
         name = Path(rest).stem if self._is_path(kind, rest) else rest
         return slug(entry.label or (name if kind == "embedded" else f"{kind} {name}"))
 
     def _is_path(self, kind: str, name: str) -> bool:
-        """Whether a model is named by a path; the folder of one that is answered in files need not be there yet."""
+        """Whether a path names the model; the folder of a model that is answered in files need not exist yet."""
         return kind == FOLDER_MODEL or (kind in _FILE_MODELS and (self.file.parent / Path(name).expanduser()).exists())
 
     def _folder(self, name: str) -> str:
-        """The name of a method, or the whole path of its folder."""
+        """The name of a method, or the absolute path of its folder."""
         return whole_path(name, self.file.parent) if is_path(name) else name
 
     def _path(self, name: str) -> str:
@@ -614,10 +629,11 @@ class _Reader:
 
 
 def _matched_contenders(found: Sequence[tuple[SystemTable, Contender]]) -> list[Contender]:
-    """The contenders of one model, each with the label of the one that it is matched with, if any.
+    """The contenders of one model, each with the label of the contender that it is matched with, if any.
 
     Raises:
-        ConfigError: none of that name is there, or several, or it is matched itself, or nothing can be given.
+        ConfigError: no contender has that name, or several have it, it is matched itself, or it cannot be given an
+            amount.
     """
     names: dict[str, list[tuple[SystemTable, Contender]]] = defaultdict(list)
     for table, contender in found:
@@ -632,22 +648,25 @@ def _matched_contenders(found: Sequence[tuple[SystemTable, Contender]]) -> list[
 def _matched(contender: Contender, wanted: MatchTable, leaders: Sequence[tuple[SystemTable, Contender]]) -> Contender:
     name, of = contender.settings.system, repr(wanted.system)
     if not leaders:
-        raise ConfigError(f"{contender.label}: match: no other system of this file is called {of}. Add it, or a label.")
+        raise ConfigError(
+            f"{contender.label}: match: this file contains no other system named {of}. Add the system, or a label."
+        )
     if len(leaders) > 1:
         raise ConfigError(
-            f"{contender.label}: match: several systems are called {of}. Give one a `label`, and name it."
+            f"{contender.label}: match: several systems are named {of}. Give one of them a `label`, and use the "
+            "label here."
         )
     (table, leader) = leaders[0]
     if leader is contender or table.match is not None:
-        raise ConfigError(f"{contender.label}: match: {of} is matched itself. Name a system that is not.")
+        raise ConfigError(f"{contender.label}: match: {of} is itself matched. Use a system that is not.")
     if not _takes(contender, wanted.by):
         able = [one for one, system in systems().items() if _has(system.config("improved"), wanted.by)]
         raise ConfigError(
-            f"{contender.label}: match: {name} cannot be given an amount of {wanted.by}. "
-            f"Systems that can: {', '.join(able)}."
+            f"{contender.label}: match: {name} does not accept an amount of {wanted.by}. Systems that can: "
+            f"{', '.join(able)}."
         )
     if wanted.by in contender.settings.config:
-        raise ConfigError(f"{contender.label}: match: `config` says {wanted.by} too. Leave one out.")
+        raise ConfigError(f"{contender.label}: match: `config` also sets {wanted.by}. Remove one of them.")
     return replace(contender, after=leader.label, by=wanted.by)
 
 
@@ -661,19 +680,14 @@ def _has(config: object, name: str) -> bool:
 
 
 def _shared(settings: dict[str, Any]) -> dict[str, Any]:
-    """Fields of `fabula.toml` that go for several runs.
+    """Fields of `fabula.toml` that apply to several runs.
 
     Raises:
-        ConfigError: one of them has a place of its own in an experiment.
+        ConfigError: one of them has its own field in an experiment.
     """
     for name in _OWN & set(settings):
-        raise ConfigError(f"settings.{name}: an experiment says this with a field of its own. Take it out of here.")
+        raise ConfigError(f"settings.{name}: an experiment has its own field for this. Remove it from here.")
     return settings
-
-
-def _twice(names: Iterator[str] | Sequence[str]) -> str:
-    """A name that is there more than once, or nothing."""
-    return next((name for name, count in Counter(names).items() if count > 1), "")
 
 
 async def _nobody(request: Request) -> str:

@@ -1,7 +1,7 @@
-"""What is known of every run of an experiment, in one file that is appended to: no journal is opened to know it again.
+"""What is known of every run of an experiment, in one append-only file, so that no journal is opened again.
 
-The file holds nothing that the runs' folders do not: a line counts as long as the files that it was read from are as
-they were then. So a kill, a copy of the folder, or somebody who edits a run, costs no more than a look at its journal.
+The file contains only what the runs' folders contain. A line is valid as long as the files that it was read from are
+unchanged. After a kill, a copy of the folder, or an edit of a run, only the journal is read again.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _FILES: Final = (RECORD, JOURNAL, f"{JOURNAL}-wal", "brief.md", SETTINGS, STORY)
 
 @dataclass
 class CellIndex:
-    """The runs in the folder of an experiment, by their ids.
+    """The runs in the folder of an experiment, by id.
 
     Attributes:
-        folder: of the experiment.
-        keeps: what had to be read anew is added to the file.
+        folder: the folder of the experiment.
+        keeps: whether records that had to be read again are added to the file.
     """
 
     folder: Path
@@ -54,11 +54,11 @@ class CellIndex:
             self._lines.clear()
 
     def known(self) -> Iterable[str]:
-        """The ids of the runs that the file has, also of those that the experiment does not name any more."""
+        """The ids of the runs in the file, including those that the experiment no longer names."""
         return self._lines.keys()
 
     def files_of(self, run: str) -> list[int] | None:
-        """What tells the files of a run that is done from any others; `None` where it is not done, or not known."""
+        """The state of the files of a finished run; `None` if the run is not finished or not known."""
         known, files = self._lines.get(run), _seen(self.folder / "runs" / run)
         return files if known is not None and known[0] == files and known[1].outcome.state == "done" else None
 
@@ -78,10 +78,10 @@ class CellIndex:
         return record
 
     def add(self, run: str, record: CellRecord) -> CellRecord:
-        """Add what is known of a run whose files lie in the experiment's folder; the record.
+        """Add what is known of a run whose files are in the experiment's folder, and return the record.
 
         Raises:
-            ProjectError: it cannot be written.
+            ProjectError: the file cannot be written.
         """
         files = _seen(self.folder / "runs" / run)
         self._lines[run] = files, record
@@ -91,7 +91,7 @@ class CellIndex:
 
 
 def _seen(folder: Path) -> list[int]:
-    """What tells the files of a run from what they were: when each was changed last, 0 where it is not there."""
+    """The state of the files of a run: when each was last changed, or 0 if it does not exist."""
     at, found = str(folder), []
     for name in _FILES:
         try:

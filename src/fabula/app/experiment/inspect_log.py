@@ -1,6 +1,6 @@
 """An experiment as logs that `inspect view` opens: a file for each contender, a sample for each run.
 
-The format is Inspect's own (a ZIP of JSON files, version 2), as its viewer reads it; Inspect itself is not needed.
+The format is Inspect's own (a ZIP of JSON files, version 2), which its viewer reads. Inspect itself is not needed.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _STORED: Final = (1980, 1, 1, 0, 0, 0)  # the same log has the same bytes
 
 
 def write_logs(results: Results, pieces: Pieces) -> Path:
-    """Write a log for each contender; the folder they are in.
+    """Write a log for each contender, and return the folder that contains them.
 
     Raises:
-        ProjectError: one cannot be written.
+        ProjectError: a log cannot be written.
     """
     folder = results.experiment.folder / FOLDER
     make_folder(folder)
@@ -168,7 +168,7 @@ def _verdicts(run: RunResult, pieces: Pieces, results: Results) -> list[dict[str
 
 
 def _results(results: Results, contender: Contender, runs: Sequence[RunResult]) -> dict[str, Any]:
-    """What each evaluator found of the contender, with intervals beside the numbers."""
+    """What each evaluator found about the contender, with intervals next to the numbers."""
     rows = [("", row) for row in results.rows(contender)]
     for label, report in results.reports.items():
         rows += [(label, row) for row in results.measured(report) if row.of == contender.label]

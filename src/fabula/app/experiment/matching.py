@@ -1,4 +1,4 @@
-"""Runs that are given what another one took: how much each may take, once that one is over."""
+"""Matched runs: how much each may use, once the run that it is matched with is over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def ready(trial: Trial, index: CellIndex) -> Trial:
-    """The run with how much it may take, where that is known by now; else, and where it is not matched, as it is."""
+    """The run with its limit, if that is already known; otherwise, or if it is not matched, the run unchanged."""
     if not trial.after:
         return trial
     record = index.of(trial.after)
@@ -26,35 +26,35 @@ def ready(trial: Trial, index: CellIndex) -> Trial:
 
 
 def given(trial: Trial, record: CellRecord) -> Trial:
-    """The run with what another one took as what it may take.
+    """The run, limited to what the run that it is matched with used.
 
     Raises:
-        UsageError: that one did not end well, or what it took is not known.
+        UsageError: that run failed, or its use is not known.
     """
     by = trial.contender.by
     if record.outcome.state != "done":
-        raise UsageError(f"{trial.after}, which it is matched with, failed. Say --retry when that is mended.")
+        raise UsageError(f"{trial.after}, with which this run is matched, failed. Fix the cause, then use --retry.")
     took = amount(record.usage.prompt + record.usage.reply, record.calls, record.usage.cost, by)
     if not took:
-        known = "nothing" if took is not None else "an unknown amount"
-        raise UsageError(f"{trial.after}, which it is matched with, took {known} in {by}. Match by tokens.")
+        known = "no" if took is not None else "an unknown amount of"
+        raise UsageError(f"{trial.after}, with which this run is matched, used {known} {by}. Match by tokens.")
     return with_amount(trial, took)
 
 
 def amount(tokens: int, calls: int, usd: float | None, by: str) -> float | None:
-    """Of what a run took, the part that another one is matched by."""
+    """How much a run used of the unit by which another run is matched."""
     return {"tokens": tokens, "calls": calls, "usd": usd}[by]
 
 
 def with_amount(trial: Trial, took: float) -> Trial:
-    """The run that may take so much."""
+    """The run with this limit."""
     return replace(trial, config={**trial.config, trial.contender.by: took})
 
 
 def held_up(trial: Trial, record: CellRecord) -> CellOutcome:
-    """How a run ends for now that cannot begin, since the one that it is matched with did not end well."""
+    """The outcome, for now, of a run that cannot begin because the run that it is matched with did not succeed."""
     if record.outcome.state == "unfinished":
-        return replace(UNFINISHED, error=f"{trial.after}, which it is matched with, is not finished.")
+        return replace(UNFINISHED, error=f"{trial.after}, with which this run is matched, is not finished.")
     try:
         given(trial, record)
     except UsageError as error:

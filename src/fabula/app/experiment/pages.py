@@ -1,4 +1,4 @@
-"""An experiment's results as a page: differences first, then who wrote how well and at what cost; all leads to runs."""
+"""An experiment's results as a page: differences first, then quality and cost of each system, with links to runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAMED: Final = 20  # runs in a sentence
 
 
 def as_page(results: Results, pieces: Pieces | None = None) -> str:
-    """The page. Links to the pages beside it, to stories and folders are relative to the experiment's folder."""
+    """The page. Links to the pages next to it, to stories and to folders are relative to the experiment's folder."""
     pieces = pieces or Pieces(results)
     sections = list(_differences(results))
     sections.append(Section("Systems", _systems(results)))
@@ -39,7 +39,7 @@ def as_page(results: Results, pieces: Pieces | None = None) -> str:
     sections += [Section(m.label, _evaluation(results, pieces, m.label)) for m in results.experiment.measures]
     if printed := beside_papers(results):
         table = html_table(HEAD, [line.cells for line in printed], right=RIGHT)
-        sections.append(Section("Beside what was published", joined(paragraph(NOTE), table)))
+        sections.append(Section("Compared with published values", joined(paragraph(NOTE), table)))
     sections.append(Section("Runs", _runs(results, pieces), "runs"))
     return page(results.experiment.title, sections, lead=_lead(results), tables=True)
 
@@ -57,11 +57,11 @@ def _lead(results: Results) -> str:
 
 
 def _differences(results: Results) -> Iterator[Section]:
-    """What reports say of every two systems, paired by brief."""
+    """What reports say about every two systems, paired by brief."""
     ordered = sorted(results.reports.items(), key=lambda one: one[0] == ALWAYS)  # what judges say stands first
     shown = [table for label, report in ordered if (table := differences_table(results.named(report.rows), label))]
     if shown:
-        note = "Each is taken brief by brief, and its interval allows for how many differences there are."
+        note = "Each difference is paired by brief, and its interval is corrected for the number of differences."
         yield Section("Differences between systems", joined(paragraph(note, faint=True), *shown))
 
 
@@ -71,28 +71,29 @@ def _differences(results: Results) -> Iterator[Section]:
 def _systems(results: Results) -> Html:
     notes = []
     if results.stopped:
-        notes.append(f"Stopped before its end: {results.stopped}")
+        notes.append(f"Stopped early: {results.stopped}")
     if unfinished := len(results.of_state("unfinished")):
-        notes.append(f"{unfinished} runs are not finished; nothing is measured before they are.")
+        notes.append(f"{unfinished} runs are not finished. Stories are measured when all runs have ended.")
     if failed := len(results.of_state("failed")):
         notes.append(
-            f"{failed} runs failed. Their stories are missing below, so systems may be compared on unlike briefs."
+            f"{failed} runs failed. Their stories are missing below, so systems may be compared on different briefs."
         )
     changed = [run for run in results.runs if run.changed]
     notes += [
-        f"{run.trial.id} was changed by hand ({', '.join(run.changed)}): its story is not the system's alone."
+        f"{run.trial.id} was changed by a person ({', '.join(run.changed)}), so its story is not only the "
+        "system's work."
         for run in changed[:_NAMED]
     ]
     if len(changed) > _NAMED:
-        notes.append(f"{len(changed) - _NAMED} more runs were changed by hand; their pages say so.")
+        notes.append(f"{len(changed) - _NAMED} more runs were changed by a person, as their pages show.")
     notes += [f"Briefs: {notice}." for notice in results.experiment.data]
     notes.append("Words, calls, tokens, time and cost are means over finished stories, with 95 % intervals by brief.")
-    notes.append("Model time is the sum of all calls' seconds; calls side by side take less time than that.")
+    notes.append("Model time is the total duration of all calls; concurrent calls take less time than this.")
     return joined(Html(f'<div class="leaderboard">{_board(results)}</div>'), bullets(notes))
 
 
 def _board(results: Results) -> Html:
-    """A line for each contender: what every evaluator says first of it, then length and costs."""
+    """A line for each contender: the first measure of every evaluator, then length and costs."""
     first = {label: _first(results, report) for label, report in results.reports.items() if label != ALWAYS}
     shown = {f"{label}: {rows[0].what}": {row.of: row for row in rows} for label, rows in first.items() if rows}
     head = ["contender", "system", "preset", "model", "stories", *shown]
@@ -113,19 +114,19 @@ def _board(results: Results) -> Html:
 
 
 def _rank(row: Row | None) -> float:
-    """What the highest number comes first by; without one, last."""
+    """The key for sorting with the highest number first; entries without a number come last."""
     return -row.scored.value if row is not None and isinstance(row.scored, Estimate) else math.inf
 
 
 def _first(results: Results, report: Report) -> list[Row]:
-    """The first measure of a report by contender, of the story as a whole where there is such a one."""
+    """The first measure of a report by contender, for the story as a whole if there is one."""
     rows = [row for row in results.measured(report) if not row.baseline]
     whats = sorted(dict.fromkeys(row.what for row in rows), key=lambda what: not what.endswith("/overall"))
     return [row for row in rows if row.what == whats[0]]
 
 
 def _terms(results: Results) -> Html:
-    """What the contenders took beside each other, how near matched ones came, and quality against that."""
+    """What the contenders used, how near matched ones came, and quality relative to cost."""
     rows = results.named(cost_rows(results))
     near = [(row.of, row.what, *estimate_cells(row.scored)) for row in rows if not row.is_difference]
     found = joined(differences_table(rows))
@@ -163,11 +164,13 @@ def _evaluation(results: Results, pieces: Pieces, label: str) -> Html:
         _by_contender(results, report),
         _pictures(results, report),
         bullets(report.notes),
-        details(f"Every number but those of single stories ({len(others)})", rows_table(others)) if others else "",
+        details(f"Every number except those of single stories ({len(others)})", rows_table(others)) if others else "",
         details("How this was made", how_list(report.how)) if report.how else "",
         _pages_of(f"Every verdict ({len(report.ratings)})", pieces.pages_of("verdicts", label, len(report.ratings))),
         _pages_of(f"Calls of the judge ({len(calls)})", pieces.pages_of("calls", label, len(calls))),
-        paragraph(f"In evaluation/{label}: the report as JSON, the verdicts, and the journal of all calls."),
+        paragraph(
+            f"The folder evaluation/{label} contains the report as JSON, the verdicts, and the journal of all calls."
+        ),
         link(quote(f"evaluation/{label}"), "Open the folder"),
     )
 
@@ -182,7 +185,7 @@ def _pages_of(what: str, names: Sequence[str]) -> Html:
 def _by_contender(results: Results, report: Report) -> Html:
     rows = results.measured(report)
     if not rows:
-        return paragraph("It says nothing of single systems; see every number below.")
+        return paragraph("This report has no numbers for single systems. All numbers are listed below.")
     labels = results.experiment.labels
     whats = list(dict.fromkeys((row.what, row.baseline) for row in rows))
     known = {(row.of, row.what, row.baseline): row for row in rows}
@@ -195,7 +198,7 @@ def _by_contender(results: Results, report: Report) -> Html:
 
 
 def _pictures(results: Results, report: Report) -> Html:
-    """A picture of each of the first measures: contenders with their intervals."""
+    """A picture of the first measure of each report: contenders with their intervals."""
     measures: dict[str, list[tuple[str, Scored]]] = {}
     for row in results.measured(report):
         if not row.baseline:
@@ -208,10 +211,10 @@ def _pictures(results: Results, report: Report) -> Html:
 
 
 def _runs(results: Results, pieces: Pieces) -> Html:
-    """The table of runs, which the page's script makes from their numbers; and all pages that show them."""
+    """The table of runs, which the page's script builds from their numbers, and links to all pages that show them."""
     first = [runs[0].trial.id for runs in pieces.runs]
     listed = bullets(link(quote(f"{FOLDER}/runs-{n:03}.html"), f"from {name}") for n, name in enumerate(first, 1))
-    note = paragraph("A run's page has its story, its transcript, its numbers and the verdicts on it.")
+    note = paragraph("The page of a run shows its story, transcript, numbers and verdicts.")
     if len(results.runs) > _MOST_RUNS:
         return joined(note, listed)
     data = f'<script type="application/json" id="runs-data">{_data(results, pieces)}</script>'
@@ -220,7 +223,7 @@ def _runs(results: Results, pieces: Pieces) -> Html:
 
 
 def _data(results: Results, pieces: Pieces) -> str:
-    """The numbers of all runs as JSON that cannot end its element."""
+    """The numbers of all runs as JSON that cannot close the element around it."""
     contenders = {contender.label: n for n, contender in enumerate(results.experiment.contenders)}
     briefs = {name: n for n, name in enumerate(dict.fromkeys(run.trial.brief_id for run in results.runs))}
     states = list(STATES)

@@ -1,4 +1,4 @@
-"""The pages beside an experiment's report: what each run wrote and was asked, and every verdict."""
+"""The pages next to an experiment's report: each run's story and calls, and every verdict."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _FILES: Final = ("story.md", "brief.md", "fabula.toml")
 
 @dataclass(frozen=True)
 class Pieces:
-    """Which page shows what.
+    """Decides which page shows what.
 
     Attributes:
-        results: of the experiment.
+        results: the results of the experiment.
     """
 
     results: Results
@@ -73,12 +73,12 @@ class Pieces:
 
     @cached_property
     def number(self) -> dict[str, int]:
-        """The page of each run, from 1."""
+        """The page number of each run, from 1."""
         return {run.trial.id: number for number, runs in enumerate(self.runs, 1) for run in runs}
 
     @cached_property
     def verdicts(self) -> dict[str, list[tuple[str, int]]]:
-        """The verdicts on each run: of which evaluator, and the number there, from 0."""
+        """The verdicts on each run: the evaluator, and the verdict's number there, from 0."""
         found: dict[str, list[tuple[str, int]]] = defaultdict(list)
         for label, report in self.results.reports.items():
             for number, rating in enumerate(report.ratings):
@@ -88,7 +88,7 @@ class Pieces:
 
     @cached_property
     def _call_pages(self) -> dict[str, dict[str, str]]:
-        """Where each call of a judge stands, by evaluator and path: the first of a path."""
+        """The page of each call of a judge, by evaluator and path; for repeated paths, that of the first call."""
         found: dict[str, dict[str, str]] = {}
         for label, calls in self.results.judging.items():
             own = found.setdefault(label, {})
@@ -97,11 +97,11 @@ class Pieces:
         return found
 
     def run_page(self, run: str) -> str:
-        """Where a run is shown, from the folder of the pages."""
+        """The page that shows a run, relative to the folder of the pages."""
         return f"{_name('runs', '', self.number[run])}#{run_anchor(run)}"
 
     def rating_page(self, label: str, number: int) -> str:
-        """Where a verdict is shown, from the folder of the pages."""
+        """The page that shows a verdict, relative to the folder of the pages."""
         return f"{_name('verdicts', label, number // _LINES + 1)}#verdict-{number}"
 
     def pages_of(self, kind: str, label: str, many: int) -> list[str]:
@@ -109,14 +109,14 @@ class Pieces:
         return [_name(kind, label, number + 1) for number in range(-(-many // _LINES))]
 
     def rows_of(self, run: str) -> list[tuple[str, Row]]:
-        """What evaluators say of the story of a run."""
+        """What evaluators say about the story of a run."""
         return self._rows.get(run, [])
 
     def write(self) -> Path:
-        """Write the pages that are not there yet as they should be, and take away those of another state; the folder.
+        """Write the pages that are missing or out of date, remove old ones, and return the folder.
 
         Raises:
-            ProjectError: one cannot be written.
+            ProjectError: a page cannot be written.
         """
         folder = self.results.experiment.folder / FOLDER
         make_folder(folder)
@@ -133,7 +133,7 @@ class Pieces:
         return folder
 
     def _all(self) -> Iterator[tuple[str, str, Callable[[], str]]]:
-        """The pages: their names, what tells the state that each shows from others, and what makes them."""
+        """The pages: their names, a key for the state that each shows, and the function that makes each."""
         for number, runs in enumerate(self.runs, 1):
             state = repr([(r.trial.id, r.outcome, r.words, r.usage, r.changed, self.rows_of(r.trial.id)) for r in runs])
             said = repr([self.verdicts.get(run.trial.id) for run in runs])
@@ -205,17 +205,17 @@ _BACK: Final = Html('<a href="../report.html">The report</a>')
 
 
 def run_anchor(run: str) -> str:
-    """What leads to a run on its page."""
+    """The anchor of a run on its page."""
     return f"run-{run.replace('/', '--')}"
 
 
 def call_anchor(path: str) -> str:
-    """What leads to a call on its page."""
+    """The anchor of a call on its page."""
     return f"call-{'.'.join(slug(part) for part in path.split('/'))}"
 
 
 def dollars(cost: float | None) -> str:
-    """A cost, which may not be known."""
+    """A cost as text, also if it is unknown."""
     return "price unknown" if cost is None else f"{cost:,.4f}"
 
 
@@ -242,7 +242,7 @@ def read_run(run: RunResult) -> tuple[list[Call], str]:
 
 
 def _asked(call: Call) -> Html:
-    """A call: what it took, the prompt and the reply."""
+    """A call: its usage, the prompt and the reply."""
     usage = call.reply.usage
     took = f"{usage.prompt:,} tokens read ({usage.cached:,} cached), {usage.reply:,} written, {usage.seconds:,.1f} s"
     said = [joined(paragraph(speaker, faint=True), quotation(words)) for speaker, words in call.messages]
@@ -267,12 +267,12 @@ def _call_page(label: str, calls: Sequence[CallFinished]) -> str:
         rows.append([shown, call.role, call.performer, *numbers, dollars(usage.cost)])
     head = ["call", "role", "by", "prompt tokens", "cached", "reply tokens", "seconds", "US dollars"]
     table = html_table(head, rows, right=range(3, len(head)))
-    hint = paragraph(f"What was asked and answered: fabula show --prompts -C evaluation/{label}", faint=True)
+    hint = paragraph(f"To see prompts and replies: fabula show --prompts -C evaluation/{label}", faint=True)
     return page(f"Calls of {label}", [Section("Calls", joined(hint, table))], lead=_BACK)
 
 
 def _known(folder: Path) -> Mapping[str, str]:
-    """The pages that were written before, each with what tells its state."""
+    """The existing pages, each with the key of its state."""
     with suppress(ValueError, OSError):
         data = json.loads((folder / _KNOWN).read_text(encoding="utf-8"))
         if isinstance(data, dict):
@@ -281,5 +281,5 @@ def _known(folder: Path) -> Mapping[str, str]:
 
 
 def _is_page(name: str) -> bool:
-    """Whether a name is one of a page here, and leads nowhere else."""
+    """Whether a name is that of a page in this folder, and not a path to another folder."""
     return name.startswith(_KINDS) and name.endswith(".html") and not set(name) & set("/\\:")

@@ -1,4 +1,4 @@
-"""What a paper prints beside what an experiment found: each number, ours, and the difference with its interval."""
+"""Published numbers next to those of an experiment: each number, ours, and the difference with its interval."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 HEAD = ("published", "contender", "measure", "printed", "here", "difference", "95 % interval", "n")
 RIGHT = (3, 4, 5, 7)
 NOTE = (
-    "A printed number counts as exact, since papers seldom print its interval; the interval is that of the number "
-    "here. The paper had other models: a difference is no fault by itself."
+    "Published numbers are treated as exact, because papers rarely print intervals. The interval shown belongs "
+    "to the number measured here. The paper used other models, so a difference is not necessarily an error."
 )
 
 
 class BesidePaper(NamedTuple):
-    """A printed number, and what it is here."""
+    """A published number, and the corresponding number here."""
 
     table: str
     evaluator: str
@@ -35,7 +35,7 @@ class BesidePaper(NamedTuple):
 
     @property
     def difference(self) -> Scored:
-        """By how much ours is above the printed number."""
+        """How much higher our number is than the published one."""
         if not isinstance(self.here, Estimate):
             return self.here
         ends = [None if end is None else end - self.printed for end in (self.here.low, self.here.high)]
@@ -44,19 +44,19 @@ class BesidePaper(NamedTuple):
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The line of a table below `HEAD`."""
+        """The row of a table with the columns in `HEAD`."""
         here = figures(self.here.value) if isinstance(self.here, Estimate) else "not scored"
         return (self.table, self.of, self.what, figures(self.printed), here, *estimate_cells(self.difference))
 
     def as_data(self) -> dict[str, Any]:
-        """The line for JSON."""
+        """The row for JSON."""
         shown = {"table": self.table, "evaluator": self.evaluator, "contender": self.of, "what": self.what}
         here, difference = self.here.as_data(), self.difference.as_data()
         return {**shown, "printed": self.printed, "here": here, "difference": difference}
 
 
 def beside_papers(results: Results) -> tuple[BesidePaper, ...]:
-    """All printed numbers of the experiment's file, each once for every model that a system has here."""
+    """All published numbers of the experiment's file, once for every model that a system has here."""
     return results.once(beside_papers, lambda: tuple(_lines(results)))
 
 

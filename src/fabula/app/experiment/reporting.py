@@ -30,12 +30,12 @@ _INDENTED: Final = 1000  # runs of which the JSON may be read by people
 
 @dataclass(frozen=True)
 class Experimented:
-    """An experiment that was done, as far as it went.
+    """An experiment that was run, even if it is not complete.
 
     Attributes:
         results: runs and reports.
-        files: of the report, by format.
-        bill: what was asked for it now.
+        files: the files of the report, by format.
+        bill: the cost of the calls made now.
     """
 
     results: Results
@@ -49,24 +49,24 @@ class Experimented:
 
     @property
     def stopped(self) -> str:
-        """Why it ended before its end; empty where it did not."""
+        """Why it stopped early; empty if it did not."""
         return self.results.stopped
 
     def lines(self) -> list[dict[str, Any]]:
-        """Every number as a dictionary, all with the same names: what data frames of pandas and polars take."""
+        """Every number as a dictionary, all with the same keys, for data frames of pandas and polars."""
         return lines(self.results)
 
     def to_frame(self) -> DataFrame:
-        """The numbers as a pandas data frame, one a line.
+        """The numbers as a pandas data frame, one per row.
 
         Raises:
-            UsageError: pandas is not installed; `lines` does without it.
+            UsageError: pandas is not installed; `lines` works without it.
         """
         frame: DataFrame = package("pandas", "A data frame").DataFrame(self.lines(), columns=list(COLUMNS))
         return frame
 
     def to_dict(self) -> dict[str, Any]:
-        """As `fabula lab experiment --json` prints it."""
+        """The result as `fabula lab experiment --json` prints it."""
         files = {"files": {kind: str(file) for kind, file in self.files.items()}}
         return as_data(self.results) | files | self.bill.as_data()
 
@@ -79,10 +79,10 @@ class Experimented:
 
 
 def write_report(results: Results, also: Sequence[ReportFormat] = ()) -> dict[str, Path]:
-    """Write the report as HTML with its pages, JSON, CSV, Markdown and LaTeX, and in other formats; files by format.
+    """Write the report as HTML with its pages, JSON, CSV, Markdown, LaTeX and more; the files by format.
 
     Raises:
-        UsageError: what a format needs is not installed; the others are written.
+        UsageError: a package that a format needs is not installed; the other formats are written.
         ProjectError: a file cannot be written.
     """
     folder = results.experiment.folder

@@ -1,4 +1,4 @@
-"""What an experiment has so far: how each run ended, its calls and costs, and numbers for each contender."""
+"""The results of an experiment so far: how each run ended, its calls and costs, and numbers for each contender."""
 
 from __future__ import annotations
 
@@ -42,45 +42,45 @@ class RunResult:
 
     @property
     def outcome(self) -> CellOutcome:
-        """How it ended."""
+        """How the run ended."""
         return self.record.outcome
 
     @property
     def words(self) -> int:
-        """Words of the story; 0 where there is none."""
+        """The words of the story; 0 if there is none."""
         return self.record.words if self.outcome.state == "done" else 0
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Artefacts that a person decided about, so that the story is not the system's alone."""
+        """Artefacts that a person decided about, so that the story is not only the system's."""
         return self.record.changed
 
     @property
     def usage(self) -> Usage:
-        """All calls together; the cost is `None` where one is not known."""
+        """The usage of all calls; the cost is `None` if that of any call is unknown."""
         return self.record.usage
 
     @property
     def tokens(self) -> int:
-        """Prompt and reply tokens."""
+        """The total of prompt and reply tokens."""
         return self.usage.prompt + self.usage.reply
 
     @cached_property
     def calls(self) -> tuple[CallFinished, ...]:
-        """Every call, read from the journal; how many they are, the record says."""
+        """Every call, read from the journal; the record has their number."""
         return calls_in(self.folder / JOURNAL)
 
 
 @dataclass(frozen=True, repr=False)  # asyncio shows what a task gave
 class Results:
-    """All that an experiment has found so far.
+    """All results of an experiment so far.
 
     Attributes:
-        runs: in the order of the experiment.
-        reports: of the evaluators, by label; empty before all runs are over.
+        runs: the runs in the order of the experiment.
+        reports: the reports of the evaluators, by label; empty before all runs are over.
         failures: errors of evaluators, by label.
         judging: calls of the evaluators, by label.
-        stopped: why it ended before its end; empty where it did not.
+        stopped: why it stopped early; empty if it did not.
     """
 
     experiment: Experiment
@@ -92,14 +92,14 @@ class Results:
     _known: dict[int, tuple[object, Any]] = field(default_factory=dict, init=False, compare=False)
 
     def once(self, about: object, found: Callable[[], T]) -> T:
-        """What `found` gives about something, worked out once for all tables and pages that have it."""
+        """The result of `found` for something, computed once for all tables and pages that contain it."""
         if id(about) not in self._known:
             self._known[id(about)] = about, found()  # with what it is about, so that no other has its id
         known: T = self._known[id(about)][1]
         return known
 
     def named(self, rows: Iterable[Row]) -> list[Row]:
-        """The rows by names without preset and model, where all contenders share them; the whole story stands first."""
+        """The rows, named without preset and model if all contenders share them; whole-story rows come first."""
         contenders, rows = self.experiment.contenders, sorted(rows, key=lambda row: not row.what.endswith("/overall"))
         if len({contender.label.removeprefix(contender.called) for contender in contenders}) > 1:
             return rows
@@ -112,7 +112,7 @@ class Results:
         ]
 
     def of_state(self, state: State) -> list[RunResult]:
-        """The runs that ended so."""
+        """The runs that ended in that state."""
         return [run for run in self.runs if run.outcome.state == state]
 
     def of(self, contender: Contender) -> list[RunResult]:
@@ -125,9 +125,9 @@ class Results:
         return tuple(Row(contender.label, what, _mean(done, what, number)) for what, number in _MEASURES.items())
 
     def measured(self, report: Report) -> tuple[Row, ...]:
-        """A report's numbers by contender: what it says of systems itself, else the means of its numbers of stories.
+        """A report's numbers by contender: its own numbers for systems, or else the means of those for stories.
 
-        Intervals of those means are by brief; what could not be scored is counted in `method`.
+        Intervals of those means are by brief; `method` counts what could not be scored.
         """
         return self.once(report, lambda: self._measured(report))
 
@@ -171,7 +171,7 @@ def _mean(runs: Sequence[RunResult], what: str, number: Callable[[RunResult], fl
 
 
 def _what(what: str, short: Mapping[str, str]) -> str:
-    """A measure's name, in which the contender may stand that a run was matched with."""
+    """A measure's name, which may contain the contender that a run was matched with."""
     return TOOK + short.get(what.removeprefix(TOOK), "") if what.startswith(TOOK) else what
 
 
@@ -200,14 +200,14 @@ def read_results(
     failures: Mapping[str, str],
     stopped: str = "",
 ) -> Results:
-    """What lies in the experiment's folder, with what its evaluators found."""
+    """What is in the experiment's folder, including the results of its evaluators."""
     runs = tuple(RunResult(trial, experiment.project(trial), index.of(trial.id)) for trial in experiment.trials)
     judging = {m.label: calls_in(experiment.evaluation(m) / JOURNAL) for m in experiment.measures}
     return Results(experiment, runs, reports, failures, judging, stopped)
 
 
 def items_of(experiment: Experiment, index: CellIndex) -> tuple[Item, ...]:
-    """The finished stories, and those that were there, as evaluators take them; nothing where no run is finished."""
+    """The finished stories and the given ones, in the form that evaluators take; nothing if no run is finished."""
     found = tuple(
         experiment.item(trial, story_of(experiment.project(trial)))
         for trial in experiment.trials
@@ -227,7 +227,7 @@ def calls_in(file: Path) -> tuple[CallFinished, ...]:
 
 
 def spent_in(folder: Path, index: CellIndex) -> Iterator[Usage]:
-    """What has been used in an experiment's folder, also by runs that its file does not name any more."""
+    """What has been used in an experiment's folder, including runs that its file no longer names."""
     for file in folder.glob(f"runs/*/*/{JOURNAL}"):
         yield from index.of("/".join(file.parent.parent.parts[-2:])).paid
     for file in [*folder.glob(f"evaluation/*/{JOURNAL}"), *folder.glob(f"plans/*/{JOURNAL}")]:
@@ -236,7 +236,7 @@ def spent_in(folder: Path, index: CellIndex) -> Iterator[Usage]:
 
 
 def charge(budget: Budget, bill: Iterable[Usage]) -> None:
-    """Put what was used before on a budget; of unknown costs nothing is counted."""
+    """Charge earlier use to a budget; unknown costs count as nothing."""
     for usage in bill:
         budget.charge(usage)
 

@@ -1,7 +1,7 @@
-"""An experiment in parts that know nothing of each other, as the tasks of a SLURM array: `--shard`, and `lab merge`.
+"""An experiment in independent parts, such as the tasks of a SLURM array: `--shard` and `lab merge`.
 
-Each part has a folder of its own beside the experiment's, `<folder>-3-of-8`, so that no two tasks write to one file of
-a shared disk. It has an N-th of each contender's runs, of the calls that servers take at once, and of the budget.
+Each part has its own folder next to the experiment's, `<folder>-3-of-8`, so that no two tasks write to the same file
+on a shared disk. It has an N-th of each contender's runs, of the calls that servers accept at once, and of the budget.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _COMING: Final = ".merging"
 
 @dataclass(frozen=True)
 class Merged:
-    """What was put together.
+    """The result of merging parts.
 
     Attributes:
-        folder: of the experiment.
+        folder: the folder of the experiment.
         parts: how many runs came from each folder.
-        over: runs that are over now.
-        total: runs of the experiment.
+        over: how many runs are over now.
+        total: how many runs the experiment has.
     """
 
     folder: str
@@ -46,15 +46,16 @@ class Merged:
 def shard_of(experiment: Experiment, part: Part) -> Experiment:
     """The experiment with the runs of one part, in its folder; each has its share of each contender.
 
-    A run is in the part of the run that it is matched with.
+    A matched run is in the same part as the run that it is matched with.
 
     Raises:
-        UsageError: plans have to be read off stories first, which parts cannot share.
+        UsageError: plans must first be extracted from stories, because parts cannot share them.
     """
     if missing := experiment.plans_missing():
         raise UsageError(
-            f"The plan for {next(iter(missing))} is still to be read off its story, and parts would differ in it. "
-            "Start the experiment without --shard first, and stop it when its first run begins."
+            f"The plan for {next(iter(missing))} must be extracted from its story first, because separate parts "
+            "would extract different plans. Start the experiment without --shard, and stop it when its first "
+            "run begins."
         )
     first = [trial for trial in experiment.trials if not trial.after]
     # Dealt contender by contender: else, where their number and that of the parts go into each other, a part would have
@@ -68,18 +69,21 @@ def shard_of(experiment: Experiment, part: Part) -> Experiment:
 
 
 def merge_parts(experiment: Experiment, folders: Sequence[Path]) -> Merged:
-    """Copy the runs of parts into the experiment's folder: those that are over, and begun ones that are not there yet.
+    """Copy to the experiment's folder the runs of parts that are over, and begun runs that it does not have.
 
-    What is over there is kept as it is. A kill leaves each run whole, or not there.
+    Runs that are already over in the experiment's folder are kept unchanged. After a kill, each run is either complete
+    or absent.
 
     Raises:
-        UsageError: there is no part; or a run was begun with another brief or other settings than the file says now.
-        ProjectError: a process is at work on one of the folders, or something cannot be written.
+        UsageError: there is no part, or a run was started with another brief or other settings than the file has now.
+        ProjectError: a process is working on one of the folders, or something cannot be written.
     """
     parts = folders or parts_beside(experiment.folder)
     for part in parts:
         if not (part / "runs").is_dir():
-            raise UsageError(f"{part} holds no runs. Name folders that `fabula lab experiment --shard` has written.")
+            raise UsageError(
+                f"{part} contains no runs. Specify folders that `fabula lab experiment --shard` has written."
+            )
     taken = {str(part): _take(experiment, part) for part in parts}
     with held(experiment.folder / ".fabula", f"The experiment in {experiment.folder}"):
         index = CellIndex(experiment.folder)
@@ -88,7 +92,7 @@ def merge_parts(experiment: Experiment, folders: Sequence[Path]) -> Merged:
 
 
 def _take(experiment: Experiment, part: Path) -> int:
-    """Copy the runs of one part; how many."""
+    """Copy the runs of one part, and return their number."""
     with (
         held(experiment.folder / ".fabula", f"The experiment in {experiment.folder}"),
         held(part / ".fabula", f"The part in {part}"),
@@ -112,7 +116,7 @@ def _copy(source: Path, target: Path, coming: Path) -> None:
     """Copy a run's folder in one step.
 
     Raises:
-        ProjectError: it cannot be written.
+        ProjectError: the folder cannot be written.
     """
     rmtree(coming, ignore_errors=True)
     try:

@@ -1,4 +1,4 @@
-"""What runs side by side share: models, opened once and closed when no run needs them, and the budget of the whole."""
+"""What concurrent runs share: models, opened once and closed when no run needs them, and the overall budget."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fabula.engine.roles import Assignment, Cast, Person, Program
 from fabula.models.adapters import Adapted
 from fabula.models.budget import Budget
 from fabula.project.casting import Environment, open_cast
+from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class SharedModels:
-    """Casts for many runs, whose models are the same objects wherever they are reached in the same way.
+    """Casts for many runs; models that are reached in the same way are the same objects in all of them.
 
     Attributes:
         environ: variables that hold keys and folders.
         person: answers for roles played by a person.
-        hear: hears of retries.
-        dealt: deals turns at servers that others ask too.
+        hear: receives retry events.
+        dealt: gives out turns at servers that other processes also call.
     """
 
     environ: Mapping[str, str]
@@ -46,20 +47,20 @@ class SharedModels:
     _left: Counter[str] = field(default_factory=Counter, init=False)
     _known: dict[int, _Shared] = field(default_factory=dict, init=False)
 
-    def expect(self, casts: Iterable[tuple[Settings, Method]]) -> None:
-        """Say which casts will be wanted, one for each run, so that a model is closed after its last one."""
-        for settings, method in casts:
-            self._left.update(self._of(settings, method).keys)
+    def expect(self, casts: Iterable[Settings]) -> None:
+        """Announce the casts that will be needed, one for each run, so that each model is closed after its last run."""
+        for settings in casts:
+            self._left.update(self._of(settings).keys)
 
-    def cast(self, settings: Settings, method: Method) -> Cast:
-        """Who plays the method's roles; give it back with `done`, do not close it.
+    def cast(self, settings: Settings) -> Cast:
+        """The cast for the system's roles; return it with `done`, and do not close it.
 
-        Runs with the very same settings have one cast, but for programs, each of which a run has for itself.
+        Runs with exactly the same settings have one cast. Programs are an exception: each run has its own.
         """
-        known = self._of(settings, method)
+        known = self._of(settings)
         fresh = known.cast
         if any(isinstance(part.performer, Program) for part in (fresh.default, *fresh.roles.values())):
-            fresh = self._cast(settings, method)
+            fresh = self._cast(settings, known.method)
         for key, model in _performers(settings, fresh):
             self._models.setdefault(key, model)  # one that is not kept was never started
 
@@ -78,16 +79,16 @@ class SharedModels:
             known.shared = replace(fresh, default=with_shared_model(fresh.default), roles=roles)
         return known.shared
 
-    def prompts(self, settings: Settings, method: Method) -> SystemPrompts:
+    def prompts(self, settings: Settings) -> SystemPrompts:
         """The prompts of runs with these settings, read and compiled once."""
-        known = self._of(settings, method)
+        known = self._of(settings)
         if known.prompts is None:
-            known.prompts = PreparedMethod(settings, Options(), method).prompts
+            known.prompts = PreparedMethod(settings, Options(), known.method).prompts
         return known.prompts
 
-    async def done(self, settings: Settings, method: Method) -> None:
-        """One run of those expected is over; models that no other one needs are closed."""
-        for key in self._of(settings, method).keys:
+    async def done(self, settings: Settings) -> None:
+        """Report that one of the expected runs is over; models that no other run needs are closed."""
+        for key in self._of(settings).keys:
             self._left[key] -= 1
             if self._left[key] <= 0 and key in self._models:
                 self._known.clear()
@@ -100,11 +101,12 @@ class SharedModels:
             _, model = self._models.popitem()
             await model.close()
 
-    def _of(self, settings: Settings, method: Method) -> _Shared:
+    def _of(self, settings: Settings) -> _Shared:
         known = self._known.get(id(settings))
         if known is None:
+            method = system_of(settings)
             cast = self._cast(settings, method)
-            known = _Shared(settings, cast, frozenset(key for key, _ in _performers(settings, cast)))
+            known = _Shared(settings, method, cast, frozenset(key for key, _ in _performers(settings, cast)))
             self._known[id(settings)] = known
         return known
 
@@ -121,16 +123,18 @@ class SharedModels:
 
 @dataclass
 class _Shared:
-    """What runs with the very same settings have in common.
+    """What runs with exactly the same settings have in common.
 
     Attributes:
-        settings: these; who keeps them keeps their `id`.
-        cast: as it was opened.
-        keys: of its models.
-        shared: the cast with the models that all runs have.
+        settings: the settings; keeping them alive keeps their `id` valid.
+        method: the system that they name.
+        cast: the cast as it was opened.
+        keys: the keys of its models.
+        shared: the cast with the models that all runs share.
     """
 
     settings: Settings
+    method: Method
     cast: Cast
     keys: frozenset[str]
     shared: Cast | None = None
@@ -138,7 +142,7 @@ class _Shared:
 
 
 def _performers(settings: Settings, cast: Cast) -> list[tuple[str, Model]]:
-    """The models of a cast, with what they are known by; a person, or an adapter, is looked through."""
+    """The models of a cast with their keys; persons and adapters are unwrapped."""
     found = []
     for part in (cast.default, *cast.roles.values()):
         performer: Model | None = part.performer
@@ -150,14 +154,14 @@ def _performers(settings: Settings, cast: Cast) -> list[tuple[str, Model]]:
 
 
 def _key(settings: Settings, model: Model) -> str:
-    """A model's name, the way it is reached, and the adapters that it is loaded with."""
+    """A model's name, how it is reached, and the adapters that it is loaded with."""
     table = settings.models.get(model.name)
     adapters = model.capabilities.adapters
     return f"{model.name} {table.model_dump_json() if table else ''} {sorted(adapters)}"
 
 
 class WholeBudgetError(BudgetError):
-    """The next call might pass the cap of the whole experiment, so nothing more is begun."""
+    """The next call could exceed the cap of the whole experiment, so that nothing more is begun."""
 
 
 @dataclass(eq=False)
@@ -169,13 +173,13 @@ class WholeBudget(Budget):
         return WholeBudgetError(str(super().stopped(cap, why, more)))
 
     def unpriced(self, role: str, model_name: str, cap: float) -> UsageError:  # noqa: ARG002 - any role, any cap
-        """The error where a price would have to be known."""
+        """The error for a price that must be known and is not."""
         return _unpriced(model_name)
 
 
 @dataclass(eq=False)
 class SpreadBudget(WholeBudget):
-    """The budget of a whole experiment in one of its workers, which says what it spends and hears what others do."""
+    """The budget of a whole experiment in one worker, which exchanges what is spent with the other workers."""
 
     spend: Callable[[Usage], None] = lambda _: None
 
@@ -196,18 +200,19 @@ class RunBudget(Budget):
     def stopped(self, cap: str, why: str, more: str) -> BudgetError:  # noqa: ARG002 - the experiment's file has the cap
         """The error that stops a run before its cap is passed."""
         return BudgetError(
-            f"{self.stops_at(cap)}: {why}. That is the budget of one run. Raise `run_tokens` "
-            "or `run_usd` under [budget] and say --retry."
+            f"{self.stops_at(cap)}: {why}. This is the budget for one run. Raise `run_tokens` or `run_usd` "
+            "under [budget] and use --retry."
         )
 
     def unpriced(self, role: str, model_name: str, cap: float) -> UsageError:  # noqa: ARG002 - any role, any cap
-        """The error where a price would have to be known."""
+        """The error for a price that must be known and is not."""
         return _unpriced(model_name)
 
 
 def _unpriced(model_name: str) -> UsageError:
     return UsageError(
-        f"The price of {model_name} is not known, so a budget in dollars cannot be kept. Put it into the experiment's "
-        f'file, in dollars per million tokens: [settings.prices."{model_name}"] input = 1.0, output = 4.0 (each on a '
-        "line of its own), or give budgets in tokens."
+        f"The price of {model_name} is unknown, so a budget in dollars cannot be enforced. Add the price to the "
+        "experiment's file, in dollars per million tokens: "
+        f'[settings.prices."{model_name}"] input = 1.0, output = 4.0 (each on a separate line), '
+        "or set budgets in tokens."
     )

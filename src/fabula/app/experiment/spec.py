@@ -1,24 +1,34 @@
-"""`exp.toml`: what an experiment is made of, read and checked; every complaint names file and field."""
+"""`exp.toml`: the definition of an experiment, read and checked; errors name the file and the field."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path  # noqa: TC003 - part of a dataclass that others inspect
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.base.errors import ConfigError
 from fabula.base.files import read_text
+from fabula.base.invalid import fault_of, sentence
 from fabula.base.tomltext import parse
 from fabula.project.settings import DEFAULT_MODEL
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pydantic_core import ErrorDetails
-
 MAX_BYTES = 1_000_000
+_SHALLOW: Final = 2  # parts of the place of a list or of one of its entries, which an example shows
+_KIND: Final = "an experiment (a TOML file)"
+EXAMPLES: Final = {
+    "briefs": 'briefs = ["brief.md", "briefs/*.md"]',
+    "systems": 'systems = ["agents-room", { system = "snap", preset = "faithful", label = "snap-paper" }]',
+    "stories": 'stories = ["stories"]',
+    "models": 'models = ["smollm2", { model = "openai:gpt-5", label = "gpt" }]',
+    "evaluators": 'evaluators = ["rouge", { evaluator = "ttcw", model = "openai:gpt-5", label = "tests" }]',
+    "seeds": "seeds = [1, 2, 3]",
+    "replicates": "replicates = 3",
+    "workers": "workers = 4",
+    "budget": "budget = { tokens = 1_000_000, run_usd = 0.5 }",
+}
+"""How fields are written, for messages."""
 
 
 class _Table(BaseModel):
@@ -26,7 +36,7 @@ class _Table(BaseModel):
 
 
 def _named(field: str) -> BeforeValidator:
-    """Lets a table with one field of interest be written as a text."""
+    """Let a table with one main field be written as a string."""
     return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
 
 
@@ -43,9 +53,9 @@ class _MethodTable(_Table):
 
 
 class MatchTable(_Table):
-    """What a system is given: as much as another one took on the same brief, with the same model and seed.
+    """What a system may use: as much as another one used on the same brief, with the same model and seed.
 
-    `system` is the label or the name of that one in the same file.
+    `system` is the label or the name of the other system in the same file.
     """
 
     system: str
@@ -61,20 +71,21 @@ class SystemTable(_MethodTable):
 
 
 class PromptsTable(_Table):
-    """Briefs: files, a pattern, a folder, or a data set; of many of them, as many as `limit` says are drawn.
+    """Briefs: files, a pattern, a folder, or a data set; if there are more than `limit`, that many are drawn.
 
     Attributes:
-        prompts: where they are.
-        plan: a file that every system writes from, as if its author had put it into the project; `{id}` in its name is
-            the brief's id.
-        plan_from: a model that reads such a plan off what a person wrote (Character Simulation, section 4.2.1).
-        personas: a file, as `plan` is.
-        people: people's stories of the data set, or of `stories`, are references of the others, and, unless this is
-            "references", a contender too.
+        prompts: where the briefs are.
+        plan: a file that every system writes from, as if its author had put it into the project; `{id}` in its name
+            stands for the brief's id.
+        plan_from: a model that extracts such a plan from a person's text (Character Simulation, section 4.2.1).
+        personas: a file of personas, used in the same way as `plan`.
+        people: whether people's stories, from the data set or from `stories`, are references for the others and also a
+            contender. With "references", they are not a contender.
         stories: where people's stories are, if not in the set of the prompts: another data set, or files with `{id}`.
-        narratives: the stories of the data set themselves, for systems that play a narrative.
-        characters: fewest and most of a narrative.
-        config: fields of the `Config` of every system, on top of its own: who talks in these narratives, for one.
+        narratives: whether the stories of the data set are themselves the narratives, for systems that play a
+            narrative.
+        characters: the fewest and the most characters of a narrative.
+        config: fields of the `Config` of every system, added to its own, for example who talks in these narratives.
     """
 
     prompts: str
@@ -91,14 +102,14 @@ class PromptsTable(_Table):
 
 
 class ModelEntry(_Table):
-    """A model: its name as `--model` takes it, or a table with a label for tables and folders."""
+    """A model: its name as in `--model`, or a table with a label for tables and folders."""
 
     model: str
     label: str = ""
 
 
 class EvaluatorTable(_MethodTable):
-    """An evaluator, and who judges (`model`); a list is a panel, of which each judges everything by itself."""
+    """An evaluator, and its judge (`model`); a list is a panel whose judges each judge everything independently."""
 
     evaluator: str
     preset: Literal["faithful", "improved"] = "improved"
@@ -106,7 +117,7 @@ class EvaluatorTable(_MethodTable):
 
 
 class ExperimentBudget(_Table):
-    """Caps: of the whole experiment, from its first call on, and of each run."""
+    """Caps on the whole experiment, from its first call, and on each run."""
 
     tokens: int | None = Field(default=None, ge=0)
     usd: float | None = Field(default=None, ge=0)
@@ -115,13 +126,14 @@ class ExperimentBudget(_Table):
 
 
 class PublishedTable(_Table):
-    """Numbers that a paper prints, set beside those of the experiment.
+    """Numbers that a paper prints, shown next to those of the experiment.
 
     Attributes:
-        table: which paper and table.
-        evaluator: label of the evaluator that measures them here; empty for words, calls, tokens, time and cost.
-        measures: what it calls them, one for each number of a row.
-        values: the rows, by the name or label of a system, or "people"; nan where the paper prints no number.
+        table: the paper and its table.
+        evaluator: the label of the evaluator that measures them here; empty for words, calls, tokens, time and cost.
+        measures: the evaluator's names for the measures, one for each number in a row.
+        values: the rows, by the name or label of a system, or "people"; nan for a number that the paper does not
+            print.
     """
 
     table: str
@@ -131,10 +143,10 @@ class PublishedTable(_Table):
 
 
 class Spec(_Table):
-    """All of `exp.toml`. Paths in it are relative to its folder.
+    """The content of `exp.toml`. Paths in it are relative to its folder.
 
-    `stories` are files, folders or data sets with stories that are there: those for the briefs are contenders too, each
-    by the name of its system. With them there may be no `systems`: then only the evaluators are at work.
+    `stories` are files, folders or data sets with existing stories. Those for the briefs are also contenders, each
+    under the name of its system. With them, `systems` may be empty: then only the evaluators run.
     """
 
     name: str = ""
@@ -159,7 +171,7 @@ class Spec(_Table):
     budget: ExperimentBudget = ExperimentBudget()
 
     def tried(self, model: str, limit: int | None) -> Spec:
-        """The same with one model everywhere, and with as many briefs of each entry at most; empty changes nothing."""
+        """The same definition with one model everywhere and a limit on the briefs of each entry, if these are given."""
         changes: dict[str, Any] = {}
         if model:
             changes["models"] = (ModelEntry(model=model),)
@@ -188,7 +200,7 @@ def _without_models(table: _Method) -> _Method:
 
 
 def _roles_without_models(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings in which no role has a model of its own."""
+    """Settings in which no role has its own model."""
     if not isinstance(settings.get("roles"), dict):
         return settings
     roles = {
@@ -198,59 +210,40 @@ def _roles_without_models(settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, "roles": {name: role for name, role in roles.items() if role != {}}}
 
 
-_INNER: dict[str, type[_Table]] = {
-    "briefs": PromptsTable,
-    "systems": SystemTable,
-    "models": ModelEntry,
-    "evaluators": EvaluatorTable,
-    "published": PublishedTable,
-    "budget": ExperimentBudget,
-}
-
-
 def read_spec(path: Path) -> Spec:
     """The experiment in a file.
 
     Raises:
-        ConfigError: it is no TOML, or a field is missing or wrong; names file and field.
-        UnknownNameError: there is no such field; the nearest is named.
+        ConfigError: it is not valid TOML, or a field is missing, unknown or wrong; the message names file and field.
         UsageError: the file cannot be read.
     """
     try:
-        data = parse(read_text(path, MAX_BYTES))
+        data = parse(read_text(path, MAX_BYTES, kind=_KIND))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is no valid TOML: {error}. Correct the line.") from error
+        advice = "Correct that line; texts need quotes." if path.suffix == ".toml" else f"Give {_KIND}."
+        raise ConfigError(f"{path} is not valid TOML: {error}. {advice}") from error
     try:
         spec = Spec.model_validate(data)
     except ValidationError as error:
-        found = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")  # a misspelt field first
-        raise _complaint(path, found[0]) from error
+        loc = error.errors(include_url=False)[0]["loc"]
+        field = str(loc[0]) if 0 < len(loc) <= _SHALLOW else ""
+        raise ConfigError(f"{path}: {sentence(fault_of(error, Spec))}{example_of(field)}") from error
     if not spec.systems and not spec.stories:
-        raise ConfigError(f"{path}: systems: this field is needed. Add it, or `stories` that are there.")
+        raise ConfigError(
+            f"{path}: no system is named, and there are no existing `stories` to measure.{example_of('systems')}"
+        )
     if spec.seeds and "replicates" in data:
-        raise ConfigError(f"{path}: replicates: `seeds` is given too, and says how many there are. Leave one out.")
+        raise ConfigError(
+            f"{path}: replicates: `seeds` is also given, and determines the number. Remove one of the two fields."
+        )
     if len(set(spec.seeds)) < len(spec.seeds):
-        raise ConfigError(f"{path}: seeds: a seed stands there twice. A run with the same seed is the same run.")
+        raise ConfigError(
+            f"{path}: seeds: a seed occurs twice. Remove one of the two, because runs with the "
+            "same seed are the same run."
+        )
     return spec
 
 
-def _complaint(path: Path, first: ErrorDetails) -> ConfigError | UnknownNameError:
-    """What pydantic found, as one of our errors."""
-    where = field_name(first["loc"])
-    if first["type"] == "extra_forbidden":
-        kind: type[_Table] = _INNER.get(str(first["loc"][0]), Spec) if len(first["loc"]) > 1 else Spec
-        kind = MatchTable if "match" in first["loc"][:-1] else kind
-        above = field_name(first["loc"][:-1])
-        return UnknownNameError(
-            f"field in {path}{f', {above}' if above else ''}:", str(first["loc"][-1]), kind.model_fields
-        )
-    if first["type"] == "missing":
-        return ConfigError(f"{path}: {where}: this field is needed. Add it.")
-    shown = first["msg"].replace("a valid tuple", "a list")
-    return ConfigError(f"{path}: {where}: {shown} (got {first['input']!r}).")
-
-
-def field_name(loc: Sequence[str | int]) -> str:
-    """The place of a field as one would write it: `systems[1].preset`, counted from 1."""
-    parts = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in loc)
-    return parts.removeprefix(".")
+def example_of(field: str) -> str:
+    """A sentence, after a space, that shows how a field is written; empty for fields without an example."""
+    return f" Write it like this: {EXAMPLES[field]}" if field in EXAMPLES else ""

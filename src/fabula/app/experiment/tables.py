@@ -32,7 +32,7 @@ COLUMNS: Final = (
 
 
 def as_data(results: Results) -> dict[str, Any]:
-    """Everything, as JSON data; files are named relative to the experiment's folder."""
+    """All results as JSON data; files are named relative to the experiment's folder."""
     experiment = results.experiment
     return {
         "format": FORMAT,
@@ -106,7 +106,7 @@ def _evaluation(results: Results, label: str) -> dict[str, Any]:
 
 
 def lines(results: Results) -> list[dict[str, Any]]:
-    """All numbers, a dictionary each: of the runs' own measures, and of every evaluator's."""
+    """All numbers, one dictionary for each: the runs' own measures, and those of every evaluator."""
     contenders = {contender.label: contender for contender in results.experiment.contenders}
     found = [_line(results, "", row) for contender in contenders.values() for row in results.rows(contender)]
     found += [_line(results, "", row) for row in cost_rows(results)]
@@ -132,12 +132,12 @@ def _line(results: Results, evaluator: str, row: Row) -> dict[str, Any]:
 
 
 def as_csv(results: Results) -> str:
-    """All numbers, one a line; system, measure, brief and seed in columns of their own."""
+    """All numbers, one per line; system, measure, brief and seed have their own columns."""
     return csv_lines(lines(results), COLUMNS)
 
 
 def as_parquet(results: Results) -> bytes:
-    """The same as Parquet.
+    """All numbers as Parquet.
 
     Raises:
         UsageError: pyarrow is not installed.
@@ -146,14 +146,14 @@ def as_parquet(results: Results) -> bytes:
 
 
 def paper_tables(results: Results) -> Iterator[PaperTable]:
-    """What a paper prints: differences first, then length and costs, then what each evaluator says of contenders."""
+    """The tables for a paper: differences, then length and costs, then each evaluator's numbers for contenders."""
     for label, report in sorted(results.reports.items(), key=lambda one: one[0] == ALWAYS):
         rows = results.named(report.rows)
         yield from _differences(f"{label}: differences between systems, paired by brief", rows)
     took = results.named(cost_rows(results))
-    yield from _differences("What systems took: differences, paired by brief", took)
+    yield from _differences("What systems used: differences paired by brief", took)
     if near := [(row.of, row.what, *estimate_cells(row.scored)) for row in took if not row.is_difference]:
-        yield PaperTable("How near matched systems came", NEARNESS, near, names=2)
+        yield PaperTable("How close matched systems came to their limits", NEARNESS, near, names=2)
     labels = results.experiment.labels
     rows = [row for contender in results.experiment.contenders for row in results.rows(contender)]
     yield _by_contender("Means over finished stories, with 95 % intervals by brief", labels, rows)
@@ -161,7 +161,9 @@ def paper_tables(results: Results) -> Iterator[PaperTable]:
         if measured := results.measured(report):
             yield _by_contender(label, labels, measured)
     if printed := beside_papers(results):
-        yield PaperTable(f"Beside what was published. {NOTE}", HEAD, [line.cells for line in printed], names=min(RIGHT))
+        yield PaperTable(
+            f"Compared with published values. {NOTE}", HEAD, [line.cells for line in printed], names=min(RIGHT)
+        )
 
 
 def _differences(caption: str, rows: Sequence[Row]) -> Iterator[PaperTable]:

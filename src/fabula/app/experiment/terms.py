@@ -1,4 +1,4 @@
-"""On what terms systems were compared: what each took beside the others, and how near matched runs came to it."""
+"""How systems were matched: what each used compared with the others, and how near matched runs came to their limits."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _UNITS: Final = {"tokens": "tokens", "usd": "US dollars"}
 
 
 def cost_rows(results: Results) -> list[Row]:
-    """The difference of every two contenders in tokens and dollars, paired by brief; and how near matched runs came.
+    """The differences of every two contenders in tokens and dollars, and how near matched runs came to their limits.
 
-    Differences are corrected for how many there are, in both units together. "took of X" is the mean over runs of what
-    a run took, as a share of what the run of X took that it is matched with.
+    Differences are paired by brief, and corrected for their number in both units together. "took of X" is the mean
+    share that a run used of what the matched run of X used.
     """
     return results.once(cost_rows, lambda: _cost_rows(results))
 
@@ -48,7 +48,7 @@ def _cost_rows(results: Results) -> list[Row]:
 
 
 def _nearness(results: Results) -> list[Row]:
-    """Of each matched contender, what its runs took as a share of what they might."""
+    """For each matched contender, what its runs used as a share of their limits."""
     done = {run.trial.id: run for run in results.of_state("done")}
     rows = []
     for contender in results.experiment.contenders:
@@ -75,9 +75,9 @@ def _took(run: RunResult, unit: str) -> float | None:
 
 
 def quality_against_cost(results: Results, report: Report) -> list[tuple[str, str, Scored, Scored]]:
-    """For each contender a measure of its stories and their tokens, both with intervals; nothing without a measure.
+    """For each contender, a measure of its stories and their tokens, both with intervals; empty without a measure.
 
-    The measure is the report's first of systems: with a side-by-side judge that is the strength of the whole story.
+    The measure is the report's first one for systems: for a side-by-side judge, the strength of the whole story.
     """
     rows = [row for row in results.measured(report) if not row.baseline and isinstance(row.scored, Estimate)]
     overall = [row.what for row in rows if row.what.endswith("/overall")]

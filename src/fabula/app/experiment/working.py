@@ -1,4 +1,4 @@
-"""Doing an experiment: write what is missing, side by side, then measure. What is finished is never asked again."""
+"""Running an experiment: write the missing stories concurrently, then measure. Finished calls are never made again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from fabula.engine.lines import with_code
 from fabula.models.servers import Part
 from fabula.project.settings import changes_said
 from fabula.story import Story
-from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,31 +38,33 @@ if TYPE_CHECKING:
 
     from fabula.app.experiment.cell import CellOutcome
     from fabula.app.experiment.grid import Experiment, Trial
-    from fabula.app.experiment.spread import Spread
+    from fabula.app.workers.spread import Spread
     from fabula.engine.events import Event
     from fabula.engine.roles import Answer
     from fabula.measure.report import Report
 
 REPORTED: Final = ".fabula/reported"
-"""Tells what the report of a whole experiment rests on."""
+"""The file that records everything that the report of a whole experiment depends on."""
 
 
 @dataclass(frozen=True)
 class How:
-    """How an experiment is to be done.
+    """How to run an experiment.
 
     Attributes:
         environ: variables that hold keys and folders.
-        workers: runs side by side; `None` takes what the file says.
-        retry: runs that failed are tried again.
-        budget_tokens: most tokens of the whole experiment, all earlier sessions included; `None`: as the file says.
-        budget_usd: the same in US dollars.
+        workers: the number of concurrent runs; `None` takes the number in the file.
+        retry: whether failed runs are tried again.
+        budget_tokens: the most tokens for the whole experiment, including all earlier sessions; `None` takes the
+            file's budget.
+        budget_usd: the most US dollars, in the same way.
         person: answers for roles played by a person.
-        spread: workers that write the runs; by default this process does.
-        part: which of several shards this is; each has its part of the runs, of what servers take, and of the budget.
-        hear: gets every event with the id of its run, or the label of its evaluator.
-        ended: gets every run that is over, in whatever way.
-        now: gives the time stamp of a record.
+        spread: the workers that write the runs; by default this process writes them.
+        part: which of several shards this is; each has its share of the runs, of the servers' capacity, and of the
+            budget.
+        hear: receives every event with the id of its run, or the label of its evaluator.
+        ended: receives every run that is over, however it ended.
+        now: returns the time stamp of a record.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +80,7 @@ class How:
     now: Callable[[], str] = utc_now
 
     def whole_budget(self, experiment: Experiment, index: CellIndex) -> WholeBudget:
-        """The budget of the whole, with what has been spent before."""
+        """The budget of the whole experiment, including what has already been spent."""
         stated = experiment.spec.budget
         tokens = stated.tokens if self.budget_tokens is None else self.budget_tokens
         usd = stated.usd if self.budget_usd is None else self.budget_usd
@@ -92,16 +93,16 @@ class How:
 
 
 async def run_experiment(experiment: Experiment, how: How) -> Results:
-    """Everything the experiment found, once all that can be done is done; the reports are for the caller to write.
+    """Do everything that can be done now, and return all results; the caller writes the reports.
 
-    A run that fails is recorded with its error, and the others go on. Where the whole budget is used up, or a model's
-    server is away after all tries of a call, what remains is left for the next time, and `Results.stopped` says so.
-    Evaluators measure only when no run is left to do.
+    A failed run is recorded with its error, and the others continue. If the whole budget is used up, or a model's
+    server is unavailable after all tries of a call, the remaining work is left for the next session, and
+    `Results.stopped` gives the reason. Evaluators measure only when no run is left to do.
 
     Raises:
-        UsageError: a run's folder holds another brief or other settings than the file says now, or an evaluator cannot
-            take as many stories.
-        ProjectError: another process is at work in the folder, or it cannot be written.
+        UsageError: a run's folder contains another brief or other settings than the file does now, or an evaluator
+            cannot take that many stories.
+        ProjectError: another process is working in the folder, or the folder cannot be written.
     """
     check_measures(experiment)
     check_folders(experiment, CellIndex(experiment.folder, keeps=False))
@@ -119,24 +120,24 @@ async def run_experiment(experiment: Experiment, how: How) -> Results:
 
 
 def changed_since(experiment: Experiment, index: CellIndex) -> str:
-    """What of an experiment is kept and what is new, where its file has changed since the last session; else empty."""
+    """Which runs are kept and which are new, if the file has changed since the last session; otherwise empty."""
     copy = experiment.folder / COPY
     if not copy.is_file() or copy.read_text(encoding="utf-8-sig") == experiment.file.read_text(encoding="utf-8-sig"):
         return ""
     named = {trial.id for trial in experiment.trials}
     kept = sum(index.of(run) is not NOT_BEGUN for run in named)
     new, gone = len(named) - kept, len(set(index.known()) - named)
-    left = f"; {gone:,} that it does not name any more stay in runs/, and are in no report" if gone else ""
+    left = f"; {gone:,} that it no longer names stay in runs/, but are not in any report" if gone else ""
     return (
-        f"{experiment.file.name} has changed since the last session: {kept:,} of its {len(named):,} runs are there and "
+        f"{experiment.file.name} has changed since the last session: {kept:,} of its {len(named):,} runs exist and "
         f"are kept, {new:,} {'is' if new == 1 else 'are'} new{left}."
     )
 
 
 def is_reported(experiment: Experiment, index: CellIndex | None = None) -> bool:
-    """Whether nothing is left to do: every run is done and measured, and nothing has changed since that was reported.
+    """Whether nothing is left to do: every run is done and measured, and the report is up to date.
 
-    No journal and no story is looked at.
+    It reads no journal and no story.
     """
     index, file = index or CellIndex(experiment.folder, keeps=False), experiment.folder / REPORTED
     stamp = read_text(file, 1000).strip() if file.is_file() else ""
@@ -144,10 +145,10 @@ def is_reported(experiment: Experiment, index: CellIndex | None = None) -> bool:
 
 
 def mark_reported(results: Results) -> None:
-    """Note that the report of a whole experiment is written, with what it rests on.
+    """Record that the report of a whole experiment is written, and what it depends on.
 
     Raises:
-        ProjectError: it cannot be written.
+        ProjectError: the record cannot be written.
     """
     experiment, done = results.experiment, results.of_state("done")
     if len(done) == len(results.runs) and len(results.reports) == len(experiment.measures) and not results.stopped:
@@ -156,7 +157,7 @@ def mark_reported(results: Results) -> None:
 
 
 def _stamp(experiment: Experiment, index: CellIndex) -> str:
-    """What tells all that a report rests on from anything else; empty where it cannot be told."""
+    """The key for everything that a report depends on; empty if it is unknown."""
     text = experiment.file.read_text(encoding="utf-8-sig")
     measures = [(one.label, one.config, one.settings.what_is_asked) for one in experiment.measures]
     found = [text, str(experiment.folder.resolve()), repr((measures, experiment.given, experiment.references))]
@@ -170,16 +171,16 @@ def _stamp(experiment: Experiment, index: CellIndex) -> str:
 
 
 def missing(experiment: Experiment, index: CellIndex, *, retry: bool) -> list[Trial]:
-    """The runs that are not over; with `retry` those that failed too."""
+    """The runs that are not over; with `retry`, including those that failed."""
     wanted = ("unfinished", "failed") if retry else ("unfinished",)
     return [trial for trial in experiment.trials if index.of(trial.id).outcome.state in wanted]
 
 
 def check_folders(experiment: Experiment, index: CellIndex) -> None:
-    """Look whether the runs that are there are those of the file.
+    """Check that the existing runs are those of the file.
 
     Raises:
-        UsageError: one has another brief or other settings.
+        UsageError: a run has another brief or other settings.
     """
     said = []
     for stated in experiment.trials:
@@ -193,13 +194,13 @@ def check_folders(experiment: Experiment, index: CellIndex) -> None:
         others = f"{len(said) - 1:,} more differ" if len(said) > 2 else "1 more differs"  # noqa: PLR2004 - a plural
         more = f" {others}." if len(said) > 1 else ""
         raise UsageError(
-            f"{folder} was begun with {other} than {experiment.file} says now.{more} Give the experiment another "
-            "folder (`out`, or --out DIR), or move such runs away to have them written anew."
+            f"{folder} was started with {other} than {experiment.file} has now.{more} Choose another folder for "
+            "the experiment (`out`, or --out DIR), or move these runs elsewhere so that they are written again."
         )
 
 
 def _other(trial: Trial, folder: Path) -> str:
-    """What a run was begun with and the file says otherwise; empty where there is nothing."""
+    """How a run's brief or settings differ from the file; empty if they do not."""
     brief, settings, given = asked_of(folder)
     if brief != trial.brief:
         return "another brief"
@@ -210,10 +211,10 @@ def _other(trial: Trial, folder: Path) -> str:
 
 
 def check_measures(experiment: Experiment) -> None:
-    """Look whether the evaluators can take as many stories as there will be.
+    """Check that the evaluators can take as many stories as there will be.
 
     Raises:
-        UsageError: one cannot.
+        UsageError: an evaluator cannot.
     """
     items = [*(experiment.item(trial, Story()) for trial in experiment.trials), *experiment.given]
     for measure in experiment.measures:
@@ -235,21 +236,21 @@ class _Session:
     # planning -------------------------------------------------------------------------------------------------------
 
     async def plan(self) -> None:
-        """Read the plans that are missing off people's stories; systems write from them."""
+        """Extract the missing plans from people's stories; systems write from them."""
         for name, one in self.experiment.plans_missing().items():
             stored = one.settings.model_dump(mode="json", exclude_unset=True)
             project = project_for_story(self.experiment.plan_folder(name), one.story, one.brief, stored)
             try:
                 await plan_in(project, one.settings, self._options(f"plans/{name}"))
             except FabulaError as error:
-                self.stopped = stopped(error) if is_away(error) else f"The plan for {name} is not made: {error}"
+                self.stopped = stopped(error) if is_away(error) else f"The plan for {name} could not be made: {error}"
                 return
         self.experiment = self.experiment.with_plans()
 
     # writing --------------------------------------------------------------------------------------------------------
 
     async def write(self) -> None:
-        """Write every story that is missing, some side by side."""
+        """Write every missing story, several at once."""
         trials = missing(self.experiment, self.index, retry=self.how.retry)
         if self.how.spread is not None and trials:
             for wave in ([one for one in trials if not one.after], [one for one in trials if one.after]):
@@ -257,12 +258,12 @@ class _Session:
             return
         turns = self.how.part if self.how.part.of > 1 else None
         models = SharedModels(self.how.environ, self.how.person, lambda event: self.how.hear("", event), turns)
-        models.expect((trial.contender.settings, system_of(trial.contender.settings)) for trial in trials)
+        models.expect(trial.contender.settings for trial in trials)
         waiting, over = {trial.id: trial for trial in trials}, asyncio.Condition()
         left = set(waiting)
 
         def next_ready() -> Trial | None:
-            """The first run that waits for none of those that are not over yet."""
+            """The first run that does not wait for any unfinished run."""
             return next((trial for trial in waiting.values() if trial.after not in left), None)
 
         async def work() -> None:
@@ -299,18 +300,18 @@ class _Session:
         if record is None:
             trial = ready(trial, self.index)
             record = await write_cell(trial, folder, models, budget, options, self.how.now)
-        await models.done(settings, system_of(settings))
+        await models.done(settings)
         self._over(trial, record)
 
     async def _held_up(self, trial: Trial) -> CellRecord | None:
-        """The record of a run that cannot be written, because that which it is matched with failed or is not over."""
+        """The record of a run that cannot be written because the run that it is matched with failed or is not over."""
         held = held_up(trial, self.index.of(trial.after)) if trial.after else UNFINISHED
         if held.state == "failed":
             return await fail_cell(ready(trial, self.index), self.experiment.project(trial), held, self.how.now)
         return CellRecord(held) if held.error else None
 
     async def _write_spread(self, wanted: list[Trial], spread: Spread) -> None:
-        """Have workers write runs that wait for none of each other."""
+        """Have workers write the runs that do not wait for each other."""
         trials: list[Trial] = []
         for trial in wanted if not self.stopped else ():
             if (record := await self._held_up(trial)) is not None:
@@ -335,7 +336,7 @@ class _Session:
         )
 
     def _over(self, trial: Trial, record: CellRecord) -> None:
-        """A run is over, in whatever way."""
+        """Record that a run is over, however it ended."""
         self.stopped = self.stopped or record.stops
         if record.outcome.state != "unfinished":
             try:
@@ -347,7 +348,7 @@ class _Session:
     # measuring ------------------------------------------------------------------------------------------------------
 
     async def measure(self) -> None:
-        """Have every evaluator measure all stories; one that fails is recorded, and goes on the next time."""
+        """Have every evaluator measure all stories; a failure is recorded, and is tried again in the next session."""
         items = items_of(self.experiment, self.index)
         for measure in self.experiment.measures if items else ():
             task = EvaluationTask(measure.evaluator, items, measure.config, self.experiment.evaluation(measure))
@@ -355,7 +356,7 @@ class _Session:
                 done = await evaluate_in(task, measure.settings, self._options(measure.label))
             except BudgetError as error:
                 cap = self.whole.tokens if self.whole.tokens is not None else self.whole.usd
-                self.stopped = f"The budget of the experiment ({cap:,}) does not reach for {measure.label}. {error}"
+                self.stopped = f"The budget of the experiment ({cap:,}) is not enough for {measure.label}. {error}"
                 return
             except FabulaError as error:
                 if is_away(error):

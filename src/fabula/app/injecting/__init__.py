@@ -2,8 +2,8 @@
 
 editing      a model changes a few words of a story so that they contradict it; code checks each change
 screenplays  MAGNET, appendix A.3.3: a model writes screenplays with errors and their annotations
-planted      the file that holds a clean text and its errors
-running      all of this in a folder that keeps the calls
+planted      the file with a clean text and its errors
+running      runs all of this in a folder that keeps the calls
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Settings of `fabula lab inject`: what the paper asks of its synthetic screenplays, and what is ours."""
+"""Settings of `fabula lab inject`: those of the paper's synthetic screenplays, and our own."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from fabula.engine.methods import Presets
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """What the prompt of appendix A.3.3 asks for; `stories` is taken from the command line where it is given there.
+    """The settings in the prompt of appendix A.3.3; `stories` on the command line overrides the value here.
 
     Attributes:
-        stories: screenplays of a set.
-        least_scenes: of a screenplay.
-        most_scenes: of a screenplay.
-        least_pages: of a screenplay, as screenplay pages.
-        most_pages: of a screenplay, as screenplay pages.
-        least_errors: put into each.
-        most_errors: put into each.
+        stories: the number of screenplays in a set.
+        least_scenes: the fewest scenes of a screenplay.
+        most_scenes: the most scenes of a screenplay.
+        least_pages: the fewest screenplay pages.
+        most_pages: the most screenplay pages.
+        least_errors: the fewest errors in each screenplay.
+        most_errors: the most errors in each screenplay.
     """
 
     stories: int = 3
@@ -33,18 +33,19 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What the paper does not have.
+    """Settings that the paper does not have.
 
     Attributes:
-        errors: put into a story that is given.
-        decoys: pairs of passages that look like an error and are none.
-        distance: words that have to lie between an error and what it contradicts; 0 is any.
-        tries: how often the editor is asked for edits that take the place of refused ones, the first time counted.
-        at_once: errors that are asked for in one call.
-        window: words of each of the two passages that an editor sees of a story that does not fit a prompt.
-        proofread: another role says of each change whether it really is a contradiction.
-        one_by_one: a screenplay is planned, written scene by scene without errors, and then edited, so that it has a
-            twin; else one call writes all files of the set, as in the paper.
+        errors: the number of errors to put into a given story.
+        decoys: the number of pairs of passages that look like an error but are not.
+        distance: the fewest words between an error and what it contradicts; 0 allows any distance.
+        tries: the number of calls to the editor, counting the first one and those that replace refused edits.
+        at_once: the number of errors that one call asks for.
+        window: the number of words in each of the two passages that an editor sees if the story does not fit into a
+            prompt.
+        proofread: whether another role judges whether each change really is a contradiction.
+        one_by_one: whether a screenplay is planned, written scene by scene without errors, and then edited, so that it
+            has a twin. Otherwise one call writes all files of the set, as in the paper.
     """
 
     errors: int = 9
@@ -66,11 +67,11 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """Ours: screenplays are written clean, then edited."""
+        """Our settings: screenplays are written clean, then edited."""
         return cls(ours=Ours(one_by_one=True))
 
     def validate(self) -> None:
-        """Find now what the run would stumble over.
+        """Check the settings before a run begins.
 
         Raises:
             UsageError: a number is out of range.
@@ -82,11 +83,11 @@ class Config(Presets):
             ("at_once", ours.at_once), ("window", ours.window),
         ):  # fmt: skip
             if value < 1:
-                raise UsageError(f"{name} = {value} has to be at least 1. Give a larger number.")
+                raise UsageError(f"{name} = {value} must be at least 1. Use a larger number.")
         for name, value in (("decoys", ours.decoys), ("distance", ours.distance)):
             if value < 0:
-                raise UsageError(f"{name} = {value} has to be at least 0. Give a larger number.")
+                raise UsageError(f"{name} = {value} must be at least 0. Use a larger number.")
         for name in ("scenes", "pages", "errors"):
             low, high = getattr(paper, f"least_{name}"), getattr(paper, f"most_{name}")
             if low > high:
-                raise UsageError(f"least_{name} = {low} is more than most_{name} = {high}. Give them the other way.")
+                raise UsageError(f"least_{name} = {low} is more than most_{name} = {high}. Swap them.")

@@ -1,10 +1,10 @@
 """Errors that a model puts into a story, in the story's own words; code checks each edit.
 
-1. The editor reads the story whole where it fits its prompt; else two passages of it that lie far apart.
-2. It gives edits and decoys. Each edit is looked at by code: what it replaces stands in the text once, what it
-   contradicts stays as it is, nothing overlaps, the distance is kept.
-3. A proofreader says of each whether it really is a contradiction, and one that the story does not explain.
-4. What is refused goes back with the reason, until there are enough or the tries are used up.
+1. The editor reads the whole story if it fits into the prompt, or else two distant passages.
+2. It returns edits and decoys. Code checks each edit: the replaced words are in the text once, the contradicted
+   passage stays unchanged, nothing overlaps, and the distance is kept.
+3. A proofreader judges whether each edit really is a contradiction that the story does not explain.
+4. Refused edits go back to the editor with the reason, until there are enough or the tries are used up.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ class Proof(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class EditedStory:
-    """The story that is edited; `later` holds errors to scenes after the one that they contradict (the paper's rule).
+    """The story that is edited; with `later`, an error must be in a later scene than the one that it contradicts.
 
-    `scenes` are where scenes begin in the text, in characters.
+    `scenes` are the positions in the text at which scenes begin, in characters.
     """
 
     id: str
@@ -106,26 +106,26 @@ class EditedStory:
     later: bool = False
 
     def scene(self, at: int) -> int:
-        """The number of the scene in which a character stands."""
+        """The number of the scene that contains a position in the text."""
         return sum(start <= at for start in self.scenes)
 
 
 @dataclass(frozen=True, slots=True)
 class EditorView:
-    """What one editor is shown: the whole text, or two passages far apart; and how many errors are wanted of it."""
+    """What one editor sees (the whole text or two distant passages), and how many errors are wanted from it."""
 
     spans: tuple[Span, ...]
     errors: int
     decoys: int
 
     def holds(self, place: Span) -> bool:
-        """Whether a place lies in what is shown."""
+        """Whether the editor sees a place."""
         return any(start <= place[0] and place[1] <= end for start, end in self.spans)
 
 
 @dataclass(frozen=True, slots=True)
 class LeftToEdit:
-    """What is still wanted of a view, and why proposals were refused."""
+    """What is still wanted from a view, and why proposals were refused."""
 
     errors: int
     decoys: int
@@ -134,7 +134,7 @@ class LeftToEdit:
 
 @dataclass
 class Edited:
-    """A text under edit: what was taken so far, and why other edits were refused."""
+    """A text under edit: the accepted edits, and the reasons why others were refused."""
 
     source: EditedStory
     ours: Ours
@@ -149,7 +149,7 @@ class Edited:
 
     @property
     def planted(self) -> CleanText:
-        """The story with what was taken."""
+        """The story with the accepted edits."""
         one, style = self.source, self.style
         return CleanText(
             id=one.id,
@@ -164,7 +164,7 @@ class Edited:
         )
 
     def take(self, reply: Edits, view: EditorView, errors: int, decoys: int) -> LeftToEdit:
-        """Take what is sound of a reply, so many at most; what is still wanted, and why the rest was refused."""
+        """Accept a number of valid edits of a reply; what is still wanted, and why the others were refused."""
         reasons: list[str] = []
         for name in ("person", "tense", "genre"):
             self.style[name] = self.style.get(name) or one_line(getattr(reply, name))
@@ -182,14 +182,14 @@ class Edited:
         return LeftToEdit(errors, decoys, tuple(reasons))
 
     def remove(self, errors: Sequence[Error], reasons: Sequence[str]) -> None:
-        """Take errors out again, for these reasons."""
+        """Remove errors again, for these reasons."""
         for one in errors:
             at = self.errors.index(one)
             del self.errors[at], self._edited[at], self._kept[at]
         self.refused += reasons
 
     def _add(self, edit: ErrorReply, view: EditorView) -> str:
-        """Take one edit; else why not."""
+        """Accept one edit, or say why it is refused."""
         text = self.source.text
         place, against = located(text, edit.find), located(text, edit.contradicts)
         if why := _unreadable(edit, self.source.kinds, place, against):
@@ -208,7 +208,7 @@ class Edited:
         return ""
 
     def _misplaced(self, spot: Span, against: Sequence[Span], view: EditorView) -> str:
-        """What is wrong with the place of an edit, by itself and beside the places that it contradicts."""
+        """What is wrong with the place of an edit, by itself or relative to the places that it contradicts."""
         source, least = self.source, self.ours.distance
         if not view.holds(spot) or "\n\n" in source.text[slice(*spot)]:
             return "`find` has to lie inside one paragraph of what you were shown."
@@ -242,8 +242,8 @@ async def edit(source: EditedStory, ours: Ours, run: Run, errors: int | None = N
     """The story with errors that contradict it, and decoys.
 
     Raises:
-        UsageError: no two places of the story lie as far apart as is wanted.
-        ReplyError: the editor gave nothing that can be put in.
+        UsageError: no two places of the story are far enough apart.
+        ReplyError: the editor gave nothing that can be used.
         ModelError: the model did not answer.
         BudgetError: the cap is reached.
     """
@@ -265,7 +265,7 @@ async def edit(source: EditedStory, ours: Ours, run: Run, errors: int | None = N
 
 
 async def _asked(at: Run, work: Edited, view: EditorView, left: LeftToEdit) -> Edits:
-    """The editor's reply; an empty one where it cannot be read."""
+    """The editor's reply; empty if it cannot be read."""
     text = work.source.text
     try:
         return await at.ask_for(
@@ -290,7 +290,7 @@ async def _asked(at: Run, work: Edited, view: EditorView, left: LeftToEdit) -> E
 
 
 async def _proofread(at: Run, work: Edited, view: EditorView, left: LeftToEdit, before: int) -> LeftToEdit:
-    """What is wanted once the changes that are no contradictions are taken out; all stay where nobody can say."""
+    """What is still wanted once changes without a contradiction are removed; all stay if the proofreader fails."""
     new = work.errors[before:]
     if not work.ours.proofread or not at.context.unless_made_up(lambda: bool(new), instead=True):
         return left
@@ -321,17 +321,17 @@ def _without_denied(work: Edited, new: Sequence[Error], proof: Proof, left: Left
 
 
 def views(source: EditedStory, ours: Ours, run: Run, errors: int) -> list[EditorView]:
-    """What is shown to the editor, call by call: the whole story where it fits, else pairs of passages far apart.
+    """What the editor sees in each call: the whole story if it fits, or else pairs of distant passages.
 
     Raises:
-        UsageError: no two places of the story lie as far apart as is wanted.
+        UsageError: no two places of the story are far enough apart.
     """
     text = source.text
     total = count_words(text)
     if ours.distance >= total:
         raise UsageError(
-            f"The story has {total:,} words; no two of its places have {ours.distance:,} between them. Give a smaller "
-            "--distance or a longer story."
+            f"The story has {total:,} words, so no two places in it are {ours.distance:,} words apart. Use a "
+            "smaller --distance or a longer story."
         )
     room = run.room(ROLE).prompt_tokens(short=_SHORT_PROMPT, share=_WHOLE)
     near = not ours.distance or total < max(_NEAR_PARTS * ours.window, 2 * ours.distance + ours.window)
@@ -341,7 +341,7 @@ def views(source: EditedStory, ours: Ours, run: Run, errors: int) -> list[Editor
 
 
 def _whole(length: int, errors: int, ours: Ours) -> list[EditorView]:
-    """The whole story, in as many calls as the errors need."""
+    """The whole story, in as many calls as the errors require."""
     calls = -(-errors // ours.at_once)
     return [
         EditorView(((0, length),), n, d)
@@ -350,7 +350,7 @@ def _whole(length: int, errors: int, ours: Ours) -> list[EditorView]:
 
 
 def _pairs(source: EditedStory, ours: Ours, run: Run, errors: int) -> list[EditorView]:
-    """Pairs of passages, an early and a late one, spread over the story, with the wanted distance between them."""
+    """Pairs of an early and a late passage, spread over the story, with the wanted distance between them."""
     text = source.text
     paragraphs = paragraph_spans(text)
     counts = [count_words(text[a:b]) for a, b in paragraphs]
@@ -371,7 +371,7 @@ def _pairs(source: EditedStory, ours: Ours, run: Run, errors: int) -> list[Edito
 
 
 def _passage(counts: Sequence[int], first: int, size: int, *, late: bool = False) -> tuple[int, int]:
-    """Paragraphs of about `size` words, from the one that holds word `first`, or if `late` the first one after it."""
+    """Paragraphs of about `size` words, from the one with word `first` or, if `late`, from the one after it."""
     begins = [0, *accumulate(counts)][:-1]
     found = bisect_left(begins, first) if late else bisect_right(begins, first) - 1
     begin = min(found, len(counts) - 1)
@@ -382,18 +382,18 @@ def _passage(counts: Sequence[int], first: int, size: int, *, late: bool = False
 
 
 def _shares(total: int, parts: int) -> list[int]:
-    """`total` in `parts` that differ by at most one."""
+    """`total` divided into `parts` that differ by at most one."""
     return [total // parts + (n < total % parts) for n in range(parts)]
 
 
 def _numbered(text: str, span: Span) -> str:
-    """The paragraphs of a span, each after its number in the story."""
+    """The paragraphs of a span, each preceded by its number in the story."""
     spans = [(n, a, b) for n, (a, b) in enumerate(paragraph_spans(text), 1) if span[0] <= a and b <= span[1]]
     return "\n\n".join(f"[{n}] {text[a:b]}" for n, a, b in spans)
 
 
 def _unreadable(edit: ErrorReply, kinds: Sequence[str], place: Sequence[Span], against: Sequence[Span]) -> str:
-    """What an edit lacks by itself."""
+    """What is missing in an edit, regardless of its place."""
     if edit.kind not in kinds:
         return f"the kind {edit.kind[:40]!r} is none of those listed."
     if edit.needs not in NEEDS:
@@ -408,16 +408,16 @@ def _unreadable(edit: ErrorReply, kinds: Sequence[str], place: Sequence[Span], a
 
 
 def _check(work: Edited) -> None:
-    """That there is something, and that it is whole.
+    """Check that there is an error, and that the result is valid.
 
     Raises:
-        ReplyError: there is no error that could be put in.
+        ReplyError: there is no error that can be used.
     """
     if not work.errors:
         said = f" The first reason: {work.refused[0]}" if work.refused else ""
         raise ReplyError(
-            f"The editor gave no error that can be put into {work.source.id}.{said} Run again with another --seed, or "
-            "give this role a stronger model.",
+            f"The editor proposed no error that can be planted in {work.source.id}.{said} Run again "
+            "with another --seed, or use a stronger model for this role.",
             reply="",
         )
     if wrong := problems(work.planted):

@@ -1,4 +1,4 @@
-"""A story with planted errors: the clean text, each error as an edit of it, decoys, and what can be wrong with them."""
+"""A story with planted errors: the clean text, each error as an edit of it, the decoys, and a check of all these."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """An error as an edit: `find`, which the clean text has once, becomes `replace`, which clashes with `contradicts`.
+    """An error as an edit: `find`, once in the clean text, becomes `replace`, which clashes with `contradicts`.
 
-    `fact` and `event` say as clauses what the passage that is contradicted says, and what the new words say.
+    `fact` states the contradicted passage as a clause, and `event` the new words.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class Decoy:
-    """Two passages that look like an error and are none."""
+    """Two passages that look like an error but are not."""
 
     quote_a: str
     quote_b: str
@@ -72,11 +72,11 @@ class Decoy:
 
 @dataclass(frozen=True, slots=True)
 class CleanText:
-    """A clean text, and what is to be changed in it.
+    """A clean text, and the changes to make in it.
 
     Attributes:
-        id, title, form, person, tense, genre: about the story; `form` is "prose" or "fountain".
-        text: without the errors; the twin.
+        id, title, form, person, tense, genre: properties of the story; `form` is "prose" or "fountain".
+        text: the text without the errors, also called the twin.
     """
 
     id: str
@@ -91,30 +91,30 @@ class CleanText:
 
     @property
     def broken(self) -> str:
-        """The text with all errors in it."""
+        """The text with all errors."""
         return self._built()[0]
 
     @property
     def places(self) -> tuple[Span, ...]:
-        """Where each error stands in `broken`."""
+        """Where each error is in `broken`."""
         return self._built()[1]
 
     def _built(self) -> tuple[str, tuple[Span, ...]]:
         return put_in(self.text, [(one.find, one.replace) for one in self.errors])
 
     def data(self) -> dict[str, Any]:
-        """The file, which `fabula check --gold` reads."""
+        """The data of the file, which `fabula check --gold` reads."""
         return asdict(self)
 
 
 def words_between(text: str, one: Span, other: Span) -> int:
-    """Words from the end of the first to the start of the second, whichever comes first."""
+    """The number of words between the two passages, whichever comes first."""
     first, second = sorted((one, other))
     return count_words(text[first[1] : second[0]]) if first[1] < second[0] else 0
 
 
 def problems(planted: CleanText) -> list[str]:
-    """What is wrong with a planted story, as sentences; an empty list for one that is whole."""
+    """What is wrong with a planted story, as sentences; nothing if it is valid."""
     return [*_of_errors(planted), *_of_decoys(planted)]
 
 
@@ -122,11 +122,11 @@ def _of_errors(planted: CleanText) -> Iterator[str]:
     single = [one for one in planted.errors if planted.text.count(one.find) == 1]
     for one in planted.errors:
         if one not in single:
-            yield f"{one.id}: {one.find!r} stands {planted.text.count(one.find)} times in the clean text, not once."
+            yield f"{one.id}: {one.find!r} occurs {planted.text.count(one.find)} times in the clean text, not once."
         if one.find == one.replace:
             yield f"{one.id}: nothing is changed."
         if one.kind not in KINDS or one.needs not in NEEDS:
-            yield f"{one.id}: {one.kind!r} or {one.needs!r} is not known."
+            yield f"{one.id}: {one.kind!r} or {one.needs!r} is unknown."
     starts = sorted((planted.text.index(one.find), planted.text.index(one.find) + len(one.find)) for one in single)
     if any(a[1] > b[0] for a, b in pairwise(starts)):
         yield "Two errors overlap."
@@ -145,5 +145,5 @@ def _of_decoys(planted: CleanText) -> Iterator[str]:
 
 
 def overlaps(one: Span, others: Sequence[Span]) -> bool:
-    """Whether a span meets one of the others."""
+    """Whether a span overlaps one of the others."""
     return any(one[0] < end and start < one[1] for start, end in others)

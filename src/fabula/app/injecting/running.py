@@ -3,7 +3,7 @@
 DIR/.fabula/journal.db   every call; nothing is paid for twice
 DIR/planted.json         the clean text, the errors as edits of it, the decoys; `fabula check --gold` reads it
 DIR/story.*, clean.*     the text with the errors, and its twin without
-DIR/script.json, annotations.json   a screenplay and its annotations as the paper has them, in a folder for each
+DIR/script.json, annotations.json   a screenplay and its annotations in the paper's format, one folder for each
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ METHOD: Final = Method(
 
 @dataclass(frozen=True)
 class InjectionTask:
-    """What errors are put into.
+    """What errors are put into, and how.
 
     Attributes:
-        config: how.
-        folder: for journal and results.
-        story: the story; without one, screenplays are written.
-        suffix: of the story's file.
+        config: the settings.
+        folder: the folder for journal and results.
+        story: the story; if there is none, screenplays are written.
+        suffix: the suffix of the story's file.
     """
 
     config: Config
@@ -64,7 +64,7 @@ class InjectionTask:
 
 @dataclass(frozen=True)
 class Injection:
-    """What came of it: a story with its errors, or screenplays; and the files that were written."""
+    """The result: a story with its errors, or screenplays, and the files that were written."""
 
     story: Edited | None
     screenplays: tuple[Screenplay, ...]
@@ -72,13 +72,13 @@ class Injection:
 
 
 async def inject_in(task: InjectionTask, settings: Settings, options: Options) -> Injection:
-    """Put errors in, replaying what is recorded.
+    """Put errors into stories, and replay the recorded calls.
 
     Raises:
-        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+        FabulaError: an error of any kind; all finished calls are kept, and the same command continues from there.
     """
     prepared = PreparedMethod(settings, options, METHOD)
-    make_folder(task.folder, "Choose another with --out.")
+    make_folder(task.folder, "Choose another folder with --out.")
     with journal_in(task.folder) as journal:
         async with prepared.opened(journal) as context:
             with recorded_run(prepared, context):
@@ -87,7 +87,7 @@ async def inject_in(task: InjectionTask, settings: Settings, options: Options) -
 
 
 async def dry_run_injection(task: InjectionTask, settings: Settings, options: Options) -> DryRun:
-    """What `inject_in` would ask and cost now. Asks nobody, writes nothing."""
+    """The calls and cost of `inject_in` now. It calls no model and writes nothing."""
     prepared = PreparedMethod(settings, options, METHOD)
     with journal_to_read(task.folder) as journal:
         async with prepared.opened(journal, dry=True) as context:
@@ -103,13 +103,13 @@ async def _made(task: InjectionTask, run: Run) -> Injection:
 
 
 def _written(task: InjectionTask, made: Injection) -> list[Path]:
-    """The files, the text with the errors first."""
+    """The files, with the erroneous text first."""
     files = [] if made.story is None else _story_files(task.folder, made.story, task.suffix)
     for one in made.screenplays:
         if not one.script:
             continue
         folder = task.folder / "English" / one.id
-        make_folder(folder, "Choose another with --out.")
+        make_folder(folder, "Choose another folder with --out.")
         files += [folder / "script.json", folder / "annotations.json"]
         write_atomically(files[-2], as_file(one.script))
         write_atomically(files[-1], as_file(one.annotations))

@@ -1,8 +1,9 @@
-"""MAGNET, appendix A.3.3: screenplays with continuity errors, and the annotations that say where they are.
+"""MAGNET, appendix A.3.3: screenplays with continuity errors, and the annotations that locate them.
 
-`in_one_call` is the paper's: one reply with two files for each story. A person has to look at every annotation, as the
-authors did (A.3.4); code says what can be seen without reading. `one_by_one` is ours: each screenplay is written
-without errors, scene by scene, and then edited, so that there is a twin to count false alarms on.
+`in_one_call` is the paper's method: one reply contains two files for each story. A person must look at every
+annotation, as the authors did (A.3.4); code reports what it can check without reading. `one_by_one` is our method:
+each screenplay is written without errors, scene by scene, and then edited, so that there is a twin on which to count
+false alarms.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ _ANNOTATION_KEYS: Final = {"id", "hallucination"}
 
 @dataclass(frozen=True, slots=True)
 class Screenplay:
-    """A screenplay with errors in it, in the paper's two files.
+    """A screenplay with errors, in the paper's two files.
 
     Attributes:
-        id: as the paper names it.
-        script, annotations: the files.
-        wrong: what code finds wrong with them, as sentences.
-        edited: how it came about, where it was written clean and then edited.
+        id: the id in the paper's format.
+        script, annotations: the two files.
+        wrong: the problems that code finds in them, as sentences.
+        edited: the edited story, if the screenplay was written clean first.
     """
 
     id: str
@@ -62,7 +63,7 @@ def names(stories: int) -> list[str]:
 
 
 async def in_one_call(run: Run, config: Config) -> tuple[Screenplay, ...]:
-    """The screenplays of one reply; of one whose script cannot be read, `wrong` says so.
+    """The screenplays of one reply; if a script cannot be read, its screenplay's `wrong` says so.
 
     Raises:
         ReplyError: none of the files can be read.
@@ -82,10 +83,10 @@ async def in_one_call(run: Run, config: Config) -> tuple[Screenplay, ...]:
 
 
 def _screenplay(name: str, files: Mapping[str, Any], config: Config) -> Screenplay:
-    """A screenplay from its two files, with what is wrong with them."""
+    """A screenplay from its two files, with the problems in them."""
     script, annotations = (_rows(files.get(f"English/{name}/{file}.json")) for file in ("script", "annotations"))
     if not script:
-        return Screenplay(name, (), (), ("The reply has no script.json of it that can be read.",))
+        return Screenplay(name, (), (), ("The reply contains no readable script.json for this screenplay.",))
     return Screenplay(name, script, annotations, tuple(wrong_with(script, annotations, config)))
 
 
@@ -96,7 +97,7 @@ def _rows(value: object) -> Rows:
 def wrong_with(
     script: Sequence[Mapping[str, Any]], annotations: Sequence[Mapping[str, Any]], config: Config
 ) -> Iterator[str]:
-    """What the appendix asks for and the files do not have, as far as code can see it."""
+    """The requirements of the appendix that the files do not meet, as far as code can check."""
     paper = config.paper
     if not paper.least_scenes <= len(script) <= paper.most_scenes:
         yield f"It has {len(script)} scenes, not {paper.least_scenes} to {paper.most_scenes}."
@@ -108,7 +109,7 @@ def wrong_with(
         yield f"It has {words:,} words, about {pages:.0f} screenplay pages, not {asked}."
     for place, row in enumerate(script):
         if set(row) != _SCENE_KEYS or row.get("_id") != place:
-            yield f"Scene {place + 1} has not exactly _id = {place}, title, subtitle and content."
+            yield f"Scene {place + 1} does not have exactly _id = {place}, title, subtitle and content."
         elif "".join(takewhile(str.isdigit, str(row["title"]).lstrip())) != str(place + 1):
             yield f"The title of scene {place + 1} does not begin with its number."
     for place, row in enumerate(annotations, 1):
@@ -119,11 +120,11 @@ def wrong_with(
 def _wrong_annotation(row: Mapping[str, Any], place: int, scenes: int) -> str:
     finding = parse_finding(str(row.get("hallucination", "")))
     if set(row) != _ANNOTATION_KEYS or row.get("id") != place:
-        return f"has not exactly id = {place} and hallucination."
+        return f"does not have exactly id = {place} and hallucination."
     if finding is None:
         return "is not of the form 'In scene X, ... was established, yet in scene Y, ... happens'."
     if not 1 <= finding.x < finding.y <= scenes:
-        return f"has the scenes {finding.x} and {finding.y}; X has to be before Y."
+        return f"has the scenes {finding.x} and {finding.y}; X must be before Y."
     return ""
 
 
@@ -157,7 +158,7 @@ async def one_by_one(run: Run, config: Config) -> tuple[Screenplay, ...]:
     """Screenplays that were written clean and then edited.
 
     Raises:
-        ReplyError: there is none; of some that fail, `wrong` says why.
+        ReplyError: there is no screenplay; if only some fail, `wrong` says why.
         ModelError: the model did not answer.
         BudgetError: the cap is reached.
     """
@@ -177,7 +178,7 @@ async def one_by_one(run: Run, config: Config) -> tuple[Screenplay, ...]:
 
 
 def _none(why: Sequence[str]) -> None:
-    """Say that there is no screenplay at all.
+    """Report that there is no screenplay.
 
     Raises:
         ReplyError: always.
@@ -186,7 +187,7 @@ def _none(why: Sequence[str]) -> None:
 
 
 async def _scenes(at: Run, outline: ScreenplayPlan, config: Config) -> list[str]:
-    """The scenes, each written with those before it in view."""
+    """The scenes, each written with the earlier ones in the prompt."""
     pages = (config.paper.least_pages + config.paper.most_pages) / 2 / max(1, len(outline.scenes))
     written: list[str] = []
     for number, scene in enumerate(outline.scenes, 1):
@@ -209,7 +210,7 @@ def _heading(scene: PlannedScene) -> str:
 
 
 def _body(text: str, scene: PlannedScene) -> str:
-    """A scene without a code fence or its own heading on top."""
+    """A scene without a code fence or its own heading at the beginning."""
     lines = [line.rstrip() for line in text.strip().splitlines() if not line.startswith("```")]
     while lines and (not lines[0].strip() or lines[0].strip().upper().endswith(_heading(scene))):
         lines.pop(0)
@@ -231,7 +232,7 @@ async def _edited(at: Run, name: str, outline: ScreenplayPlan, scenes: Sequence[
 
 
 def _script(work: Edited, starts: Sequence[int], outline: ScreenplayPlan) -> Rows:
-    """The broken text, cut where the scenes of the clean one begin."""
+    """The script with errors, cut at the scenes of the clean one."""
     planted = work.planted
     shifts = sorted((planted.text.index(one.find), len(one.replace) - len(one.find)) for one in planted.errors)
     moved = [start + sum(by for at, by in shifts if at < start) for start in starts] + [len(planted.broken)]
@@ -262,5 +263,5 @@ def _annotations(work: Edited) -> Rows:
 
 
 def as_file(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A file as the paper has it."""
+    """A file in the paper's format."""
     return json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n"

@@ -1,6 +1,6 @@
-"""A new system or evaluator: a folder that works at once and reads as a lesson, for an author to make their own.
+"""A new system or evaluator: a folder that works at once, teaches how it works, and is the author's to change.
 
-The folders `system` and `evaluator` beside this file are what is copied; they keep the rules of `fabula.testing`.
+The folders `system` and `evaluator` next to this file are copied; they follow the rules of `fabula.testing`.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _FOLDER: Final = "example_name"
 
 
 def new_method(folder: Path, kind: NewMethod = "system") -> Path:
-    """Make a folder with a new system or evaluator that is called like it; the folder, with underscores for hyphens.
+    """Make the folder of a new system or evaluator, and return it. Hyphens in its name become underscores.
 
     Raises:
-        UsageError: it is no name, it is one of fabula's own, or there is something of that name.
-        ProjectError: it cannot be written.
+        UsageError: the name is not valid, is one that fabula uses, or is taken.
+        ProjectError: the folder cannot be written.
     """
     name = plain_name(folder.name)
     home = folder.with_name(name.replace("-", "_"))
     if not is_plain(name):
         raise UsageError(
-            f"{folder.name!r} cannot be the name of a {kind}. Take small letters and digits, with hyphens between."
+            f"{folder.name!r} cannot be the name of a {kind}. Use lower-case letters and digits, separated by hyphens."
         )
     if name in (SYSTEMS if kind == "system" else EVALUATORS).own():
-        raise UsageError(f"{name} is fabula's own name for a {kind}. Choose another one.")
+        raise UsageError(f"fabula has its own {kind} named {name}. Choose another name.")
     if home.exists():
-        raise UsageError(f"{home} is there already. Choose another name, or remove it.")
+        raise UsageError(f"{home} already exists. Choose another name, or remove the existing folder.")
     for file in _files(_SAMPLES / kind):
         text = file.read_text(encoding="utf-8").replace(_NAME, name).replace(_FOLDER, home.name)
         copy = home / file.relative_to(_SAMPLES / kind)

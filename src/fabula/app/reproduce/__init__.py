@@ -1,1 +1,1 @@
-"""The papers' published numbers that need no model, computed again from their data; one module for each family."""
+"""Recomputing the papers' published numbers that need no model; one module for each family of numbers."""

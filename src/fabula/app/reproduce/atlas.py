@@ -1,4 +1,4 @@
-"""ATLAS: Tables 10 and 11 of the MAGNET paper from their counts, and the counts from published detections."""
+"""ATLAS: Tables 10 and 11 of the MAGNET paper, computed from their counts, and the counts from published detections."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _printed(data: Path, which: int) -> tuple[Printed, ...]:
 
 
 def gold_of(data: Path, story: str) -> int:
-    """How many known errors a story has by Table 10: those that were found and those that were not."""
+    """The number of known errors in a story by Table 10: those found and those missed."""
     row = next(row for row in _printed(data, 10) if row.story == story)
     return row.tp + row.fn
 
@@ -78,7 +78,7 @@ def _shares(which: int) -> Callable[[Path], Iterator[PublishedNumber]]:
 
 
 def _accuracy(printed: Sequence[Printed], row: Printed) -> Confusion:
-    """A row's own counts; an aggregate's are the sums over its method's stories (a micro average)."""
+    """The counts of a row; for an aggregate, the sums over its method's stories (a micro average)."""
     stories = [r for r in printed if r.method == row.method and r.story != AGGREGATE]
     chosen = stories if row.story == AGGREGATE else [row]
     return sum((Confusion(r.tp, r.fp, r.fn) for r in chosen), Confusion(0, 0, 0))
@@ -94,7 +94,7 @@ def _matching(data: Path) -> Iterator[PublishedNumber]:
         name = f"{_name(row)}, TP / FP / FN"
         if not known or not detected:
             lacking = "the known errors" if not known else "the detections"
-            yield missing(name, _counts(row), f"{lacking} of story {row.story} are not there")
+            yield missing(name, _counts(row), f"{lacking} for story {row.story} are missing")
         else:
             matching = match_findings([d.finding for d in detected if d.finding], known)
             yield counts(name, _counts(row), _counts(matching.counts))
@@ -102,14 +102,14 @@ def _matching(data: Path) -> Iterator[PublishedNumber]:
 
 TABLES: Final = (
     Table("atlas-table-10", "Precision, recall, F1 with GPT-5.4, MAGNET paper, Table 10", "atlas", (), _shares(10)),
-    Table("atlas-table-11", "The same with GPT-5.4 mini, Table 11", "atlas", (), _shares(11)),
+    Table("atlas-table-11", "Precision, recall, F1 with GPT-5.4 mini, Table 11", "atlas", (), _shares(11)),
     Table(
         "atlas-matching",
-        "The counts of Table 10 from the published detections, by our matching rule",
+        "The counts in Table 10, from the published detections and our matching rule",
         "atlas",
         ("gold.jsonl", "predictions*.jsonl"),
         _matching,
-        origin="transcribe them from the MAGNET paper, tables 12 to 14 and its release's detections; no repository has "
-        "them in this form",
+        origin="transcribe them from Tables 12 to 14 of the MAGNET paper and the detections in its release; no "
+        "repository has them in this form",
     ),
 )

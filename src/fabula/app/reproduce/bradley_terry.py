@@ -1,4 +1,4 @@
-"""Bradley-Terry: log strengths from the win matrices of the character-simulation paper, and of synthetic ones."""
+"""Bradley-Terry: log strengths from the win matrices of the character-simulation paper and from synthetic ones."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ TABLES: Final = (
         ("synthetic_*.json",),
         _synthetic,
         against="computed",
-        origin="made for these tables, and not public: win matrices with strengths that another program computed",
+        origin="made for these tables and not public: win matrices with strengths that another program computed",
     ),
 )

@@ -28,12 +28,12 @@ def _rows(data: Path) -> Iterator[PublishedNumber]:
 TABLES: Final = (
     Table(
         "dialogsum-rouge",
-        "ROUGE-1, -2 and -L (F, stemmed) of BART's summaries, DialogSum",
+        "ROUGE-1, -2 and -L (F, stemmed) of BART's summaries on DialogSum",
         "dialogsum",
         ("rouge_items.jsonl",),
         _rows,
         against="computed",
-        origin="made for this table, and not public: rouge-score's values for Baseline/test_output.txt of "
-        "github.com/cylnlp/dialogsum beside DialogSum_Data/dialogsum.test.jsonl",
+        origin="made for this table and not public: rouge-score's values for Baseline/test_output.txt and "
+        "DialogSum_Data/dialogsum.test.jsonl of github.com/cylnlp/dialogsum",
     ),
 )

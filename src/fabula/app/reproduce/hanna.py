@@ -1,4 +1,4 @@
-"""HANNA: how automatic metrics go with people's ratings, and its measures of text."""
+"""HANNA: correlations of automatic metrics with people's ratings, and measures of text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _story_level(one: Array, other: Array, coefficient: Coefficient) -> float | None:
-    """The mean over prompts (rows) of the coefficient over systems; prompts where it is undefined are left out."""
+    """The mean over prompts (rows) of the coefficient over systems, without prompts for which it is undefined."""
     each = by_row(coefficient, one, other)
     defined = each[np.isfinite(each)]
     return abs(float(defined.mean())) if len(defined) else None
@@ -50,7 +50,7 @@ _LEVELS: Final = {"story": _story_level, "system": _system_level}
 
 
 def _correlations(data: Path) -> Iterator[PublishedNumber]:
-    """All metrics x criteria x coefficients x levels: absolute values, the human stories left out."""
+    """All metrics x criteria x coefficients x levels: absolute values, without the human stories."""
     people, measured = criteria(data).without(PEOPLE), metrics(data).without(PEOPLE)
     for metric, values in correlations(data).items():
         for key, cell in values.items():
@@ -76,7 +76,7 @@ def _text_measures(data: Path) -> Iterator[PublishedNumber]:
 TABLES: Final = (
     Table(
         "hanna-correlations",
-        "Automatic metrics with people's ratings at story and system level, HANNA",
+        "Correlations of automatic metrics with people's ratings, at story and system level, HANNA",
         "hanna",
         tuple("|".join(names) for names in (RATINGS, METRICS, CORRELATIONS)),
         _correlations,

@@ -1,4 +1,4 @@
-"""MAGNET: how far people agreed with its judges, as sums; Tables 7 to 9 are counts with their shares."""
+"""MAGNET: people's agreement with its judges, as sums; Tables 7 to 9 give counts with their shares."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _agreement(key: str) -> Callable[[Path], Iterator[PublishedNumber]]:
 
 
 def _candidates(folder: Path) -> Iterator[PublishedNumber]:
-    """What people confirmed in each story is the gold of Table 10."""
+    """The candidates that people confirmed in each story, which are the gold of Table 10."""
     printed = published(folder, "magnet").record("table9")
     for story in printed.fields:
         _, confirmed = printed.numbers(story)

@@ -1,4 +1,4 @@
-"""What a reproduction consists of: rows, tables, and what came of a table."""
+"""The parts of a reproduction: rows, tables and the outcomes of tables."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NOISE: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class PublishedNumber:
-    """One published number, or a few that belong together, and what it is now.
+    """One published number, or a few that belong together, and its recomputed value.
 
     Attributes:
-        name: which one it is.
-        published: as it was published.
-        recomputed: as it came out, with the digits of `published`; empty where it could not be had.
-        match: whether the two are equal at the published digits; `None` where there is nothing to compare.
-        value: as it came out, with all digits; `None` where it is no single number.
-        why: why there is nothing to compare.
-        group: what rows are grouped by where a table is long; by default the name up to its first comma.
+        name: the name of the number.
+        published: the number as published.
+        recomputed: the recomputed number, with the digits of `published`; empty if it is not available.
+        match: whether the two are equal at the published digits; `None` if there is nothing to compare.
+        value: the recomputed number with all digits; `None` if it is not a single number.
+        why: the reason why there is nothing to compare.
+        group: the group of the row in a long table; by default the name up to its first comma.
     """
 
     name: str
@@ -43,11 +43,11 @@ class PublishedNumber:
 
     @property
     def family(self) -> str:
-        """What it is grouped by in a long table."""
+        """The group of the row in a long table."""
         return self.group or self.name.partition(",")[0]
 
     def as_data(self) -> dict[str, Any]:
-        """The row for JSON."""
+        """The row as JSON data."""
         data: dict[str, Any] = {"name": self.name, "published": self.published, "match": self.match}
         if self.match is None:
             return data | {"recomputed": None, "why": self.why}
@@ -55,7 +55,7 @@ class PublishedNumber:
 
 
 def number(name: str, published: float, digits: int, value: float | None, group: str = "") -> PublishedNumber:
-    """The row of a number published with `digits` decimals; what lies half-way may have been rounded either way."""
+    """The row of a number published with `digits` decimals; a value half-way may have been rounded either way."""
     printed = f"{published:.{digits}f}"
     if value is None or not math.isfinite(value):
         return PublishedNumber(name, printed, "undefined", match=False, group=group)
@@ -65,12 +65,12 @@ def number(name: str, published: float, digits: int, value: float | None, group:
 
 
 def counts(name: str, published: str, recomputed: str) -> PublishedNumber:
-    """The row of numbers that are exact, as "12 / 0 / 4"."""
+    """The row of exact numbers, such as "12 / 0 / 4"."""
     return PublishedNumber(name, published, recomputed, published == recomputed)
 
 
 def missing(name: str, published: str, why: str) -> PublishedNumber:
-    """The row of a number whose data are not there."""
+    """The row of a number whose data are missing."""
     return PublishedNumber(name, published, why=why)
 
 
@@ -79,16 +79,17 @@ class Table:
     """A published table.
 
     Attributes:
-        name: as users type it.
-        title: what it is, with its paper.
+        name: the name that users type.
+        title: its title, with its paper.
         data: the name of its data set (`data.sets`).
-        files: what it reads, below the set's folder; without `.gz`, with `*` for what varies, and with `|` between the
-            names that a file may have; one that ends in `?` goes before what is printed, and need not be there.
-        rows: computes it from the set's folder.
-        origin: where its files are published, or that they are not.
-        modules: packages beyond fabula's own that it needs.
-        against: what its numbers are held against: those that were "published", or those that another program
-            "computed" from published data, which no paper prints.
+        files: the files that it reads, as paths in the set's folder without `.gz`. `*` stands for the part that
+            varies, `|` separates alternative names, and a file that ends in `?` is optional and replaces the printed
+            numbers.
+        rows: computes the rows from the set's folder.
+        origin: where its files are published, or a note that they are not.
+        modules: packages that it needs in addition to fabula's.
+        against: the numbers that it is compared with: "published" ones, or those that another program "computed" from
+            published data and that no paper prints.
     """
 
     name: str
@@ -103,10 +104,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class TableOutcome:
-    """What came of a table: its rows, or why it is not available; `read` are the files it was made from.
+    """The outcome of a table: its rows, or why it is not available; `read` are the files it was computed from.
 
     Attributes:
-        broken: its data are there, and are not whole or not those that were published.
+        broken: whether its data are incomplete or differ from the published data.
     """
 
     table: Table
@@ -117,22 +118,22 @@ class TableOutcome:
 
     @property
     def matching(self) -> int:
-        """Rows that are as published."""
+        """The number of rows that match the published numbers."""
         return sum(row.match is True for row in self.rows)
 
     @property
     def differing(self) -> int:
-        """Rows that are not."""
+        """The number of rows that differ."""
         return sum(row.match is False for row in self.rows)
 
     @property
     def unavailable(self) -> int:
-        """Rows whose data are not there."""
+        """The number of rows whose data are missing."""
         return sum(row.match is None for row in self.rows)
 
 
 def files_of(table: Table, folder: Path) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """The files that the table reads in its set's folder, and the names of those that are absent."""
+    """The files that the table reads in its set's folder, and the names of missing files."""
     found = {name: first(folder, *name.removesuffix("?").split("|")) for name in table.files}
     there = tuple(path for path in found.values() if path is not None)
     absent = (name for name, path in found.items() if path is None and not name.endswith("?"))
@@ -145,6 +146,6 @@ def _printed() -> Mapping[str, Any]:
 
 
 def published(folder: Path, name: str, *files: str) -> Record:
-    """The numbers of a paper: those of a file in `folder`, else as `printed.toml` has them."""
+    """The numbers of a paper: from a file in `folder`, or else from `printed.toml`."""
     path = first(folder, *files)
     return Record(f"printed.toml, {name}", _printed()[name]) if path is None else json_object(path)

@@ -1,4 +1,4 @@
-"""SNAP: Table 4 holds means of seven ratings; its filter weights add up to 1."""
+"""SNAP: Table 4 gives means of seven ratings; the weights of its filter add up to 1."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TABLES: Final = (
     ),
     Table(
         "snap-weights",
-        "Weights of the planning filter: its first component, divided by its sum",
+        "Weights of the planning filter: the first component, divided by the component's sum",
         "snap",
         ("published*.json?",),
         _weights,

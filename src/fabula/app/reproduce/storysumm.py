@@ -31,7 +31,7 @@ _DIGITS: Final = {
 
 
 def _measures(given: Sequence[Summary], said: Labels) -> dict[str, float | None]:
-    """The columns of the table for summaries and what a detector said of each (faithful or not)."""
+    """The columns of the table for summaries and a detector's labels (faithful or not)."""
     people = [summary.faithful for summary in given]
     beside = Confusion.of(people, said)
 
@@ -55,7 +55,7 @@ def _per_cent(share: float | None) -> float | None:
 
 
 def _tuned(given: Sequence[Summary], scores: Mapping[str, float]) -> float:
-    """The first of 150 thresholds from 0 to 1 with the best balanced accuracy; above it is faithful."""
+    """The first of 150 thresholds from 0 to 1 with the best balanced accuracy; scores above it mean faithful."""
     people = [summary.faithful for summary in given]
 
     def accuracy(threshold: float) -> float:
@@ -71,7 +71,7 @@ def _rows(data: Path) -> Iterator[PublishedNumber]:
         printed = printed_of.record(detector)
         if detector not in there:
             yield missing(
-                detector, "", f"pred_{detector}.json is not there, nor its file in evaluators/predicted_labels"
+                detector, "", f"pred_{detector}.json is missing, and so is its file in evaluators/predicted_labels"
             )
             continue
         scores = predictions(data, detector)

@@ -1,4 +1,4 @@
-"""All tables that can be computed again, and doing it."""
+"""All tables that can be recomputed, and the code that recomputes them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def tables() -> dict[str, Table]:
 
 
 def chosen(name: str) -> tuple[Table, ...]:
-    """The table of that name, or those of a family whose names begin with it; all for an empty name.
+    """The table of that name, or the tables whose names begin with it; all tables if the name is empty.
 
     Raises:
-        UnknownNameError: there is none; the nearest is named.
+        UnknownNameError: there is no such table; the error suggests the nearest name.
     """
     known = tables()
     if name in known:
@@ -40,13 +40,15 @@ def chosen(name: str) -> tuple[Table, ...]:
 
 
 def reproduce(folder: Path, wanted: Sequence[Table]) -> Iterator[TableOutcome]:
-    """What comes of each table; one whose data are not there, not as their checksums say or not whole says so.
+    """The outcome of each table, including tables whose data are missing, incomplete or do not match their checksums.
 
     Raises:
         UsageError: there is no such folder.
     """
     if not folder.is_dir():
-        raise UsageError(f"There is no data folder {folder}. Give one with --data, or set FABULA_DATA to it.")
+        raise UsageError(
+            f"There is no data folder {folder}. Specify a folder with --data, or set FABULA_DATA to its path."
+        )
     for table in wanted:
         yield _outcome(folder, table)
 
@@ -66,5 +68,5 @@ def _outcome(data: Path, table: Table) -> TableOutcome:
         return TableOutcome(table, absent=str(error).removesuffix("."), broken=True)
     except (ArithmeticError, LookupError, ValueError) as error:  # a file lacks what another one speaks of
         read = ", ".join(str(path.relative_to(data)) for path in there) or "the printed numbers"
-        why = f"{read} in {data} are not whole ({type(error).__name__}: {error})"
+        why = f"{read} in {data} are incomplete ({type(error).__name__}: {error})"
         return TableOutcome(table, absent=why, broken=True)

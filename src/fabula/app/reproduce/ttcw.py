@@ -1,4 +1,4 @@
-"""TTCW: how models' scores rank three stories as experts do (reference-based paper), and how experts agree."""
+"""TTCW: whether models' scores rank three stories as experts do (reference-based paper), and how far experts agree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLUMNS: Final = ("Spearman", "Kendall", "accuracy")
 
 
 def _or_zero(value: float | None) -> float:
-    """The papers' scripts count a coefficient that is undefined, of a constant list, as 0."""
+    """The coefficient, or 0 if it is undefined (for a constant list), as in the papers' scripts."""
     return 0.0 if value is None else value
 
 
@@ -33,7 +33,7 @@ def _figure_3(h: Sequence[float], m: Sequence[float]) -> float | None:
 
 
 def _table_1(h: Sequence[float], m: Sequence[float]) -> float | None:
-    """The accuracy of Table 1 is not that of Figure 3: it compares with >=."""
+    """The accuracy of Table 1, which compares with >= and so differs from that of Figure 3."""
     return pairwise_accuracy(h, m, "legacy_table1")
 
 
@@ -42,7 +42,7 @@ Coefficient: TypeAlias = "Callable[[Sequence[float], Sequence[float]], float | N
 
 @dataclass(frozen=True)
 class _Judged:
-    """The scores of the ranked stories: people's by plot, and those of the models whose replies are there."""
+    """The scores of the ranked stories: people's by plot, and those of the models whose replies are available."""
 
     folder: Path
     people: Mapping[int, Sequence[float]]
@@ -53,7 +53,7 @@ class _Judged:
         return cls(folder, {plot: _ranked(scores, plot) for plot in sorted({plot for plot, _ in scores})})
 
     def by_plot(self, model: str, coefficients: Sequence[Coefficient]) -> list[list[float]] | None:
-        """Each coefficient of a model for each plot, in order; `None` where the model's replies are not there."""
+        """Each coefficient of a model for each plot, in order; `None` if the model's replies are missing."""
         if model not in models(self.folder):
             return None
         scores = model_scores(verdicts(self.folder, model))
@@ -68,7 +68,7 @@ def _ranked(scores: Mapping[tuple[int, str], int], plot: int) -> list[float]:
 def _rows_of_model(
     model: str, printed: Record, values: Sequence[float] | None, labels: Callable[[int], Sequence[str]]
 ) -> Iterator[PublishedNumber]:
-    """The rows of one model; `values` are as many as it has printed numbers, or `None`."""
+    """The rows of one model; `values` has one value per printed number, or is `None`."""
     cells = printed.numbers(model)
     for n, (label, cell) in enumerate(zip(labels(len(cells)), cells, strict=True)):
         name = f"{model}, {label}"
@@ -79,10 +79,10 @@ def _rows_of_model(
 
 
 def _why_not(model: str) -> str:
-    """Why a model's replies are not there."""
+    """Why a model's replies are missing."""
     if model not in PUBLIC:
         return "its replies were not released"
-    return f"neither verdicts_{model}.jsonl nor data/annotations_{model}.jsonl of the release is there"
+    return f"neither verdicts_{model}.jsonl nor data/annotations_{model}.jsonl of the release was found"
 
 
 def _figure(key: str, coefficient: Coefficient) -> Callable[[Path], Iterator[PublishedNumber]]:
@@ -209,11 +209,11 @@ TABLES: Final = (
     ),
     Table(
         "ttcw-people",
-        "What the TTCW experts say, by writer and by test",
+        "Verdicts of the TTCW experts, by writer and by test",
         "ttcw",
         (_EXPERTS, "expected_human.json"),
         _rows_of_people,
         against="computed",
-        origin=f"{_ORIGIN}; expected_human.json, what another program computed from them, is not public",
+        origin=f"{_ORIGIN}; expected_human.json, which another program computed from these files, is not public",
     ),
 )

@@ -1,11 +1,11 @@
-"""Many jobs of one kind, done by processes on this machine or on a cluster.
+"""Running many jobs of one kind in processes on this machine or on a cluster.
 
-    pool      what the driver does: deals jobs, and turns at servers; takes back what a lost worker had
-    worker    what a worker does: jobs side by side, and asks the driver for turns
-    channels  what is between them: pipes to a process, or a Ray actor
+    pool      the driver: deals jobs and turns at servers, and takes back the jobs of a lost worker
+    worker    a worker: does jobs at the same time, and asks the driver for turns
+    channels  the connection between them: pipes to a process, or a Ray actor
 
-Driver and worker know nothing of each other but messages, so that there is one way of doing it wherever workers run. A
-message is a tuple whose first part says what it is::
+Driver and worker share nothing but messages, so that the code is the same wherever workers run. A message is a tuple
+whose first part gives its kind::
 
     to a worker      begin (what is done)      do (number, job)           stop ()
                      turn (request, server)    well (request, whether)    spent (usage)

@@ -27,7 +27,7 @@ _SHOWN: Final = 500  # characters of its last words
 
 @dataclass(eq=False)
 class ProcessChannel:
-    """A worker in a process of its own, which ends with the driver."""
+    """A worker in its own process, which ends with the driver."""
 
     process: asyncio.subprocess.Process
     said: IO[bytes]
@@ -49,7 +49,7 @@ class ProcessChannel:
         return cls(process, said)
 
     async def send(self, message: Message) -> None:
-        """Put a message on its way."""
+        """Send a message."""
         assert self.process.stdin is not None  # noqa: S101 - it is a pipe
         if self.process.stdin.is_closing() or self.process.returncode is not None:
             return
@@ -75,7 +75,7 @@ class ProcessChannel:
         return [pickle.loads(body)]  # noqa: S301 - of a process that this one has begun
 
     async def close(self) -> None:
-        """End the process, at once where it takes long."""
+        """End the process; kill it if that takes long."""
         assert self.process.stdin is not None  # noqa: S101 - it is a pipe
         self.process.stdin.close()
         try:
@@ -91,7 +91,7 @@ class ProcessChannel:
 
 
 class RayWorker:
-    """A worker as a Ray actor; the driver puts messages in and takes them out."""
+    """A worker as a Ray actor; the driver sends it messages and fetches its messages."""
 
     def __init__(self) -> None:
         self._came: asyncio.Queue[Message | None] = asyncio.Queue()
@@ -99,13 +99,13 @@ class RayWorker:
         self._task: asyncio.Task[None] | None = None
 
     async def send(self, message: bytes) -> None:
-        """Take a message in."""
+        """Accept a message."""
         if self._task is None:
             self._task = asyncio.create_task(serve(self._came.get, self._say))
         self._came.put_nowait(pickle.loads(message))  # noqa: S301 - the driver's, as this object is
 
     async def receive(self) -> list[bytes]:
-        """What was said since, once there is anything."""
+        """The messages since the last call; waits for the first."""
         said = [await self._said.get()]
         while not self._said.empty():
             said.append(self._said.get_nowait())
@@ -127,11 +127,11 @@ class RayCluster:
 
     @classmethod
     def connected(cls, address: str) -> RayCluster:
-        """The cluster at an address such as ray://HEAD:10001; without one, that which Ray finds, or a new one here.
+        """The cluster at an address such as ray://HEAD:10001; without an address, one that Ray finds or a new one here.
 
         Raises:
             UsageError: Ray is not installed.
-            WorkerError: nobody answers there.
+            WorkerError: no cluster answers at the address.
         """
         # Without this, Ray warns of what a future version will do with graphics cards.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -142,14 +142,17 @@ class RayCluster:
             except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
                 at, why = address or "the usual address", str(error).strip().partition("\n")[0]
                 raise WorkerError(
-                    f"No Ray cluster answers at {at}: {why} Start one with `ray start --head` and give its address "
-                    "(--on ray://HEAD:10001). Where it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN."
+                    f"No Ray cluster responds at {at}: {why} Start one with `ray start --head` and specify its "
+                    "address (--on ray://HEAD:10001). If the cluster requires a token, set RAY_AUTH_MODE=token "
+                    "and RAY_AUTH_TOKEN."
                 ) from error
+        # What Ray says of lost nodes and workers goes to stdout, where results are.
+        ray._private.worker._worker_logs_enabled = False  # noqa: SLF001 - Ray has no setting for it
         return cls(ray)
 
     @property
     def processors(self) -> int:
-        """How many workers it has processors for."""
+        """The number of workers for which the cluster has processors."""
         return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
 
     async def open(self) -> RayChannel:
@@ -166,7 +169,7 @@ class RayChannel:
     actor: Any
 
     async def send(self, message: Message) -> None:
-        """Put a message on its way."""
+        """Send a message."""
         data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
         with suppress(self.ray.exceptions.RayError):  # `receive` says that it is lost
             await self.actor.send.remote(data)
@@ -175,16 +178,16 @@ class RayChannel:
         """The next messages.
 
         Raises:
-            WorkerLostError: the worker has ended, or its node has.
-            WorkerError: fabula is not installed there.
+            WorkerLostError: the worker or its node has ended.
+            WorkerError: fabula is not installed on the node.
         """
         try:
             return [pickle.loads(data) for data in await self.actor.receive.remote()]  # noqa: S301 - our own actor's
         except self.ray.exceptions.RayError as error:
             if "ModuleNotFoundError" in str(error):
                 raise WorkerError(
-                    "A node of the cluster has no fabula. Install the same version on each node, or start Ray from an "
-                    "environment that has it."
+                    "fabula is missing on a node of the cluster. Install the same version on each node, or "
+                    "start Ray from an environment that contains it."
                 ) from error
             raise WorkerLostError(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}") from None
 

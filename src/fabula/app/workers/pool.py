@@ -1,4 +1,4 @@
-"""The driver of a pool of workers: deals jobs, and turns at servers; takes back what a lost worker had."""
+"""The driver of a pool of workers: deals jobs and turns at servers, and takes back the jobs of a lost worker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fabula.base.errors import FabulaError
@@ -15,7 +15,7 @@ from fabula.base.version import __version__
 from fabula.models.servers import STORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fabula.app.workers.worker import Doing, Message
     from fabula.models.base import Usage
@@ -29,37 +29,37 @@ _LOOKS: Final = 0.5  # seconds between two looks at whether a lost worker's call
 
 
 class WorkerError(FabulaError):
-    """Workers cannot be had, or cannot do what they are for."""
+    """Workers are not available, or cannot do their work."""
 
 
 class WorkerLostError(Exception):
-    """A worker has ended, or its machine has."""
+    """A worker or its machine has ended."""
 
 
 class Channel(Protocol):
-    """What is between the driver and one worker."""
+    """The connection between the driver and one worker."""
 
     async def send(self, message: Message) -> None:
-        """Put a message on its way; nothing happens where the worker is lost."""
+        """Send a message; nothing happens if the worker is lost."""
 
     async def receive(self) -> list[Message]:
         """The next messages.
 
         Raises:
-            WorkerLostError: the worker has ended; says how, as far as that is known.
+            WorkerLostError: the worker has ended; the error says how, if that is known.
         """
 
     async def close(self) -> None:
-        """End the worker, whatever it does."""
+        """End the worker, even if it is busy."""
 
 
 @dataclass(eq=False)
 class Job:
-    """A job at work.
+    """A job in progress.
 
     Attributes:
-        what: names it to the caller.
-        losses: workers that were lost with it.
+        what: identifies the job to the caller.
+        losses: the number of workers that were lost during the job.
     """
 
     what: Any
@@ -68,10 +68,11 @@ class Job:
 
 @dataclass(eq=False)
 class _Dealt:
-    """The turns at the servers of one model, and how long their calls last.
+    """The turns at the servers of one model, and the duration of their calls.
 
-    A server may go on with a call whose worker is lost. Its turn ends when the call would have: after twice the time
-    that the longest call has taken so far, or the model's timeout where that is shorter or none has been answered.
+    A server may continue with a call whose worker is lost. Its turn ends when the call should have ended: after twice
+    the duration of the longest call so far, or after the model's timeout if that is shorter or no call has been
+    answered.
     """
 
     turns: Turns
@@ -80,26 +81,26 @@ class _Dealt:
     clock: Callable[[], float] = time.monotonic
 
     def most(self) -> float:
-        """Seconds that a call may still be at work in the server."""
+        """The number of seconds for which the server may still be busy with a call."""
         return self.timeout if self.longest is None else min(self.timeout, _CAUTION * self.longest)
 
 
 @dataclass(frozen=True)
 class _Turn:
-    """A turn of a worker: at which server, and since when."""
+    """A worker's turn: its server and its start time."""
 
     of: _Dealt
     server: int
     since: float
 
     def end(self, *, answered: bool) -> None:
-        """Give it back."""
+        """Return the turn."""
         if answered:
             self.of.longest = max(self.of.longest or 0.0, self.of.clock() - self.since)
         self.of.turns.give(self.server, answered=answered)
 
     def end_when_over(self) -> None:
-        """Give it back once the server can be expected to be no longer at work on it."""
+        """Return the turn when the server is no longer expected to be busy with it."""
         if (left := self.since + self.of.most() - self.of.clock()) <= 0:
             self.end(answered=False)
         else:  # other calls may show meanwhile how long one lasts
@@ -120,21 +121,22 @@ class _Worker:
 
 @dataclass(eq=False)
 class Pool:
-    """Workers, and what they share.
+    """Workers, and everything that they share.
 
     Attributes:
-        hire: gives the channel to a new worker, by its place in the pool.
-        workers: how many there are.
-        side_by_side: jobs at once, of all together.
-        doing: what they do.
-        turns: deals turns at servers, to all of them together.
-        given: gives what a worker needs to know of a job, with what was kept of it.
-        over: gets each job with its result.
-        kept: gets what is done so far of a job.
-        lost: gives the result of a job that was lost with its worker too often, and why.
-        said: hears what workers say.
-        spent: hears what a worker's call has taken.
-        stops: whether no more jobs are to be begun.
+        hire: returns the channel to a new worker, given its place in the pool.
+        workers: the number of workers.
+        side_by_side: the number of jobs that all workers do at the same time.
+        doing: the work that they do.
+        turns: deals turns at servers to all workers.
+        given: returns what a worker needs to know about a job, including what was kept of it.
+        over: called with each job and its result.
+        kept: called with the unfinished result of a job.
+        lost: returns the result of a job that was lost with its worker too often, given the reason.
+        said: called with messages from workers.
+        spent: called with the usage of a worker's call.
+        stops: whether to start no more jobs.
+        waits: seconds before each new attempt to start a worker at a place where one ended before it started.
     """
 
     hire: Callable[[int], Any]
@@ -149,32 +151,40 @@ class Pool:
     said: Callable[[Any], None] = lambda _: None
     spent: Callable[[Usage], None] = lambda _: None
     stops: Callable[[], bool] = lambda: False
+    waits: Sequence[float] = (0.0, 0.0)
     _left: deque[Job] = field(default_factory=deque, init=False)
+    _coming: Iterator[Any] = field(default_factory=lambda: iter(()), init=False)
     _numbers: count[int] = field(default_factory=lambda: count(1), init=False)
     _here: list[_Worker] = field(default_factory=list, init=False)
     _servers: dict[str, _Dealt] = field(default_factory=dict, init=False)
 
     async def do(self, jobs: Iterable[Any]) -> None:
-        """Have all jobs done; those of a lost worker by another.
+        """Do all jobs; another worker does those of a lost one. Jobs are taken from `jobs` as workers become free.
 
         Raises:
-            WorkerError: no worker can be had, or one says that it can do nothing.
+            WorkerError: no worker is available, or a worker reports that it cannot work.
         """
-        self._left.extend(map(Job, jobs))
+        self._coming = iter(jobs)
         each, more = divmod(max(self.side_by_side, self.workers), self.workers)
         try:
             async with asyncio.TaskGroup() as group:
-                for place in range(min(self.workers, len(self._left))):
+                for place in range(self._ahead(self.workers)):
                     group.create_task(self._employ(place, each + (place < more)))
         except* WorkerError as errors:
             raise errors.exceptions[0] from None
-        if self._left and not self.stops():
-            raise WorkerError(f"All workers were lost, with {len(self._left):,} jobs left. What is finished is kept.")
+        if self._ahead() and not self.stops():
+            raise WorkerError("All workers were lost before all jobs were done. Finished jobs are kept.")
+
+    def _ahead(self, count: int = 1) -> int:
+        """The number of jobs still to be started, but at most `count`."""
+        while len(self._left) < count and (more := list(islice(self._coming, 1))):
+            self._left += map(Job, more)
+        return min(len(self._left), count)
 
     async def _employ(self, place: int, room: int) -> None:
-        """Have a worker at one place for as long as there are jobs; a new one where it is lost."""
+        """Keep a worker at one place as long as there are jobs; start a new one if it is lost."""
         in_vain = 0
-        while self._left and not self.stops():
+        while self._ahead() and not self.stops():
             worker = _Worker(await self.hire(place), room)
             self._here.append(worker)
             try:
@@ -182,11 +192,11 @@ class Pool:
             except WorkerLostError as error:
                 in_vain = 0 if worker.ready else in_vain + 1
                 self._take_back(worker, str(error))
-                if in_vain == _MOST_LOSSES:
+                if in_vain > len(self.waits):
                     if any(other.ready for other in self._here):  # the others go on
                         return
                     raise WorkerError(
-                        f"A worker ended {_MOST_LOSSES} times before it had begun: {error} What is finished is kept."
+                        f"A worker ended {in_vain} times before it could start: {error} Finished jobs are kept."
                     ) from error
             finally:
                 self._here.remove(worker)
@@ -195,14 +205,16 @@ class Pool:
                 for turn in worker.turns.values():
                     turn.end_when_over()
                 await worker.channel.close()
+            if in_vain:
+                await asyncio.sleep(self.waits[in_vain - 1])
 
     async def _work_with(self, worker: _Worker) -> None:
-        """Have a worker do jobs until none is left."""
+        """Give a worker jobs until none is left."""
         await worker.channel.send(("begin", self.doing))
         while True:
             for message in await worker.channel.receive():
                 await self._hear(worker, message)
-            while worker.ready and len(worker.jobs) < worker.room and self._left and not self.stops():
+            while worker.ready and len(worker.jobs) < worker.room and not self.stops() and self._ahead():
                 job, number = self._left.popleft(), next(self._numbers)
                 worker.jobs[number] = job
                 await worker.channel.send(("do", number, self.given(job.what)))
@@ -212,7 +224,7 @@ class Pool:
 
     @staticmethod
     async def _let_go(worker: _Worker) -> None:
-        """Have a worker that has no more to do tidy up."""
+        """Tell a worker without jobs to clean up."""
         await worker.channel.send(("stop",))
         with suppress(WorkerLostError, TimeoutError):
             async with asyncio.timeout(_PATIENCE):
@@ -224,11 +236,12 @@ class Pool:
             case ("ready", version, host):
                 if version != __version__:
                     raise WorkerError(
-                        f"The worker on {host} has fabula {version}, and this is {__version__}. Install the same there."
+                        f"The worker on {host} has fabula {version}, but this machine has {__version__}. "
+                        "Install the same version there."
                     )
                 worker.ready = True
             case ("broken", why):
-                raise WorkerError(f"A worker can do nothing: {why}")
+                raise WorkerError(f"A worker cannot start: {why}")
             case ("over", number, result):
                 self.over(worker.jobs.pop(number).what, result)
             case ("kept", number, data):
@@ -273,7 +286,7 @@ class Pool:
             turn.end(answered=answered)
 
     def _take_back(self, worker: _Worker, why: str) -> None:
-        """Put the jobs of a lost worker first in line; those that were lost too often are over."""
+        """Put the jobs of a lost worker first in the queue; jobs that were lost too often are over."""
         for job in reversed(worker.jobs.values()):
             job.losses += 1
             if job.losses < _MOST_LOSSES:

@@ -1,4 +1,4 @@
-"""A worker: does jobs side by side, and asks its driver for turns at servers. `python -m fabula.app.workers.worker`."""
+"""A worker: does several jobs at once and asks its driver for turns. Start: `python -m fabula.app.workers.worker`."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ _JOB: Final[ContextVar[int]] = ContextVar("fabula_job", default=0)
 
 
 class Doing(Protocol):
-    """What workers do. It is sent to them, so it holds plain data only until it begins."""
+    """The work of workers. It is sent to them, so it contains only plain data until it begins."""
 
     async def begin(self, desk: Desk) -> None:
         """Open what jobs share.
 
         Raises:
-            FabulaError: this worker can do nothing.
+            FabulaError: this worker cannot do the work.
         """
 
     async def do(self, job: Any) -> Any:  # noqa: ANN401 - whatever is done
-        """The result of a job; what goes wrong in it is a part of that."""
+        """The result of a job, including any error."""
 
     async def end(self, *, over: bool) -> None:
-        """Close what jobs share; `over` where the driver has all results."""
+        """Close what jobs share; `over` says whether the driver has all results."""
 
 
 @dataclass(eq=False)
 class Desk:
-    """A worker's line to its driver.
+    """A worker's connection to its driver.
 
     Attributes:
-        send: puts a message on its way.
+        send: sends a message.
     """
 
     send: Callable[[Message], None]
@@ -63,15 +63,15 @@ class Desk:
         return DealtTurns(self, (model, servers, most, rest, timeout))
 
     def say(self, what: Any) -> None:  # noqa: ANN401 - whatever the driver hears
-        """Have the driver hear something."""
+        """Send something to the driver."""
         self.send(("said", what))
 
     def keep(self, data: Any) -> None:  # noqa: ANN401 - whatever is kept
-        """Have the driver keep what is done so far of the job at work, for whoever goes on if this worker is lost."""
+        """Have the driver keep the unfinished result of a job, for the next worker if this one is lost."""
         self.send(("kept", _JOB.get(), data))
 
     def spend(self, usage: Usage) -> None:
-        """Say what a call has taken."""
+        """Report the usage of a call."""
         self.send(("spent", usage))
 
     async def ask(self, what: str, request: int, *values: Any) -> Any:  # noqa: ANN401 - whatever the answer is
@@ -85,7 +85,7 @@ class Desk:
             self._asked.pop(request, None)
 
     def hear(self, message: Message) -> None:
-        """Take in an answer, or what another worker has spent."""
+        """Process an answer, or another worker's usage."""
         match message:
             case ("turn" | "well", request, answer):
                 waiting = self._asked.get(request)
@@ -101,14 +101,14 @@ class Desk:
 
 @dataclass(eq=False)
 class DealtTurns:
-    """Turns that the driver deals (`fabula.models.servers.Turns`); a turn is ended by the task that took it."""
+    """Turns that the driver deals (`fabula.models.servers.Turns`); the task that took a turn ends it."""
 
     desk: Desk
     model: tuple[str, int, int, tuple[float, float], float | None]
     _running: dict[tuple[asyncio.Task[Any] | None, int], int] = field(default_factory=dict, init=False)
 
     async def take(self) -> int:
-        """A server, once the driver has a turn for it."""
+        """A server, as soon as the driver has a turn for it."""
         request = self.desk.number()
         try:
             server: int = await self.desk.ask("take", request, *self.model, _JOB.get())
@@ -119,17 +119,18 @@ class DealtTurns:
         return server
 
     def give(self, server: int, *, answered: bool) -> None:
-        """End a turn."""
-        self.desk.send(("give", self._running.pop((asyncio.current_task(), server)), answered))
+        """End a turn after the call has reported its usage, so that the next turn starts with the remaining budget."""
+        request = self._running.pop((asyncio.current_task(), server))
+        asyncio.get_running_loop().call_soon(self.desk.send, ("give", request, answered))
 
     async def failed(self, server: int, retry_after: float | None) -> bool:
-        """Have a sick server left out; whether another is well."""
+        """Have a failing server left out, and return whether another server works."""
         well: bool = await self.desk.ask("failed", self._running[asyncio.current_task(), server], retry_after)
         return well
 
 
 async def serve(receive: Callable[[], Awaitable[Message | None]], send: Callable[[Message], None]) -> None:
-    """Do what the driver says until it says stop, or is gone (`None`)."""
+    """Follow the driver's messages until it sends stop, or is gone (`None`)."""
     desk, jobs = Desk(send), dict[int, asyncio.Task[None]]()
     doing: Doing | None = None
     message: Message | None = ()
@@ -162,7 +163,7 @@ def _forget(jobs: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[No
 
 
 async def _work(doing: Doing, number: int, job: Any, send: Callable[[Message], None]) -> None:  # noqa: ANN401 - whatever is done
-    """Do a job. It never raises; where it does, that is a bug, and the driver says it."""
+    """Do a job. It should never raise an error; if it does, that is a bug, and the driver reports it."""
     _JOB.set(number)
     result: Any = (await asyncio.gather(doing.do(job), return_exceptions=True))[0]
     if isinstance(result, Exception):
@@ -172,13 +173,13 @@ async def _work(doing: Doing, number: int, job: Any, send: Callable[[Message], N
 
 
 def framed(message: Message) -> bytes:
-    """A message as it goes through a pipe."""
+    """A message in the format of the pipe."""
     data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     return len(data).to_bytes(_HEAD, "big") + data
 
 
 def length_of(head: bytes) -> int:
-    """Bytes of the message behind a head."""
+    """The number of bytes in the message after a head."""
     return int.from_bytes(head, "big")
 
 

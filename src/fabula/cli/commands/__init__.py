@@ -1,1 +1,1 @@
-"""One file for a command or a small family; each is imported when its command is used."""
+"""The commands: a module for each command or small family of commands, imported when a command is used."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.files import read_text, write_atomically
+from fabula.base.files import read_text, unreadable, write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.progress import counted
@@ -40,19 +40,19 @@ _SHOWN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CardOptions:
-    """What is made of the card, and where it goes."""
+    """What to convert the card into, and where to save the result."""
 
     to: Annotated[
         Literal["personas", "json", "png"] | None,
-        typer.Option("--to", help="Write it as personas for `fabula write`, or as a card."),
+        typer.Option("--to", help="Write the character as personas for `fabula write`, or as a card."),
     ] = None
     from_: Annotated[
         tuple[str, str] | None,
-        typer.Option("--from", metavar="PERSONAS NAME", help="Take the character from a file of personas."),
+        typer.Option("--from", metavar="PERSONAS NAME", help="Read the character from a file of personas."),
     ] = None
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="With --to: a new file.")] = ""
     picture: Annotated[
-        str, typer.Option("--picture", metavar="PNG", help="With --to png: the picture that the card goes into.")
+        str, typer.Option("--picture", metavar="PNG", help="With --to png: the picture in which to store the card.")
     ] = ""
 
 
@@ -61,13 +61,13 @@ def card(
     common: Output,
     making: CardOptions,
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILE]...", help="Character cards: PNG, JSON or .charx.")
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="Character cards (PNG, JSON or .charx files).")
     ] = None,
     say: Annotated[
         str, typer.Option("--say", metavar="TEXT", help="Show the lorebook entries that this sentence triggers.")
     ] = "",
 ) -> None:
-    """Show a character card, or turn it into personas or another card, and back."""
+    """Show a character card, or convert between cards and personas."""
     terminal = terminal_of(common)
     _check(files or [], making, say)
     cards = [read_card(Path(file)) for file in files or []]
@@ -87,17 +87,18 @@ def card(
 
 
 def _check(files: Sequence[str], making: CardOptions, say: str) -> None:
-    """Say which options do not go together."""
+    """Refuse options that cannot be combined."""
     to, one = making.to, len(files) <= 1
     wrong = {
-        "Give a character card, or a character with --from PERSONAS NAME.": not files and not making.from_,
-        "--from makes one card. Give at most one card that it goes over.": making.from_ and not one,
-        "--from goes with --to json or --to png. Say which.": making.from_ and to not in ("json", "png"),
-        "--out and --picture go with --to. Say what is to be written.": (making.out or making.picture) and not to,
-        "--picture goes with --to png.": making.picture and to != "png",
-        "Cards are written one at a time. Give one; only personas share a file.": to in ("json", "png") and not one,
-        "A picture cannot be printed. Say where it goes with --out FILE.": to == "png" and not making.out,
-        "--say goes with one card and without --to.": say and (to or len(files) != 1),
+        "Specify a character card, or a character with --from PERSONAS NAME.": not files and not making.from_,
+        "--from makes one card. Specify at most one card to overwrite.": making.from_ and not one,
+        "--from requires --to json or --to png.": making.from_ and to not in ("json", "png"),
+        "--out and --picture require --to. Specify the format with --to.": (making.out or making.picture) and not to,
+        "--picture requires --to png.": making.picture and to != "png",
+        "Cards are written one at a time. Specify one card. Only personas can share a file.": to in ("json", "png")
+        and not one,
+        "A picture cannot be printed. Specify a file with --out FILE.": to == "png" and not making.out,
+        "--say requires one card and cannot be combined with --to.": say and (to or len(files) != 1),
     }
     for shown, holds in wrong.items():
         if holds:
@@ -105,7 +106,7 @@ def _check(files: Sequence[str], making: CardOptions, say: str) -> None:
 
 
 def _persona(file: str, name: str) -> Persona:
-    found = parse_personas(read_text(Path(file), _MAX_PERSONAS_BYTES), file)
+    found = parse_personas(read_text(Path(file), _MAX_PERSONAS_BYTES, kind="personas (a YAML file)"), file)
     known = {slug(persona.name): persona for persona in found.people}
     if slug(name) not in known:
         raise UnknownNameError("persona", name, found.names)
@@ -113,7 +114,7 @@ def _persona(file: str, name: str) -> Persona:
 
 
 def _write(terminal: Terminal, cards: Sequence[CharacterCard], making: CardOptions) -> None:
-    """Write or print what was made."""
+    """Write or print the result."""
     if making.to == "personas":
         data = write_personas(_personas(cards)).encode()
         lost = [f"{one.name}: {shown}" for one in cards for shown in left_out(one)]
@@ -127,7 +128,7 @@ def _write(terminal: Terminal, cards: Sequence[CharacterCard], making: CardOptio
         return
     file = Path(making.out)
     if file.exists():
-        raise UsageError(f"{near(file)} is there already. Give another file, or take it away first.")
+        raise UsageError(f"{near(file)} already exists. Choose another file, or remove this one first.")
     write_atomically(file, data)
     terminal.say(f"{', '.join(about['names'])}: written to {near(file)}.")
     for shown in lost:
@@ -138,9 +139,9 @@ def _write(terminal: Terminal, cards: Sequence[CharacterCard], making: CardOptio
 def _personas(cards: Sequence[CharacterCard]) -> Personas:
     personas = tuple(map(persona_of, cards))
     if len(personas) > MAX_PERSONAS:
-        raise UsageError(f"{len(personas)} cards are too many for one file. Give at most {MAX_PERSONAS}.")
+        raise UsageError(f"{len(personas)} cards are too many for one file. The maximum is {MAX_PERSONAS}.")
     if len({slug(persona.name) for persona in personas}) < len(personas):
-        raise UsageError("Two of the cards have the same name. Rename one, or write them into two files.")
+        raise UsageError("Two of the cards have the same name. Rename one of them, or write them to two files.")
     return Personas("", personas)
 
 
@@ -155,14 +156,14 @@ def _picture(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"Cannot read {path}: {error.strerror}. Give a PNG.") from error
+        raise UsageError(unreadable(path, error, "a PNG picture")) from error
     if len(data) > MAX_FILE_BYTES:
-        raise UsageError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes. Give a smaller picture.")
+        raise UsageError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes. Use a smaller picture.")
     return data
 
 
 def _rendered(one: CharacterCard) -> str:
-    """A card in lines: its first words of each field; nothing in it is rendered."""
+    """A card in lines: the beginning of each field, as plain text."""
     rows = [("name", one.name), ("version", str(one.version))]
     rows += [(label, _short(one.text(name))) for name, label in _SHOWN if one.text(name)]
     if len(one.greetings) > 1:
@@ -195,13 +196,13 @@ def _data(one: CharacterCard) -> dict[str, Any]:
 
 
 def _scan(terminal: Terminal, one: CharacterCard, said: str) -> None:
-    """Show which entries of the lorebook a message calls."""
+    """Show which entries of the lorebook a message triggers."""
     book = one.book
     if book is None:
         raise UsageError(f"The card of {one.name} has no lorebook.")
     found = scan(book, [said])
     rows = [(entry.name or ", ".join(entry.keys) or "always", _short(entry.content)) for entry in found.shown]
-    terminal.say(table(rows) if rows else "No entry is called.")
+    terminal.say(table(rows) if rows else "The message triggers no entry.")
     terminal.say(f"\nAbout {found.tokens} tokens; {counted(len(found.left_out), 'entry', 'entries')} did not fit.")
     terminal.document(
         {

@@ -27,6 +27,7 @@ from fabula.app.people import people_in
 from fabula.app.sources import read_story
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
+from fabula.base.files import no_file
 from fabula.cli.asked import changes_of, performing, say_default
 from fabula.cli.chat import TerminalChat
 from fabula.cli.help import MORE
@@ -52,45 +53,53 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Talking:
-    """Who talks, and which conversation it is."""
+    """Who takes part, and in which conversation."""
 
     as_: Annotated[
         str,
-        typer.Option("--as", metavar="NAME", help="The character that you play; default: the next who is known."),
+        typer.Option("--as", metavar="NAME", help="The character that you play; default: the next known character."),
     ] = ""
     with_: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="NAME", help="Who answers you. Repeatable: several in one scene."),
+        typer.Option("--with", metavar="NAME", help="The character that answers. Repeatable."),
     ] = None
     session: Annotated[
-        str, typer.Option(metavar="NAME", help="The conversation; default: the last one, or a new one.")
+        str, typer.Option(metavar="NAME", help="The conversation to continue; default: the last one, or a new one.")
     ] = ""
     new: Annotated[bool, typer.Option("--new", help="Begin a new conversation.")] = False
     freedom: Annotated[
         str,
         typer.Option(metavar="rails|guided|loose", help="How far you may stray from the story.", rich_help_panel=MORE),
     ] = ""
-    auto: Annotated[bool, typer.Option("--auto", help="A model plays your character too.")] = False
+    auto: Annotated[bool, typer.Option("--auto", help="Let a model play your character too.")] = False
     turns: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With --auto: the most turns.", rich_help_panel=MORE)
+        int, typer.Option(min=1, metavar="N", help="With --auto: the maximum number of turns.", rich_help_panel=MORE)
     ] = 1000
     greeting: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="The card's greeting to begin with; default: the first.", rich_help_panel=MORE
+            min=1,
+            metavar="N",
+            help="The greeting of the card with which to begin; default: the first.",
+            rich_help_panel=MORE,
         ),
     ] = None
     world: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="A lorebook (a world file of SillyTavern), kept in the project. Repeatable.",
+            help="A lorebook (a SillyTavern world file) to store in the project. Repeatable.",
             rich_help_panel=MORE,
         ),
     ] = None
     out: Annotated[
         str,
-        typer.Option("--out", "-o", metavar="DIR", help="Project folder for a story file; default: its name, here."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Project folder for a story file; default: a folder here, named after the file.",
+        ),
     ] = ""
 
 
@@ -107,16 +116,16 @@ def chat(
         ),
     ] = "",
 ) -> None:
-    """Talk with the characters of a story, who keep to it."""
+    """Talk with the characters of a story."""
     terminal = terminal_of(common)
     freedom = freedom_of(talking.freedom) if talking.freedom else None
     if choices.words is not None:
-        raise UsageError("--words is for writing; a conversation is as long as you make it. Leave it out.")
+        raise UsageError("--words applies only to writing: a conversation has no set length. Leave it out.")
     if talking.turns != Talking().turns and not talking.auto:
-        raise UsageError("--turns goes with --auto: a person ends a conversation when they like.")
+        raise UsageError("--turns requires --auto: without it, you decide when the conversation ends.")
     card = read_card(Path(where)) if where and is_card(Path(where)) else None
     if talking.greeting is not None and card is None:
-        raise UsageError("--greeting chooses among the greetings of a character card, and no card is given.")
+        raise UsageError("--greeting chooses a greeting of a character card, but you gave no card.")
     if card is not None:
         talking = replace(talking, as_=talking.as_.strip() or PLAYER, with_=talking.with_ or [card.name])
     player, others = _who_talks(talking)
@@ -140,7 +149,7 @@ async def _talk(
     caps: Caps,
     wanted: tuple[str, Parties | None, Freedom | None],
 ) -> None:
-    """The conversation, until the person or the story ends it."""
+    """Hold the conversation until the person or the story ends it."""
     bill = Bill()
     name, parties, freedom = wanted
     chat_ = TerminalChat(terminal, project, bill, talking.greeting or 0)
@@ -158,35 +167,35 @@ async def _talk(
 
 
 def _who_talks(talking: Talking) -> tuple[str, tuple[str, ...]]:
-    """The player and those who answer, as far as the options say it."""
+    """The player and the characters that answer, if the options name them."""
     player = talking.as_.strip()
     others = tuple(name.strip() for name in talking.with_ or () if name.strip())
     if player and not others:
-        raise UsageError(f"You are {player}. Say who answers you, too: `--with NAME`.")
+        raise UsageError(f"You play {player}. Specify who answers with `--with NAME`.")
     if talking.session:
         log_file(Path(), talking.session)
     return player, others
 
 
 def _first(terminal: Terminal, project: ProjectFolder, settings: Settings, caps: Caps) -> tuple[str, ...]:
-    """Who answers where nobody is named: the first who is known; where nobody is, a model reads who is in the story.
+    """The character that answers if nobody is named: the first known one, or the first that a model finds in the story.
 
     Raises:
-        UsageError: the reading found nobody, or a person does not want it.
+        UsageError: the model found nobody, or the person declines.
     """
     if not (known := people_in(project)[0]):
         bill = Bill()
         options = Options(whole=caps.budget, listeners=(bill,), environ=terminal.environ)
         expected = asyncio.run(dry_run_people(project, settings, options))
-        terminal.message(f"It is not known who is in this story. A model can read that: {amount(expected)}.")
+        terminal.message(f"fabula does not know the characters yet. A model can find them: {amount(expected)}.")
         asked = terminal.interactive and not terminal.json
-        if asked and asyncio.run(terminal.choice("Read it? [y]es or [n]o: ", "yn")) != "y":
+        if asked and asyncio.run(terminal.choice("Find them? [y]es or [n]o: ", "yn")) != "y":
             raise UsageError(NOBODY)
         known = list(asyncio.run(read_people(project, settings, options)))
     if not known:
         raise UsageError(
-            f"{performing(settings)} read the story for its people and found nobody. Name who talks: `--with NAME`, as "
-            "the story writes it."
+            f"{performing(settings)} read the story and found no characters. Specify one with `--with NAME`, spelled "
+            "as in the story."
         )
     return (known[0],)
 
@@ -199,7 +208,7 @@ def _project(
     terminal: Terminal,
     card: CharacterCard | None = None,
 ) -> ProjectFolder:
-    """The project that is talked in, made for a story file or a card where it is not there yet."""
+    """The project of the conversation, created for a story file or a card if it does not exist yet."""
     worlds = read_worlds(talking.world or ())
     if card is None:
         project = _project_of_story(choices, talking, common, where, terminal)
@@ -215,13 +224,13 @@ def _project(
 def _project_of_story(
     choices: Choices, talking: Talking, common: ProjectOptions, where: str, terminal: Terminal
 ) -> ProjectFolder:
-    """The project of a story file, or the one that is named."""
+    """The project of a story file, or the named project."""
     file = Path(where) if where else None
     if file is not None and not file.exists():
-        raise UsageError(f"There is no file or folder {where}. Give a story (a text file) or a project folder.")
+        raise UsageError(no_file(file, "Specify a story (a text file) or a project folder.", "file or folder"))
     if file is None or file.is_dir():
         if talking.out:
-            raise UsageError("--out goes with a story file; a project folder is talked in where it is.")
+            raise UsageError("--out requires a story file. A conversation with a project is stored in that project.")
         return project_of(common, where)
     story = read_story(file)
     folder = Path(place_named(common, talking.out, "--out") or file.stem)
@@ -235,13 +244,13 @@ def _project_of_story(
 
 
 def _check_names(talking: Talking, narrative: str) -> None:
-    """Find a misspelt name before anything is made."""
+    """Find a misspelt name before anything is created."""
     names = [name for name in (talking.as_.strip(), *(talking.with_ or ())) if name.strip()]
     check_people(names, narrative)
 
 
 def settings_of(choices: Choices, stored: Settings, terminal: Terminal) -> Settings:
-    """The settings in force: the project's, as far as they fit the system, with the options on top."""
+    """Return the settings in force: the project's settings that fit the system, overridden by the options."""
     base = settings_for(stored, choices.system or "")
     settings = base.with_(changes_of(replace(choices, system=base.system), base))
     check(settings, terminal.environ)

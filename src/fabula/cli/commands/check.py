@@ -11,12 +11,20 @@ import typer
 
 from fabula.app.check_formats import Format, as_annotations, as_sarif
 from fabula.app.checking import OUT, Checked, dismiss, project_alone, stored_check, stories_to_check
+from fabula.app.corpora.numbers import STORIES as FOUND
+from fabula.app.corpora.numbers import Found, write_numbers
+from fabula.app.corpora.stories import Corpus
+from fabula.app.corpora.working import CorpusTask, work_through
+from fabula.app.evaluating import EvaluationTask, dry_run_evaluation
+from fabula.app.workers.spread import Spread
 from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import STDIN, named_or_here, terminal_of
 from fabula.cli.options import Judges, ProjectOptions, SpendingLimits, bundled, refuse
 from fabula.cli.progress import counted
+from fabula.cli.reports import say_report
 from fabula.cli.session import near
+from fabula.cli.spreading import Spreading, say_part
 from fabula.cli.stories import Selecting, named_stories, say_licences
 from fabula.cli.terminal import table
 from fabula.data.story_files import LINES, said_of_encoding, text_and_encoding
@@ -40,17 +48,19 @@ _INDENT: Final = " " * 12
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """How stories are checked, and what is done about findings."""
+    """How to check stories, and what to do with findings."""
 
     no_model: Annotated[
         bool,
-        typer.Option("--no-model", hidden=True, help="Explains that a model is needed: no rule found errors reliably."),
+        typer.Option(
+            "--no-model", hidden=True, help="Explain why a check needs a model (no rule found errors reliably)."
+        ),
     ] = False
     gold: Annotated[
         str,
         typer.Option(
             metavar="FILE",
-            help="Known errors, as in `planted.json` of `inject`.",
+            help="File of known errors, such as the `planted.json` that `inject` writes.",
             rich_help_panel=_CHECKING,
         ),
     ] = ""
@@ -58,7 +68,7 @@ class Checks:
         list[str] | None,
         typer.Option(
             metavar="ID=REASON",
-            help="A finding that is not an error, and why. Repeatable.",
+            help="Dismiss a finding that is not an error, and record the reason. Repeatable.",
             rich_help_panel=_CHECKING,
         ),
     ] = None
@@ -74,7 +84,7 @@ class Checks:
         bool,
         typer.Option(
             "--strict",
-            help="Exit with 1 if findings remain, or if the check could not run.",
+            help="Exit with code 1 if findings remain or the check could not run.",
             rich_help_panel=_CHECKING,
         ),
     ] = False
@@ -87,26 +97,31 @@ def check(
     limits: SpendingLimits,
     selecting: Selecting,
     checks: Checks,
+    spreading: Spreading,
     stories: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[STORY]...",
-            help="Text, DOCX, ODT, EPUB, RTF, Fountain, JSON; a project or folder; - reads stdin.",
+            help="Story files, projects or folders; - reads stdin.",
             show_default="the project here",
         ),
     ] = None,
 ) -> None:
-    """Find where a story contradicts itself: both passages, quoted."""
+    """Find contradictions in a story, and quote both passages of each."""
     terminal = terminal_of(common)
     if checks.no_model:
         raise UsageError(
-            "A check needs a model that reads. The rules that looked without one found none of 101 errors in stories "
-            "that nobody had tuned them to, and are gone. Leave --no-model out, and choose a model with --model."
+            "A check needs a model. Rules without a model found none of 101 errors in stories on which they had not "
+            "been tuned, so we removed them. Leave --no-model out, and choose a model with --model."
         )
     if terminal.json and checks.format != "text":
-        raise UsageError(f"--json prints one form and --format {checks.format} another. Leave one of them out.")
+        raise UsageError(f"--json and --format {checks.format} print different formats. Leave one of them out.")
+    if spreading.is_asked:
+        refuse("several processes check many stories", checks)
+        _check_corpus(terminal, stories or [], judges, limits, selecting, spreading)
+        return
     if checks.dismiss:
-        refuse("--dismiss takes the last check as it is, and asks nobody", judges, limits, selecting, but=("out",))
+        refuse("--dismiss changes the last check and calls no model", judges, limits, selecting, but=("out",))
     stories = named_or_here(common, stories)
     command, judges = _command(stories, judges), _of_project(stories, judges)
     folder = Path(judges.out)
@@ -126,10 +141,48 @@ def check(
             terminal.say(shown.rstrip("\n"))
     else:
         _say(terminal, found)
-    terminal.advise(f"Both passages of each: {near(found.page)}. One that is none: --dismiss ID=REASON.")
+    terminal.advise(
+        f"{near(found.page)} shows both passages of each finding. If a finding is not an error, use "
+        "--dismiss ID=REASON."
+    )
     terminal.document(found.to_dict())
     if not found.complete or (checks.strict and found.findings):
         raise typer.Exit(1)
+
+
+def _check_corpus(
+    terminal: Terminal,
+    stories: Sequence[str],
+    judges: Judges,
+    limits: SpendingLimits,
+    selecting: Selecting,
+    spreading: Spreading,
+) -> None:
+    """Have workers check any number of stories and write the findings of each story as a line of a file."""
+    if not stories or STDIN in stories:
+        raise UsageError("Specify the files, folders or data sets whose stories the processes should check.")
+    corpus, out = Corpus([Path(one) for one in stories], selecting.selection(judges.seed)), Path(judges.out)
+    say_licences(terminal, corpus)
+    judges = replace(judges, out=str(spreading.folder(out)))
+    evaluating = Evaluating(terminal, find("atlas"), judges, spreading.limits(limits))
+    finding = Found({"atlas": evaluating.config})
+    task = CorpusTask(corpus, finding, evaluating.settings, evaluating.folder, spreading.part)
+    sample = EvaluationTask(evaluating.evaluator, task.sample(), evaluating.config, task.folder)
+    count = evaluating.asking.run(
+        f"For the first {counted(len(sample.items), 'story', 'stories')}",
+        lambda options: dry_run_evaluation(sample, task.settings, options),
+        lambda options: work_through(task, options, spreading.spread or Spread(1)),
+    )
+    if spreading.shard:
+        evaluating.show_bill()
+        say_part(terminal, spreading, count, str(out), evaluating.bill)
+        return
+    found = write_numbers(task, finding)
+    for report in found.reports:
+        say_report(terminal, report, ())
+    evaluating.show_bill()
+    terminal.advise(f"{near(task.folder / FOUND)} lists the findings in each story.")
+    terminal.document(found.to_dict(task) | evaluating.bill.as_data())
 
 
 def _indented(data: Mapping[str, Any]) -> str:
@@ -137,9 +190,9 @@ def _indented(data: Mapping[str, Any]) -> str:
 
 
 def _of_project(stories: Sequence[str], judges: Judges) -> Judges:
-    """The options for a single project: its report stands in its own folder, and its model reads it.
+    """The options for a single project: its report is written to its own folder, and its model reads it.
 
-    What was said on the command line goes before both. A model whose address the project names has to be named here.
+    Options on the command line override both. A model whose address the project names must be named here.
     """
     alone = project_alone([Path(story) for story in stories])
     if alone is None:
@@ -152,7 +205,7 @@ def _of_project(stories: Sequence[str], judges: Judges) -> Judges:
 
 
 def _say_encodings(terminal: Terminal, stories: Sequence[str]) -> None:
-    """Say of each file in which older encoding it was read, where that was guessed."""
+    """Name each file whose encoding was guessed, with the encoding."""
     for file in (one for one in map(Path, stories) if one.suffix.casefold() in LINES and one.is_file()):
         if said := said_of_encoding(str(file), text_and_encoding(file, MAX_STORY)[1]):
             terminal.message(said)
@@ -166,7 +219,7 @@ def _checked(
     checks: Checks,
     command: Sequence[str],
 ) -> tuple[dict[str, Any], Sequence[str], Bill]:
-    """The report of a new check, as data, with the command that makes it again and its bill."""
+    """The report of a new check as data, with its bill and the command that repeats it."""
     say_licences(terminal, items)
     said = [*(judges.set_ or ()), *([f"gold={checks.gold}"] if checks.gold else [])]
     evaluator = find("atlas")
@@ -181,7 +234,9 @@ def _reason(value: str) -> tuple[str, str]:
     """The key and the reason that `--dismiss` gives."""
     key, equals, reason = (part.strip() for part in value.partition("="))
     if not equals or not key or not count_words(reason):
-        raise UsageError(f"--dismiss {value!r} is not of the form ID=REASON. Say why it is no error.")
+        raise UsageError(
+            f"--dismiss {value!r} does not have the form ID=REASON. Give a reason why the finding is not an error."
+        )
     return key, reason
 
 
@@ -191,7 +246,7 @@ def _command(stories: Sequence[str], judges: Judges) -> list[str]:
 
 
 def _say(terminal: Terminal, found: Checked) -> None:
-    """Print what is left, what was dismissed, and the numbers."""
+    """Print the findings that remain, those dismissed, and the numbers."""
     report = found.report
     for story in found.stories:
         open_ = found.left_in(story)
@@ -215,7 +270,7 @@ def _say(terminal: Terminal, found: Checked) -> None:
 
 
 def _told(one: Mapping[str, Any]) -> tuple[str, ...]:
-    """A finding in a few lines: by paragraphs and with the reason, where these are known."""
+    """A finding in a few lines, with its paragraphs and its reason if they are known."""
     if "key" not in one:
         return (f"\n  {one['hallucination']}",)
     if not one.get("paragraph_x"):

@@ -1,4 +1,4 @@
-"""`fabula data`: training data, each of its commands in a file of its own."""
+"""`fabula data`: commands for training data, each in its own file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabula.cli.commands.data_choose import choose_prompts
 from fabula.cli.commands.data_list import list_sets
 from fabula.cli.commands.data_preferences import preferences
 
-_HELP: Final = "List data sets, choose prompts, and make training data."
+_HELP: Final = "List data sets, choose prompts and make training data."
 data = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 data.command("list")(list_sets)

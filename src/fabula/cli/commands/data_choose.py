@@ -29,11 +29,11 @@ _LONGEST: Final = 60  # of a prompt in the table
 
 @dataclass(frozen=True, slots=True)
 class Choosing:
-    """How many prompts are chosen, from how many groups, and by what."""
+    """How many prompts to choose, from how many groups, and by which methods."""
 
     n: Annotated[int, typer.Option("--n", min=1, metavar="N", help="Prompts to choose.")] = 28
     clusters: Annotated[
-        str, typer.Option(metavar="N|auto", help="Number of groups; auto tries 2 to 30 and takes the best.")
+        str, typer.Option(metavar="N|auto", help="Number of groups; auto tries 2 to 30 and picks the best.")
     ] = "auto"
     out: Annotated[
         str,
@@ -41,16 +41,16 @@ class Choosing:
             "--out",
             "-o",
             metavar="FILE|DIR",
-            help="The chosen prompts: FILE.jsonl, or a folder of .md; with a picture.",
+            help="Where to save the chosen prompts and a picture of them: FILE.jsonl, or a folder for .md files.",
         ),
     ] = ""
     embed: Annotated[
         Literal["minilm", "tf-idf"] | None,
-        typer.Option(help="How prompts are compared.", show_default="minilm where it is installed"),
+        typer.Option(help="How prompts are compared.", show_default="minilm if it is installed"),
     ] = None
     reduce: Annotated[
         Literal["umap", "svd"] | None,
-        typer.Option(help="How their vectors are reduced.", show_default="umap where it is installed"),
+        typer.Option(help="How their vectors are reduced.", show_default="umap if it is installed"),
     ] = None
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0
     data: Annotated[str, DATA_FOLDER] = ""
@@ -66,10 +66,10 @@ def choose_prompts(
         typer.Argument(metavar="PROMPTS...", help="Briefs (.md, .txt), .jsonl or .csv files, folders, data sets."),
     ],
 ) -> None:
-    """Choose prompts that cover a large set: those nearest to the centre of each group.
+    """Choose prompts that represent a large set: those nearest to the centre of each group.
 
-    The way of Character Simulation, section 4.1: sentence embeddings, UMAP, k-means. Prompts that differ by a few words
-    count as one.
+    This is the method of Character Simulation, section 4.1: sentence embeddings, UMAP, k-means. Prompts that differ in
+    only a few words count as one.
     """
     terminal = terminal_of(common)
     wanted = ChoiceOptions(
@@ -81,7 +81,7 @@ def choose_prompts(
     for notice in licences:
         terminal.message(f"Data: {notice}")
     if len(read) > _MANY:
-        terminal.advise(f"{len(read):,} prompts are compared; that takes a minute or more.")
+        terminal.advise(f"Comparing {len(read):,} prompts. This takes a minute or longer.")
     choice = choose(read, wanted)
     files = _write(choice, choosing.out) if choosing.out else []
     _say(terminal, choice, wanted)
@@ -94,30 +94,32 @@ def choose_prompts(
             f'\nWritten: {", ".join(str(near(file)) for file in files)}. Next: briefs = ["{shown}"] in an experiment.'
         )
     else:
-        terminal.advise("\nNothing is written; --out FILE.jsonl or --out DIR keeps the prompts, with a picture.")
+        terminal.advise(
+            "\nNo file was written. To save the prompts and a picture of them, use --out FILE.jsonl or --out DIR."
+        )
     terminal.document(_data(choice, licences, files))
 
 
 def _clusters(text: str) -> int:
-    """How many groups; 0 for as many as fit best."""
+    """The number of groups; 0 for the number that fits best."""
     if text == "auto":
         return 0
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise UsageError(f"--clusters {text!r} is neither a number from 1 on nor auto.")
+        raise UsageError(f"--clusters {text!r} is neither a positive number nor 'auto'.")
     return int(text)
 
 
 def _write(choice: PromptChoice, out: str) -> list[Path]:
-    """Write the prompts and the picture; what was written, the prompts first."""
+    """Write the prompts and the picture. Returns the files written, the prompts first."""
     target = Path(out)
     if target.suffix == ".jsonl":
         make_folder(target.parent)
         files = {target: choice.lines(), target.with_suffix(".svg"): choice.picture}
     elif target.suffix:
-        raise UsageError(f"--out {out} is neither a .jsonl file nor a folder. Give one of the two.")
+        raise UsageError(f"--out {out} is neither a .jsonl file nor a folder. Specify one of these.")
     else:
         if target.is_dir() and any(target.iterdir()):
-            raise UsageError(f"{target} is not empty, and its files would count as prompts, too. Give a new folder.")
+            raise UsageError(f"{target} is not empty, and its files would also count as prompts. Choose a new folder.")
         make_folder(target)
         files = {target / f"{one.prompt.id}.md": one.prompt.brief.write() for one in choice.chosen}
         files[target / "clusters.svg"] = choice.picture
@@ -140,27 +142,27 @@ def _say(terminal: Terminal, choice: PromptChoice, wanted: ChoiceOptions) -> Non
     how = choice.how
     terminal.say(
         terminal.wrapped(
-            f"Embeddings: {how['embeddings']}. Reduced to {how['dimensions']} dimensions by: {how['reduction']}. "
-            f"k-means, seed {how['seed']}."
+            f"Embeddings: {how['embeddings']}. Reduced to {how['dimensions']} dimensions with {how['reduction']}. "
+            f"Clustered with k-means, seed {how['seed']}."
         )
     )
     if choice.scores:
         best = sorted(choice.scores.items(), key=lambda one: (-one[1], one[0]))[:_TRIED]
         tried = ", ".join(f"{count} ({score:.3f})" for count, score in best)
         terminal.say(
-            terminal.wrapped(f"Numbers of groups tried: 2 to {max(choice.scores)}; best by mean silhouette: {tried}.")
+            terminal.wrapped(f"Tried 2 to {max(choice.scores)} groups. The best number by mean silhouette is {tried}.")
         )
     if len(choice.clusters) > wanted.number:
         terminal.message(
-            f"{len(choice.clusters)} groups are more than {wanted.number} prompts: only the largest have one. "
-            "Give fewer --clusters, or a larger --n."
+            f"There are {len(choice.clusters)} groups but only {wanted.number} prompts to choose, so only the largest "
+            "groups get one. Use fewer --clusters or a larger --n."
         )
 
 
 def _counted(choice: PromptChoice) -> str:
     same = choice.prompts - choice.unlike
-    differ = f"; {same:,} differ from another by a few words at most and are left out" if same else ""
-    return f"{choice.prompts:,} prompts, {choice.unlike:,} unlike each other{differ}."
+    differ = f"; {same:,} near-duplicates are left out" if same else ""
+    return f"{choice.prompts:,} prompts, {choice.unlike:,} of which differ from each other{differ}."
 
 
 def _short(text: str) -> str:

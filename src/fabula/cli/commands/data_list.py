@@ -26,7 +26,7 @@ _USES: Final[Mapping[Holds, tuple[str, ...]]] = {
 
 @bundled
 def list_sets(common: Output, data: Annotated[str, DATA_FOLDER] = "") -> None:
-    """List the known data sets, their licences, and whether they are here."""
+    """List the known data sets, their licences, and whether they are installed on this machine."""
     terminal = terminal_of(common)
     folder = Path(data) if data else None
     rows: list[tuple[str, ...]] = [("set", "what it holds", "licence", "here", "for")]
@@ -34,9 +34,9 @@ def list_sets(common: Output, data: Annotated[str, DATA_FOLDER] = "") -> None:
     rows += [_row(one) for one in sets]
     terminal.say(table(rows))
     terminal.advise(
-        "\nA set is named as tell-me-a-story, or tell-me-a-story:test for a split. `fabula lab reproduce --fetch SET` "
-        "fetches those that can be fetched; others go into DIR/SET by hand."
-        + ("" if folder else " Where the sets are, --data DIR or FABULA_DATA says.")
+        "\nWrite the name of a set as tell-me-a-story, or of a split as tell-me-a-story:test. To download a public "
+        "set, run `fabula lab reproduce --fetch SET`. Put any other set into DIR/SET yourself."
+        + ("" if folder else " To set the folder of the data sets, use --data DIR or FABULA_DATA.")
     )
     terminal.document(SetList(str(folder) if folder else None, sets))
 

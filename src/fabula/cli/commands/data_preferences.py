@@ -42,22 +42,22 @@ _RATED: Final = "Ratings"
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Which ratings count, and what they are of."""
+    """Which ratings to use, and which stories they rate."""
 
     stories: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="The stories that were rated. Repeatable.", rich_help_panel=_RATED),
+        typer.Option(metavar="PATH", help="The rated stories. Repeatable.", rich_help_panel=_RATED),
     ] = None
     question: Annotated[
         str, typer.Option(metavar="NAME", help="Use only this question; default: all.", rich_help_panel=_RATED)
     ] = ""
     margin: Annotated[
         float,
-        typer.Option(min=0.0, max=1.0, help="Lead in the share of votes that makes a pair.", rich_help_panel=_RATED),
+        typer.Option(min=0.0, max=1.0, help="Minimum lead in the share of votes for a pair.", rich_help_panel=_RATED),
     ] = 0.0
     preset: Annotated[
         Literal["faithful", "improved"],
-        typer.Option(help="Of the system end-to-end, whose prompt a rated story answers.", rich_help_panel=_RATED),
+        typer.Option(help="Preset of end-to-end whose prompt produced the rated stories.", rich_help_panel=_RATED),
     ] = "improved"
 
 
@@ -72,11 +72,11 @@ def preferences(
         str, typer.Option(metavar="length,position,near", help="Leave out pairs that teach only this property.")
     ] = "",
     development: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of texts whose pairs are kept aside for measurement.")
+        float, typer.Option(min=0.0, max=0.9, help="Share of texts whose pairs are reserved for measurement.")
     ] = 0.1,
-    seed: Annotated[int, typer.Option(help="Seed of that choice.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of this choice.")] = 0,
 ) -> None:
-    """Make preference pairs from your decisions in projects, and from ratings."""
+    """Make preference pairs from your decisions in projects and from ratings."""
     terminal, folder, lessons = terminal_of(common), Path(out), lessons_of(leave_out)
     check_folder(folder)
     wanted = PairOptions(rated.question, rated.margin, rated.preset)
@@ -95,17 +95,20 @@ def preferences(
     for name in gathered.empty:
         terminal.message(f"{name} gave no pair. {HOW}")
     if len(gathered.pairs) < LEAST:
-        terminal.message(f"These are few: training needs {LEAST} pairs at least, and learns something from hundreds.")
+        terminal.message(
+            f"This is a small number of pairs. Training needs at least {LEAST}, and useful learning "
+            "starts with hundreds."
+        )
     else:
         terminal.advise(f"Next: `fabula train {near(folder)} --base MODEL --out DIR`.")
     terminal.document({"out": str(folder), **card.counts})
 
 
 def lessons_of(named: str) -> tuple[Lesson, ...]:
-    """The lessons that are named, with commas between them.
+    """Return the lessons in a comma-separated list.
 
     Raises:
-        UnknownNameError: there is no such lesson.
+        UnknownNameError: a lesson does not exist.
     """
     asked = [name.strip() for name in named.split(",") if name.strip()]
     for name in asked:
@@ -115,26 +118,26 @@ def lessons_of(named: str) -> tuple[Lesson, ...]:
 
 
 def _nothing(gathered: Gathered) -> str:
-    """What to say where there is no pair."""
+    """The message if there is no pair."""
     if not gathered.left_out:
-        return f"There is no decision that gives a pair. {HOW}"
+        return f"No decision gives a pair. {HOW}"
     reasons = "; ".join(f"{reason} ({n})" for reason, n in gathered.counts["left_out"].items())
     return f"No pair is left: {reasons}. {HOW}"
 
 
 def _rendered(gathered: Gathered, counts: Mapping[str, Any], folder: Path, lessons: Sequence[Lesson]) -> str:
-    """What was found, as a person reads it."""
+    """The result, as a person reads it."""
     teaching = gathered.teaching
     kinds = ", ".join(_of_kind(kind, n) for kind, n in counts["kinds"].items())
     lines = [f"{counted(counts['pairs'], 'pair')} of {counted(counts['groups'], 'text')} in {near(folder)}: {kinds}."]
-    lines.append(f"{counts['train']:,} to train with, {counts['development']:,} to measure with.")
+    lines.append(f"{counts['train']:,} for training, {counts['development']:,} for measurement.")
     if counts["left_out"]:
         lines += ["", "Left out, with the reason (left-out.jsonl):"]
         lines += [f"  {n:>4}  {reason}" for reason, n in counts["left_out"].items()]
     lines += ["", _teaching(teaching)]
     if more := [lesson for lesson in teaching.only if lesson not in lessons]:
         named = ",".join(more)
-        lines += ["", f"These pairs may teach {' and '.join(more)} alone. `--leave-out {named}` balances them."]
+        lines += ["", f"These pairs may teach only {' and '.join(more)}. To balance them, use `--leave-out {named}`."]
     return "\n".join(lines)
 
 

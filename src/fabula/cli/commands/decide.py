@@ -1,4 +1,4 @@
-"""What `fabula text pin`, `unpin`, `retake`, `rename`, `continue`, `approve`, `undo` and `redo` say."""
+"""The output of `fabula text pin`, `unpin`, `retake`, `rename`, `continue`, `approve`, `undo` and `redo`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @command("pin")
 def pin(terminal: Terminal, project: Project, done: ArtefactNames) -> None:
-    """What stays as it is."""
+    """Print which texts are now pinned."""
     if not done.artefacts:
-        terminal.say("Everything is pinned already.")
+        terminal.say("Everything is already pinned.")
     elif len(done.artefacts) == 1:
         path = done.artefacts[0]
-        terminal.say(f"{path} is pinned: it stays as it is until `fabula text unpin {path}`.")
+        terminal.say(f"{path} is pinned and stays as it is until you run `fabula text unpin {path}`.")
     else:
         terminal.say(f"Pinned: {', '.join(done.artefacts)}.")
         terminal.advise(f"Next: `fabula text unpin ARTEFACT`, then `fabula update {near(project.folder)}`.")
@@ -33,60 +33,69 @@ def pin(terminal: Terminal, project: Project, done: ArtefactNames) -> None:
 
 @command("unpin")
 def unpin(terminal: Terminal, project: Project, done: ArtefactNames) -> None:
-    """What can change again."""
+    """Print which text can change again."""
     terminal.say(f"{done.artefacts[0]} can change again.")
-    terminal.advise(f"Next: `fabula update {near(project.folder)}` says whether it would.")
+    terminal.advise(f"Next: run `fabula update {near(project.folder)}` to see whether it changes.")
 
 
 @command("retake")
 def retake(terminal: Terminal, project: Project, done: TakeToCome) -> None:
-    """What will be written anew."""
-    how = "revised as you wish" if done.revised else "written anew"
-    kept = f" What you wished before still holds: {'; '.join(done.before)}." if done.before else ""
+    """Print which text will be rewritten."""
+    how = "revised as you asked" if done.revised else "rewritten"
+    kept = f" Your earlier notes still apply: {'; '.join(done.before)}." if done.before else ""
     path, folder = done.artefact, near(project.folder)
     terminal.say(f"{path} will be {how}; its old text stays in `fabula show --versions {path}`.{kept}")
-    terminal.advise(f"Next: `fabula update {folder}`. `fabula undo {folder}` takes this back.")
+    terminal.advise(f"Next: `fabula update {folder}`. To undo this, run `fabula undo {folder}`.")
 
 
 @command("rename")
 def rename(terminal: Terminal, project: Project, done: Saved) -> None:
-    """What a part is called now."""
-    terminal.say(f"{done.file} has its new title." if done.changed else f"{done.file} has that title already.")
+    """Print whether the title changed."""
+    terminal.say(f"{done.file} has its new title." if done.changed else f"{done.file} already has that title.")
     terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
 
 
 @command("continue_text", "the story's last part")
 def continue_(terminal: Terminal, project: Project, done: MoreToCome) -> None:
-    """What more will be written."""
+    """Print how much more will be written."""
     more = f"About {done.words:,} words more" if done.words else "More"
-    terminal.say(f"{more} will be written after the text of {done.artefact}: {counted(done.calls, 'call')}.")
+    terminal.say(f"{more} will be added at the end of {done.artefact}: {counted(done.calls, 'call')}.")
     if done.decided:
         terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
     else:
-        terminal.advise("Nothing is decided; without `--dry-run` it is.")
+        terminal.advise("No decision was recorded. To record it, run the command without `--dry-run`.")
 
 
 @command("approve", "all that wait")
 def approve(terminal: Terminal, project: Project, done: ArtefactNames) -> None:
-    """What was approved."""
-    del project
-    terminal.say(f"Approved: {', '.join(done.artefacts)}." if done.artefacts else "Nothing waits for approval.")
-    terminal.advise("Next: the same `fabula write` command again.")
+    """Print which texts were approved."""
+    last = project.overview().last_run
+    if not done.artefacts:
+        terminal.say("There is nothing to approve: no run asks about texts that are approved, edited or pinned.")
+    else:
+        terminal.say(f"Approved: {', '.join(done.artefacts)}.")
+    if last is not None and last.waited:
+        terminal.advise("Next: the same `fabula write` command again.")
+    elif done.artefacts:
+        terminal.advise(
+            "No run was waiting for this: it means that `fabula write --approve plans` and `--approve all` do not ask "
+            f"about the present text. `fabula undo {near(project.folder)}` undoes it."
+        )
 
 
 @command("undo")
 def undo(terminal: Terminal, project: Project, done: Decided) -> None:
-    """What was taken back, and what would be next."""
+    """Print what was undone, and what the next undo would undo."""
     folder = near(project.folder)
-    terminal.say(f"Taken back: {done.wording} ({done.at}).")
-    terminal.advise(f"Next: `fabula update {folder}`; what was written before comes from the journal.")
-    further = f"; `fabula undo {folder}` once more takes back: {done.further}" if done.further else ""
-    terminal.advise(f"`fabula redo {folder}` decides it again{further}.")
+    terminal.say(f"Undone: {done.wording} ({done.at}).")
+    terminal.advise(f"Next: `fabula update {folder}`. It restores earlier texts from the journal.")
+    further = f"; another `fabula undo {folder}` undoes: {done.further}" if done.further else ""
+    terminal.advise(f"`fabula redo {folder}` redoes it{further}.")
 
 
 @command("redo")
 def redo(terminal: Terminal, project: Project, done: Decided) -> None:
-    """What was decided again."""
+    """Say what was redone."""
     folder = near(project.folder)
-    terminal.say(f"Decided again: {done.wording}.")
-    terminal.advise(f"Next: `fabula update {folder}`. `fabula undo {folder}` takes it back.")
+    terminal.say(f"Redone: {done.wording}.")
+    terminal.advise(f"Next: `fabula update {folder}`. To undo this, run `fabula undo {folder}`.")

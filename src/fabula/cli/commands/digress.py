@@ -38,7 +38,7 @@ _PLAYER = "The simulated player"
 
 @dataclass(frozen=True, slots=True)
 class Straying:
-    """Who talks, how the player leaves the story, and who counts."""
+    """Who takes part, how the player leaves the story, and how returns are counted."""
 
     system: Annotated[
         list[str] | None,
@@ -53,7 +53,7 @@ class Straying:
     with_: Annotated[list[str] | None, typer.Option("--with", metavar="NAME", help="Who answers. Repeatable.")] = None
     player: Annotated[
         Literal["script", "model"],
-        typer.Option(help="Who leaves the story: a script, or a model.", rich_help_panel=_PLAYER),
+        typer.Option(help="What leaves the story: a script or a model.", rich_help_panel=_PLAYER),
     ] = "script"
     kinds: Annotated[
         str, typer.Option(metavar="KIND,KIND", help=f"Kinds of digressions: {', '.join(KINDS)}.", rich_help_panel=MORE)
@@ -63,13 +63,25 @@ class Straying:
     ] = 2
     rounds: Annotated[
         int,
-        typer.Option(min=1, max=100, metavar="N", help="Rounds of all kinds of digressions.", rich_help_panel=MORE),
+        typer.Option(
+            min=1,
+            max=100,
+            metavar="N",
+            help="Number of rounds. Each round has every kind of digression.",
+            rich_help_panel=MORE,
+        ),
     ] = 1
     within: Annotated[
-        int, typer.Option(min=1, max=20, metavar="N", help="Turns within which to be back.", rich_help_panel=MORE)
+        int,
+        typer.Option(
+            min=1, max=20, metavar="N", help="Number of turns within which a return counts.", rich_help_panel=MORE
+        ),
     ] = 3
     judge: Annotated[
-        str, typer.Option(metavar="SPEC", help="Model that decides if a turn is back; default: shared words.")
+        str,
+        typer.Option(
+            metavar="SPEC", help="Model that decides whether a turn returns to the story; default: shared words decide."
+        ),
     ] = ""
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder for everything.", show_default="digressions")
@@ -84,7 +96,7 @@ def digress(
     limits: SpendingLimits,
     stories: Annotated[list[str], typer.Argument(metavar="STORY...", help="Story files or projects.")],
 ) -> None:
-    """Have a simulated player leave the story; count how soon the characters lead back."""
+    """Have a simulated player leave the story, and measure how soon the characters lead back to it."""
     terminal = terminal_of(common)
     seed = 1 if performers.seed is None else performers.seed
     schedule = DigressionSchedule(kinds_of(straying.kinds), straying.rounds, within=straying.within, seed=seed)
@@ -113,14 +125,14 @@ def digress(
     write_atomically(file, page("Digressions", evaluating.evaluator.sections(report)))
     say_report(terminal, report, items)
     evaluating.show_bill()
-    terminal.advise(f"Every digression with the turns after it: {near(file)}")
+    terminal.advise(f"{near(file)} contains every digression and the turns that follow it.")
     terminal.document({"folder": str(folder), **report.as_data(), **evaluating.bill.as_data()})
 
 
 def _wanted(straying: Straying, schedule: DigressionSchedule, stories: Sequence[str]) -> list[Simulation]:
     player, others = straying.as_.strip(), [name.strip() for name in straying.with_ or () if name.strip()]
     if bool(player) != bool(others):
-        raise UsageError("Say both who the player is (--as NAME) and who answers (--with NAME), or neither.")
+        raise UsageError("Specify both the player (--as NAME) and the character who answers (--with NAME), or neither.")
     modelled = straying.player == "model"
     return [
         Simulation(name, text, parties_of(text, player, others), schedule, modelled, straying.sessions)
@@ -129,7 +141,7 @@ def _wanted(straying: Straying, schedule: DigressionSchedule, stories: Sequence[
 
 
 def _evaluating(terminal: Terminal, straying: Straying, performers: Performers, limits: SpendingLimits) -> Evaluating:
-    """The evaluator, with a judge or without any role."""
+    """The evaluator, with a judge or without roles."""
     evaluator, said = find("linearity"), [f"within={straying.within}"]
     if not straying.judge:
         evaluator, said = evaluator.alone(), [*said, "judge=false"]
@@ -155,8 +167,8 @@ def _show_estimate(terminal: Terminal, work: Digressing, straying: Straying) -> 
     if straying.judge:
         config: Any = find("linearity").config("improved")
         most = straying.within * (digressions + 2 * min(config.checks, digressions))
-        terminal.say(f"The judge: {counted(most, 'call')} of one word at most.")
-    terminal.advise("An estimate: stories may end before the player has left them so often. Nothing was asked.")
+        terminal.say(f"The judge: at most {counted(most, 'call')} with one-word replies.")
+    terminal.advise("This is an estimate, because a story may end before all digressions. No model was called.")
     terminal.document(
         {
             "digressions": digressions,

@@ -1,4 +1,4 @@
-"""`fabula do`: a verb as a server has it done beside itself, with its arguments and its result as JSON."""
+"""`fabula do`: run a verb in a process next to a server, with its arguments and its result as JSON."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def do(
     where: Annotated[str, typer.Argument(metavar="PROJECT", show_default=False)],
     arguments: Annotated[str, typer.Argument(metavar="JSON", show_default=False)] = "{}",
 ) -> None:
-    """Do a verb in a project."""
+    """Run a verb in a project."""
     terminal, verbs = terminal_of(common), every()
     if verb not in verbs:
         raise UnknownNameError("verb", verb, verbs)
     try:
         said = json.loads(arguments)
     except ValueError as error:
-        raise UsageError(f"The arguments are no JSON: {error}.") from error
+        raise UsageError(f"The arguments are not valid JSON: {error}.") from error
     if not isinstance(said, dict):
-        raise UsageError('The arguments are no JSON object. Give each by its name, as in \'{"artefact": "climax"}\'.')
+        raise UsageError('The arguments are not a JSON object. Name each argument, as in \'{"artefact": "climax"}\'.')
     given = verbs[verb].checked(said)
     project = opened(terminal, project_of(common, where))
     progress = ProgressDisplay(terminal, time.monotonic, ())

@@ -43,7 +43,7 @@ _LOW_DISK = 500_000_000
 
 @bundled
 def doctor(common: ProjectOptions, where: Where = "") -> None:
-    """List what this machine has, and what is missing."""
+    """List what this machine has and what is missing."""
     terminal = terminal_of(common)
     named = place_named(common, where)
     folder = Path(named or ".")
@@ -78,13 +78,13 @@ def _how() -> str:
     ]
     shown = table([(f"  {way}", brings) for way, brings in ways])
     return (
-        f"\nNo model can be used yet. Each of these brings one:\n{shown}\n"
-        "`fabula sample demo` copies a finished story to try everything else on."
+        f"\nNo model is available yet. Each of these adds one:\n{shown}\n"
+        "To try everything else, run `fabula sample demo`, which copies a finished story."
     )
 
 
 def _can_write(checks: Sequence[Check]) -> bool:
-    """Whether there is a model that could play a role."""
+    """Whether any model could play a role."""
     good = [check.name for check in checks if check.state == "good"]
     own = "engine" in good and any(name.startswith("model ") for name in good)
     return own or "keys" in good or any(name.startswith("server ") for name in good)
@@ -104,8 +104,8 @@ def _engine() -> Check:
     try:
         import xllamacpp  # noqa: F401, PLC0415 - whether it loads is the question
     except (ImportError, OSError) as error:
-        return Check("engine", "bad", f"xllamacpp does not load: {error}. Install it anew")
-    return Check("engine", "good", "xllamacpp (llama.cpp, in a process of its own)")
+        return Check("engine", "bad", f"xllamacpp does not load: {error}. Install it again")
+    return Check("engine", "good", "xllamacpp (llama.cpp, in its own process)")
 
 
 def _weights(environ: Mapping[str, str]) -> Iterator[Check]:
@@ -114,11 +114,11 @@ def _weights(environ: Mapping[str, str]) -> Iterator[Check]:
         if installed(name, home):
             yield Check(f"model {name}", "good", str(home / KNOWN[name].file))
         else:
-            yield Check(f"model {name}", "missing", f"not here; `fabula models pull {name}` fetches it")
+            yield Check(f"model {name}", "missing", f"not here; `fabula models pull {name}` downloads it")
 
 
 def _servers(environ: Mapping[str, str]) -> Iterator[Check]:
-    """Each server that people start on their own machine: what it serves, or why nothing can be had from it."""
+    """Each server that people run on their own machine: the models it serves, or why it serves none."""
     if find_spec("httpx2") is None:
         yield Check("servers", "missing", f"asking which ones run here needs httpx2 ({installing('providers')})")
         return
@@ -141,7 +141,7 @@ def _terminal(terminal: Terminal) -> Check:
 
 
 def _packages() -> Iterator[Check]:
-    """What installed packages bring."""
+    """What the installed packages add."""
     for methods in (systems.CATALOGUE, evaluators.CATALOGUE):
         for name, method in methods.all().items():
             if method.source:
@@ -171,7 +171,7 @@ def _disk(folder: Path) -> Check:
 
 
 def _project(folder: Path, *, asked: bool) -> Iterator[Check]:
-    """The project's settings and journal, where there is a project or one was named."""
+    """The project's settings and journal, if there is a project or one was named."""
     if not asked and not (folder / ".fabula").exists():
         return
     try:

@@ -1,4 +1,4 @@
-"""`fabula text edits`: what the final reading of a story changed, and which of it the author refuses."""
+"""`fabula text edits`: the changes that the final reading made to a story, and those that the author refuses."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def edits(
     where: Where = "",
     *,
     refuse_: Annotated[
-        list[str] | None, typer.Option("--refuse", metavar="ID", help="An edit to refuse. Repeatable.")
+        list[str] | None, typer.Option("--refuse", metavar="ID", help="Refuse an edit. Repeatable.")
     ] = None,
     accept: Annotated[
-        list[str] | None, typer.Option("--accept", metavar="ID", help="A refused edit to make after all.")
+        list[str] | None, typer.Option("--accept", metavar="ID", help="Accept an edit that you refused. Repeatable.")
     ] = None,
 ) -> None:
-    """List what the final reading changed; refuse a change, or take it after all. Nobody is asked again."""
+    """List the changes of the final reading, refuse a change, or accept it again. This does not call a model."""
     terminal = terminal_of(common)
     project = opened(terminal, project_of(common, where))
     before = project.final_edits()
@@ -43,14 +43,14 @@ def edits(
     terminal.say("\n\n".join(map(_shown, found.edits)) or "Nothing was changed.")
     if found.unknown:
         terminal.message(
-            f"{DRAFTS}/{REFUSED}.yaml names {', '.join(found.unknown)}, and no edit here has that id: it is mistyped, "
-            "or of an edit that was asked for anew since. It refuses nothing; `--accept ID` takes it off."
+            f"{DRAFTS}/{REFUSED}.yaml lists {', '.join(found.unknown)}, but no edit has that ID. Either the ID is "
+            "mistyped or the edit has since been replaced. The entry has no effect. To remove it, use `--accept ID`."
         )
     if changed := len(found.refused ^ before.refused):
         said = counted(changed, "edit")
-        terminal.advise(f"{said} changed. Next: `fabula update {near(project.folder)}`; it asks nobody for this.")
+        terminal.advise(f"{said} changed. Next: `fabula update {near(project.folder)}`. It calls no model for this.")
     elif found.edits:
-        terminal.advise("`fabula text edits --refuse ID` takes one back.")
+        terminal.advise("To undo an edit, run `fabula text edits --refuse ID`.")
     terminal.document(found)
 
 

@@ -1,4 +1,4 @@
-"""`fabula evaluate`: any evaluators on any stories."""
+"""`fabula evaluate`: run any evaluator on any stories."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ _BESIDE: Final = "Beside what"
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What stories are held against, and who else judged them."""
+    """What to compare the stories with, and who else judged them."""
 
     reference: Annotated[
         str,
         typer.Option(
             metavar="FILE|DIR",
-            help="A story to compare with; a folder or set is matched by prompt, else by name.",
+            help="A story for comparison. The stories of a folder or set are matched by prompt or name.",
             rich_help_panel=_BESIDE,
         ),
     ] = ""
     narrative: Annotated[
         str,
         typer.Option(
-            metavar="FILE", help="Narrative of dialogues that have none; - reads stdin.", rich_help_panel=_BESIDE
+            metavar="FILE", help="Narrative for dialogues that have none; - reads stdin.", rich_help_panel=_BESIDE
         ),
     ] = ""
     people: Annotated[
@@ -80,7 +80,7 @@ class Beside:
     sheet: Annotated[
         str,
         typer.Option(
-            metavar="FILE", help="editorial: write the comments as a file that people answer.", rich_help_panel=MORE
+            metavar="FILE", help="editorial: write the comments to a file for people to answer.", rich_help_panel=MORE
         ),
     ] = ""
     ratings: Annotated[
@@ -93,7 +93,7 @@ class Beside:
     ] = False
     make: Annotated[
         Literal["plot", "candidate"] | None,
-        typer.Option(help="ttcw: print a story's plot, or a story for a plot, instead.", rich_help_panel=MORE),
+        typer.Option(help="ttcw: only print a story's plot, or a story for a plot.", rich_help_panel=MORE),
     ] = None
 
 
@@ -109,7 +109,7 @@ def evaluate(
         typer.Argument(
             autocompletion=completing.evaluators,
             metavar="NAME|FOLDER",
-            help="An evaluator, several (editorial,rubric), or your own: ./FOLDER.",
+            help="An evaluator, several evaluators (editorial,rubric), or your own (./FOLDER).",
             show_default="list",
         ),
     ] = "",
@@ -122,7 +122,7 @@ def evaluate(
         ),
     ] = None,
 ) -> None:
-    """Compare, rank, test, rate or review stories; without any, list evaluators."""
+    """Compare, rank, test, rate or review stories, or list evaluators."""
     terminal = terminal_of(common)
     chosen = [find(one.strip()) for one in name.split(",")] if name else []
     if not (stories or beside.ratings):
@@ -170,27 +170,27 @@ def evaluate(
 def _check(
     names: Sequence[str], limits: SpendingLimits, judges: Judges, stories: Sequence[str], beside: Beside
 ) -> None:
-    """Say which options do not go together."""
+    """Refuse options that cannot be combined."""
     if beside.make and names != ["ttcw"]:
-        raise UsageError("--make makes what the tests of creativity are put to. Give it with `fabula evaluate ttcw`.")
+        raise UsageError("--make prepares material for the tests of creativity. Use it with `fabula evaluate ttcw`.")
     if (beside.ratings or beside.as_stories) and names != [PAIRWISE]:
-        raise UsageError("--ratings and --as-stories rank. Give them with `fabula evaluate pairwise`.")
+        raise UsageError("--ratings and --as-stories are for ranking. Use them with `fabula evaluate pairwise`.")
     if beside.ratings:
-        refuse("--ratings has the verdicts, and nobody is asked", judges, limits, but=("out", "set_", "preset"))
+        refuse("--ratings supplies the verdicts, so no model is called", judges, limits, but=("out", "set_", "preset"))
     if beside.sheet and EDITORIAL not in names:
-        raise UsageError("--sheet writes the editor's comments. Give it with `fabula evaluate editorial`.")
+        raise UsageError("--sheet writes the editor's comments to a file. Use it with `fabula evaluate editorial`.")
     if beside.sheet and Path(beside.sheet).exists():
-        raise UsageError(f"{beside.sheet} is there already, and may hold answers. Give another name.")
+        raise UsageError(f"{beside.sheet} already exists and may contain answers. Choose another name.")
     if beside.make:
         refuse("--make tests no story", replace(beside, make=None))
         if not stories:
-            raise UsageError("Nothing is given to make it of. Name a story, or a plot.")
+            raise UsageError("--make needs a source. Specify a story or a plot.")
 
 
 def _reports(
     terminal: Terminal, running: Sequence[Evaluating], items: Sequence[Item], beside: Beside, *, dry_run: bool
 ) -> list[Report]:
-    """What each evaluator finds, or what comes of verdicts that are there.
+    """The report of each evaluator, new or from existing verdicts.
 
     Raises:
         Exit: it was a dry run.
@@ -207,9 +207,9 @@ def _reports(
 
 
 def _settings(judges: Judges, evaluator: Evaluator, chosen: Sequence[Evaluator], selecting: Selecting) -> Judges:
-    """The options for one evaluator: where several run, each takes the settings that it knows of.
+    """The options for one evaluator: if several run, each gets the settings that it knows.
 
-    A setting that none of them knows goes to all, so that it is named as unknown.
+    A setting that none of them knows goes to all, so that the error names it.
     """
     known = {one.name: {setting.name for setting in settings_of(one.config())} for one in chosen}
 
@@ -227,10 +227,10 @@ def _settings(judges: Judges, evaluator: Evaluator, chosen: Sequence[Evaluator],
 def _items(
     terminal: Terminal, stories: Sequence[str], selection: Selection, beside: Beside, chosen: Sequence[Evaluator]
 ) -> tuple[Item, ...]:
-    """What is evaluated: with its reference and narrative, and two stories alone as answers to one prompt."""
+    """The stories to evaluate, with reference and narrative. Two stories alone count as answers to one prompt."""
     items = stories_of(terminal, stories, selection) if stories else ()
     if stories and not items:
-        raise UsageError("There is no story in what is named. Give a story file, a set, or a project.")
+        raise UsageError("No story was found. Specify a story file, a set or a project.")
     if chosen[0].name == PAIRWISE and len(stories) == len(items) == PAIR:
         items = as_pair(*items)
     if beside.as_stories:
@@ -244,19 +244,21 @@ def _items(
 
 
 def _with_narrative(items: Sequence[Item], where: str, chosen: Sequence[Evaluator]) -> tuple[Item, ...]:
-    """The items, with the narrative `where` is named for those that bring none; these count as played from one prompt.
+    """The items, with the narrative in `where` for those without one; these count as played from one prompt.
 
     Raises:
-        UsageError: the file cannot be read or is empty, every item has a narrative, or nobody would read it.
+        UsageError: the file cannot be read or is empty, every item has a narrative, or no evaluator reads it.
     """
     if not any(one.reads_narrative for one in chosen):
-        raise UsageError(f"{chosen[0].name} reads no narrative. Leave --narrative out.")
+        raise UsageError(f"{chosen[0].name} does not use a narrative. Leave --narrative out.")
     text = Story.parse(read_given(where, MAX_STORY_BYTES)).text
     if not text.strip():
-        raise UsageError(f"The narrative in {where} is empty. Give the text that the dialogues play.")
+        raise UsageError(f"The narrative in {where} is empty. Specify the text that the dialogues act out.")
     lacking = {item.id for item in items if not (item.narrative or item.reference or item.brief)}
     if not lacking:
-        raise UsageError(f"Every dialogue brings its narrative, so {where} would not be read. Leave --narrative out.")
+        raise UsageError(
+            f"Every dialogue has its own narrative, so fabula would not read {where}. Leave --narrative out."
+        )
     prompt = "narrative" if where == STDIN else slug(Path(where).stem)
     return tuple(
         replace(item, narrative=text, prompt=item.prompt or prompt) if item.id in lacking else item for item in items
@@ -264,7 +266,7 @@ def _with_narrative(items: Sequence[Item], where: str, chosen: Sequence[Evaluato
 
 
 def _make(terminal: Terminal, judges: Judges, limits: SpendingLimits, stories: Sequence[str]) -> None:
-    """Print plots or candidates; the bill goes to stderr, so that the text can be sent into a file."""
+    """Print plots or candidates; the bill goes to stderr, so that you can redirect the text to a file."""
     evaluating = Evaluating(terminal, MAKING, judges, limits)
     texts = evaluating.run(stories_of(terminal, stories)).details["texts"]
     terminal.say("\n\n".join(texts.values()))
@@ -280,7 +282,7 @@ def _say_comments(terminal: Terminal, report: Report) -> None:
 
 
 def _agreement(report: Report, people: Sequence[Rating], items: Sequence[Item]) -> Report:
-    """How far people agree with a report: with an editor's comments, with choices by scores, or with its verdicts."""
+    """How well people agree with a report: with an editor's comments, with choices by scores, or with its verdicts."""
     if report.evaluator == EDITORIAL:
         rows, notes = accepted(report, people)
     elif report.evaluator == "rubric":
@@ -299,7 +301,7 @@ def _written(
     beside: Beside,
     bill: Bill,
 ) -> list[Path]:
-    """Write a page of each report, and the sheet that people answer; the files that hold every number and reason."""
+    """Write a page for each report, and the sheet for people. Returns the files with the numbers and reasons."""
     files: list[Path] = []
     for number, (evaluator, report) in enumerate(zip(chosen, reports, strict=True)):
         if evaluator.name == PAIRWISE:
@@ -320,19 +322,19 @@ def _advise(
     terminal: Terminal, files: Sequence[Path], reports: Sequence[Report], items: Sequence[Item], beside: Beside
 ) -> None:
     shown = ", ".join(near(file) for file in files if file.suffix == ".html")
-    terminal.advise(f"\nEvery number and reason: {shown}; as data beside it.")
+    terminal.advise(f"\n{shown} contains every number and reason. The data is next to it.")
     report = reports[0]
     if beside.sheet:
         report = next(report for report in reports if report.evaluator == EDITORIAL)
         lures = ", decoys among them" if decoys_of(annotations_of(report)) else ""
         terminal.advise(
-            f"{near(Path(beside.sheet))}: {counted(len(sheet_of(report)), 'comment')} to answer{lures}. In each line "
-            "write yes or no as `answer`, a name as `rater`, and take `unscored` out; then give it with --people."
+            f"{near(Path(beside.sheet))}: {counted(len(sheet_of(report)), 'comment')} to answer{lures}. In each line, "
+            "set `answer` to yes or no and `rater` to a name, and delete `unscored`. Then pass the file to --people."
         )
     if report.evaluator == PAIRWISE and len(items) == PAIR:
-        terminal.advise("One pair says little: `fabula evaluate pairwise DIR` ranks more.")
+        terminal.advise("A single pair is weak evidence. To rank many stories, run `fabula evaluate pairwise DIR`.")
     if report.evaluator == "ttcw" and len(items) == 1 and report.how["method"] == "plain":
-        terminal.advise("Next: compare it with a story you think highly of: --reference FILE.")
+        terminal.advise("Next: use --reference FILE to compare it with a story that you admire.")
 
 
 def _list(terminal: Terminal) -> None:
@@ -345,5 +347,7 @@ def _list(terminal: Terminal) -> None:
     terminal.say(table(rows))
     for problem in problems.values():
         terminal.message(problem)
-    terminal.advise("\n`fabula evaluate NAME` describes one, `fabula evaluate NAME STORY...` runs it.")
+    terminal.advise(
+        "\nTo read about an evaluator, run `fabula evaluate NAME`. To use it, run `fabula evaluate NAME STORY...`."
+    )
     terminal.document(MethodList.of(found, problems))

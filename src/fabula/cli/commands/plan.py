@@ -31,7 +31,7 @@ from fabula.cli.options import Choices, ProjectOptions, WritingLimits, bundled, 
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
-from fabula.project.folder import MAX_FILE, ProjectFolder
+from fabula.project.folder import MAX_FILE, ProjectFolder, removed_if_unused
 from fabula.project.settings import Settings
 from fabula.project.trust import Trust
 from fabula.story import Brief, count_words, one_line
@@ -49,22 +49,26 @@ _WIDE: Final = 28
 
 @dataclass(frozen=True, slots=True)
 class PlanSources:
-    """What a plan is made from, and where it goes."""
+    """The source of a plan, and where to save it."""
 
     from_brief: Annotated[
-        str, typer.Option("--from-brief", metavar="FILE", help="Make a project for this brief, and its plan.")
+        str, typer.Option("--from-brief", metavar="FILE", help="Make a project for this brief and plan its story.")
     ] = ""
     from_story: Annotated[
-        str, typer.Option("--from-story", metavar="FILE", help="Make a project with the plan behind this story.")
+        str, typer.Option("--from-story", metavar="FILE", help="Make a project with the plan of this story.")
     ] = ""
-    brief: Annotated[str, typer.Option(metavar="FILE", help="With --from-story: the brief that the story answers.")] = (
-        ""
-    )
+    brief: Annotated[
+        str, typer.Option(metavar="FILE", help="With --from-story: the brief from which the story was written.")
+    ] = ""
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="DIR", help="Project folder; default: the file's name, here.")
+        str,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Project folder; default: a folder here, named after the file."
+        ),
     ] = ""
     scenes: Annotated[
-        int | None, typer.Option(min=0, max=200, metavar="N", help="Scenes of the plan; 0: the planner decides.")
+        int | None,
+        typer.Option(min=0, max=200, metavar="N", help="Number of scenes in the plan; 0 lets the planner decide."),
     ] = None
 
 
@@ -83,12 +87,12 @@ def plan(
         ),
     ] = "",
 ) -> None:
-    """Make a plan from a brief or a story, or check one."""
+    """Make a plan from a brief or a story, or check a plan."""
     terminal = terminal_of(common)
     _check_combination(sources, where)
     if not (sources.from_brief or sources.from_story):
         file = _file_of(place_named(common, where))
-        refuse("a plan is only checked, and nobody is asked", choices, limits)
+        refuse("a plan is only checked, and no model is called", choices, limits)
         found = read_plan(file)
         terminal.say(summary(found))
         terminal.advise(f"The plan is valid. Next: `fabula write --plan {near(file)}`.")
@@ -97,17 +101,18 @@ def plan(
     if limits.dry_run:
         _dry_run(terminal, common, choices, sources)
         return
-    out = place_named(common, sources.out, "--out")
-    project, settings = _project(replace(sources, out=out), choices, terminal)
-    session = Session(terminal, project, settings, limits, "make_plan")
-    silent = common.quiet or limits.frozen
-    _report(
-        session, _made(session, None if silent else asyncio.run(dry_run_plan_in(project, settings, session.looking)))
-    )
+    out = place_named(common, sources.out, "--out") or Path(sources.from_brief or sources.from_story).stem
+    with removed_if_unused(Path(out)):
+        project, settings = _project(replace(sources, out=out), choices, terminal)
+        session = Session(terminal, project, settings, limits, "make_plan")
+        silent = common.quiet or limits.frozen
+        expected = None if silent else asyncio.run(dry_run_plan_in(project, settings, session.looking))
+        made = _made(session, expected)
+    _report(session, made)
 
 
 def _dry_run(terminal: Terminal, common: ProjectOptions, choices: Choices, sources: PlanSources) -> None:
-    """Say what planning would ask; a project that is not there yet is made in a folder that goes again."""
+    """Show which calls planning would make; a project that does not exist yet is created in a temporary folder."""
     out = place_named(common, sources.out, "--out") or Path(sources.from_brief or sources.from_story).stem
     with TemporaryDirectory(prefix="fabula-") as spare:
         there = (Path(out) / "brief.md").exists()
@@ -120,51 +125,51 @@ def _dry_run(terminal: Terminal, common: ProjectOptions, choices: Choices, sourc
 
 
 def _check_combination(sources: PlanSources, where: str) -> None:
-    """Say which options do not go together."""
+    """Refuse options that cannot be combined."""
     given = [f"--from-brief {sources.from_brief}"] * bool(sources.from_brief)
     given += [f"--from-story {sources.from_story}"] * bool(sources.from_story)
     given += [where] * bool(where)
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} are both given. Give one.")
+        raise UsageError(f"{' and '.join(given)} cannot be used together. Use only one.")
     if sources.brief and not sources.from_story:
-        raise UsageError("--brief goes with --from-story: it is the brief that the story answers.")
+        raise UsageError("--brief requires --from-story: it specifies the brief from which the story was written.")
     if sources.scenes is not None and not sources.from_brief:
-        raise UsageError("--scenes goes with --from-brief; a story has the scenes it has.")
+        raise UsageError("--scenes requires --from-brief: a finished story already has its scenes.")
     if sources.out and not (sources.from_brief or sources.from_story):
-        raise UsageError("--out goes with --from-brief or --from-story; a plan that is checked stays where it is.")
+        raise UsageError("--out requires --from-brief or --from-story: checking a plan does not write files.")
 
 
 def _file_of(where: str) -> Path:
-    """The plan that is to be checked.
+    """The plan to check.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no plan.
     """
     path = Path(where or ".")
     if path.suffix in {".md", ".txt"} and path.is_file():
         raise UsageError(
-            f"{path} is no plan, which is a YAML file. To make one, say `fabula plan --from-brief {path}` where it is "
-            f"a brief, or `fabula plan --from-story {path}` where it is a story."
+            f"{path} is not a plan, because plans are YAML files. To make a plan, run `fabula plan --from-brief "
+            f"{path}` if the file is a brief, or `fabula plan --from-story {path}` if it is a story."
         )
     if not path.is_dir():
         return path
     if (file := path / PLAN_FILE).is_file():
         return file
     raise UsageError(
-        f"{path} has no {PLAN_FILE}. Give a plan (a YAML file), or make one with --from-brief FILE or --from-story "
+        f"{path} has no {PLAN_FILE}. Specify a plan (a YAML file), or make one with --from-brief FILE or --from-story "
         "FILE."
     )
 
 
 def _project(sources: PlanSources, choices: Choices, terminal: Terminal) -> tuple[ProjectFolder, Settings]:
-    """The project that the plan is for, new or gone on with, and the settings in force."""
+    """The project of the plan, new or continued, and the settings in force."""
     if sources.scenes is not None:
         choices = replace(choices, set_=[*(choices.set_ or ()), f"scenes={sources.scenes}"])
     source = Path(sources.from_brief or sources.from_story)
     story = _story(source) if sources.from_story else None
     brief_file = sources.from_brief or sources.brief
     brief = Brief.read(Path(brief_file)) if brief_file else None
-    folder = Path(sources.out or source.stem)
+    folder = Path(sources.out)
     changes: dict[str, Any] = {}
     there = ProjectFolder.open(folder) if (folder / "brief.md").exists() else None
     choices = replace(choices, system=planning_system(there, choices.system))
@@ -181,23 +186,23 @@ def _project(sources: PlanSources, choices: Choices, terminal: Terminal) -> tupl
 
 
 def _story(file: Path) -> str:
-    story = read_text(file, MAX_FILE)
+    story = read_text(file, MAX_FILE, kind="a story (a text file)")
     if not count_words(story):
-        raise UsageError(f"The story {file} is empty. Give a text file with a story in it.")
+        raise UsageError(f"The story {file} is empty. Use a text file that contains a story.")
     return story
 
 
 def _made(session: Session, expected: DryRun | None) -> Plan:
-    """The plan, made or gone on with."""
+    """The plan, new or continued."""
     project, settings = session.project, session.settings
     if expected is not None:
-        calls = f"about {counted(len(expected.planned), 'call')}" if expected.planned else "nothing to ask"
+        calls = f"about {counted(len(expected.planned), 'call')}" if expected.planned else "no calls to make"
         session.terminal.advise(f"Planning for {settings.system}, {settings.model}, in {near(project.folder)}: {calls}")
     return session.finish(lambda options: plan_in(project, settings, options), "the same command", expected)
 
 
 def _report(session: Session, made: Plan) -> None:
-    """Say where the plan is, what stands in it, what it took, and what to do next."""
+    """Say where the plan is, what it contains, what it cost, and what to do next."""
     terminal, folder = session.terminal, near(session.project.folder)
     terminal.say(f"{near(session.project.folder / PLAN_FILE)}:\n\n{summary(made)}")
     say_bill(terminal, session.bill)
@@ -206,7 +211,7 @@ def _report(session: Session, made: Plan) -> None:
 
 
 def summary(plan: Plan) -> str:
-    """A plan as a table of its scenes, and a line on its characters and on the order of time."""
+    """Return a plan as a table of its scenes, with lines about its characters and the order of events."""
     order = plan.chronology()
     places = {name: str(number) for number, name in enumerate(order or (), 1)}
     rows = [("told", "happens", "scene", "element", "weight", "place", "characters")]
@@ -234,9 +239,9 @@ def summary(plan: Plan) -> str:
 def _order(plan: Plan, order: tuple[str, ...] | None) -> str:
     """What the plan says about the order in which its scenes happen."""
     if order is None:
-        return "the order in which they happen is left open (a time or `after` for each scene would settle it)"
+        return "their order of time is not known (a time or `after` for each scene would settle it)"
     pairs = plan.anachronies(order)
-    return f"{counted(pairs, 'pair')} of scenes told against the order of time" if pairs else "told as they happen"
+    return f"{counted(pairs, 'pair')} of scenes told out of chronological order" if pairs else "told as they happen"
 
 
 def _short(text: str) -> str:

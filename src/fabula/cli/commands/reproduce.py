@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from fabula.app.reproduce.rows import PublishedNumber, TableOutcome
     from fabula.cli.terminal import Terminal
+    from fabula.data.sets import DataSet
 
 _LONG = 30  # rows; a longer table is summed up where it was not asked for by name
 
@@ -29,25 +30,27 @@ _LONG = 30  # rows; a longer table is summed up where it was not asked for by na
 @bundled
 def reproduce(
     common: Output,
-    table: Annotated[str, typer.Argument(help="A table, or the first word of several.", show_default="all")] = "",
+    table: Annotated[
+        str, typer.Argument(help="A table, or the first word of several tables.", show_default="all")
+    ] = "",
     data: Annotated[
         str, typer.Option(metavar="DIR", help="Folder of the data.", show_default="FABULA_DATA", envvar="FABULA_DATA")
     ] = "",
     fetch: Annotated[
-        str, typer.Option(metavar="SET", help="Fetch a public data set into DIR/SET; computes nothing.")
+        str, typer.Option(metavar="SET", help="Download a public data set to DIR/SET without computing anything.")
     ] = "",
-    all_: Annotated[bool, typer.Option("--all", help="Print every row, also of long tables.")] = False,  # noqa: FBT002 - typer's form of a flag
+    all_: Annotated[bool, typer.Option("--all", help="Print every row, even of long tables.")] = False,  # noqa: FBT002 - typer's form of a flag
 ) -> None:
-    """Compute published tables again from their data; code 1 where a number differs or data are broken."""
+    """Recompute published tables from their data; exit with 1 if a number differs or data is corrupt."""
     terminal = terminal_of(common)
-    if not data:
-        raise UsageError("No data folder is given. Name it with --data DIR, or set FABULA_DATA to it.")
     if fetch and (table or all_):
-        raise UsageError("--fetch fetches a data set and computes nothing. Leave the table and --all out.")
-    if fetch:
-        _fetch(terminal, Path(data), fetch)
+        raise UsageError("--fetch only downloads a data set. Leave the table and --all out.")
+    wanted, to_fetch = chosen(table), find_set(fetch, public=True) if fetch else None
+    if not data:
+        raise UsageError("No data folder is set. Specify it with --data DIR, or set FABULA_DATA.")
+    if to_fetch is not None:
+        _fetch(terminal, Path(data), to_fetch)
         return
-    wanted = chosen(table)
     outcomes = []
     for outcome in recomputed(Path(data), wanted):
         terminal.say(_rendered(outcome, whole=all_ or bool(table)) + "\n")
@@ -102,7 +105,9 @@ def _conclude(terminal: Terminal, outcomes: Sequence[TableOutcome]) -> None:
         parts.append(f"{len(absent)} of {len(outcomes)} tables are not available: {', '.join(absent)}")
     terminal.say("; ".join(parts) + ".")
     if len(outcomes) > 1:
-        terminal.advise("`fabula lab reproduce TABLE` prints every row of one table, --all of all.")
+        terminal.advise(
+            "To print every row of one table, run `fabula lab reproduce TABLE`. For every row of all tables, use --all."
+        )
 
 
 def _data(outcomes: Sequence[TableOutcome]) -> dict[str, Any]:
@@ -129,8 +134,7 @@ def _table_data(outcome: TableOutcome) -> dict[str, Any]:
     }
 
 
-def _fetch(terminal: Terminal, data: Path, name: str) -> None:
-    wanted = find_set(name, public=True)
+def _fetch(terminal: Terminal, data: Path, wanted: DataSet) -> None:
     terminal.message(f"{wanted.name}: {wanted.title}\nLicence: {wanted.licence}\nFrom: {wanted.source}")
     if wanted.note:
         terminal.message(wanted.note)

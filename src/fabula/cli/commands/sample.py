@@ -16,12 +16,12 @@ from fabula.project.sample import copy_sample
 
 _TO_TRY: Final = (
     ("show {}", "the story"),
-    ("show {} --timeline", "its plan, as it is told and as it happened"),
-    ("world {} --who Ivan", "what somebody knows, and what has changed without their knowing"),
-    ("check {}", "a slip was left in, and is found"),
+    ("show {} --timeline", "its plan, as told and as it happened"),
+    ("world {} --who Ivan", "what Ivan knows, and what changed without his knowing"),
+    ("check {}", "the one contradiction left in it"),
     ("text edits {}", "what the editor changed, and which change the author refused"),
     ("edit {} climax", "change a sentence ..."),
-    ("update {} --dry-run", "... and see what would be written again; `undo {}` takes it back"),
+    ("update {} --dry-run", "... and see what would be written again; `undo {}` undoes it"),
     ("export {} --format epub", "a book"),
 )
 
@@ -29,19 +29,17 @@ _TO_TRY: Final = (
 @bundled
 def sample(
     common: Output,
-    folder_: Annotated[
-        str, typer.Argument(metavar="DIR", help="Folder to make for it.", show_default="sample")
-    ] = "sample",
+    folder_: Annotated[str, typer.Argument(metavar="DIR", help="Folder to create.", show_default="sample")] = "sample",
 ) -> None:
-    """Copy a finished project, to try everything without a model.
+    """Copy a finished project to try everything without a model.
 
-    Its story was written by hand, and everything that was asked and answered for it is recorded.
+    Its story was written by hand, and all calls and replies are recorded.
     """
     terminal = terminal_of(common)
     project = copy_sample(Path(folder_))
     made, where = line_of(terminal, project), near(project.folder)
     to_try = [(f"fabula {command.format(where)}", shows.format(where)) for command, shows in _TO_TRY]
-    terminal.say(f'{where} is ready: "{made.title}", {made.words:,} words. No model is needed for these:\n')
+    terminal.say(f'{where} is ready: "{made.title}", {made.words:,} words. These commands do not need a model:\n')
     terminal.say(table([(f"  {command}", shows) for command, shows in to_try]))
-    terminal.advise(f"\n{near(project.folder / 'README.md')} says how it was made.")
+    terminal.advise(f"\n{near(project.folder / 'README.md')} describes how the sample was made.")
     terminal.document(made)

@@ -40,22 +40,28 @@ _LONGEST: Final = 200  # models that are listed at the start
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where the server listens, and what it takes."""
+    """Where the server listens, and which requests it accepts."""
 
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen at; any but loopback is open to others.")
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Address to listen on; any address except loopback is open to other machines."
+        ),
     ] = "127.0.0.1"
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 takes a free one.")] = PORT
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 chooses a free port.")] = PORT
     token_env: TokenEnv = ""
     as_: Annotated[str, typer.Option("--as", metavar="NAME", help="The character that clients play.")] = ""
     rate: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="Most requests a minute for each token; 0: no limit.", rich_help_panel=MORE
+            min=0,
+            metavar="N",
+            help="Maximum number of requests per minute for each token; 0 means no limit.",
+            rich_help_panel=MORE,
         ),
     ] = _BOUNDS.rate
     parallel: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most answers made at once.", rich_help_panel=MORE)
+        int, typer.Option(min=1, metavar="N", help="Maximum number of answers at once.", rich_help_panel=MORE)
     ] = _BOUNDS.turns
     max_body: Annotated[int, typer.Option(min=1000, metavar="BYTES", help="Largest request.", rich_help_panel=MORE)] = (
         _BOUNDS.body
@@ -64,13 +70,13 @@ class Listening:
         bool,
         typer.Option(
             "--no-api",
-            help="Offer only conversations, without /api/v1: for tokens you give to others.",
+            help="Offer only conversations, without /api/v1, so that you can share tokens.",
             rich_help_panel=MORE,
         ),
     ] = False
     allow_remote: Annotated[
         bool,
-        typer.Option("--allow-remote", help="Offer /api/v1 to other machines, too.", rich_help_panel=MORE),
+        typer.Option("--allow-remote", help="Also offer /api/v1 to other machines.", rich_help_panel=MORE),
     ] = False
     timeout: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="Longest time for an answer.", rich_help_panel=MORE)
@@ -78,12 +84,12 @@ class Listening:
 
     @property
     def bounds(self) -> Bounds:
-        """What requests are held to."""
+        """The limits on requests."""
         return replace(_BOUNDS, rate=self.rate, turns=self.parallel, body=self.max_body, answer=self.timeout)
 
     @property
     def api(self) -> bool:
-        """Whether projects are offered, too."""
+        """Return whether the server also serves projects."""
         return not self.no_api and (self.allow_remote or is_loopback_host(self.host))
 
 
@@ -98,11 +104,11 @@ def serve(
         typer.Argument(metavar="[PROJECT]...", help="Project folders, or character cards.", show_default="this folder"),
     ] = None,
 ) -> None:
-    """Serve the characters of projects to chat programs, as OpenAI's chat completions."""
+    """Serve the characters of projects to chat programs through the OpenAI chat completions API."""
     terminal = terminal_of(common)
     check_packages("The server")
     if choices.words is not None:
-        raise UsageError("--words is for writing; a conversation is as long as clients make it. Leave it out.")
+        raise UsageError("--words applies only to writing: a conversation has no set length. Leave it out.")
     folders = named_or_here(common, projects)
     opened = [_project(common, choices, folder, listen.as_.strip()) for folder in folders]
     if any(is_card(Path(folder)) for folder in folders):  # which are made into projects with the default model
@@ -122,7 +128,7 @@ def serve(
 
 
 def _project(common: ProjectOptions, choices: Choices, where: str, player: str) -> ProjectFolder:
-    """The project of that folder, or that of a character card."""
+    """The project in that folder, or of a character card."""
     if not is_card(Path(where)):
         return project_of(replace(common, folder=""), where)
     card = read_card(Path(where))
@@ -131,12 +137,12 @@ def _project(common: ProjectOptions, choices: Choices, where: str, player: str) 
 
 
 async def _served(terminal: Terminal, offer: Offer, listen: Listening, made: str) -> None:
-    """Serve until a signal comes; say where, once requests are taken."""
+    """Serve until a signal comes; print the address once the server accepts requests."""
     with listening(listen.host, listen.port) as opened:
         if not is_loopback_host(listen.host):
             terminal.message(
-                f"Warning: {listen.host} is open to other machines. What is said goes over the network unencrypted: "
-                "put a server with TLS before this one, and give the token to nobody you do not trust."
+                f"Warning: {listen.host} is open to other machines. Conversations are sent unencrypted. Put a TLS "
+                "proxy in front of this server, and give the token only to people you trust."
             )
 
         def ready(catalogue: ServedProjects) -> None:
@@ -146,7 +152,7 @@ async def _served(terminal: Terminal, offer: Offer, listen: Listening, made: str
 
 
 def _show(terminal: Terminal, address: str, catalogue: ServedProjects, made: str, *, api: bool) -> None:
-    """Say where the server is, who can be talked to, and the token if it is a new one."""
+    """Print the address of the server, the characters, and the token if it is new."""
     models = catalogue.models
     terminal.say(f"Listening at {address}")
     for small in dict.fromkeys(one.conversing.too_small for one in catalogue.projects.values()):
@@ -155,10 +161,10 @@ def _show(terminal: Terminal, address: str, catalogue: ServedProjects, made: str
     for model in models[:_LONGEST]:
         terminal.say(f"  {model}")
     if made:
-        terminal.say(f"Token (it is shown once, and kept nowhere): {made}")
+        terminal.say(f"Token (shown once and not stored): {made}")
     if api:
         terminal.advise(
-            "Whoever has the token can read the projects and begin runs, too, at /api/v1; --no-api leaves that out."
+            "Anyone with the token can also read the projects and start runs at /api/v1; --no-api turns that off."
         )
-    terminal.advise("Ctrl-C ends; every conversation goes on when the server is started again.")
+    terminal.advise("To stop the server, press Ctrl-C. All conversations continue when you start it again.")
     terminal.document({"address": address, "models": models} | ({"token": made} if made else {}))

@@ -14,7 +14,7 @@ import typer
 
 from fabula.app.past_calls import asked_call, removed_texts
 from fabula.app.planning import PLAN_FILE, PlanFound, PlanView, order_of_time, plan_of
-from fabula.base.errors import UsageError
+from fabula.base.errors import PlanError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
 from fabula.cli.options import ProjectOptions, bundled, maybe_artefact
@@ -45,22 +45,25 @@ def show(
     *,
     prompts: Annotated[bool, typer.Option("--prompts", help="Show the prompts and the replies.")] = False,
     versions: Annotated[
-        bool, typer.Option("--versions", help="List the versions of a text, and who wrote each.")
+        bool, typer.Option("--versions", help="List the versions of a text and their authors.")
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Show what changed between versions.")] = False,
-    removed: Annotated[bool, typer.Option("--removed", help="Show what rules removed from replies, and why.")] = False,
+    removed: Annotated[
+        bool, typer.Option("--removed", help="Show what the rules removed from replies, and why.")
+    ] = False,
     timeline: Annotated[
         bool,
         typer.Option(
             "--timeline",
-            help="Show the order of telling next to the order of time, and who is where; also for FILE.yaml.",
+            help="Show the order of telling next to the chronological order, and where the characters are; also "
+            "accepts FILE.yaml.",
         ),
     ] = False,
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE.svg", help="With --timeline: draw it into this file.")
+        str, typer.Option("--out", "-o", metavar="FILE.svg", help="With --timeline: file for the drawing.")
     ] = "",
 ) -> None:
-    """Print the story, an artefact, its versions, what was asked to make it, or the timeline of a plan."""
+    """Print the story, an artefact, its versions or prompts, or the timeline of a plan."""
     terminal = terminal_of(common)
     wanted = {
         "--prompts": prompts,
@@ -70,12 +73,14 @@ def show(
         "--timeline": timeline,
     }
     if len(chosen := [option for option, given in wanted.items() if given]) > 1:
-        raise UsageError(f"{' and '.join(chosen)} each print something of their own. Give one of them.")
+        raise UsageError(
+            f"{' and '.join(chosen)} cannot be combined because each prints its own output. Use only one of them."
+        )
     if timeline:
         _timeline(terminal, _plan(common, terminal, artefact or ()), out)
         return
     if out:
-        raise UsageError("--out goes with --timeline. To write the story into a file use `fabula export`.")
+        raise UsageError("--out requires --timeline. To write the story to a file, use `fabula export`.")
     if versions or diff:
         found, name = project_and_artefact(common, artefact or ())
         _versions(terminal, opened(terminal, found).versions(name, texts=True), diff=diff)
@@ -88,7 +93,7 @@ def show(
             return
         if prompts:
             calls = journal.calls.find(CallFilter(under=path), prompts=True)
-            terminal.say("\n\n".join(_call(call) for call in calls) or "Nothing was asked.")
+            terminal.say("\n\n".join(_call(call) for call in calls) or "No model was called.")
             terminal.document({"artefact": path, "calls": [asdict(asked_call(call)) for call in calls]})
             return
     door = opened(terminal, project)
@@ -103,14 +108,16 @@ def show(
 
 
 def _removed(terminal: Terminal, path: str, removals: Sequence[RemovedText]) -> None:
-    """Print what rules took out, the pieces of each rule under its reason."""
+    """Print what rules removed, grouped by rule with its reason."""
     by_rule: dict[str, list[RemovedText]] = {}
     for one in removals:
         by_rule.setdefault(one.rule, []).append(one)
     parts = [f"{rule} ({len(found)}): {found[0].why}\n\n{_pieces(found)}" for rule, found in by_rule.items()]
-    terminal.say("\n\n".join(parts) or "No rule took anything out.")
+    terminal.say("\n\n".join(parts) or "No rule removed anything.")
     if removals:
-        terminal.advise("`fabula show NAME --prompts` has the replies as they came; `fabula edit` puts a piece back.")
+        terminal.advise(
+            "To see the full replies, run `fabula show NAME --prompts`. To restore a piece, use `fabula edit`."
+        )
     terminal.document({"artefact": path, "removed": [asdict(one) for one in removals]})
 
 
@@ -132,46 +139,55 @@ def _call(call: Call) -> str:
 
 
 def _timeline(terminal: Terminal, found: PlanFound, out: str) -> None:
-    """Print a plan's timeline; draw it where `out` says."""
+    """Print a plan's timeline, and draw it to `out` if given."""
     if out and Path(out).suffix.lower() != ".svg":
-        raise UsageError(f"The timeline is drawn as SVG. Give {Path(out).name!r} the ending .svg.")
+        raise UsageError(f"The timeline is drawn as SVG. Choose a file name that ends in .svg, not {Path(out).name!r}.")
     plan = found.plan
     order, source, wrong = order_of_time(plan, found.said)
     if wrong:
-        terminal.message(f"Note: the project's order of time is not the plan's any more and is left aside. {wrong}")
+        terminal.message(f"Note: the project's chronological order no longer matches the plan and is ignored. {wrong}")
     note = _UNKNOWN if source == "assumed" else ""
     if out:
         write_atomically(Path(out), timeline_svg(plan, order, note))
     terminal.say(timeline_text(plan, order, min(get_terminal_size((100, 24)).columns, _WIDEST)))
     if note:
         terminal.message(
-            f"Note: {note}; the order of telling fills the gaps. Give the scenes a `time` or `after` in the plan."
+            f"Note: {note}, so the order of telling fills the gaps. Add a `time` or `after` to the scenes in the plan."
         )
     if out:
-        terminal.message(f"Drawn into {near(Path(out))}.")
+        terminal.message(f"Drawn to {near(Path(out))}.")
     else:
         terminal.advise("`--out FILE.svg` draws it.")
     terminal.document(PlanView.of(found))
 
 
 def _plan(common: ProjectOptions, terminal: Terminal, names: Sequence[str]) -> PlanFound:
-    """The plan in the file that is named, else the project's."""
+    """The plan in the named file, or else the project's plan."""
     file = names[0] if len(names) == 1 else ""
     if file.endswith((".yaml", ".yml")) and (Path(file).is_file() or file != PLAN_FILE):
         if common.folder:
-            raise UsageError(f"{file} and -C {common.folder} are both given. Give one.")
+            raise UsageError(f"{file} and -C {common.folder} cannot be used together. Use only one.")
         return PlanFound(read_plan(Path(file)), read_text(Path(file), MAX_FILE))
     project, named = project_and_name(common, names)
     if named not in ("", "plan", PLAN_FILE):
-        raise UsageError(f"--timeline shows a plan, and {named!r} is none. Name a file that ends in .yaml, or nothing.")
+        raise UsageError(
+            f"--timeline shows a plan, but {named!r} is not a plan. Specify a .yaml file, or leave the argument out."
+        )
     found = plan_of(project)
     if found.changed:
-        terminal.advise(f"{PLAN_FILE} was changed since: `fabula update {near(project.folder)}` takes it over.")
+        try:
+            read_plan(project.folder / PLAN_FILE)
+        except PlanError as error:
+            terminal.message(f"This is the plan of the last run, because the file has a problem.\n{error}")
+        else:
+            terminal.advise(
+                f"{PLAN_FILE} has changed since. To apply the change, run `fabula update {near(project.folder)}`."
+            )
     return found
 
 
 def _versions(terminal: Terminal, found: VersionList, *, diff: bool) -> None:
-    """List the versions of an artefact, or their differences."""
+    """Print the versions of an artefact, or their differences."""
     if diff:
         terminal.say(_diffs(found) or f"{found.artefact} has one version.")
     else:
@@ -182,9 +198,10 @@ def _versions(terminal: Terminal, found: VersionList, *, diff: bool) -> None:
         terminal.say(table(rows, right=(0, 1)))
         if found.notes:
             terminal.say(
-                "\nYour notes, which hold until you undo or edit:\n" + "\n".join(f"- {n}" for n in found.notes)
+                "\nYour notes, which apply until you undo them or edit the "
+                "text:\n" + "\n".join(f"- {n}" for n in found.notes)
             )
-        terminal.advise(f"`fabula edit {found.artefact} --to N` goes back to one of them.")
+        terminal.advise(f"To restore a version, run `fabula edit {found.artefact} --to N`.")
     terminal.document(found)
 
 

@@ -1,4 +1,4 @@
-"""`fabula lab snap`: the weights of SNAP's planning filter, learned."""
+"""`fabula lab snap`: learn the weights of SNAP's planning filter."""
 
 from __future__ import annotations
 
@@ -42,77 +42,82 @@ def snap(
     common: ProjectOptions,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Tables of scores (CSV, JSONL) or projects.", show_default="here"),
+        typer.Argument(metavar="[PATH]...", help="Tables of scores (CSV or JSONL) or projects.", show_default="here"),
     ] = None,
     over: Annotated[
         Literal["cells", "all"] | None,
         typer.Option(
-            help="Min-max among the plans of a cell, as the filter does it, or among all; the paper does not say.",
-            show_default="cells, where all plans name theirs",
+            help="Min-max scaling within each cell, as in the filter, or over all plans. The paper does not specify "
+            "this.",
+            show_default="cells, if all plans name theirs",
         ),
     ] = None,
-    write: Annotated[bool, typer.Option("--write", help="Put the weights into the project's fabula.toml.")] = False,  # noqa: FBT002 - typer's form of a flag
+    write: Annotated[bool, typer.Option("--write", help="Write the weights to the project's fabula.toml.")] = False,  # noqa: FBT002 - typer's form of a flag
 ) -> None:
-    """Learn SNAP's weights of coherence, connectivity and personality from plans that were scored."""
+    """Learn the weights that SNAP gives to coherence, connectivity and personality, from scored plans."""
     terminal = terminal_of(common)
     places = [Path(path) for path in dict.fromkeys(paths or [common.folder or "."])]
     if paths and common.folder and not write:
-        raise UsageError("Beside paths, -C names the project for --write. Give --write, or leave -C out.")
+        raise UsageError("If you specify paths, -C is only for --write. Add --write, or leave -C out.")
     target = _target(common, places) if write else None
     learned = learn(scored_plans(places), over)
     weights = [round(weight.value, _DIGITS) for weight in learned.weights.values()]
     terminal.say(_rendered(learned))
     if target is None:
         terminal.say(f"\nIn fabula.toml:\n\n[config]\nweights = {weights}")
-        terminal.advise("\n`--write` puts them into the project that -C names.")
+        terminal.advise("\nTo write them to the project at -C, use `--write`.")
     else:
         target.save_settings({"config": {"weights": weights}})
         terminal.say(f"\nweights = {weights} is written to {near(target.settings_file)}.")
-        terminal.advise(f"Next: `fabula update {near(target.folder)}` says which plans these would choose.")
+        terminal.advise(
+            f"Next: run `fabula update {near(target.folder)}` to see which plans these weights would choose."
+        )
     terminal.document(_data(learned, weights, places, target))
 
 
 def _target(common: ProjectOptions, places: Sequence[Path]) -> ProjectFolder:
-    """The project that the weights are for: `-C`, else the only one that was learned from, else the one here."""
+    """The project that gets the weights: `-C`, else the only one that was learned from, else the one here."""
     alone = places[0] if len(places) == 1 and places[0].is_dir() else Path()
     project = ProjectFolder.open(Path(common.folder) if common.folder else alone)
     system = project.settings.system
     if system != _SYSTEM:
         raise UsageError(
-            f'{near(project.folder)} is written by {system}, which has no such weights. Say `system = "{_SYSTEM}"` in '
-            f"its fabula.toml first, or name another project with -C."
+            f'{near(project.folder)} uses {system}, which does not have these weights. Set `system = "{_SYSTEM}"` in '
+            "its fabula.toml first, or choose another project with -C."
         )
     return project
 
 
 def _rendered(learned: LearnedWeights) -> str:
-    """What was learned, as a person reads it."""
+    """The learned weights, as a person reads them."""
     cells = f" in {counted(learned.cells, 'cell')}" if learned.cells else ""
     within = (
-        "in each cell, as the filter does it"
-        if learned.over == "cells"
-        else "over all plans (the paper does not say over which)"
+        "in each cell, as in the filter" if learned.over == "cells" else "over all plans (the paper does not say which)"
     )
     rows = [("", "weight", "95 % interval", "share", "published", "share")]
     for (name, weight), published in zip(learned.weights.items(), PUBLISHED, strict=True):
         own, theirs = (f"{value / SCALE:.1%}" for value in (weight.value, published))
         rows.append((name, f"{weight.value:.4f}", _interval(weight), own, f"{published:.4f}", theirs))
     lines = [
-        f"Weights of {counted(learned.plans, 'plan')}{cells}; scores brought to 0..1 {within}:",
+        f"Weights of {counted(learned.plans, 'plan')}{cells}; scores scaled to 0..1 {within}:",
         "",
         table(rows, right=(1, 2, 3, 4, 5)),
         "",
-        f"Scaled to add up to {SCALE:.4f}, as the published ones do; for the choice only their ratios count.",
+        (
+            f"The weights are scaled to add up to {SCALE:.4f}, like the published weights. Only their ratios affect "
+            "the choice."
+        ),
         f"One component explains {_share(learned.explained)} of the table (squared singular values); equal weights",
         f"explain {_share(learned.equal)}.",
         f"Intervals: {learned.explained.method}.",
     ]
     if learned.few:
         lines.append(
-            "These are few: the intervals are wide, or missing. Score more plans before you rely on the weights."
+            "This is a small number of plans, so the intervals are wide or missing. Score more plans before you rely "
+            "on the weights."
         )
     if learned.lone:
-        lines.append(f"Left out: {counted(learned.lone, 'plan')} whose cell has no other to compare with.")
+        lines.append(f"Left out: {counted(learned.lone, 'plan')} with no other plan in the cell to compare with.")
     return "\n".join(lines)
 
 
@@ -147,13 +152,13 @@ def _data(
 
 
 def scored_plans(places: Sequence[Path]) -> tuple[ScoreRow, ...]:
-    """The rows of tables (CSV, JSON lines) and of projects' own scores, those of conversations too.
+    """Return the rows of tables (CSV, JSON lines) and of the scores in projects, including those of conversations.
 
-    Cells of different places stay apart.
+    Cells from different paths are not merged.
 
     Raises:
-        UsageError: a place is neither, a table cannot be read, or a project has no scored plans.
-        ProjectError: a folder is no project.
+        UsageError: a path is neither a table nor a project, a table cannot be read, or a project has no scored plans.
+        ProjectError: a folder is not a project.
     """
     found = []
     for place in places:
@@ -165,18 +170,18 @@ def scored_plans(places: Sequence[Path]) -> tuple[ScoreRow, ...]:
 def _of_file(file: Path) -> tuple[ScoreRow, ...]:
     """The rows of one table."""
     if file.suffix.lower() == ".csv":
-        rows = read_scores(read_text(file, _LARGEST), str(file))
+        rows = read_scores(read_text(file, _LARGEST, kind="scores (a CSV file)"), str(file))
     elif file.suffix.lower() == ".jsonl":
         rows = tuple(row_of(where, read(where)) for read, _, where in table_lines(file))
     else:
-        raise UsageError(f"{file} is no table of scores. Give a .csv or .jsonl file, or a project folder.")
+        raise UsageError(f"{file} is not a table of scores. Specify a .csv or .jsonl file, or a project folder.")
     if not rows:
-        raise UsageError(f"{file} has no plans. Give one line for each plan that was scored.")
+        raise UsageError(f"{file} has no plans. Write one line for each scored plan.")
     return rows
 
 
 def _of_project(folder: Path) -> list[ScoreRow]:
-    """The rows of a project's tables as they stand now: edited files, else what the journal has."""
+    """The rows of a project's current tables: edited files, or else the journal's."""
     project = ProjectFolder.open(folder)
     rows: list[ScoreRow] = []
     with project.journal as journal:
@@ -192,16 +197,16 @@ def _of_project(folder: Path) -> list[ScoreRow]:
             rows += _of_cell(file.stem, file, "")
     if not rows:
         raise UsageError(
-            f"{near(folder)} has no scored plans. A cell's plans are scored where the planner gave two or more that "
-            "differ: write or talk with plan_filter = true and candidates = 3."
+            f"{near(folder)} has no scored plans. The plans of a cell are scored only if the planner proposed at "
+            "least two different plans. Write or chat with plan_filter = true and candidates = 3."
         )
     return rows
 
 
 def _of_cell(path: str, file: Path | None, kept: str) -> list[ScoreRow]:
-    """An agent's rows in a cell; they are compared with each other, whatever the table calls the cell.
+    """An agent's rows in a cell. They are compared with each other, whatever the table calls the cell.
 
-    `path` is that of the scores, or the stem of their file: both agents of a cell are of one cell.
+    `path` is the path of the scores, or the stem of their file: both agents of a cell share it.
     """
     there = file is not None and file.is_file()
     text, name = (read_text(file, MAX_FILE), near(file)) if file and there else (kept, path)

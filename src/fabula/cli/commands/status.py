@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @command("status")
 def status(terminal: Terminal, project: Project, found: Status) -> None:
-    """What stands, what is spent, and what comes next."""
+    """Show the state of the texts, the cost so far, and the next step."""
     folder, settings = near(project.folder), project.settings()
     who = settings.model if found.problem else performing(settings)
     terminal.say(f"{found.title or folder}: {settings.system} ({settings.preset}), {who}")
-    if kept := as_options(found.as_last_time):
-        terminal.say(f"Beyond fabula.toml, as last time: {' '.join(kept)}.")
+    if found.runs and (kept := as_options(found.as_last_time)):
+        terminal.say(f"From the last run, not in fabula.toml: {' '.join(kept)}.")
     terminal.say(_story_line(found))
     if rows := [one for one in found.artefacts if one.name != BRIEF]:
         terminal.say("\n" + _texts_table(rows))
@@ -43,7 +43,7 @@ def status(terminal: Terminal, project: Project, found: Status) -> None:
 
 
 def _texts_table(rows: list[Artefact]) -> str:
-    """A row for each text; the words asked are left out where nothing is known of them."""
+    """A row for each text; the column of words asked is left out if it is empty."""
     shown = [("text", "name", "words", "asked", "versions", "state")]
     for row in rows:
         asked = "" if row.asked is None else f"{row.asked[0]:,}-{row.asked[1]:,}"
@@ -57,35 +57,35 @@ def _story_line(found: Status) -> str:
     last, words = found.last_run, found.words
     if last is None:
         source = found.imported_from
-        return f"story.md has {words:,} words, imported from {source}." if source else "Nothing is written yet."
+        return f"story.md has {words:,} words, imported from {source}." if source else "Nothing has been written yet."
     wanted = "" if found.words_asked is None else " ({:,} to {:,} asked)".format(*found.words_asked)
     if found.waits:
         how = f"the last run waits: {last.error}"
     elif last.waited:
-        how = "the last run waited for you, and can go on"
+        how = "the last run waited for you, and can continue"
     elif last.ended is None:
-        how = "the last run was cut off, or is still at work"
+        how = "the last run was cut off, or is still working"
     else:
         shown = "the last run was stopped" if last.error == "stopped" else f"the last run stopped: {last.error}"
         how = shown if last.error else "the last run finished"
     return (
         f"story.md has {words:,} words{wanted}; {how.rstrip('.')}."
         if words
-        else f"No whole story yet{wanted}; {how.rstrip('.')}."
+        else f"The story is not complete yet{wanted}; {how.rstrip('.')}."
     )
 
 
 def _next(folder: str, found: Status) -> str:
     coming, started = found.estimate, bool(found.runs)
     if coming is None:
-        return f"Next: put right what stands in the way. {found.problem}"
+        return f"Next: correct this problem. {found.problem}"
     if coming.total_calls:
         doing = "update" if started else "write"
         what = f"{counted(coming.total_calls, 'call')}, about {coming.tokens:,} tokens, {cost_of(coming.cost)}"
-        stale = "; it writes what is stale again" if coming.stale and started else ""
+        stale = "; it rewrites the stale texts" if coming.stale and started else ""
         return f"Next: `fabula {doing} {folder}` ({what}){stale}."
     if coming.changed:
-        return f"Next: `fabula update {folder}` takes your changes over; nothing has to be asked."
+        return f"Next: run `fabula update {folder}` to apply your changes. No call is needed."
     if coming.restored:
-        return f"Next: `fabula update {folder}` brings earlier texts back from the journal; nothing has to be asked."
-    return f"Everything is up to date. Next: edit a text, or `fabula export {folder} --format epub`."
+        return f"Next: run `fabula update {folder}` to restore earlier texts from the journal. No call is needed."
+    return f"Everything is up to date. Next: edit a text, or run `fabula export {folder} --format epub`."

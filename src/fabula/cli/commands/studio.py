@@ -31,21 +31,23 @@ PORT: Final = 8731
 
 @dataclass(frozen=True, slots=True)
 class StudioListening:
-    """Where the studio listens, and for whom."""
+    """Where the studio listens, and who can use it."""
 
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 takes a free one.")] = PORT
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser; the link is printed.")] = False
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 chooses a free port.")] = PORT
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the link without opening a browser.")] = False
     host: Annotated[
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="Address to listen at; another than loopback needs --allow-remote.",
+            help="Address to listen on; any address except loopback requires --allow-remote.",
             rich_help_panel=MORE,
         ),
     ] = "127.0.0.1"
     allow_remote: Annotated[
         bool,
-        typer.Option("--allow-remote", help="Accept other machines that have the link.", rich_help_panel=MORE),
+        typer.Option(
+            "--allow-remote", help="Accept connections from other machines that have the link.", rich_help_panel=MORE
+        ),
     ] = False
     allow_host: Annotated[
         list[str] | None,
@@ -63,23 +65,24 @@ def studio(
         typer.Argument(metavar="[DIR]...", help="Projects, or folders of projects.", show_default="this folder"),
     ] = None,
 ) -> None:
-    """Open projects in the browser: write, edit, plan, talk and measure there."""
+    """Open projects in the browser, where you can write, edit, plan, talk and measure."""
     terminal = terminal_of(common)
     check_packages("The studio")
     if folders and common.folder:
         raise UsageError(
-            f"{folders[0]} and -C {common.folder} are both given. Give one; several can stand side by side."
+            f"{folders[0]} and -C {common.folder} cannot be used together. Use only one, or specify "
+            "several folders as arguments."
         )
     if not is_loopback_host(listen.host) and not listen.allow_remote:
         raise UsageError(
-            f"{listen.host} is open to other machines. Say --allow-remote too if they shall reach the studio, or leave "
+            f"{listen.host} is open to other machines. Add --allow-remote to give them access to the studio, or leave "
             "--host out."
         )
     asyncio.run(stoppable(_served(terminal, listen, folders or [common.folder or "."]), "the same command"))
 
 
 async def _served(terminal: Terminal, listen: StudioListening, folders: Sequence[str]) -> None:
-    """Serve until a signal comes; say where, once requests are taken."""
+    """Serve until a signal comes; print the link once the server accepts requests."""
     from fabula.server.browser import link_to  # noqa: PLC0415 - a second of imports
     from fabula.server.state import StudioState  # noqa: PLC0415 - as above
     from fabula.server.studio.running import StudioOffer, serve_studio  # noqa: PLC0415 - as above
@@ -94,8 +97,8 @@ async def _served(terminal: Terminal, listen: StudioListening, folders: Sequence
         link = link_to(opened, made) if made else address
         if not is_loopback_host(listen.host):
             terminal.message(
-                f"Warning: {listen.host} is open to other machines. What is written goes over the network "
-                "unencrypted: put a server with TLS before this one, and give the link to nobody you do not trust."
+                f"Warning: {listen.host} is open to other machines. Texts are sent unencrypted. Put a TLS proxy in "
+                "front of this server, and give the link only to people you trust."
             )
 
         def ready() -> None:
@@ -106,16 +109,18 @@ async def _served(terminal: Terminal, listen: StudioListening, folders: Sequence
             await serve_studio(offer, opened, ready)
         finally:
             if running := state.runs.running:
-                what = "A run goes on by itself" if len(running) == 1 else f"{len(running)} runs go on by themselves"
-                terminal.advise(f"{what}; open the studio again to watch, or to stop, what is written.")
+                what = (
+                    "A run continues on its own" if len(running) == 1 else f"{len(running)} runs continue by themselves"
+                )
+                terminal.advise(f"{what}. Open the studio again to watch or stop it.")
 
 
 def _show(terminal: Terminal, projects: Sequence[str], link: str, listen: StudioListening) -> None:
-    """Say what is open and where, and open the browser."""
+    """Print which projects are open and where, and open the browser."""
     count = f"{len(projects)} projects" if len(projects) != 1 else f"the project {projects[0]}"
     terminal.say(f"The studio is open, with {count}: {link}")
     if listen.token_env:
         terminal.advise(f"Sign in with the token of {listen.token_env}: add /login?token=TOKEN to the address.")
-    terminal.advise("Ctrl-C ends it; what is written is kept.")
+    terminal.advise("To stop the studio, press Ctrl-C. All saved texts are kept.")
     if not listen.no_browser and not terminal.json:
         threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()

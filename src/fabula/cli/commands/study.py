@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report, Row
     from fabula.measure.studies.assigning import Shares
 
-_HELP: Final = "Have people rate stories, talk with characters or verify findings and comments; see what they found."
+_HELP: Final = "Have people rate stories, talk with characters, or verify findings and comments, and see the results."
 PORT: Final = 8732
 _LISTED: Final = 12  # links in the terminal
 _SHORT: Final = ("pairs: accuracy", "stories: spearman", "systems: spearman", "questions: spearman")
@@ -62,21 +62,21 @@ study = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 @dataclass(frozen=True, slots=True)
 class _Making:
-    """What a new study is of."""
+    """The subject of a new study."""
 
     kind: Annotated[
         Literal["pairwise", "chat", "findings", "comments", "rubric"],
         typer.Option(
-            help="Two stories side by side; two characters to talk with; findings of `fabula check`; comments of "
-            "`fabula evaluate editorial`; one story at a time."
+            help="What raters see: two stories side by side, two characters to talk with, findings of `fabula check`, "
+            "comments of `fabula evaluate editorial`, or one story at a time."
         ),
     ] = "pairwise"
-    title: Annotated[str, typer.Option(metavar="TEXT", help="As raters see it.")] = "A reading study"
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Title that raters see.")] = "A reading study"
     from_: Annotated[
-        str, typer.Option("--from", metavar="DIR", help="A study of which this is a new version.", show_default=False)
+        str, typer.Option("--from", metavar="DIR", help="Make a new version of this study.", show_default=False)
     ] = ""
-    player: Annotated[str, typer.Option("--as", metavar="NAME", help="Whom raters play (chat).")] = ""
-    partner: Annotated[str, typer.Option("--with", metavar="NAME", help="Whom they talk with (chat).")] = ""
+    player: Annotated[str, typer.Option("--as", metavar="NAME", help="Character that raters play (chat).")] = ""
+    partner: Annotated[str, typer.Option("--with", metavar="NAME", help="Character that raters talk with (chat).")] = ""
 
 
 @study.command("new")
@@ -90,13 +90,13 @@ def _new(
         list[str] | None,
         typer.Argument(
             metavar="[SOURCE]...",
-            help="Stories as for `fabula evaluate`: DIR/SYSTEM/PROMPT.md, files, projects, experiments; projects for "
-            "chat and findings; the folder of a check or review.",
+            help="Stories, as for `fabula evaluate` (DIR/SYSTEM/PROMPT.md, files, projects or experiments); for chat "
+            "and findings, projects; or the folder of a check or review.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Make the folder of a study: its questions to look over, and what is rated."""
+    """Make the folder of a study, with its questions and the items to rate."""
     terminal = terminal_of(common)
     made = _made(terminal, making, selecting, Path(folder), sources or [])
     form, entries = made.study.form, made.study.entries
@@ -108,10 +108,10 @@ def _new(
         f"{counted(len(entries), 'item')}{of} on {counted(len(prompts), 'prompt')}."
     )
     if made.left_out:
-        terminal.say(f"Left out, since one system alone answers them: {', '.join(made.left_out)}.")
+        terminal.say(f"Left out because they have stories by only one system: {', '.join(made.left_out)}.")
     terminal.advise(
-        f"Look over {near(made.study.folder / 'study.toml')}: consent, instructions, questions, pay. Next: `fabula "
-        f"study assign {near(made.study.folder)}` says how many raters and hours it takes."
+        f"Check the consent text, instructions, questions and pay in {near(made.study.folder / 'study.toml')}. Next: "
+        f"run `fabula study assign {near(made.study.folder)}` to see how many raters and hours the study needs."
     )
     terminal.document(
         {
@@ -129,12 +129,12 @@ def _new(
 def _made(terminal: Terminal, making: _Making, selecting: Selecting, folder: Path, sources: Sequence[str]) -> StudyMade:
     if making.from_:
         if sources:
-            raise UsageError("--from takes the items of the other study. Leave the other sources out.")
+            raise UsageError("--from uses the items of another study. Leave the other sources out.")
         return new_version(folder, Path(making.from_))
     if not sources:
-        raise UsageError("There is nothing to rate. Name stories or projects, or another study with --from.")
+        raise UsageError("There is nothing to rate. Specify stories or projects, or another study with --from.")
     if making.kind != "chat" and (making.player or making.partner):
-        raise UsageError("--as and --with say who talks in a chat study. Give --kind chat, or leave them out.")
+        raise UsageError("--as and --with are for chat studies. Add --kind chat, or leave them out.")
     if making.kind == "findings":
         return study_of_findings(folder, making.title, map(Path, sources))
     if making.kind == "comments":
@@ -146,16 +146,18 @@ def _made(terminal: Terminal, making: _Making, selecting: Selecting, folder: Pat
 
 @dataclass(frozen=True, slots=True)
 class _Assigning:
-    """How tasks are shared out."""
+    """How tasks are distributed."""
 
     raters: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Number of raters.", show_default="as many as it takes"),
+        typer.Option(min=1, metavar="N", help="Number of raters.", show_default="as many as needed"),
     ] = None
-    overlap: Annotated[int, typer.Option(min=1, metavar="K", help="Raters of a shared task, for agreement.")] = 1
+    overlap: Annotated[
+        int, typer.Option(min=1, metavar="K", help="Number of raters of each shared task, to measure agreement.")
+    ] = 1
     shared: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Tasks that --overlap raters have.", show_default="all"),
+        typer.Option(min=1, metavar="N", help="Tasks that --overlap raters share.", show_default="all"),
     ] = None
     most: Annotated[
         int | None,
@@ -163,7 +165,7 @@ class _Assigning:
     ] = None
     seed: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Seed of all random choices.", show_default="one that nobody can guess"),
+        typer.Option(min=0, metavar="N", help="Seed of all random choices.", show_default="random"),
     ] = None
 
 
@@ -174,22 +176,24 @@ def _assign(
     assigning: _Assigning,
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the study.")],
 ) -> None:
-    """Say who rates what, and what that takes in hours and pay; again and again until the first rating."""
+    """Assign tasks to raters, and show hours and pay; repeatable until the first rating."""
     terminal = terminal_of(common)
     if assigning.shared is not None and assigning.overlap == 1:
-        raise UsageError("--shared says how many tasks have several raters. Say how many raters with --overlap.")
+        raise UsageError(
+            "--shared sets how many tasks have several raters. To set the number of raters, use --overlap."
+        )
     # Who knows the seed and the stories can compute which side is which system; raters never see it.
     seed = secrets.randbelow(2**48) if assigning.seed is None else assigning.seed
     wanted = AssignmentOptions(assigning.raters, assigning.overlap, assigning.shared, assigning.most, seed)
     assigned, shares = assign(Study.open(Path(folder)), wanted, datetime.now(UTC))
     for line in _said(assigned, shares):
         terminal.say(line)
-    terminal.advise(f"Next: `fabula study serve {near(assigned.folder)}` gives each rater a link.")
+    terminal.advise(f"Next: run `fabula study serve {near(assigned.folder)}` to get a link for each rater.")
     terminal.document(_shares_data(assigned, shares))
 
 
 def _said(assigned: Study, shares: Shares) -> list[str]:
-    """What a study takes, before it begins."""
+    """What a study costs, in lines."""
     form, tasks = assigned.form, len(shares.tasks)
     sittings = max(-(-len(mine) // form.sitting) for mine in assigned.tasks_of.values())
     cost = f"; {shares.cost:,.2f} {form.currency} at {form.pay_an_hour:g} an hour" if form.pay_an_hour else ""
@@ -197,7 +201,10 @@ def _said(assigned: Study, shares: Shares) -> list[str]:
     return [
         f"{who}, in at most {counted(sittings, 'sitting')} of {form.sitting}.",
         f"Rated: {shares.covered:,} of {shares.cells:,} cells, {shares.shared:,} of them by several raters.",
-        f"It takes about {shares.hours:,.1f} hours in all, {shares.longest:,.1f} of the rater who has most{cost}.",
+        (
+            f"It needs about {shares.hours:,.1f} hours in total, including {shares.longest:,.1f} from the busiest "
+            f"rater{cost}."
+        ),
     ]
 
 
@@ -218,13 +225,18 @@ def _shares_data(assigned: Study, shares: Shares) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Listening:
-    """Where raters find the study."""
+    """Where raters reach the study."""
 
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 takes a free one.")] = PORT
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 chooses a free port.")] = PORT
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen at; another than loopback needs --allow-remote.")
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Address to listen on; any address except loopback requires --allow-remote."
+        ),
     ] = "127.0.0.1"
-    allow_remote: Annotated[bool, typer.Option("--allow-remote", help="Accept other machines with a link.")] = False
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Accept connections from other machines that have a link.")
+    ] = False
     address: Annotated[
         str,
         typer.Option(
@@ -236,13 +248,16 @@ class _Listening:
         typer.Option(
             formats=["%Y-%m-%d"],
             metavar="DAY",
-            help="Date on which links expire, as 2026-12-31.",
+            help="Date on which links expire, e.g. 2026-12-31.",
             show_default="as assigned",
             rich_help_panel=MORE,
         ),
     ] = None
     parallel: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Characters that answer at once (chat).", rich_help_panel=MORE)
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Maximum number of characters that answer at once (chat).", rich_help_panel=MORE
+        ),
     ] = 8
 
 
@@ -254,22 +269,22 @@ def _serve(
     caps: Caps,
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the study.")],
 ) -> None:
-    """Serve the study to its raters, each with a link of their own, and nothing else."""
+    """Serve the study to its raters, each with their own link."""
     terminal = terminal_of(common)
     check_packages("A study")
     served = Study.open(Path(folder))
     if served.design is None:
-        raise UsageError(f"Nobody has a task in {near(served.folder)} yet. Say `fabula study assign` first.")
+        raise UsageError(f"No rater has a task in {near(served.folder)} yet. Run `fabula study assign` first.")
     if not is_loopback_host(listen.host) and not listen.allow_remote:
         raise UsageError(
-            f"{listen.host} is open to other machines. Say --allow-remote too if raters shall reach it from there, or "
+            f"{listen.host} is open to other machines. Add --allow-remote to give raters on other machines access, or "
             "leave --host out."
         )
     asyncio.run(stoppable(_served(terminal, listen, caps, served), "the same command"))
 
 
 async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: Study) -> None:
-    """Serve until a signal comes; say the links, once requests are taken."""
+    """Serve until a signal comes; print the links once the server accepts requests."""
     from urllib.parse import urlsplit  # noqa: PLC0415 - beside what needs it
 
     from fabula.server.browser import link_to  # noqa: PLC0415 - a second of imports
@@ -288,15 +303,15 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
     until = _until(listen.until)
     if own_key(served):
         terminal.message(
-            f"{near(served.folder)} came with a key that was not made here, and who made it could open every rater's "
-            "page. It has another one now: links that were given out before are over, so give out those below."
+            f"{near(served.folder)} had a key from another machine, whose owner could have opened every rater's page. "
+            "It has a new key now, and earlier links no longer work. Send raters the links below."
         )
     offer = StudyOffer(served, listen.host, [name] if name else [], conversations, until)
     with listening(listen.host, listen.port) as opened:
         if not is_loopback_host(listen.host):
             terminal.message(
-                f"Warning: {listen.host} is open to other machines. What is answered goes over the network "
-                "unencrypted: put a server with TLS before this one, and name it with --address."
+                f"Warning: {listen.host} is open to other machines. Answers are sent unencrypted. Put a TLS proxy in "
+                "front of this server, and specify its address with --address."
             )
 
         def link(who: str, page: str) -> str:
@@ -322,17 +337,17 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
 
 
 def _until(day: datetime | None) -> str:
-    """When links end that hold until a day; empty where no day is given."""
+    """The time at which links expire; empty if no day is given."""
     if day is None:
         return ""
     end = day.replace(hour=23, minute=59, tzinfo=UTC)
     if end < datetime.now(UTC):
-        raise UsageError(f"{end:%Y-%m-%d} is over, and no link would hold. Give a later day with --until.")
+        raise UsageError(f"{end:%Y-%m-%d} is in the past, so no link would work. Specify a later date with --until.")
     return end.isoformat()
 
 
 def _kept_links(served: Study, links: dict[str, str]) -> Path:
-    """The file in which the links stand, for a mail to each rater."""
+    """The file with all links, for a mail to each rater."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(("rater", "link"))
@@ -345,17 +360,19 @@ def _kept_links(served: Study, links: dict[str, str]) -> Path:
 def _show(terminal: Terminal, links: dict[str, str], organiser: str, file: Path, expires: str) -> None:
     if datetime.fromisoformat(expires) < datetime.now(UTC):
         terminal.say(
-            f"Raters' links ended on {expires[:10]}: nobody can answer, and who wants can withdraw. --until DAY opens "
-            "the study again. The links:"
+            f"The links expired on {expires[:10]}. Raters can no longer answer, but they can withdraw. To reopen the "
+            "study, use --until DAY. The links:"
         )
     else:
-        terminal.say(f"The study is open until {expires[:10]}. A link for each rater:")
+        terminal.say(f"The study is open until {expires[:10]}. Each rater has a link:")
     for rater, link in list(links.items())[:_LISTED]:
         terminal.say(f"  {rater}  {link}")
     if len(links) > _LISTED:
         terminal.say(f"  ... and {len(links) - _LISTED} more")
-    terminal.say(f"How far it is: {organiser}")
-    terminal.advise(f"All links: {near(file)}. Ctrl-C ends; what was answered is kept, and the links stay.")
+    terminal.say(f"Progress: {organiser}")
+    terminal.advise(
+        f"All links: {near(file)}. To stop the server, press Ctrl-C. All answers are kept, and the links stay valid."
+    )
 
 
 @study.command("report")
@@ -365,13 +382,15 @@ def _report(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the study.")],
     judge: Annotated[
         str,
-        typer.Option(metavar="FILE", help="A judge's ratings.jsonl, to compare with people's.", show_default=False),
+        typer.Option(
+            metavar="FILE", help="A judge's ratings.jsonl, to compare with people's ratings.", show_default=False
+        ),
     ] = "",
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder for page and numbers.", show_default="the study's")
     ] = "",
 ) -> None:
-    """Say what people found: strengths, agreement, how raters went about it, and a judge beside them."""
+    """Report what people found: strengths, agreement, how raters worked, and a judge compared with them."""
     terminal = terminal_of(common)
     rated = Study.open(Path(folder))
     report = study_report(rated, read_ratings(Path(judge)) if judge else (), judge or "the study's judge")
@@ -379,12 +398,12 @@ def _report(
     terminal.say(rows_tables(_main_rows(report)) + "\n")
     for note in report.notes:
         terminal.say(terminal.wrapped(f"Note: {note}"))
-    terminal.advise(f"\nEvery number with its interval, and the comments: {near(found.files[0])}")
+    terminal.advise(f"\n{near(found.files[0])} contains the comments and every number with its interval.")
     terminal.document(found.to_dict())
 
 
 def _main_rows(report: Report) -> Iterator[Row]:
-    """What people found, and the main numbers of a judge beside them; how each rater went about it is in the page."""
+    """What people found, next to the main numbers of a judge. The page shows how each rater worked."""
     raters, start = {one["rater"] for one in report.details["raters"]}, "judge beside people/"
     for row in report.rows:
         if row.what.startswith(start):

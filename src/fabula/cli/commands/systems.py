@@ -42,19 +42,20 @@ def systems(
         str,
         typer.Argument(
             metavar="[BRIEF]",
-            help="With --prompts: a brief; of an evaluator's a story.",
-            show_default="a brief of 900 words; a story that stands in for one",
+            help="With --prompts: a brief, or a story for an evaluator.",
+            show_default="a brief of 900 words; a sample story",
         ),
     ] = "",
-    prompts: Annotated[bool, typer.Option("--prompts", help="Print every prompt it asks, filled in.")] = False,  # noqa: FBT002 - a flag of the command
-    preset: Annotated[Preset, typer.Option("--preset", help="With --prompts: whose prompts.")] = "improved",
+    prompts: Annotated[bool, typer.Option("--prompts", help="Print the prompts of the system, filled in.")] = False,  # noqa: FBT002 - a flag of the command
+    preset: Annotated[Preset, typer.Option("--preset", help="With --prompts: the preset to print.")] = "improved",
 ) -> None:
-    """List the writing systems, or describe one, or print what one asks."""
+    """List the writing systems, describe one, or print its prompts."""
     terminal = terminal_of(common)
     if not prompts and brief:
-        raise UsageError("A brief is only read with --prompts. To write a story, use `fabula write BRIEF`.")
+        find(name)
+        raise UsageError("A brief requires --prompts. To write a story, use `fabula write BRIEF`.")
     if prompts and not name:
-        raise UsageError("Which system? `fabula systems NAME --prompts` prints what it asks.")
+        raise UsageError("Specify a system. `fabula systems NAME --prompts` prints its prompts.")
     if name:
         if prompts:
             _print_prompts(terminal, name, preset, brief)
@@ -65,14 +66,15 @@ def systems(
     rows = [(one.name, one.strength, str(one.paper.get("summary", ""))) for one in found.values()]
     terminal.say(table([("system", "model", "what it does"), *rows]))
     terminal.say(
-        "\nmodel: from how strong a model on it is worth its cost; small: any, medium: from some 4 B parameters on, "
-        "large: from 40 B on.\n"
+        "\nmodel: how strong a model must be for the system to be worth its cost; small: any, medium: 4 B parameters "
+        "or more, "
+        "large: 40 B or more.\n"
     )
     for system in (system for system in found.values() if system.source):
         terminal.say(f"{system.name} comes from {system.source}.")
     for problem in CATALOGUE.problems().values():
         terminal.message(problem)
-    terminal.advise("`fabula systems NAME` lists the roles, settings and deviations of one.")
+    terminal.advise("To list the roles, settings and deviations of a system, run `fabula systems NAME`.")
     terminal.document(MethodList.of(found, CATALOGUE.problems()))
 
 
@@ -82,7 +84,7 @@ def _show(terminal: Terminal, system: System) -> None:
 
 
 def _evaluator(name: str) -> Evaluator | None:
-    """The evaluator of that name, or in that folder; `None` where it is none."""
+    """The evaluator of that name or in that folder; `None` if there is no such evaluator."""
     if is_path(name):
         found = find_evaluator(name)
         return found if hasattr(found.algorithm, "evaluate") else None
@@ -90,16 +92,16 @@ def _evaluator(name: str) -> Evaluator | None:
 
 
 def _print_prompts(terminal: Terminal, name: str, preset: Preset, file: str) -> None:
-    """Print what a system or an evaluator asks, prompt by prompt, in the order in which they come up."""
+    """Print the prompts of a system or an evaluator, in the order in which they are sent."""
     if evaluator := _evaluator(name):
         if not evaluator.roles:
-            raise UsageError(f"{evaluator.name} asks nobody.")
+            raise UsageError(f"{evaluator.name} calls no model.")
         asked = asyncio.run(prompts_on(evaluator, preset, read_items([Path(file)])[0] if file else None))
     else:
         asked = asyncio.run(prompts_of(find(name), preset, Brief.read(Path(file)) if file else None))
     terminal.say(
-        f"What {asked.system} asks ({preset}), each prompt where it is asked first. ⟨about N words⟩ stands for what is "
-        "not known yet."
+        f"The prompts of {asked.system} ({preset}), in the order of their first use. ⟨about N words⟩ stands for text "
+        "that is not known yet."
     )
     for one in asked.prompts:
         often = f", {one.times} times in all" if one.times > 1 else ""
@@ -109,7 +111,9 @@ def _print_prompts(terminal: Terminal, name: str, preset: Preset, file: str) -> 
         if one.schema is not None:
             terminal.say(f"--- reply: JSON with {', '.join(one.schema.get('properties', {})) or 'a list'}")
     if asked.not_asked:
-        terminal.say("\nNot asked for this brief where replies have their usual length; the files as they are:")
+        terminal.say(
+            "\nThese prompts are not sent for this brief if replies have their usual length. The template files are:"
+        )
     for prompt, source in asked.not_asked.items():
         terminal.say(f"\n===== {prompt}\n{source}")
     terminal.document(asked)

@@ -1,4 +1,4 @@
-"""`fabula train`: adapters from examples or pairs, a summary model from dialogues; the data says which."""
+"""`fabula train`: train adapters on examples or pairs, or a summary model on dialogues, depending on the data."""
 
 from __future__ import annotations
 
@@ -52,58 +52,66 @@ _HEADS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What every kind of training takes."""
+    """The options for every kind of training."""
 
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="Examples, pairs (folders of `fabula data`) or dialogues: dialogsum.")
+        str,
+        typer.Argument(
+            metavar="DATA", help="Examples or pairs (folders that `fabula data` made), or dialogues (dialogsum)."
+        ),
     ]
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for what is trained.")]
     base: Annotated[
         str,
         typer.Option(
             metavar="MODEL",
-            help="A known model, embedded:FILE.gguf, a folder, hf:OWNER/NAME; of dialogues an encoder-decoder.",
+            help="A known model, embedded:FILE.gguf, a folder or hf:OWNER/NAME; for dialogues, an encoder-decoder.",
             show_default=_BASE,
         ),
     ] = ""
     preset: Annotated[
-        Literal["faithful", "improved"], typer.Option(help="The paper's values, or ours for small data.")
+        Literal["faithful", "improved"], typer.Option(help="Use the paper's values, or ours for small data sets.")
     ] = "improved"
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A setting. Repeatable.")] = (
         None
     )
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start again if the folder holds a training.")] = False
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start again even if the folder contains an earlier training.")
+    ] = False
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show every setting, steps, time and memory, and train nothing.")
+        bool, typer.Option("--dry-run", help="Show the settings, steps, time and memory without training.")
     ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class OfAdapters:
-    """What is said of adapters alone."""
+    """Options for adapters only."""
 
     gguf: Annotated[
-        str, typer.Option(metavar="FILE", help="The base as a GGUF file, where --base is a folder or of the hub.")
+        str, typer.Option(metavar="FILE", help="The base model as a GGUF file, if --base is a folder or a hub model.")
     ] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OfExamples:
-    """What is said of a training on examples alone."""
+    """The options for training on examples only."""
 
     agents: Annotated[
         str, typer.Option(metavar="NAME,...", help="Examples: agents to train.", show_default="all in the data")
     ] = ""
-    shared: Annotated[bool, typer.Option("--shared", help="Examples: one adapter for all agents.")] = False
+    shared: Annotated[bool, typer.Option("--shared", help="For examples: train one adapter for all agents.")] = False
     sweep: Annotated[
         str,
-        typer.Option(metavar="FIELD=A,B,...", help="Examples: train with each of these values, and compare; no room."),
+        typer.Option(
+            metavar="FIELD=A,B,...",
+            help="For examples: train with each value and compare the results, without making a room.",
+        ),
     ] = ""
 
 
 @bundled
 def train(common: Output, training: Training, adapters: OfAdapters, examples: OfExamples) -> None:
-    """Fine-tune a local model on data: adapters on examples or preferred pairs, a summary model on dialogues."""
+    """Fine-tune a local model: adapters on examples or preference pairs, or a summary model on dialogues."""
     terminal = terminal_of(common)
     data = folder_of(terminal, training.data)
     kind = _kind_of(data)
@@ -112,7 +120,7 @@ def train(common: Output, training: Training, adapters: OfAdapters, examples: Of
     if kind == "dialogues":
         refuse("a summary model is trained as a whole", adapters)
         if not training.base:
-            raise UsageError("Dialogues train a summary model. Name an encoder-decoder, as BART, with --base.")
+            raise UsageError("Dialogues train a summary model. Specify an encoder-decoder, such as BART, with --base.")
     asked = ExamplesAsked(
         data,
         training.base or _BASE,
@@ -133,7 +141,7 @@ def train(common: Output, training: Training, adapters: OfAdapters, examples: Of
 
 
 def _kind_of(data: Path) -> Kind:
-    """What a folder holds, by its card; dialogues need none. Of no data the reader of examples says what is missing."""
+    """The kind of data in a folder, by its card; dialogues need no card. Missing data count as examples."""
     if (data / CARD).is_file():
         return read_card(data).kind
     return "dialogues" if data.is_dir() and splits(data) else "examples"
@@ -168,7 +176,7 @@ def _train_one(terminal: Terminal, asked: ExamplesAsked, kind: Kind, *, dry_run:
         rows = [(what, *estimate_cells(scored)) for what, scored in found.items()]
         terminal.say(table([(_HEADS[name], "", "95 % interval", "n"), *rows], right=(1, 2, 3)) + "\n")
     if kind == "pairs":
-        terminal.say("A tie is a half. Intervals are over groups.")
+        terminal.say("A tie counts as half a win. Intervals are over groups.")
     if done.verdict is not None:
         terminal.say("\n".join(("", *done.verdict.sentences(RIGHTLY))))
     _advise_one(terminal, done, [f"--adapter {agent}={near(asked.out)}" for agent in more.get("agents", ())])
@@ -183,11 +191,11 @@ def _advise_one(terminal: Terminal, done: Trained, adapters: Sequence[str]) -> N
     folder = near(done.work.asked.out)
     if done.outcome is None:
         _say_finished(terminal, done.work.asked.out)
-    terminal.advise(f"{folder} has a model card, README.md, with samples.")
+    terminal.advise(f"{folder} contains README.md, a model card with samples.")
     if not adapters:
         terminal.advise(f"Next: `fabula write BRIEF --system snap --model summariser=seq2seq:{folder}`.")
     elif done.work.base.gguf is not None:
-        terminal.advise(f"Next: `fabula write BRIEF {' '.join(adapters)}` writes with it.")
+        terminal.advise(f"Next: run `fabula write BRIEF {' '.join(adapters)}` to write with it.")
 
 
 # an adapter for each agent, on examples -------------------------------------------------------------------------------
@@ -208,19 +216,21 @@ def _train_agents(terminal: Terminal, asked: ExamplesAsked, *, dry_run: bool) ->
     terminal.say(_losses_table([found for one in trained for found in one.differences]))
     if all(one.outcome is None for one in trained):
         _say_finished(terminal, asked.out)
-    terminal.advise(f"Each folder below {near(asked.out)} has a model card, README.md, with samples.")
+    terminal.advise(f"Each folder below {near(asked.out)} contains README.md, a model card with samples.")
     if prepared[0].base.gguf is not None:
-        terminal.advise(f"Next: `fabula write BRIEF --adapter {near(asked.out)}` writes with them.")
+        terminal.advise(f"Next: run `fabula write BRIEF --adapter {near(asked.out)}` to write with them.")
     terminal.document({"out": str(asked.out), "adapters": [_trained_data(one) for one in trained]})
     _fail_if_not_finite(terminal, {one.work.name: (one.work, one.outcome) for one in trained})
 
 
 def _sweep(terminal: Terminal, asked: ExamplesAsked, said: str, *, dry_run: bool) -> None:
-    """Train with each value of a setting, and show what came of each; in a dry run, say what each takes."""
+    """Train with each value of a setting, and show the results; in a dry run, show what each training needs."""
     name, _, listed = said.partition("=")
     name, values = name.strip(), [value.strip() for value in listed.split(",") if value.strip()]
     if not values:
-        raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
+        raise UsageError(
+            f"--sweep {said} does not have the form FIELD=VALUE,VALUE, such as --sweep learning_rate=1e-4,3e-4."
+        )
     progress = TrainingProgress(terminal)
     prepared = prepare_sweep(asked, name, values, os.environ, progress.listener)
     first = prepared[values[0]][0]
@@ -239,14 +249,14 @@ def _sweep(terminal: Terminal, asked: ExamplesAsked, said: str, *, dry_run: bool
     rows = [one.difference(tried) for one in found]
     best = min(rows, key=lambda row: row.tuned)
     terminal.say(_losses_table(rows, name))
-    terminal.say(f"\nThe lowest loss is that of {name} = {best.agent} ({best.verdict} than the base).")
+    terminal.say(f"\n{name} = {best.agent} has the lowest loss ({best.verdict} than the base).")
     terminal.document(
         {"setting": name, "values": [_difference_data(row, "value") for row in rows], "lowest": best.agent}
     )
 
 
 def _works(works: Sequence[AgentWork]) -> str:
-    """What each adapter takes, and on what it is computed."""
+    """What each adapter needs, and on which device it is trained."""
     lines = []
     for work in works:
         counts = work.counts()
@@ -257,7 +267,7 @@ def _works(works: Sequence[AgentWork]) -> str:
 
 
 def _losses_table(found: Sequence[LossDifference], head: str = "agent") -> str:
-    """Development losses under base and tuned model."""
+    """Development losses of the base and the tuned model."""
     rows = [(head, "base", "tuned", "difference", "95 % interval", "n", "")]
     for one in found:
         interval, n = "none", ""
@@ -268,9 +278,9 @@ def _losses_table(found: Sequence[LossDifference], head: str = "agent") -> str:
         difference = f"{one.tuned - one.base:.4f}"
         rows.append((one.agent, figures(one.base), figures(one.tuned), difference, interval, n, one.verdict))
     return (
-        "Loss of a token on stories that were not trained on:\n\n"
+        "Loss per token on stories outside the training data:\n\n"
         + table(rows, right=(1, 2, 3, 4, 5))
-        + "\n\nn counts stories, over which the intervals are."
+        + "\n\nn counts stories; the intervals are over stories."
     )
 
 
@@ -305,15 +315,15 @@ def _licences(terminal: Terminal, work: AnyWork) -> None:
 
 def _say_fresh(terminal: Terminal, asked: ExamplesAsked) -> None:
     if asked.fresh:
-        terminal.advise(f"With --fresh, what an earlier training left in {near(asked.out)} would be removed first.")
+        terminal.advise(f"--fresh would first remove the files of an earlier training in {near(asked.out)}.")
 
 
 def _say_finished(terminal: Terminal, out: Path) -> None:
-    terminal.message(f"{near(out)} was finished already, so nothing was trained. --fresh begins anew.")
+    terminal.message(f"{near(out)} was already finished, so nothing was trained. To start again, use --fresh.")
 
 
 def _settings_table(work: AnyWork) -> str:
-    """Every setting of a training beside the paper's."""
+    """Every setting of a training next to the paper's."""
     paper = values_of(type(work.config).faithful())
     rows = [("setting", "value", "the paper's", "")]
     for setting in settings_of(work.config):
@@ -328,7 +338,7 @@ def _text(value: object) -> str:
 
 
 def _takes(work: AnyWork) -> str:
-    """How long a training is, and what time and memory it takes."""
+    """The steps, time and memory that a training needs."""
     about = "" if work.seconds_needed is None else f"{duration(work.seconds_needed)} and "
     steps = f"{counted(work.schedule.steps, 'step')} of {work.schedule.batch} ({work.machine.micro_batch} at once)"
     return (
@@ -367,10 +377,10 @@ def _outcome_data(folder: Path, outcome: TrainingOutcome | None) -> dict[str, An
 
 
 def _fail_if_not_finite(terminal: Terminal, ended: Mapping[str, tuple[AnyWork, TrainingOutcome | None]]) -> None:
-    """End the command with 1 where a loss was no number, and say so of each training, by its name.
+    """End the command with 1 if a loss was not a number, and name each training with such a loss.
 
     Raises:
-        Exit: one was.
+        Exit: a loss was not a number.
     """
     broken = {name: (work, end) for name, (work, end) in ended.items() if end is not None and end.ended == "not finite"}
     for name, (work, outcome) in broken.items():
@@ -380,14 +390,14 @@ def _fail_if_not_finite(terminal: Terminal, ended: Mapping[str, tuple[AnyWork, T
 
 
 def _stop_if_interrupted(outcome: TrainingOutcome | None, name: str, out: Path) -> None:
-    """End the command where a signal ended the training.
+    """End the command if a signal ended the training.
 
     Raises:
-        StoppedError: it did.
+        StoppedError: a signal ended it.
     """
     if outcome is not None and outcome.ended == "interrupted":
         raise StoppedError(
-            f"Stopped at step {outcome.step} of {name}, with a checkpoint in {near(out)}. The same command goes on "
-            "from there.",
+            f"Stopped at step {outcome.step} of {name}. The checkpoint is in {near(out)}. To continue, run the same "
+            "command again.",
             outcome.signal,
         )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
 
 _LARGEST: Final = 2_000_000
+_NAME_ONE: Final = "Specify the folder of a project or study, or the file of an experiment."
 
 
 @bundled
@@ -43,18 +44,18 @@ def trust(
     list_: Annotated[bool, typer.Option("--list", help="List what is trusted.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Withdraw the trust.")] = False,
 ) -> None:
-    """Allow a project or study that you did not make to run its programs and reach its servers."""
+    """Allow a project or study from someone else to run its programs and contact its servers."""
     terminal, known = terminal_of(common), Trust()
     if list_ and forget:
-        raise UsageError("--list and --forget are both given. Give one.")
+        raise UsageError("--list and --forget cannot be used together. Use only one.")
     if list_ and (where or common.folder):
-        raise UsageError("--list lists all that is trusted, whatever project is named. Leave one of them out.")
+        raise UsageError("--list lists all trusted files and does not accept a project. Leave one of them out.")
     if list_:
         trusted = known.all()
         for name, acts in trusted.items():
             terminal.say(f"{name} may\n" + _lines(acts))
         if not trusted:
-            terminal.say("Nothing is trusted but what you type.")
+            terminal.say("Only what you type is trusted.")
         _document(terminal, trusted)
         return
     file = _file(Path(place_named(common, where) or "."))
@@ -67,9 +68,11 @@ def trust(
     if acts:
         known.give(file, acts)
         terminal.say(f"From now on {near(file)} may\n" + _lines(acts))
-        terminal.advise("It is asked again when one of them changes; `fabula trust --forget` takes it back.")
+        terminal.advise("fabula asks again when one of these changes; `fabula trust --forget` withdraws the trust.")
     else:
-        terminal.say(f"{near(file)} runs no program and reaches no server of its own; it needs no trust.")
+        terminal.say(
+            f"{near(file)} does not run programs or connect to servers of its own, so it does not need your trust."
+        )
     _document(terminal, {str(file): acts})
 
 
@@ -78,7 +81,7 @@ def _document(terminal: Terminal, trusted: Mapping[str, Sequence[Act]]) -> None:
 
 
 def _file(where: Path) -> Path:
-    """The settings file that is meant."""
+    """The settings file to trust."""
     if is_study(where):
         return where / STUDY
     return where / "fabula.toml" if where.is_dir() or not where.suffix else where
@@ -92,7 +95,7 @@ def _acts(file: Path) -> frozenset[Act]:
 
 
 def _as_last_time(folder: Path) -> frozenset[Act]:
-    """What the project in a folder could do by what its last run was given beyond its settings file."""
+    """What the options of its last run let the project in a folder do, beyond its settings file."""
     if not (folder / "brief.md").is_file():
         return frozenset()
     return acts_in(settings_as_last_time(ProjectFolder.open(folder)).model_dump(), folder)
@@ -102,14 +105,12 @@ def _tables(file: Path) -> dict[str, object]:
     if not file.exists():
         if (file.parent / "brief.md").is_file():  # a project with no settings of its own
             return {}
-        raise UsageError(
-            f"There is nothing to trust: {near(file)} does not exist. "
-            "Name the folder of a project or study, or the file of an experiment."
-        )
+        raise UsageError(f"There is nothing to trust: {near(file)} does not exist. {_NAME_ONE}")
     try:
         return parse(read_text(file, _LARGEST))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{file} is no valid TOML: {error}. Correct the line.") from error
+        advice = "Correct the line." if file.suffix == ".toml" else _NAME_ONE
+        raise ConfigError(f"{near(file)} is not valid TOML: {error}. {advice}") from error
 
 
 def _lines(acts: list[Act]) -> str:

@@ -38,17 +38,19 @@ def update(
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARTEFACT", help="With --revise: only this text; the others are rewritten. Repeatable."),
+        typer.Option(
+            metavar="ARTEFACT", help="With --revise: revise only this text, and rewrite the others. Repeatable."
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Take your edits over: say what will be asked again and its cost, then do it."""
+    """Apply your edits: show the calls and their cost, then make the calls."""
     terminal, project = terminal_of(common), project_of(common, where)
     settings = settings_for(project, choices, terminal, forget=memory.forget)
     check(settings, terminal.environ)
     session = Session(terminal, project, settings, limits, "update")
     if only and not revise:
-        raise UsageError("--only goes with --revise: it names the texts that are revised to fit.")
+        raise UsageError("--only requires --revise, because it specifies the texts to revise.")
     expected, changes = session.dry_run()
     old = old_texts(project, expected, changes)
     if revise:
@@ -81,7 +83,7 @@ def _show_plan(session: Session, expected: DryRun, changes: list[FileChange]) ->
     if texts := session.restored(expected):
         terminal.say(texts)
     if session.fit:
-        terminal.say(f"Revised to fit, and left as it is where it fits already: {', '.join(session.fit)}.")
+        terminal.say(f"These texts will be revised if they do not fit: {', '.join(session.fit)}.")
 
 
 def _show_calls(terminal: Terminal, expected: DryRun, changes: list[FileChange]) -> None:
@@ -90,26 +92,26 @@ def _show_calls(terminal: Terminal, expected: DryRun, changes: list[FileChange])
     for sentence in expected.of_files:
         terminal.say(sentence)
     if not expected.planned:
-        terminal.say("Nothing has to be asked again.")
+        terminal.say("No call is needed.")
         return
     calls = f"{counted(len(expected.planned), 'call')} to make, at most {expected.most:,}"
-    beside = f"{counted(expected.replayed, 'call')} from the journal beside it"
+    beside = f"{counted(expected.replayed, 'call')} from the journal"
     terminal.say(f"{calls} ({beside}; tokens are estimates):")
     terminal.say(calls_table(expected))
 
 
 def _confirmed(terminal: Terminal, folder: str, *, revise: bool) -> str:
-    """What the person says: yes, no or, where that is offered, revise; without a terminal it is no."""
+    """The person's answer: yes, no or, if offered, revise. Without a terminal it is no."""
     if terminal.json or not terminal.interactive:
         terminal.message(
-            f"Nothing was asked: there is no terminal to confirm at. Do it with `fabula update {folder} --yes`."
-            + " `--revise --yes` revises the old texts to fit instead." * revise
+            "No model was called, because fabula cannot ask for confirmation without a terminal. Run `fabula update "
+            f"{folder} --yes`." + " Or add `--revise` to revise the old texts to fit." * revise
         )
         return "n"
     if revise:
-        said = asyncio.run(terminal.choice("Go ahead? [y]es, [r]evise the old texts to fit instead, or [n]o: ", "yrn"))
+        said = asyncio.run(terminal.choice("Continue? [y]es, [r]evise the old texts to fit instead, or [n]o: ", "yrn"))
     else:
         said = asyncio.run(terminal.choice("Go ahead? [y]es or [n]o: ", "yn"))
     if said == "n":
-        terminal.message("Nothing was asked; your files are as you left them.")
+        terminal.message("No model was called, and your files are unchanged.")
     return said

@@ -37,35 +37,41 @@ _MOST_ROWS, _MOST_CONFLICTS, _WIDE = 200, 10, 48
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """What of the world is shown."""
+    """Which part of the world to show."""
 
     at: Annotated[
-        str, typer.Option("--at", metavar="SCENE", help="The world at the end of a scene, by number or title.")
+        str,
+        typer.Option("--at", metavar="SCENE", help="Show the world at the end of this scene (a number or a title)."),
     ] = ""
-    who: Annotated[str, typer.Option("--who", metavar="NAME", help="What a character knows and believes.")] = ""
+    who: Annotated[str, typer.Option("--who", metavar="NAME", help="Show what this character knows and believes.")] = ""
     diff: Annotated[
         tuple[str, str] | None,
-        typer.Option("--diff", metavar="A B", help="What changed between the ends of scenes A and B."),
+        typer.Option("--diff", metavar="A B", help="Show what changed between the ends of scenes A and B."),
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """How facts go in and out."""
+    """How to export and import facts."""
 
     export: Annotated[
         Literal["graphml", "json", "mermaid"] | None,
         typer.Option("--export", help="Print the facts in another format."),
     ] = None
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="With --export: write to this file.")] = ""
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="With --export: file to write.")] = ""
     import_: Annotated[
-        str, typer.Option("--import", metavar="FILE", help="Import facts from a YAML or JSON file; repeat after edits.")
+        str,
+        typer.Option(
+            "--import",
+            metavar="FILE",
+            help="Import facts from a YAML or JSON file. Run it again after you edit the file.",
+        ),
     ] = ""
 
 
 @bundled
 def world(common: ProjectOptions, views: Views, transfer: Transfer, where: Where = "") -> None:
-    """Show what a story says about its world: facts, who knows them, what changed, what does not fit."""
+    """Show the facts of a story's world, who knows them, how they change, and which conflict."""
     terminal = terminal_of(common)
     _check_combination(views, transfer)
     place = Path(place_named(common, where) or ".")
@@ -84,13 +90,13 @@ def world(common: ProjectOptions, views: Views, transfer: Transfer, where: Where
 
 
 def _check_combination(views: Views, transfer: Transfer) -> None:
-    """Say which options do not go together."""
+    """Refuse options that cannot be combined."""
     if views.diff and (views.at or views.who):
-        raise UsageError("--diff goes from scene to scene; --at and --who do not go with it.")
+        raise UsageError("--diff compares two scenes and cannot be combined with --at or --who.")
     if transfer.out and not transfer.export:
-        raise UsageError("--out goes with --export. Say in which form the world is to be written.")
+        raise UsageError("--out requires --export. Specify a format with --export.")
     if transfer.import_ and (transfer.export or views.at or views.who or views.diff):
-        raise UsageError("--import takes facts in and shows nothing. Look at them with a second command.")
+        raise UsageError("--import does not show facts. To see them, run a second command.")
 
 
 @contextmanager
@@ -99,7 +105,9 @@ def _opened(place: Path) -> Iterator[WorldState]:
     with ExitStack() as stack:
         if place.is_file():
             if place.suffix.lower() not in (".json", ".yaml", ".yml"):
-                raise UsageError(f"{place} is no world. Give a project folder, or a .json or .yaml file of facts.")
+                raise UsageError(
+                    f"{place} is not a world. Specify a project folder, or a .json or .yaml file of facts."
+                )
             state = stack.enter_context(WorldState())
             read_world(place).add_to(state)
         else:
@@ -108,17 +116,20 @@ def _opened(place: Path) -> Iterator[WorldState]:
 
 
 def _import(terminal: Terminal, place: Path, file: Path) -> None:
-    """Take the facts of a file into a project's world; those that it no longer holds are withdrawn."""
+    """Import the facts of a file into a project's world, and withdraw those that the file no longer holds."""
     project, found = ProjectFolder.open(place), read_world(file)
     with project.lock(), WorldState(project.folder / WORLD_FILE) as state:
         found.add_names_to(state)
         added, gone, kept = state.replace_origin(one_line(file.name), found.facts)
         conflicts = state.conflicts()
     terminal.say(
-        f"{near(file)}: {counted(added, 'fact')} added, {gone} withdrawn, {kept} as before; "
+        f"{near(file)}: {counted(added, 'fact')} added, {gone} withdrawn, {kept} unchanged; "
         f"{counted(len(conflicts), 'conflict')} in the world."
     )
-    terminal.advise(f"`fabula world {near(project.folder)}` shows it. Edit the file and take it again as you like.")
+    terminal.advise(
+        f"To see the world, run `fabula world {near(project.folder)}`. You can edit the file and import "
+        "it again at any time."
+    )
     terminal.document({"file": str(file), "added": added, "withdrawn": gone, "kept": kept, "conflicts": len(conflicts)})
 
 
@@ -157,16 +168,18 @@ def _show(terminal: Terminal, state: WorldState, views: Views) -> None:
     found = WorldView.of_state(state, views.at)
     facts, conflicts = found.facts, found.conflicts
     head = ("about", "what", "value", "scene", "known to")
-    terminal.say(_rows(head, [(*_words(fact), _short(witnesses_shown(fact))) for fact in facts]) or "Nothing is known.")
+    terminal.say(_rows(head, [(*_words(fact), _short(witnesses_shown(fact))) for fact in facts]) or "No known facts.")
     terminal.say(
-        f"\n{counted(len(facts), 'fact')} stand{'s' * (len(facts) == 1)}{f' at scene {views.at}' * bool(views.at)}."
+        f"\n{counted(len(facts), 'fact')} hold{'s' * (len(facts) == 1)}{f' at scene {views.at}' * bool(views.at)}."
     )
     if conflicts:
         terminal.say(f"\n{counted(len(conflicts), 'conflict')}:")
         terminal.say("\n".join(f"  {_conflict(one)}" for one in conflicts[:_MOST_CONFLICTS]))
         if len(conflicts) > _MOST_CONFLICTS:
-            terminal.say(f"  and {len(conflicts) - _MOST_CONFLICTS} more; --json gives all")
-    terminal.advise("`--at SCENE`, `--who NAME` and `--diff A B` look closer; `--export mermaid` draws.")
+            terminal.say(f"  and {len(conflicts) - _MOST_CONFLICTS} more; --json lists all")
+    terminal.advise(
+        "For details, use `--at SCENE`, `--who NAME` or `--diff A B`. For a diagram, use `--export mermaid`."
+    )
     terminal.document(found)
 
 
@@ -177,7 +190,7 @@ def _show_known(terminal: Terminal, state: WorldState, views: Views) -> None:
     terminal.say(_rows(head, [_known_row(one) for one in known]) or f"{who} knows nothing yet.")
     outdated = sum(one.outdated for one in known)
     terminal.say(
-        f"\n{who} takes {counted(len(known), 'fact')} for true; {outdated} of them changed without their knowing."
+        f"\n{who} believes {counted(len(known), 'fact')}, of which {outdated} changed without their knowledge."
     )
     terminal.document(found)
 
@@ -201,10 +214,10 @@ def _show_diff(terminal: Terminal, state: WorldState, scenes: tuple[str, str]) -
 
 
 def _rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """The rows as a table, the first of them where they are many; nothing for none."""
+    """The rows as a table, shortened if there are many; empty if there are none."""
     if not rows:
         return ""
-    more = f"\n... and {len(rows) - _MOST_ROWS:,} more; --json gives all" if len(rows) > _MOST_ROWS else ""
+    more = f"\n... and {len(rows) - _MOST_ROWS:,} more; --json lists all" if len(rows) > _MOST_ROWS else ""
     return table([head, *rows[:_MOST_ROWS]]) + more
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.beginning import check, check_weights, with_usual_system
+from fabula.app.beginning import check, check_weights
 from fabula.app.bills import Estimate, amount
 from fabula.app.learned import with_learned
 from fabula.app.standing import not_obeyed, too_weak
 from fabula.app.writing import anew, check_prices
 from fabula.base.errors import BudgetError, UnknownNameError, UsageError, WrittenBeforeError
-from fabula.base.files import read_text
+from fabula.base.files import no_file, read_text
 from fabula.cli.asked import changes_of, performing, say_default, settings_for
 from fabula.cli.bill import calls_table
 from fabula.cli.help import MORE
@@ -28,7 +29,7 @@ from fabula.cli.session import Session, near
 from fabula.engine.journal import spent_by_role
 from fabula.engine.roles import role_key
 from fabula.models.base import NOTHING_USED
-from fabula.project.folder import MAX_FILE, ProjectFolder
+from fabula.project.folder import MAX_FILE, ProjectFolder, removed_if_unused
 from fabula.project.settings import Settings, difference
 from fabula.project.trust import Trust
 from fabula.story import MAX_BRIEF_BYTES, Brief, plain
@@ -46,12 +47,18 @@ _PLAN, _PERSONAS = "plan/plan.yaml", "plan/personas.yaml"
 
 @dataclass(frozen=True, slots=True)
 class WriteSources:
-    """What the story is written from, and where it goes."""
+    """The source of the story, and where to save it."""
 
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="DIR", help="Project folder for a brief; default: its name, here.")
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Project folder for a brief; default: a folder here, named after the brief.",
+        ),
     ] = ""
-    plan: Annotated[str, typer.Option(metavar="FILE", help="Write from this plan; see `fabula plan`.")] = ""
+    plan: Annotated[str, typer.Option(metavar="FILE", help="Write from this plan (see `fabula plan`).")] = ""
     personas: Annotated[
         str,
         typer.Option(
@@ -60,18 +67,18 @@ class WriteSources:
             rich_help_panel=MORE,
         ),
     ] = ""
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask if more calls are needed than announced.")] = (
-        False
-    )
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask again if the run needs more calls than announced.")
+    ] = False
     anew: Annotated[
-        bool, typer.Option("--anew", help="With changed settings: rewrite existing texts without asking.")
+        bool, typer.Option("--anew", help="If settings have changed, rewrite existing texts without asking.")
     ] = False
     learned: Annotated[
         bool | None,
         typer.Option(
             "--learned/--no-learned",
             help="Use or ignore what `fabula learn` learned from you.",
-            show_default="with, in a project that begins",
+            show_default="with, in a new project",
             rich_help_panel=MORE,
         ),
     ] = None
@@ -88,10 +95,11 @@ def write(
     sources: WriteSources,
     memory: RunMemory,
     where: Annotated[
-        str, typer.Argument(help="Project folder, or a brief file; - reads one.", show_default="this folder")
+        str,
+        typer.Argument(help="Project folder or brief file; - reads a brief from stdin.", show_default="this folder"),
     ] = "",
 ) -> None:
-    """Write the story of a brief or project, or continue it."""
+    """Write a story from a brief or project, or continue it."""
     terminal = terminal_of(common)
     given = read_plan(Path(sources.plan)) if sources.plan else None
     personas = read_personas(Path(sources.personas))[1] if sources.personas else ""
@@ -100,6 +108,15 @@ def write(
     if limits.dry_run:
         _dry_run(new, common, sources, limits, where, asked)
         return
+    with nullcontext() if asked is None else removed_if_unused(asked.folder):
+        _written(new, common, sources, limits, where, asked)
+
+
+def _written(
+    new: _New, common: ProjectOptions, sources: WriteSources, limits: WritingLimits, where: str, asked: _Asked | None
+) -> None:
+    """Write the story, and report it; a project that does not exist yet is created."""
+    terminal = new.terminal
     project, settings = _project(new, common, where, asked)
     _put_given(project, new, sources)
     session = Session(terminal, project, settings, limits)
@@ -128,37 +145,36 @@ def write(
 
 
 def _agreed(session: Session, expected: DryRun | None) -> bool:
-    """Whether what stands may be written again for the sake of other settings, where it would be; a person is asked.
+    """Whether existing texts may be rewritten because of other settings, if any would be; asks the person.
 
     Raises:
-        WrittenBeforeError: it would be, and there is no terminal.
+        WrittenBeforeError: texts would be rewritten, and there is no terminal.
     """
     terminal, folder = session.terminal, near(session.project.folder)
     found = asyncio.run(anew(session.project, session.settings, session.looking, expected))
     if found is None:
         return True
     how = (
-        "--anew does it (`fabula show --versions NAME` has what stands now); "
-        f"`fabula write {folder}/brief.md --out OTHER` writes a second story beside it; "
+        "To do so, add --anew (you can still see the current texts with `fabula show --versions NAME`). To write a "
+        f"second story next to this one, run `fabula write {folder}/brief.md --out OTHER`. "
         + (
-            "`fabula text retake NAME` has a single text"
+            "To rewrite a single text, run `fabula text retake NAME`."
             if found.whole
-            else "`fabula text pin --all` keeps what stands"
+            else "To keep the current texts and use these settings only for the rest, run `fabula text pin --all`."
         )
-        + (" written again." if found.whole else ", and the rest is written so.")
     )
     if terminal.json or not terminal.interactive:
         raise WrittenBeforeError(f"{found.sentence} {how}")
     terminal.message(f"{found.sentence} {how}")
     if asyncio.run(terminal.choice("Write it again? [y]es or [n]o: ", "yn")) == "y":
         return True
-    terminal.message("Nothing was asked; your files are as you left them.")
+    terminal.message("No model was called, and your files are unchanged.")
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A brief that is written, and the folder of its project, which may be there."""
+    """A brief to write from, and the folder of its project, which may exist."""
 
     brief: Brief
     folder: Path
@@ -166,11 +182,11 @@ class _Asked:
 
 
 def _asked(new: _New, common: ProjectOptions, sources: WriteSources, where: str) -> _Asked | None:
-    """The brief that the command line names; `None` where it names a project."""
+    """The brief that the command line names; `None` if it names a project."""
     file = Path(where) if where else None
     if where == STDIN:
         if not (out := place_named(common, sources.out, "--out")):
-            raise UsageError("A brief from standard input has no name. Say where the project goes with --out DIR.")
+            raise UsageError("A brief from standard input has no name. Specify the project's folder with --out DIR.")
         return _Asked(Brief.parse(read_stdin(MAX_BRIEF_BYTES), name="on standard input"), Path(out))
     if file is not None and file.is_file():
         return _Asked(Brief.read(file), Path(place_named(common, sources.out, "--out") or file.stem))
@@ -180,17 +196,17 @@ def _asked(new: _New, common: ProjectOptions, sources: WriteSources, where: str)
     if file is not None and not file.exists():
         if " " in where and not file.suffix[1:].isalnum():  # a brief itself was typed
             raise UsageError(
-                "There is no file or folder of that name. To write from words, hand them over: "
-                "`echo WORDS | fabula write - --out DIR`."
+                "There is no file or folder with that name. To write from words instead of a file, use `echo WORDS | "
+                "fabula write - --out DIR`."
             )
-        raise UsageError(f"There is no file or folder {where}. Give a brief (a text file) or a project folder.")
+        raise UsageError(no_file(file, "Specify a brief (a text file) or a project folder.", "file or folder"))
     if sources.out:
-        raise UsageError("--out goes with a brief file; a project folder is written where it is.")
+        raise UsageError("--out requires a brief file, because a project is written in its own folder.")
     return None
 
 
 def _project(new: _New, common: ProjectOptions, where: str, asked: _Asked | None) -> tuple[ProjectFolder, Settings]:
-    """The project that is written, made where it is not there yet, and the settings in force."""
+    """The project to write, created if necessary, and the settings in force."""
     if asked is not None:
         return new.project(asked.brief, asked.folder, of_plan=asked.of_plan)
     project = project_of(common, where)
@@ -200,9 +216,9 @@ def _project(new: _New, common: ProjectOptions, where: str, asked: _Asked | None
 def _dry_run(
     new: _New, common: ProjectOptions, sources: WriteSources, limits: WritingLimits, where: str, asked: _Asked | None
 ) -> None:
-    """Say what writing would ask; a project that is not there yet is made in a folder that goes again."""
+    """Show which calls writing would make; a project that does not exist yet is created in a temporary folder."""
     if sources.save:
-        raise UsageError("--save stores settings, and --dry-run changes nothing. Leave one of them out.")
+        raise UsageError("--save stores settings, but --dry-run does not change anything. Leave one of them out.")
     if asked is not None and not (asked.folder / "brief.md").exists():
         with TemporaryDirectory(prefix="fabula-") as spare:
             project, settings = new.project(asked.brief, Path(spare) / (asked.folder.name or "project"))
@@ -211,16 +227,16 @@ def _dry_run(
             Trust().forget(project.settings_file)
         return
     if sources.plan or sources.personas:
-        raise UsageError("--plan and --personas change a project that is there, and --dry-run changes nothing.")
+        raise UsageError("--plan and --personas change an existing project, but --dry-run does not change anything.")
     project, settings = _project(new, common, where, asked)
     _forecast(Session(new.terminal, project, settings, limits))
 
 
 def _forecast(session: Session) -> None:
-    """Say what writing would ask and cost, without asking anybody.
+    """Show the calls and cost of writing without making a call.
 
     Raises:
-        BudgetError: a cap has no room for it.
+        BudgetError: a cap leaves too little for it.
     """
     terminal, project = session.terminal, session.project
     found, changes = session.dry_run()
@@ -230,18 +246,18 @@ def _forecast(session: Session) -> None:
     seconds = None if pace is None else pace * sum(call.reply for call in found.planned)
     terminal.say(calls_table(found))
     if found.replayed:
-        terminal.say(f"In the journal, at no cost: {counted(found.replayed, 'call')}.")
+        terminal.say(f"Already in the journal, at no cost: {counted(found.replayed, 'call')}.")
     if seconds:
-        terminal.say(f"About {duration(seconds)} of model time, at this project's pace so far.")
+        terminal.say(f"About {duration(seconds)} of model time, at the average pace of this project.")
     settings = session.settings
     missed = not_obeyed(found, project.brief, settings)
     for sentence in (*found.of_files, *found.notices, *missed, *too_weak(found, settings)):
         terminal.advise(sentence)
     if found.planned:
         terminal.advise(
-            f"In all {amount(found)}. An estimate: how many scenes are planned, and how much a model gives at a time, "
-            "is seen only then. With models that give 85 % or 115 % of the words asked for, most were within a quarter "
-            "of what it took."
+            f"In total, {amount(found)}. This is an estimate, because the number of scenes and the length of replies "
+            "are not known yet. In tests with models that write 85 % or 115 % of the requested words, most estimates "
+            "were within a quarter of the actual cost."
         )
     check_prices(found, settings, session.limits.budget_usd)
     if said := session.too_little(found):
@@ -251,7 +267,7 @@ def _forecast(session: Session) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _New:
-    """What the options ask of a project; nothing is created before all of it is checked."""
+    """What the options ask of a project; all of it is checked before anything is created."""
 
     choices: Choices
     terminal: Terminal
@@ -261,14 +277,13 @@ class _New:
     learned: bool | None = None
 
     def project(self, brief: Brief, folder: Path, *, of_plan: bool = False) -> tuple[ProjectFolder, Settings]:
-        """The project for a brief: a new one, or the one that is there if it has the same brief.
+        """Return a new project for a brief, or the existing project if it has the same brief.
 
-        A brief made `of_plan` changes with the plan, so then a project that has a plan is the same one.
+        With `of_plan`, the brief changes with the plan, so any existing project that has a plan is used.
         """
         if not (folder / "brief.md").exists():
-            changes = changes_of(self.choices, Settings())
-            if self.plan is None and not self.personas:
-                changes = with_usual_system(changes, brief)
+            alone = self.plan is None and not self.personas
+            changes = changes_of(self.choices, Settings(), brief if alone else None)
             settings = Settings.of(changes, "the command line")
             self._check(settings)
             say_default(self.terminal, self.choices, changes)
@@ -276,13 +291,14 @@ class _New:
         project = ProjectFolder.open(folder)
         if project.brief != brief and not (of_plan and (folder / _PLAN).exists()):
             raise UsageError(
-                f"{near(folder)} is the project of another brief. Choose another folder with --out DIR; or, to change "
-                f"the brief of that project, edit {near(project.brief_file)} and say `fabula update {near(folder)}`."
+                f"{near(folder)} is the project of another brief. Choose another folder with --out DIR. To change the "
+                f"brief of that project instead, edit {near(project.brief_file)} and run `fabula update "
+                f"{near(folder)}`."
             )
         return project, self.settings_over(project)
 
     def settings_over(self, project: ProjectFolder) -> Settings:
-        """The project's settings in force with the options on top; says what is not in its fabula.toml."""
+        """Return the settings in force, overridden by the options; print those that are not in `fabula.toml`."""
         settings = settings_for(project, self.choices, self.terminal, forget=self.forget)
         with project.journal as journal:
             begun = journal.last_settings() is not None
@@ -291,12 +307,12 @@ class _New:
         return settings
 
     def _with_learned(self, settings: Settings, *, begun: bool) -> Settings:
-        """The settings with what was learned from the author; unasked, only as a project begins."""
+        """The settings with what was learned from the author; unasked, only when a project begins."""
         settings, learned = with_learned(settings, self.terminal.environ, begun=begun, wanted=self.learned)
         if learned is not None:
             self.terminal.advise(
-                f"Writes with what it learned from you ({counted(learned.pairs, 'pair')}, {learned.made}); "
-                "`--no-learned` does without, `fabula learn --forget` removes it."
+                f"fabula writes with what it learned from you ({counted(learned.pairs, 'pair')}, {learned.made}); "
+                "`--no-learned` turns it off, `fabula learn --forget` removes it."
             )
         return settings
 
@@ -305,12 +321,12 @@ class _New:
         system = system_of(settings)
         if self.personas and not system.takes_personas:
             able = ", ".join(name for name, system in systems().items() if system.takes_personas)
-            raise UsageError(f"`{settings.system}` writes with no personas. Systems that do: {able}.")
+            raise UsageError(f"`{settings.system}` does not use personas. These systems do: {able}.")
         if self.plan is None:
             return
         if not system.takes_plan:
             able = ", ".join(name for name, system in systems().items() if system.takes_plan)
-            raise UsageError(f"`{settings.system}` writes from no plan. Systems that do: {able}.")
+            raise UsageError(f"`{settings.system}` does not write from a plan. These systems do: {able}.")
         people = {role_key(character.name) for character in self.plan.characters}
         for role in settings.roles:
             if role not in system.roles and role not in people:
@@ -318,7 +334,7 @@ class _New:
 
 
 def _put_given(project: ProjectFolder, new: _New, sources: WriteSources) -> None:
-    """Put the plan and the personas that are given into the project as its author's."""
+    """Add the given plan and personas to the project as its author's."""
     if sources.plan:
         _put_file(project, _PLAN, read_text(Path(sources.plan), MAX_FILE), sources.plan, new.terminal)
     if new.personas:
@@ -326,7 +342,7 @@ def _put_given(project: ProjectFolder, new: _New, sources: WriteSources) -> None
 
 
 def _put_file(project: ProjectFolder, name: str, text: str, given: str, terminal: Terminal) -> None:
-    """Put the text of a file into the project; what stood there is recorded before."""
+    """Add the text of a file to the project, and record the text it replaces."""
     file = project.folder / name
     before = read_text(file, MAX_FILE) if file.exists() else ""
     if plain(before) == plain(text):
@@ -335,8 +351,8 @@ def _put_file(project: ProjectFolder, name: str, text: str, given: str, terminal
         project.write_given(name, text)
     if plain(before):
         terminal.advise(
-            f"{near(file)} now is {given}; `fabula show --versions {file.stem} -C {near(project.folder)}` has what "
-            f"stood there."
+            f"{near(file)} is now {given}. To see the earlier text, run `fabula show --versions {file.stem} -C "
+            f"{near(project.folder)}`."
         )
 
 

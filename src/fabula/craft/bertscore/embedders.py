@@ -61,14 +61,14 @@ def _transformers(model: str, layer: int, fields: str, *, fetch: bool) -> Transf
         network = library.AutoModel.from_pretrained(model, local_files_only=not fetch, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"The model {model!r} cannot be read. Give a folder that holds one with `--set {fields}model=FOLDER`, or "
-            f"say `--set {fields}fetch=true` to have it fetched from its public home."
+            f"The model {model!r} cannot be read. Give a folder with a model with `--set {fields}model=FOLDER`, or "
+            f"use `--set {fields}fetch=true` to fetch it from its public source."
         ) from error
     network.eval()
     layers = int(network.config.num_hidden_layers)
     chosen = layer or min(LAYERS.get(model.rstrip("/").rpartition("/")[2], layers), layers)
     if not 0 < chosen <= layers:
-        raise UsageError(f"{model} has layers 1 to {layers}, none {chosen}. Set {fields}layer to one of them.")
+        raise UsageError(f"{model} has layers 1 to {layers}, but no layer {chosen}. Set {fields}layer to one of them.")
     return Transformers(torch, tokeniser, network, model, chosen)
 
 

@@ -87,7 +87,7 @@ def windows(count: int, limit: int, overlap: int) -> Iterator[TokenWindow]:
         UsageError: the overlap is not smaller than a window.
     """
     if not 0 <= overlap < limit:
-        raise UsageError(f"overlap={overlap} is to be at least 0 and below the window of {limit} tokens.")
+        raise UsageError(f"overlap={overlap} must be at least 0 and below the window of {limit} tokens.")
     start, first = 0, 0
     while True:
         end = min(start + limit, count)

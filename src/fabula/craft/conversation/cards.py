@@ -62,9 +62,7 @@ class Cards:
         try:
             files = plain_files(project / FOLDER, "*.json")
             if len(files) > _MOST:
-                raise ProjectError(
-                    f"{project / FOLDER} holds {len(files):,} files; {_MOST} are the most. Take some away."
-                )
+                raise ProjectError(f"{project / FOLDER} has {len(files):,} files; the limit is {_MOST}. Remove some.")
             for file in files:
                 if file.name.startswith(_WORLD):
                     worlds.append(read_lorebook(file))
@@ -81,7 +79,7 @@ class Cards:
         return self.people[known] if known else None
 
     def names(self, player: str) -> list[str]:
-        """Who may talk though no narrative names them: whoever has a card, and a player who talks with one."""
+        """Who may talk though no narrative names them: anyone with a card, and a player who talks with one."""
         return [*self.people, *([player] if player and self.people else [])]
 
     def personas(self, user: str) -> tuple[Persona, ...]:

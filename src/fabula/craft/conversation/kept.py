@@ -36,9 +36,9 @@ class Conversation:
 
     Attributes:
         talk: the narrative, as a system talks it through.
-        context: what calls are made with; each move counts its identical requests anew.
+        context: what calls are made with; each move counts its identical requests again.
         log: what was kept of it.
-        name: of the conversation.
+        name: the conversation's name.
         first: held while the first cell is made ready, which all conversations of the same people share.
         state: where it stands.
     """
@@ -91,7 +91,7 @@ class Conversation:
 
     @property
     def greetings(self) -> tuple[str, ...]:
-        """What the character who speaks first may say, by its card."""
+        """The greetings on the card of the character who speaks first."""
         return self.talk.cards.greetings(next_speaker(self.parties, State(), ""), self.parties.player)
 
     # moves ----------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class Conversation:
         """The turn of a move: the answer to what is `said`, or to nothing; at its beginning, the character speaks.
 
         Raises:
-            FabulaError: any of its kinds; the conversation stands as before.
+            FabulaError: any of its kinds; the conversation is unchanged.
         """
         if kind == "say":
             return await self.say(said, on_text)
@@ -112,7 +112,7 @@ class Conversation:
         """Where the next turn will be and who will be there, before it is made; a cell that it begins is made ready.
 
         Raises:
-            FabulaError: any of its kinds; the conversation stands as before.
+            FabulaError: any of its kinds; the conversation is unchanged.
         """
         async with self._one:
             if self.state.over:
@@ -122,13 +122,13 @@ class Conversation:
             return state.where(len(self.talk.segments), self.parties)
 
     async def begin(self, on_text: Callable[[str], None] | None = None, greeting: int = 1) -> Turn:
-        """The character speaks first; the last turn, where the conversation has begun.
+        """The character's first turn, or the last turn if the conversation has begun.
 
-        Where its card has greetings, the one of that number is what it says, and nobody is asked for it.
+        Where its card has greetings, the one of that number is what it says, and no model is called for it.
 
         Raises:
             UsageError: there is no such greeting.
-            FabulaError: any other of its kinds; the conversation stands as before.
+            FabulaError: any other of its kinds; the conversation is unchanged.
         """
         async with self._one:
             if self.state.last is not None:
@@ -138,7 +138,7 @@ class Conversation:
             return await self._greeted(self._greeting(greeting), on_text)
 
     async def greet(self, greeting: int, on_text: Callable[[str], None] | None = None) -> Turn:
-        """Another greeting of the card in place of the one that stands; before anything else is said.
+        """Replace the greeting with another one from the card, before anything else is said.
 
         Raises:
             UsageError: more has been said, or there is no such greeting.
@@ -147,7 +147,7 @@ class Conversation:
             text = self._greeting(greeting)
             if any(turn.said for turn in self.state.turns) or len(self.state.turns) > 1:
                 raise UsageError(
-                    "The talk has gone on from its greeting. Take it back with /undo, or begin with --new."
+                    "The conversation is past its greeting. Go back with /undo, or begin a new one with --new."
                 )
             if self.state.turns:
                 self.log.undo()
@@ -178,20 +178,20 @@ class Conversation:
         return self._stands(before, after, cell, take)
 
     async def say(self, message: str, on_text: Callable[[str], None] | None = None) -> Turn:
-        """The answer to what the player says; pieces of it go to `on_text` as they come.
+        """The answer to what the player says; pieces of it go to `on_text` as they arrive.
 
         After the end of a cell the message begins the next one; a single full stop does so without saying anything.
 
         Raises:
             UsageError: the message is empty or has more than 4,000 characters, or the story is over.
-            FabulaError: no answer came; the conversation stands as before.
+            FabulaError: no answer came; the conversation is unchanged.
         """
         said = said_by_player(message)
         async with self._one:
             return await self._turn("" if said == "." and self.state.waits else said, on_text)
 
     async def go_on(self, on_text: Callable[[str], None] | None = None) -> Turn:
-        """The story goes on without the player: to the next sub-plan, after the last one to the next cell.
+        """Continue the story without the player: to the next sub-plan or, after the last one, to the next cell.
 
         Raises:
             UsageError: the story is over.
@@ -200,12 +200,12 @@ class Conversation:
             state = self.state
             if not state.waits and state.step >= len(state.steps):
                 if state.cell >= len(self.talk.segments):
-                    raise UsageError("This is the end of the last cell. Talk on until it is over, or say /undo.")
+                    raise UsageError("This is the end of the last cell. Continue until it is over, or type /undo.")
                 state = state.ended()
             return await self._turn("", on_text, start=state if state.waits else state.skipped())
 
     async def retry(self, on_text: Callable[[str], None] | None = None) -> Turn:
-        """The last turn again, drawn anew, with those who were there in it; who was said to be there since is then.
+        """The last turn again, drawn again, with those who were there in it; who was said to be there since is then.
 
         Raises:
             UsageError: there is no turn yet.
@@ -213,7 +213,7 @@ class Conversation:
         async with self._one:
             drawn = self.log.drawn
             if not drawn:
-                raise UsageError("There is no turn to draw anew yet. Say something first.")
+                raise UsageError("There is no turn to draw again yet. Say something first.")
             last = self.log.records[drawn[-1][-1]]
             said, take = str(last["turn"]["said"]), 1 + max(map(self.log.take, drawn[-1]))
             start = self.log.state_without(drawn[-1][-1]).with_present(map(str, last["turn"]["present"]))
@@ -227,7 +227,7 @@ class Conversation:
             return turn
 
     async def another(self, on_text: Callable[[str], None] | None = None) -> Turn:
-        """Another answer in place of the last one: the next greeting, where that was one and has more, else drawn anew.
+        """Another answer in place of the last one: the next greeting if it was one and there are more, else a new draw.
 
         Raises:
             UsageError: there is no turn yet.
@@ -244,7 +244,7 @@ class Conversation:
         return await self.retry(on_text)
 
     async def knew(self, number: int) -> Known:
-        """What whoever answered in the turn of this number (from 1) knew and was to do. Asks nobody.
+        """What whoever answered in the turn of this number (from 1) knew and was to do. Calls no model.
 
         Raises:
             UsageError: there is no such turn, or nobody answered in it.
@@ -258,7 +258,7 @@ class Conversation:
             return replace(known, view=cell.views[known.who])
 
     async def undo(self) -> Turn | None:
-        """The turn that stands after the last one was taken back; `None` before the first.
+        """Take the last turn back; returns the one before it, or `None`.
 
         Raises:
             UsageError: there is no turn to take back.
@@ -312,7 +312,7 @@ class Conversation:
         """
         before = self.state if start is None else start
         if before.over:
-            raise UsageError("The story is over. Say /undo to take the last turn back, or begin another conversation.")
+            raise UsageError("The story is over. Type /undo to take back the last turn, or begin another conversation.")
         self._hearing = hearing = None if on_text is None else Hearing(on_text)
         with self.context.recording_failures():
             state, cell = await self._ready(before)
@@ -336,7 +336,7 @@ class Conversation:
         return after.turns[-1]
 
     def prepare(self) -> None:
-        """Make the next cell ready while nobody waits for it, where the present one has ended.
+        """Prepare the next cell in the background if the present one has ended.
 
         What fails here fails again, and is told, with the move that needs it. `close` ends it.
         """
@@ -385,7 +385,7 @@ class Conversation:
             return before.opened(ready, summaries), ready
         if cell is None or before.waits:
             raise UsageError(
-                f"The story has no cell {before.cell + before.waits} any more. Begin another conversation."
+                f"The story no longer has a cell {before.cell + before.waits}. Begin another conversation."
             )
         return before, cell
 
@@ -419,7 +419,7 @@ def open_conversation(
     system: str = "",
     first: asyncio.Lock | None = None,
 ) -> Conversation:
-    """The conversation of a log, new or gone on with; one of this name without a log. Asks nobody.
+    """The conversation of a log, new or continued; one of this name without a log. Calls no model.
 
     The log keeps the name of its `system`; `first` is shared by the conversations of the same people.
 
@@ -438,21 +438,21 @@ def open_conversation(
         )
     if system and log.system not in ("", system):
         raise UsageError(
-            f"The conversation {name!r} was begun with the system {log.system!r} and goes on with it: --system "
+            f"The conversation {name!r} was started with the system {log.system!r} and continues with it: --system "
             f"{log.system}. For {system!r}, begin another with --new."
         )
     return Conversation(talk, context, log, name, log.state, first=first or asyncio.Lock())
 
 
 def checked_freedom(freedom: Freedom, talk: Talk) -> Freedom:
-    """A freedom that is wanted, where the prompts know of it.
+    """The wanted freedom, if the prompts support it.
 
     Raises:
         UsageError: they do not.
     """
     if talk.freedom is None and freedom != "guided":
         raise UsageError(
-            f"How far you may lead away cannot be set to {freedom!r} here: the prompts are the paper's, and say "
+            f"How far you may stray cannot be set to {freedom!r} here: the prompts are the paper's, and say "
             "nothing of it. SNAP's improved preset has it (--system snap --preset improved)."
         )
     return freedom
@@ -465,8 +465,10 @@ def said_by_player(message: str) -> str:
         UsageError: it is empty, or has more than 4,000 characters.
     """
     if len(message) > LONGEST:
-        raise UsageError(f"Your message has {len(message):,} characters; {LONGEST:,} are the most. Say less at a time.")
+        raise UsageError(
+            f"Your message has {len(message):,} characters; the limit is {LONGEST:,}. Send a shorter message."
+        )
     said = " ".join(plain(readable(message)).split())
     if not said:
-        raise UsageError("Your message is empty. Say something, or /next to let the story go on.")
+        raise UsageError("Your message is empty. Write something, or type /next to let the story continue.")
     return said

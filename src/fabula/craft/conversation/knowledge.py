@@ -232,10 +232,12 @@ def read_marks(
 
 def _entries(node: Node | None, where: str) -> Iterator[tuple[str, list[str]]]:
     if not isinstance(node, Items):
-        raise PlanError((f"{where}: it is no list. Give entries with a `sentence` and its `witnesses`.",))
+        raise PlanError((f"{where}: this is not a list. Give entries with a `sentence` and its `witnesses`.",))
     for item in node.items:
         fields = {key.value: value for key, value in item.pairs} if isinstance(item, MappingPairs) else {}
         sentence, witnesses = fields.get("sentence"), fields.get("witnesses")
         if not isinstance(sentence, ScalarText) or not isinstance(witnesses, Items):
-            raise PlanError((f"{where}:{item.line}: an entry needs a `sentence` and a list `witnesses`, as [Mara].",))
+            raise PlanError(
+                (f"{where}:{item.line}: an entry needs a `sentence` and a list `witnesses`, such as [Mara].",)
+            )
         yield sentence.value, [name.value for name in witnesses.items if isinstance(name, ScalarText)]

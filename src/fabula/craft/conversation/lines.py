@@ -67,7 +67,7 @@ def plan_text(steps: Iterable[SubPlan]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PartyView:
-    """What one of the parties knows when a cell begins, beside what it remembers.
+    """What one of the parties knows when a cell begins, in addition to its memories.
 
     Attributes:
         segment: of the part of the narrative that the cell is about.
@@ -119,13 +119,13 @@ class Turn:
     """One exchange: what the player said, and the answer. `str` of it is the answer's words.
 
     Attributes:
-        number: in the conversation, from 1.
+        number: the turn's number, from 1.
         cell: number of the cell, from 1.
         step: number of the sub-plan that it serves; 0 where there is no plan.
-        said: by the player; "" where the character speaks by itself.
-        line: the answer; `None` where the character only ended the cell.
-        ends_cell: the next turn begins the next cell.
-        ends_story: there is no next turn.
+        said: the player's line; "" if the character speaks unprompted.
+        line: the answer; `None` if the character only ended the cell.
+        ends_cell: whether the next turn starts the next cell.
+        ends_story: whether the story is over.
     """
 
     number: int
@@ -137,7 +137,7 @@ class Turn:
     ends_story: bool = False
 
     def lines(self, player: str) -> list[tuple[str, str]]:
-        """Who said what, in order."""
+        """The speakers and their lines, in order."""
         said = [(player, self.said)] if self.said else []
         return said if self.line is None else [*said, (self.line.name, self.line.text)]
 
@@ -151,7 +151,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """How far a conversation is, and who is there beside the player (`present`, `absent`).
+    """The progress of a conversation, and who is there apart from the player (`present`, `absent`).
 
     Attributes:
         cell: number of the part that it is in, from 1; 0 before the first.
@@ -220,7 +220,7 @@ def dialogue_text(lines: Iterable[SpokenLine]) -> str:
 
 
 def remark(text: str) -> str:
-    """A remark on a dialogue, as a comment that is no word of it; one line."""
+    """A remark on a dialogue, as a comment that is not a word of it; one line."""
     return f"<!-- {' '.join(text.split()).replace('--', '-')} -->"
 
 
@@ -233,7 +233,7 @@ def without_remarks(text: str) -> str:
 def dialogue_of(text: str, parties: Parties, witnesses: tuple[str, ...] = ()) -> tuple[SpokenLine, ...]:
     """The lines of a dialogue's text at which all `witnesses` were there.
 
-    A paragraph without a name goes on with the one before.
+    A paragraph without a name continues with the one before.
     """
     lines: list[SpokenLine] = []
     text = without_remarks(text)

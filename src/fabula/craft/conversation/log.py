@@ -1,7 +1,7 @@
 """The log of a conversation: who talks, every turn and every answer that was drawn for one, and what was set.
 
 It is `chat/NAME.jsonl`, one JSON object a line, only ever added to. The first line says who talks. A last line that was
-cut off by a kill is left out and written over. What changes a conversation and asks nobody is done here.
+cut off by a kill is left out and written over. What changes a conversation and calls no model is done here.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Log:
             write_atomically(file, whole + end)
         if records and records[0].get("format") != FORMAT:
             raise ProjectError(
-                f"{file} is no log of this fabula (format {records[0].get('format')!r}). Upgrade, or move it away."
+                f"{file} is not a log of this fabula (format {records[0].get('format')!r}). Upgrade, or move it away."
             )
         return cls(records, file)
 
@@ -117,7 +117,7 @@ class Log:
 
     @property
     def system(self) -> str:
-        """The system that it was begun with; empty where none was named, or nothing is kept yet."""
+        """The system with which it was started; empty if none was named or nothing is kept yet."""
         return str(self.records[0].get("system", "")) if self.records else ""
 
     @property
@@ -144,12 +144,12 @@ class Log:
 
     @property
     def kept(self) -> list[int]:
-        """Indices of the turns that stand: not taken back, not drawn anew."""
+        """Indices of the turns that stand: not taken back, not drawn again."""
         return [drawn[-1] for drawn in self.drawn]
 
     @property
     def state(self) -> State:
-        """Where the conversation stands."""
+        """The state of the conversation."""
         return self.state_without()
 
     def state_without(self, turn: int = -1, *, end: int | None = None) -> State:
@@ -240,7 +240,7 @@ class Log:
     # what changes it and asks nobody --------------------------------------------------------------------------------
 
     def begin(self, parties: Parties, freedom: Freedom, system: str) -> None:
-        """Note who talks, where nothing is noted yet."""
+        """Record who talks, if nothing is recorded yet."""
         head = {"format": FORMAT, "player": parties.player, "others": list(parties.others), "freedom": freedom}
         self.write({**head, "system": system} if system else head)
 
@@ -258,7 +258,7 @@ class Log:
         self.records.append(record)
 
     def write_transcript(self) -> None:
-        """Write the conversation down as Markdown, beside the log.
+        """Write the conversation as Markdown next to the log.
 
         Raises:
             ProjectError: it cannot be written.
@@ -318,7 +318,7 @@ class Log:
             if known is None:
                 raise UnknownNameError("character of this conversation", name, others)
         if not found:
-            raise UsageError("Somebody has to be there to talk to. Name at least one character.")
+            raise UsageError("A conversation needs at least one other character. Specify one.")
         self.note_present(tuple(name for name in others if name in found))
 
     def note_present(self, there: Sequence[str]) -> None:
@@ -391,13 +391,13 @@ def _record(file: Path, line: bytes, number: int) -> dict[str, Any]:
             list(map(str, record["names"]))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ProjectError(
-            f"{file}:{number} is no record of a conversation. Correct the line, or move the file away."
+            f"{file}:{number} is not a record of a conversation. Correct the line, or move the file away."
         ) from error
     return record
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
-    """A record as it stands in a log."""
+    """A record as it is in a log."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 

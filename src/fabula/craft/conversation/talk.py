@@ -41,7 +41,7 @@ _NEXT: Final = 0.1  # likeness to the next sub-plan below which an exchange is n
 
 
 class PlanProgress(NamedTuple):
-    """Where the plan of a cell stands after a turn.
+    """The state of a cell's plan after a turn.
 
     Attributes:
         step: number of the sub-plan that the next turn serves; 0 without a plan.
@@ -91,7 +91,7 @@ class Talk(Protocol):
             number: from 1.
             summaries: what each of the parties remembers.
             steps: its plan, if it was made before.
-            there: who is to be in it.
+            there: who must be in it.
         """
 
     async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
@@ -194,7 +194,7 @@ class State:
         )
 
     def with_present(self, names: Iterable[str]) -> State:
-        """After the player said who is to be there."""
+        """After the player said who must be there."""
         there = tuple(names)
         return replace(self, present=there, asked=there)
 
@@ -249,7 +249,7 @@ async def conversation(talk: Talk, run: Run, cell: Cell, summaries: Summaries, m
 
 
 async def gone_on(talk: Talk, run: Run, text: str, cell: Cell, summaries: Summaries) -> str:
-    """What two models say after a cell's dialogue, which an author wants to go on; `run` is its place.
+    """What two models say after a cell's dialogue, which an author wants to continue; `run` is its place.
 
     They are at the end of the plan, and talk until as many words are said as are wanted, or one of them ends it.
     """

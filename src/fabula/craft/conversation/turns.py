@@ -1,4 +1,4 @@
-"""One turn of a character out of a model: asked, shown while it comes, read, and drawn again where it is unusable."""
+"""One turn of a character from a model: asked, streamed, read, and drawn again if it is unusable."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ async def turn_of(
     tries: int = 1,
     fallback: str = "",
 ) -> SpokenTurn:
-    """What `moment.who` does and says: the first usable draw of at most `tries`.
+    """The turn of `moment.who`: the first usable draw of at most `tries`.
 
     A draw that leaves its part ("As an AI ...") ends there, as what came before may have been shown; where nothing came
     before, another is drawn. A small model's turn is shown when it is whole and can be used.
@@ -176,7 +176,7 @@ async def turn_of(
     second = _second_best(draws, moment, fallback)
     if second is None:
         raise ReplyError(
-            f"{moment.who} gave no turn at {run.at} in {tries} draws. Say it again, in other words if you like, or "
+            f"{moment.who} gave no turn at {run.at} in {tries} draws. Send your message again, perhaps reworded, or "
             f"give the role {role!r} a stronger model.",
             reply=text,
             at=f"{run.at}/{prompt}",
@@ -243,7 +243,7 @@ def bare(text: str) -> str:
 
 
 def in_part(said: SpokenTurn, *, coming: bool = False) -> SpokenTurn:
-    """A turn up to where its speaker leaves its part ("As an AI ..."); empty without a letter. `coming`: it goes on."""
+    """A turn up to where its speaker leaves its part ("As an AI ..."); empty without a letter. `coming`: more."""
     message, cut = said.message, leaves_at(said.message, coming=coming)
     if cut is not None:
         message = message[:cut] if message[:cut].endswith(" ") else message[:cut].rpartition(" ")[0]

@@ -113,7 +113,7 @@ async def plan_for(run: Run, brief: Brief, options: PlanOptions) -> Plan:
     """The author's plan, or one made from the brief; kept as the artefact `plan`, which a person can edit.
 
     Costs 4 calls and 1 for each scene, or 2 for each where a small model plans. The author's plan costs none, and with
-    the author's personas nobody is asked for what they say.
+    the author's personas no model is called for what they say.
 
     Raises:
         PlanError: the author's plan or personas have problems; all are named.
@@ -127,7 +127,7 @@ async def plan_for(run: Run, brief: Brief, options: PlanOptions) -> Plan:
 
 
 async def make_plan(run: Run, brief: Brief, options: PlanOptions, start: Personas | None = None) -> Plan:
-    """A plan from the brief, made anew; with the author's personas (`start`) of their people, goal and setting.
+    """A plan from the brief, made again; with the author's personas (`start`) of their people, goal and setting.
 
     Raises:
         ReplyError: an agent's reply could not be read, or the plan cannot be written from.

@@ -2,7 +2,7 @@
 
 The paper (`synthesis`) asks for the characters, and then for all scenes in one reply. Here the paragraphs are numbered
 and a scene is named with the paragraph in which it begins, so that scenes part the story by construction; each scene's
-outline and details are read off its own paragraphs; missed content is a call of its own; and a story of any length is
+outline and details are read off its own paragraphs; missed content is its own call; and a story of any length is
 read in windows that fit a prompt, each shown the cast and the scenes found so far.
 """
 
@@ -114,8 +114,8 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
     text, marks = read_story(manuscript, window)
     if len(marks) > MOST_SCENES:
         raise UsageError(
-            f"The story has {len(marks):,} scenes, and a plan is read off {MOST_SCENES:,} at most. Give it in several "
-            "parts, or take out marks and headings that begin no scene."
+            f"The story has {len(marks):,} scenes, but a plan can have {MOST_SCENES:,} at most. Give it in several "
+            "parts, or remove marks and headings that do not begin a scene."
         )
     windows = text.windows(window)
     found, cast = WindowContext(brief.text if brief else ""), CastList()
@@ -156,7 +156,7 @@ async def _find_cast(run: Run, window: ParagraphStretch, found: WindowContext, c
 
 
 async def _find_borders(run: Run, window: ParagraphStretch, found: WindowContext) -> list[tuple[int, str]]:
-    """Where the scenes of a window begin; in a later window, paragraphs before the first go on with the scene before.
+    """Where the scenes of a window begin; in a later window, paragraphs before the first belong to the scene before.
 
     A number outside the window is moved in.
     """
@@ -261,7 +261,7 @@ async def _small_read_scene(
 
 
 def _lead(text: ParagraphStretch, names: Sequence[str]) -> str:
-    """The first words of an outline, for models that go on from them: somebody who is named in the text."""
+    """The first words of an outline, for models that continue from them: somebody who is named in the text."""
     return next((name for name in names if any(name in one for one in text.paragraphs)), "In this scene,")
 
 

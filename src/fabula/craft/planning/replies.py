@@ -63,7 +63,7 @@ def _date(text: str) -> str:
     """When a scene happens, in words.
 
     Raises:
-        ValueError: it is no date, but a story.
+        ValueError: it is not a date, but a story.
     """
     if len(text) > MAX_DATE:
         raise ValueError(f"say in at most {MAX_DATE} characters when it happens")
@@ -118,7 +118,7 @@ class PaperSheet(_Reply):
 
 
 class CharacterReply(PaperSheet):
-    """A character whose personality has a field of its own."""
+    """A character whose personality has its own field."""
 
     personality: Phrase = ""
 
@@ -272,7 +272,7 @@ class PlannedSceneReply(_Reply):
 
 
 class SceneReply(_Reply):
-    """What a scene has beside its outline; nobody is asked for newcomers."""
+    """What a scene has next to its outline; no model is called for newcomers."""
 
     name: Title = ""
     place: Phrase = ""
@@ -370,7 +370,7 @@ def telling_type(scenes: int) -> type[TellingReply]:
 
 
 def small_telling_type(scenes: int) -> type[SmallTellingReply]:
-    """All numbers from 1 to `scenes`, for small models; what is no order is taken too, which costs no call."""
+    """All numbers from 1 to `scenes`, for small models; what is not an order is taken too, which costs no call."""
     every = Field(json_schema_extra={"minItems": scenes, "maxItems": scenes})
     numbers: Any = Annotated[list[_number(1, scenes)], every]  # type: ignore[misc] # a type made at run time
     return create_model("Telling", __base__=SmallTellingReply, order=(numbers, ...))

@@ -80,7 +80,7 @@ async def outline(run: Run, prompt: str, earlier: Sequence[str], /, *, short: in
 async def _sentences(
     run: Run, prompt: str, earlier: Sequence[str], short: int, kind: TextKind, fields: dict[str, Any]
 ) -> list[str]:
-    """The sentences of a reply, drawn again if there are none; a small model's are to be new and few."""
+    """The sentences of a reply, drawn again if there are none; a small model's must be new and few."""
     raw, fault, old = "", "", list[str]()
     run = run.tries(prompt)
     sampling = Sampling(max_tokens=run.room(ROLE).reply_tokens(_NOTE_TOKENS))
@@ -285,7 +285,7 @@ def checked_personas(run: Run, start: Personas, role: str = ROLE) -> str:
 
 
 WHOLE: Final = "whole"
-"""The name of all that is asked for a plan, which is made anew where it could not be written from."""
+"""The name of all that is asked for a plan, which is made again where it could not be written from."""
 _FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal", "secret", "knows", "truth")
 
 
@@ -297,5 +297,5 @@ def checked(run: Run, plan: Plan) -> Plan:
     """
     if not (problems := check_plan(plan)):
         return plan
-    problem = f"The role {ROLE!r} made a plan that cannot be written from: {'; '.join(map(str, problems))}"
+    problem = f"The role {ROLE!r} made a plan that cannot be used: {'; '.join(map(str, problems))}"
     raise run.exhausted(WHOLE, problem, ROLE, write_plan(plan))

@@ -1,4 +1,4 @@
-"""The texts of a project: their versions, their files, and what each was made of."""
+"""The texts of a project: their versions, their files, and what each was made from."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _VERSIONS: Final = "SELECT v.path, t.body, v.source, v.at, v.run, v.id FROM vers
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One text an artefact has had, and its source (`Kept.source`); `number` counts from 1.
+    """A text that an artefact has had, and its source (`Kept.source`); `number` counts from 1.
 
-    `run` is the run that kept it; 0 where it was kept outside of one, as an author's own text is. `id` is its place
-    among those of all artefacts.
+    `run` is the run that kept the text; 0 if no run did, as for an author's own text. `id` is the position of the
+    version among the versions of all artefacts.
     """
 
     path: str
@@ -36,15 +36,15 @@ class Version:
 
     @property
     def made(self) -> bool:
-        """Whether it was written for the author, also by revising another one."""
+        """Whether the text was written for the author, which includes a revision of another text."""
         return self.source in ("made", "revised")
 
 
 @dataclass(frozen=True, slots=True)
 class MadeArtefact:
-    """What was made at an artefact's path: its text and source, the keys of the calls, and what was found on the way.
+    """An artefact as it was made: its text and source, the keys of its calls, and what the run found while making it.
 
-    `lengths` are the least and most words asked, by the place where they were asked.
+    `lengths` are the fewest and the most words asked for, by the place where they were asked for.
     """
 
     text: str
@@ -73,7 +73,7 @@ class Artefacts:
         self._store.write(storing(text), (insert, row))
 
     def versions(self, path: str = "") -> list[Version]:
-        """The versions of an artefact, or of all, oldest first."""
+        """The versions of one artefact or of all artefacts, oldest first."""
         where, values = ("WHERE v.path = ?", [path]) if path else ("", [])
         rows = self._store.all(f"{_VERSIONS} {where} ORDER BY v.id", *values)
         numbers: Counter[str] = Counter()
@@ -114,15 +114,15 @@ class Artefacts:
     # what was made of what ------------------------------------------------------------------------------------------
 
     def keep_beside(self, path: str, text: str, value: str) -> None:
-        """Record what was made with a text of an artefact; of two that go with one text the later one holds."""
+        """Record a value made with a text of an artefact; a later value for the same text replaces it."""
         if self.beside(path, text) != (value, True):
             row = (path, digest_of(text), digest_of(value))
             self._store.write(storing(value), ("INSERT OR REPLACE INTO beside VALUES (?, ?, ?)", row))
 
     def beside(self, path: str, text: str) -> tuple[str, bool] | None:
-        """What was made with a text of an artefact, and that it was with this one; else with its newest that has any.
+        """The value made with a text of an artefact, and whether it was made with exactly this text.
 
-        `None` if none has.
+        If this text has no value, the value of the newest text that has one is returned; `None` if no text has one.
         """
         rows = self._store.all(
             "SELECT t.body, b.text = ? FROM beside b JOIN text t ON t.hash = b.value WHERE b.path = ? ORDER BY 2 DESC, "
@@ -133,16 +133,16 @@ class Artefacts:
         return (str(rows[0][0]), bool(rows[0][1])) if rows else None
 
     def record_made(self, path: str, of: str, made: MadeArtefact) -> None:
-        """Record what was made at an artefact's path of all that its line had read, whose digest `of` is."""
+        """Record what was made at an artefact's path; `of` is the digest of everything that its line had read."""
         found = json.dumps([made.shortfalls, made.notices, made.lengths])
         row = (path, of, digest_of(made.text), made.source, json.dumps(made.calls), found)
         insert = "INSERT OR REPLACE INTO made (path, of, text, source, calls, found) VALUES (?, ?, ?, ?, ?, ?)"
         self._store.write(storing(made.text), (insert, row))
 
     def made(self, path: str, of: str | None = None) -> MadeArtefact | None:
-        """What was made at a path of what `of` is the digest of.
+        """What was made at a path from the material whose digest is `of`.
 
-        Without `of`, what was made last, without the author's notes where it was ever made without.
+        Without `of`, what was made last; a text made without the author's notes is preferred if there is one.
         """
         where = "m.path = ?" if of is None else "m.path = ? AND m.of = ?"
         rows = self._store.all(

@@ -1,4 +1,4 @@
-"""What was asked and answered: a call is known by what can change its reply, and failures are never stored."""
+"""The calls: each is identified by everything that can change its reply, and failures are never stored."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from fabula.models.base import Request
 
 Speaker: TypeAlias = Literal["system", "user", "assistant"]
+_PERFORMERS: Final = (
+    "SELECT performer FROM call UNION SELECT performer FROM loss UNION SELECT performer FROM hold ORDER BY performer"
+)
 _CALLS: Final = (
     "SELECT c.id, c.path, c.role, c.performer, c.ordinal, c.reply, t.body, c.finish, c.detail, c.at, c.request, c.run "
     "FROM call c LEFT JOIN text t ON t.hash = c.reply"
@@ -37,9 +40,9 @@ _HOLD_LOST: Final = (
 
 
 def call_key(request: Request, identity: str, ordinal: int, take: int = 0) -> str:
-    """The identity of a call: path, rendered messages, model, sampling, schema, ordinal and take, as a SHA-256.
+    """The identity of a call: a SHA-256 of path, rendered messages, model, sampling, schema, ordinal and take.
 
-    Timeouts, retries and keys are no part of it, since they cannot change a reply.
+    Timeouts, retries and API keys are not part of it, because they cannot change a reply.
     """
     body = request.body() | {"path": request.path, "model": identity, "ordinal": ordinal, "take": take}
     shown = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -51,14 +54,14 @@ class Call(CallPlace):
     """A finished call as recorded.
 
     Attributes:
-        id: its number.
-        ordinal: how many there were before at that path with the same words.
-        reply: what was answered.
-        at: when.
-        run: in which it was asked.
-        schema: the form that the reply was to have.
-        free: the reply is no typed one.
-        messages: of the prompt, as (role, text); empty where they were not asked for.
+        id: the number of the call.
+        ordinal: the number of earlier calls at that path with the same words.
+        reply: the answer.
+        at: the time of the call.
+        run: the number of the run that made the call.
+        schema: the form that the reply had to have.
+        free: whether the reply is free text, not a typed reply.
+        messages: the messages of the prompt, as (role, text); empty if they were not requested.
     """
 
     id: int
@@ -72,19 +75,19 @@ class Call(CallPlace):
 
     @property
     def text(self) -> str:
-        """What was answered, as text."""
+        """The reply as text."""
         return self.reply.text
 
 
 @dataclass(frozen=True, slots=True)
 class CallFilter:
-    """Which calls are wanted; what is empty does not matter.
+    """Which calls are wanted; an empty field does not restrict them.
 
     Attributes:
-        text: stands in the prompt or the reply, in capitals or small letters.
-        role: that was asked, and who played it (`performer`).
-        under: is the call's path, or above it.
-        number: is the call's own.
+        text: text in the prompt or the reply, ignoring case.
+        role: the role that was asked; `performer` is who played it.
+        under: the path of the call, or a path above it.
+        number: the number of the call.
     """
 
     text: str = ""
@@ -99,9 +102,9 @@ ALL: Final = CallFilter()
 
 @dataclass(frozen=True, slots=True)
 class Payment(CallPlace):
-    """What was paid for a call: its key, what it took, and how many tokens were expected of its reply.
+    """What was paid for a call: its key, its usage, and the number of tokens expected in its reply.
 
-    One that came to nothing, or runs, has no key.
+    A call that failed or is still running has no key.
     """
 
     key: str
@@ -111,13 +114,13 @@ class Payment(CallPlace):
 
 @dataclass(frozen=True, slots=True)
 class Removal(Removed):
-    """A piece that a rule took out of a reply, and when."""
+    """A piece that a rule removed from a reply, and when."""
 
     at: str
 
 
 class Calls:
-    """The calls of a journal; their number is its length."""
+    """The calls of a journal; `len` gives their number."""
 
     def __init__(self, store: JournalStore) -> None:
         self._store, self._holding = store, False
@@ -129,12 +132,12 @@ class Calls:
     # what was answered ----------------------------------------------------------------------------------------------
 
     def reply(self, key: str) -> Reply | None:
-        """The reply of the call `key`, or `None`."""
+        """The reply of the call with the key `key`, or `None`."""
         rows = self._store.all(f"{_CALLS} WHERE c.key = ?", key)
         return self._reply(rows[0]) if rows else None
 
     def last(self, path: str, ordinal: int, until: int = LAST, *, prompt: bool = False) -> Call | None:
-        """The newest call at a path and ordinal, of those up to the call `until`; whatever was asked."""
+        """The newest call at a path and ordinal, up to the call `until`, whatever its prompt was."""
         sql = f"{_CALLS} WHERE c.path = ? AND c.ordinal = ? AND c.id <= ? ORDER BY c.id DESC LIMIT 1"
         rows = self._store.all(sql, path, ordinal, until)
         return self._call(rows[0], prompt=prompt) if rows else None
@@ -142,14 +145,14 @@ class Calls:
     def find(
         self, wanted: CallFilter = ALL, *, prompts: bool = False, most: int = -1, before: int = LAST, after: int = 0
     ) -> list[Call]:
-        """The calls that are wanted, oldest first.
+        """The wanted calls, oldest first.
 
         Args:
-            wanted: which ones.
-            prompts: with their messages.
-            most: the newest so many of them alone, or, with `after`, the oldest so many.
-            before: a number that theirs are below.
-            after: a number that theirs are above.
+            wanted: which calls.
+            prompts: whether to include their messages.
+            most: how many calls to return: the newest ones, or the oldest ones if `after` is given.
+            before: only calls with a lower number.
+            after: only calls with a higher number.
         """
         clauses: list[str] = ["c.id > ? AND c.id < ?"]
         values: list[object] = [after, before]
@@ -198,9 +201,9 @@ class Calls:
     # what was paid --------------------------------------------------------------------------------------------------
 
     def hold(self, key: str, request: Request, performer: str, usage: Usage) -> None:
-        """Book what a call may take before it is asked, so that it is not free where this process is killed meanwhile.
+        """Book the possible usage of a call before it is made, so that it is counted even if this process is killed.
 
-        What stands here of an earlier try was never settled: it is a loss.
+        An entry of an earlier try was never settled, and becomes a loss.
         """
         row = (key, request.path, request.role, performer, json.dumps(usage.values()), self._store.run)
         insert = "INSERT OR REPLACE INTO hold VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -209,7 +212,7 @@ class Calls:
         self._holding = True
 
     def record(self, key: str, request: Request, ordinal: int, reply: Reply, *, expected: int = 0) -> None:
-        """Commit a finished call, of whose reply so many tokens were `expected`; one more of its key is ignored."""
+        """Commit a finished call, whose reply should have `expected` tokens; a second call with its key is ignored."""
         body = request.body()
         body["messages"] = [[m.role, digest_of(m.content)] for m in request.messages]
         detail: dict[str, Any] = {
@@ -242,15 +245,15 @@ class Calls:
         self._store.write(*texts, storing(reply.text), (insert, tuple(row.values())), *self._settled(key))
 
     async def recorded(self, key: str, request: Request, ordinal: int, reply: Reply, *, expected: int = 0) -> None:
-        """As `record`; the disk is waited for without keeping other work waiting."""
+        """Do what `record` does, and wait for the disk without blocking other work."""
         with self._store.loosely():
             self.record(key, request, ordinal, reply, expected=expected)
         await self._store.synced()
 
     def settle(self, key: str, request: Request, performer: str, lost: Usage | None = None) -> None:
-        """Take back what was booked for a call that came to nothing, or record what of it was paid and is `lost`.
+        """Remove the booking of a call that failed, or record the usage that was paid and `lost`.
 
-        The call itself is asked again the next time.
+        The call itself is made again the next time.
         """
         if lost is None:
             self._store.write(*self._settled(key))
@@ -263,9 +266,9 @@ class Calls:
         return (("DELETE FROM hold WHERE key = ?", (key,)),) if self._holding else ()
 
     def payments(self, keys: Sequence[str] | None = None) -> list[Payment]:
-        """What was paid for every call that was made; for those that came to nothing, or run, at the end.
+        """The payments for all calls; calls that failed or are still running come last.
 
-        Of `keys`, those that are recorded, in the order of the keys.
+        With `keys`, only recorded calls with those keys, in the order of the keys.
         """
         sql = _PAYMENTS.format("coalesce(json_extract(detail, '$.expected'), 0)")
         if keys is None:
@@ -282,36 +285,40 @@ class Calls:
                 for key, path, role, who, usage, expected in rows
             ]
 
+    def performers(self) -> list[str]:
+        """Everyone who was paid, in alphabetical order."""
+        return [str(row[0]) for row in self._store.all(_PERFORMERS)]
+
     # what became of replies -----------------------------------------------------------------------------------------
 
     def remove(self, path: str, rule: str, text: str) -> None:
-        """Record what a rule took out of a reply; the same piece at the same path is one record, also when replayed."""
+        """Record what a rule removed from a reply; the same piece at the same path is recorded only once."""
         row = (path, rule, digest_of(text), self._store.run, self._store.now())
         insert = "INSERT OR IGNORE INTO removal (path, rule, text, run, at) VALUES (?, ?, ?, ?, ?)"
         self._store.write(storing(text), (insert, row))
 
     def removals(self, under: str = "") -> list[Removal]:
-        """What rules took out, oldest first; `under` keeps what was asked at or below one path."""
+        """What rules removed, oldest first; `under` restricts this to replies at or below one path."""
         rows = self._store.all(
             "SELECT r.path, r.rule, t.body, r.at FROM removal r JOIN text t ON t.hash = r.text ORDER BY r.id"
         )
         return [Removal(*row) for row in rows if not under or row[0] == under or row[0].startswith(f"{under}/")]
 
     def give_up(self, path: str) -> None:
-        """Record that a run ended because no try at `path` came to anything: the next run makes them anew."""
+        """Record that a run ended because all tries at `path` failed, so that the next run makes them again."""
         insert = "INSERT INTO failure (path, run, at) VALUES (?, ?, ?)"
         self._store.write((insert, (path, self._store.run, self._store.now())))
         self._given_up = None
 
     def given_up(self, path: str) -> int:
-        """How many runs ended because no try at `path` came to anything."""
+        """How many runs ended because all tries at `path` failed."""
         if self._given_up is None:
             self._given_up = Counter(path for (path,) in self._store.all("SELECT path FROM failure"))
         return self._given_up[path]
 
 
 def spent_by_role(calls: Calls) -> dict[str, Usage]:
-    """What a whole project has used so far, by role."""
+    """The usage of a whole project so far, by role."""
     bill: dict[str, Usage] = {}
     for paid in calls.payments():
         bill[paid.role] = bill[paid.role] + paid.usage if paid.role in bill else paid.usage

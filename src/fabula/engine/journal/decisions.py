@@ -1,7 +1,7 @@
-"""What a person decided about texts: nothing is overwritten, and what is taken back is a decision as well.
+"""A person's decisions about texts: nothing is overwritten, and taking a decision back is a decision too.
 
-Another kind of decision is a name in `DecisionKind`; what it makes of a text stands where texts are made
-(`fabula.engine.making`), and how it is said in `fabula.app.deciding`.
+To add a kind of decision, add its name to `DecisionKind`. Its effect on a text is in `fabula.engine.making`, and its
+wording in `fabula.app.deciding`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _DECISIONS: Final = (
 class Decision:
     """What a person decided about an artefact.
 
-    `target` is the last call that was recorded before a "fit", and the last run before a "fit-all"; of a "continue" it
-    is about how many words are wanted; of an "undo", what is taken back. `version` is the newest version of any
-    artefact before it.
+    `target` is the last call that was recorded before a "fit", or the last run before a "fit-all". For a "continue" it
+    is the approximate number of words that are wanted, and for an "undo" the decision that is taken back. `version` is
+    the newest version of any artefact before the decision.
     """
 
     id: int
@@ -49,14 +49,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What one command of a person's decided, oldest first; `found` in files that the person had changed."""
+    """The decisions of one command, oldest first; `found` if they were found in files that the person had changed."""
 
     decisions: tuple[Decision, ...]
     found: bool = False
 
 
 class Decisions:
-    """The decisions of a journal; what is added under one `command` is taken back as one, without it each alone."""
+    """The decisions of a journal; those under one `command` are taken back together, those without it one by one."""
 
     def __init__(self, store: JournalStore, command: str) -> None:
         self._store, self._command = store, command
@@ -75,13 +75,13 @@ class Decisions:
         """Record a person's decision about an artefact.
 
         Args:
-            path: of the artefact; `*` for all.
+            path: the path of the artefact; `*` for all artefacts.
             kind: what was decided.
-            text: that it is about.
-            target: number that it is about.
-            found: in files that the person changed, so that it is taken back for itself.
-            lasting: how the project begins, as its brief is: no command takes it back.
-            again: number of the decision that is made once more.
+            text: the text that the decision is about.
+            target: the number that the decision is about.
+            found: whether it was found in files that the person changed, so that it is taken back separately.
+            lasting: whether it belongs to the beginning of the project, like its brief: no command takes it back.
+            again: the number of the decision that is made again.
         """
         row = (path, kind, None if text is None else digest_of(text), target, self._store.now())
         of = None if lasting else self._command or None
@@ -97,20 +97,20 @@ class Decisions:
         )
 
     def find(self, path: str = "", *, undone: bool = False) -> list[Decision]:
-        """The decisions that stand, or those about one artefact, oldest first; with those that were `undone`."""
+        """The decisions in force, for all artefacts or for one, oldest first; `undone` includes those taken back."""
         where = "WHERE d.path = ? ORDER BY d.id" if path else "ORDER BY d.id"
         sql = f"{_DECISIONS.format('decision' if undone else 'active_decision')} {where}"
         return [Decision(*row) for row in self._store.all(sql, *([path] if path else []))]
 
     def override(self, path: str) -> tuple[str, str] | None:
-        """The text that stands in for an artefact and why, or `None`.
+        """The text that replaces an artefact and the reason, or `None`.
 
-        "pinned" wins over "edited" and "rewritten"; "continued" says that a person wants more to follow that text.
+        "pinned" wins over "edited" and "rewritten"; "continued" means that a person wants more text after it.
         """
         return self.overrides(path).get(path)
 
     def overrides(self, path: str = "") -> dict[str, tuple[str, str]]:
-        """What `override` gives for every artefact for which it gives anything, or for one."""
+        """The results of `override` that are not `None`, for all artefacts or for one, by path."""
         found: dict[str, tuple[str, str]] = {}
         if not self._store.all("SELECT 1 FROM decision LIMIT 1"):  # as in most runs of an experiment
             return found
@@ -127,12 +127,12 @@ class Decisions:
         return found
 
     def approved(self, path: str, text: str) -> bool:
-        """Whether a person approved this very text of an artefact."""
+        """Whether a person approved exactly this text of an artefact."""
         sql = "SELECT 1 FROM active_decision WHERE path = ? AND kind = 'approve' AND text = ?"
         return bool(self._store.all(sql, path, digest_of(text)))
 
     def digests(self, path: str = "") -> dict[str, str]:
-        """A digest of what stands decided about each artefact, or about one; an approval changes no text: left out."""
+        """Digests of the decisions in force about all artefacts or one, without approvals, which change no text."""
         rows = self._store.all(
             "SELECT path, kind, text, target FROM active_decision WHERE ? IN ('', path) ORDER BY path, id", path
         )
@@ -145,7 +145,7 @@ class Decisions:
     # taken back, and decided again ----------------------------------------------------------------------------------
 
     def last_done(self) -> Done | None:
-        """What one `undo` takes back: all that stands of the last command that decided anything."""
+        """What one `undo` takes back: all decisions in force of the last command that decided anything."""
         standing = {decision.id: decision for decision in self.find()}
         rows = self._store.all("SELECT id, command, found FROM decision WHERE command IS NOT NULL ORDER BY id")
         last = next(((command, found) for number, command, found in reversed(rows) if number in standing), None)
@@ -154,7 +154,7 @@ class Decisions:
         return Done(tuple(standing[n] for n, *of in rows if tuple(of) == last and n in standing), bool(last[1]))
 
     def last_undone(self) -> Done | None:
-        """What one `redo` decides again: the last command that was taken back, if nothing was decided since."""
+        """What one `redo` decides again: the last command that was taken back, if nothing has been decided since."""
         rows = self._store.all(
             "SELECT id, kind, target, command, found, again FROM decision WHERE command IS NOT NULL ORDER BY id"
         )

@@ -1,6 +1,6 @@
-"""One SQLite file (WAL): its tables, its format, and what is said when it cannot be used.
+"""The SQLite file of a journal (WAL): its tables, its format, and the errors if it cannot be used.
 
-A commit is on the disk when it returns, as a text's file is.
+When a commit returns, its data is on the disk, like the file of a text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 FORMAT: Final = 6
-"""Of keys and tables. Nothing was released with another one, so no other one is read."""
+"""The format of keys and tables. No other format was ever released, so only this one is read."""
 LAST: Final = 2**63 - 1
 """The largest number that a record can have."""
 _APPLICATION_ID: Final = 0x0FAB_01A0
@@ -62,11 +62,23 @@ CREATE VIEW active_decision AS SELECT * FROM decision
 # A run is the one that began at the same time, so what is taken twice is there once.
 _TAKE: Final = """
 BEGIN IMMEDIATE;
-INSERT OR IGNORE INTO text SELECT hash, body FROM part.text;
+{texts}
 INSERT INTO run (at, system, settings, ended, error) SELECT at, system, settings, ended, error FROM part.run o
     WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.at = o.at AND r.system = o.system) ORDER BY id;
 CREATE TEMP TABLE taken AS SELECT o.id AS theirs, max(r.id) AS ours FROM part.run o
     JOIN run r ON r.at = o.at AND r.system = o.system GROUP BY o.id;
+{beside}
+INSERT OR IGNORE INTO call (key, path, ordinal, role, performer, request, reply, finish, detail, run, at)
+    SELECT key, path, ordinal, role, performer, request, reply, finish, detail, ours, at
+    FROM {calls} JOIN taken ON theirs = run ORDER BY id;
+{holds}
+DROP TABLE taken;
+COMMIT;
+"""
+_ALL: Final = {
+    "texts": "INSERT OR IGNORE INTO text SELECT hash, body FROM part.text;",
+    "calls": "part.call",
+    "beside": """
 INSERT OR IGNORE INTO removal (path, rule, text, run, at) SELECT path, rule, text, ours, at
     FROM part.removal JOIN taken ON theirs = run ORDER BY id;
 INSERT INTO loss (path, role, performer, usage, run, at) SELECT path, role, performer, usage, ours, at
@@ -74,31 +86,40 @@ INSERT INTO loss (path, role, performer, usage, run, at) SELECT path, role, perf
     (SELECT 1 FROM loss l WHERE l.path = o.path AND l.at = o.at AND l.usage = o.usage) ORDER BY id;
 INSERT INTO failure (path, run, at) SELECT path, ours, at FROM part.failure o JOIN taken ON theirs = run
     WHERE NOT EXISTS (SELECT 1 FROM failure f WHERE f.path = o.path AND f.at = o.at) ORDER BY id;
-INSERT OR IGNORE INTO call (key, path, ordinal, role, performer, request, reply, finish, detail, run, at)
-    SELECT key, path, ordinal, role, performer, request, reply, finish, detail, ours, at
-    FROM part.call JOIN taken ON theirs = run ORDER BY id;
+""",
+    "holds": """
 INSERT OR IGNORE INTO hold SELECT key, path, role, performer, usage, ours, at FROM part.hold JOIN taken ON theirs = run;
 DELETE FROM hold WHERE key IN (SELECT key FROM call);
-DROP TABLE taken;
-COMMIT;
-"""
+""",
+}
+# A path below another one sorts between that with "/" and that with the sign behind it, which is "0".
+_BELOW: Final = {
+    "texts": """
+CREATE TEMP TABLE wanted AS SELECT c.* FROM below JOIN part.call c ON c.path >= place || '/' AND c.path < place || '0';
+INSERT OR IGNORE INTO text SELECT hash, body FROM part.text WHERE hash IN (SELECT reply FROM wanted UNION
+    SELECT json_extract(m.value, '$[1]') FROM wanted, json_each(wanted.request, '$.messages') m);
+""",
+    "calls": "wanted",
+    "beside": "",
+    "holds": "DROP TABLE wanted;",
+}
 _SMALL_PAGE: Final = 512
 _MODES: Final = slice(18, 20)  # bytes of a database that say how it is written
 _WAL_MODE: Final = b"\2\2"
 _FROM_TEXTS: Final = (
-    "Your texts are in plan/ and story/ and stay: `fabula import story.md --out NEW` continues from them, or use the "
-    "fabula that wrote it."
+    "Your texts remain in plan/ and story/: continue from them with `fabula import story.md --out NEW`, or use the "
+    "version of fabula that wrote the journal."
 )
 
 
 @remembered(32, 100_000)
 def digest_of(text: str) -> str:
-    """The hash of a text as it is stored; the last ones are kept, because a record needs each of its texts' twice."""
+    """The hash of a text as it is stored; recent hashes are cached, because a record needs each of them twice."""
     return sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def storing(body: str) -> tuple[str, Sequence[object]]:
-    """The statement that stores a text, by its hash."""
+    """The statement that stores a text under its hash."""
     # SQLite takes no lone surrogates; a reply has none (see `Run`), but a prompt may hold one from the author.
     valid = body.encode("utf-8", "replace").decode()
     return "INSERT OR IGNORE INTO text VALUES (?, ?)", (digest_of(body), valid)
@@ -109,12 +130,13 @@ class JournalStore:
 
     Args:
         path: the database file; `None` keeps it in memory.
-        now: gives the time stamp of a record (ISO 8601, UTC).
-        small: the file is one of very many, made by `make_small` before it is opened. What is written there waits for
-            the disk only in `synced`, as replies do before they are used, and in `close`; all else follows from them.
+        now: a function that gives the time stamp of a record (ISO 8601, UTC).
+        small: whether the file is one of very many, made by `make_small` before it is opened. Such a file waits for the
+            disk only in `synced`, which is called before a reply is used, and in `close`. Everything else can be
+            recovered from the replies.
 
     Attributes:
-        run: number of the run that is recorded; 0 outside of one.
+        run: the number of the run that is recorded; 0 outside of a run.
     """
 
     def __init__(self, path: Path | None, now: Callable[[], str], *, small: bool = False) -> None:
@@ -126,7 +148,7 @@ class JournalStore:
         self._copy: TemporaryDirectory[str] | None = None
 
     def open(self) -> None:
-        """Open the file, making it where there is none; what it raises stands at `Journal.open`."""
+        """Open the file, and create it if it does not exist; for the errors see `Journal.open`."""
         with self._guard():
             writable = self.path is None or all(os.access(one, os.W_OK) for one in (self.path, self.path.parent))
             if self.path is not None and self.path.is_file() and not writable:
@@ -196,22 +218,22 @@ class JournalStore:
                 raise self.damaged(str(error)) from error
             raise JournalError(
                 f"The journal {where} cannot be used ({error}). Check free space and permissions; all finished calls "
-                "are kept, so the same command goes on from there."
+                "are kept, so the same command continues from there."
             ) from error
         except sqlite3.DatabaseError as error:
             self.close()
             raise self.damaged(str(error)) from error
 
     def damaged(self, what: str) -> JournalDamagedError:
-        """The error that says what of the file cannot be used."""
+        """The error that says which part of the file cannot be used."""
         return JournalDamagedError(
-            f"The journal {self.path or 'in memory'} is damaged ({what}). Move it away: your texts in plan/ and "
-            "story/ stay, and `fabula text pin --all` keeps them as they are. Or put back a copy of it."
+            f"The journal {self.path or 'in memory'} is damaged ({what}). Move it away: your texts stay in plan/ "
+            "and story/, and `fabula text pin --all` keeps them as they are. Or restore a copy of the journal."
         )
 
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
-        """Turn what cannot be understood in a record into our error."""
+        """Turn an unreadable record into our error."""
         try:
             yield
         except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
@@ -220,7 +242,7 @@ class JournalStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is recorded inside is recorded together at the end, or, if that is not reached, not at all."""
+        """A context whose records are written together at its end, or not at all if the end is not reached."""
         if self.connection.in_transaction:
             yield
             return
@@ -249,11 +271,11 @@ class JournalStore:
             raise self._gone(self.connection, self.path)
 
     def _gone(self, db: sqlite3.Connection, path: Path) -> JournalError:
-        """What to say when the journal's files were taken away under a run; all that it held is saved beside them."""
+        """What to say when the journal's files were taken away under a run; all that it held is saved next to them."""
         saved = path.with_name(f"journal-{secrets.token_hex(4)}.db")
         try:
             db.execute("VACUUM INTO ?", (str(saved),))
-            how = f"All that it held stands in {saved}: rename that to {path.name} and run the command again."
+            how = f"Its contents are saved in {saved}: rename that file to {path.name} and run the command again."
         except sqlite3.Error:
             how = "Put it, or its folder, back where it was and run the command again."
         self.close()
@@ -264,7 +286,7 @@ class JournalStore:
         """The open file.
 
         Raises:
-            JournalError: it is closed.
+            JournalError: the journal is closed.
         """
         if self._db is None:
             raise JournalError("The journal is closed. Open it before use.")
@@ -276,29 +298,32 @@ class JournalStore:
             return self.connection.execute(sql, values).fetchall()
 
     def write(self, *statements: tuple[str, Sequence[object]]) -> None:
-        """Run statements as one transaction; when this returns they are committed."""
+        """Run statements as one transaction; they are committed when this returns."""
         with self.transaction(), self._guard():
             for sql, values in statements:
                 self.connection.execute(sql, values)
 
-    def take_calls(self, other: Path) -> int:
-        """Copy the calls of another journal, as `Journal.take_calls`."""
+    def take_calls(self, other: Path, below: Sequence[str] | None = None) -> int:
+        """Copy the calls of another journal; see `Journal.take_calls`."""
         (before,) = self.all("SELECT count(*) FROM call")[0]
         with self._guard():
             self.connection.execute("ATTACH DATABASE ? AS part", (str(other),))
         try:
             with self._guard():
-                self.connection.executescript(_TAKE)
+                self.connection.execute("CREATE TEMP TABLE below (place TEXT)")
+                self.connection.executemany("INSERT INTO below VALUES (?)", [(one,) for one in below or ()])
+                self.connection.executescript(_TAKE.format(**(_ALL if below is None else _BELOW)))
         finally:
             if self._db is not None:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+                self._db.execute("DROP TABLE IF EXISTS below")
                 self._db.execute("DETACH DATABASE part")
         return int(self.all("SELECT count(*) FROM call")[0][0]) - int(before)
 
     @contextmanager
     def loosely(self) -> Iterator[None]:
-        """What is written inside need not be on the disk at once; a process that is killed loses nothing of it."""
+        """A context whose records need not be on the disk at once; a killed process does not lose them."""
         if self._small or self.connection.in_transaction:  # then the end of the transaction waits for the disk
             yield
             return
@@ -310,10 +335,10 @@ class JournalStore:
                 self._db.execute("PRAGMA synchronous = FULL")
 
     async def synced(self) -> None:
-        """Wait until all that is committed is on the disk; other work goes on meanwhile.
+        """Wait until everything committed is on the disk, while other work continues.
 
         Raises:
-            JournalError: the disk takes nothing more.
+            JournalError: the disk does not accept more data.
         """
         if self._log is None:
             return
@@ -326,15 +351,15 @@ class JournalStore:
             self.close()
             raise JournalError(
                 f"The journal {self.path} cannot be written ({error.strerror}). Check free space and permissions; all "
-                "finished calls are kept, so the same command goes on from there."
+                "finished calls are kept, so the same command continues from there."
             ) from error
 
 
 def make_small(path: Path) -> None:
-    """Make an empty journal of few bytes, on the disk, where there is none, or one whose making was broken off.
+    """Create a small empty journal on the disk if there is none, or if its creation was interrupted.
 
     Raises:
-        ProjectError: it cannot be written.
+        ProjectError: the journal cannot be written.
     """
     try:
         if path.exists() and path.stat().st_size >= len(_empty()):

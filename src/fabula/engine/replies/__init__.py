@@ -1,7 +1,7 @@
-"""Reading what models reply: the one place where text that a model wrote is searched.
+"""Reading the replies of models: the only package that searches text written by a model.
 
-Pure functions; none asks a model. What cannot be read raises `ReplyProblem`, whose text says what to
-correct.
+All functions are pure, and none calls a model. A reply that cannot be read raises `ReplyProblem`, whose text says
+what to correct.
 """
 
 from __future__ import annotations

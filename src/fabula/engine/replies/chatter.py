@@ -1,7 +1,7 @@
-"""What models say around a text: greetings, offers, notes to the reader, headings, labels, template marks.
+"""Chatter around a text: greetings, offers, notes to the reader, headings, labels, template marks.
 
 Every pattern is anchored and free of nested repeats. Words that also occur in stories ("Sure", "Here is", "I hope")
-count only together with a word of the writing task, and never inside quotation marks.
+count only next to a word of the writing task, and never inside quotation marks.
 """
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.remembering import remembered
+from fabula.engine.replies import foreign_chatter
 from fabula.story.sentences import sentences
 from fabula.story.speech import OPENING
 
@@ -199,44 +200,55 @@ _NUMBERED: Final = re.compile(
     r"[^.!?\n]{0,60}\Z",
     _I,
 )
-_TITLE: Final = re.compile(r"(?:\*\*|__)?(?:story )?title(?:\*\*|__)?:", _I)
+_TITLE: Final = re.compile(
+    r"(?:\*\*|__)?(?:(?:story )?title|titel|titre|título|titolo|tytuł|название|заголовок|标题|標題|题目|タイトル|제목)"
+    r"(?:\*\*|__)?[:：]",
+    _I,
+)
 
 
-def opens_chatter(sentence: str, *, notes: bool = False) -> bool:
-    """Whether a sentence at the start of a reply talks to the reader or of the task; notes may be about the story."""
+def opens_chatter(sentence: str, *, notes: bool = False, tag: str = "en") -> bool:
+    """Whether a sentence at the start of a reply addresses the reader or the task; notes may be about the story.
+
+    English is read in replies of all languages, and with it the language of the `tag`.
+    """
     said = sentence.strip(_EDGE)
     if sentence.startswith(_QUOTE) or len(said) > _LONGEST:
         return False
     chatter = any(pattern.match(said) for pattern in (_ALONE, *_OPENING, *_CLEAR_OPENING, *_ANNOUNCED))
-    return chatter or bool(not notes and _ABOUT.match(said))
+    return chatter or foreign_chatter.opens(said, tag) or bool(not notes and _ABOUT.match(said))
 
 
-def closes_chatter(sentence: str, *, notes: bool = False) -> bool:
-    """Whether a sentence at the end of a reply talks to the reader or of the task; notes may be about the story."""
+def closes_chatter(sentence: str, *, notes: bool = False, tag: str = "en") -> bool:
+    """Whether a sentence at the end of a reply addresses the reader or the task; notes may be about the story."""
     said = sentence.strip(_EDGE)
     if sentence.startswith(_QUOTE) or len(said) > _LONGEST:
         return False
-    return any(p.match(said) for p in (_CLOSING if notes else (*_CLOSING, _ABOUT, _ABOUT_AT_END)))
+    known = any(p.match(said) for p in (_CLOSING if notes else (*_CLOSING, _ABOUT, _ABOUT_AT_END)))
+    return known or foreign_chatter.closes(said, tag)
 
 
-def clearly_opens(line: str) -> bool:
+def clearly_opens(line: str, tag: str = "en") -> bool:
     """Whether a line at the start of a reply is chatter beyond doubt: an offer, an announcement, a word of assent."""
     said = line.strip(_EDGE)
     if line.startswith(_QUOTE) or len(said) > _LONGEST:
         return False
-    return any(p.match(said) for p in (*_CLEAR_OPENING, *_ANNOUNCED))
+    return any(p.match(said) for p in (*_CLEAR_OPENING, *_ANNOUNCED)) or foreign_chatter.opens(said, tag)
 
 
-def clearly_closes(line: str) -> bool:
-    """Whether a line at the end of a reply holds chatter beyond doubt: a word count, an offer of changes, a note."""
+def clearly_closes(line: str, tag: str = "en") -> bool:
+    """Whether a line at the end of a reply is chatter beyond doubt: a word count, an offer of changes, a note."""
     if line.startswith(_QUOTE) or len(line) > _LONGEST:
         return False
     said = [sentence.strip(_EDGE) for sentence in (line, *sentences(line))]
-    return bool(_CLEAR_END.match(line)) or any(p.match(one) for one in said for p in _CLEAR_CLOSING)
+    known = any(p.match(one) for one in said for p in _CLEAR_CLOSING) or any(
+        foreign_chatter.closes(one, tag) for one in said
+    )
+    return known or bool(_CLEAR_END.match(line))
 
 
 def remarks_on_story(sentence: str) -> bool:
-    """Whether a sentence speaks of the story or its parts instead of telling it; speech of characters never does."""
+    """Whether a sentence is about the story or its parts instead of telling it; characters' speech does not count."""
     said = sentence.strip(_EDGE)
     if sentence.startswith(_QUOTE):
         return False
@@ -244,12 +256,12 @@ def remarks_on_story(sentence: str) -> bool:
 
 
 def says_the_end(sentence: str) -> bool:
-    """Whether a sentence is nothing but "The End" or its like."""
+    """Whether a sentence is only "The End" or a similar phrase."""
     return bool(_THE_END.fullmatch(sentence))
 
 
 class Labels:
-    """Recognises headings, and labels that a prompt uses."""
+    """Recognises headings and the labels that a prompt uses."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         names = sorted({re.escape(label.strip()) for label in labels if label.strip()}, key=len, reverse=True)
@@ -269,21 +281,21 @@ class Labels:
     @classmethod
     @remembered(64)  # prompts are few, and asked with again and again
     def of(cls, labels: tuple[str, ...]) -> Labels:
-        """Those of a prompt."""
+        """The labels of a prompt."""
         return cls(labels)
 
     def heads(self, line: str) -> bool:
-        """Whether a line is nothing but a label."""
+        """Whether a line is only a label."""
         return len(line) <= _LONGEST and bool(self._line.match(line))
 
     def prefix(self, line: str) -> int:
-        """Length of the label that a line begins with, 0 if there is none."""
+        """Length of the label that a line begins with, or 0."""
         found = self._prefix.match(line)
         return found.end() if found else 0
 
 
 def is_heading(line: str) -> bool:
-    """Whether a line is a heading of any name: Markdown, bold alone, "Chapter 2", "Title: ..."."""
+    """Whether a line is a heading of any kind: Markdown, a bold line, "Chapter 2", "Title: ..."."""
     line = line.strip()
     if len(line) > _HEADING_LENGTH:
         return False
@@ -297,13 +309,13 @@ def is_framed(line: str) -> bool:
 
 
 def framed_lead(line: str) -> int:
-    """Length of a bracketed name that a reply's first line begins with, 0 if there is none."""
+    """Length of the bracketed name that a reply's first line begins with, or 0."""
     found = _BRACKETED_LEAD.match(line)
     return found.end() if found else 0
 
 
 def is_title(line: str) -> bool:
-    """Whether a first line that stands alone looks like a story's title: few words, all of weight capitalised."""
+    """Whether a first line on its own looks like a story's title: few words, with the important ones capitalised."""
     words = line.strip().strip('"“”*_').split()
     if not 1 < len(words) <= _TITLE_WORDS or any(c.isdigit() for c in line):
         return False
@@ -319,10 +331,10 @@ def is_marked_title(line: str) -> bool:
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line is a horizontal rule, as models put one between their chatter and a text."""
+    """Whether a line is a horizontal rule, which models put between their chatter and a text."""
     return bool(_RULE.match(line))
 
 
 def is_scene_break(line: str) -> bool:
-    """Whether a line holds no letter or digit, as "***" does."""
+    """Whether a line has no letter or digit, like "***"."""
     return bool(_SCENE_BREAK.match(line))

@@ -1,4 +1,4 @@
-"""One of several, scores and refusals in a model's reply."""
+"""Choices, scores and refusals in a model's reply."""
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
 
@@ -52,25 +52,25 @@ _SCANNED: Final = 20_000  # characters from the end of a reply in which a choice
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a short reply begins by declining the task; a story's own "I cannot ..." is none."""
+    """Whether a short reply begins by declining the task; "I cannot ..." in a story does not count."""
     said = text.strip()
     return 0 < len(said) <= _REFUSAL_LENGTH and bool(_REFUSAL.match(said))
 
 
 def is_unchanged(text: str) -> bool:
-    """Whether a short reply says NO CHANGE to a text, as it was told to where a text may stay as it is."""
+    """Whether a short reply says NO CHANGE, the answer asked for if a text may stay as it is."""
     said = text.strip().lstrip(_EDGE)
     return len(said) <= _UNCHANGED_LENGTH and bool(_UNCHANGED.match(said))
 
 
 def read_choice(text: str, options: Sequence[str]) -> str:
-    """The one of `options` that a reply names, in the caller's spelling.
+    """The option that a reply names, in the caller's spelling.
 
-    In this order: the whole reply (or its first or last line) is an option, its letter or its number; just one option
-    is mentioned and not negated; a concluding sentence mentions just one.
+    These are tried in order: the whole reply (or its first or last line) is an option, its letter or its number; only
+    one option is mentioned and not negated; a concluding sentence mentions only one option.
 
     Raises:
-        ReplyProblem: no option is named, or several are and none is concluded.
+        ReplyProblem: no option is named, or several are and the reply does not settle on one.
     """
     text = text.strip()[-_SCANNED:]
     lines = [line for line in text.splitlines() if line.strip()]
@@ -126,13 +126,13 @@ def _mentions(text: str, options: Sequence[str]) -> set[str]:
 
 
 def read_score(text: str, low: float, high: float) -> float:
-    """The score in a reply, `low` to `high`.
+    """The score in a reply, from `low` to `high`.
 
-    A lone number counts, "7/10" and "7 out of 10" do where the second number is `high`; of several different ones, the
-    last that a word like "score" or "rating" stands before in its sentence.
+    A lone number counts, and so do "7/10" and "7 out of 10" if the second number is `high`. Of several different
+    numbers, the last one that follows a word like "score" or "rating" in its sentence counts.
 
     Raises:
-        ReplyProblem: there is no score, several, or one out of range.
+        ReplyProblem: there is no score, there are several, or the score is out of range.
     """
     text = text.strip()[-_SCANNED:]
     scores = _scores(text, high)

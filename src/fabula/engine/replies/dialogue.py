@@ -1,8 +1,10 @@
-"""Plans of a dialogue and turns in it, as SNAP's prompts ask for them (Tables 5 and 8).
+"""The plans and turns of a dialogue, in the form that SNAP's prompts ask for (Tables 5 and 8).
 
 #1. What happens                       [Squidward: (sighs) It is closing time.]
 - the details                          EOD
 """
+
+# ruff: noqa: RUF001 - brackets, colons and quotation marks of other scripts
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.remembering import remembered
 from fabula.engine.replies.problem import ReplyProblem
+from fabula.engine.replies.turns import called, named
 from fabula.story.sentences import paragraphs, sentences, spans
 
 if TYPE_CHECKING:
@@ -30,32 +33,37 @@ _NUMBERED: Final = re.compile(
 _BULLET: Final = re.compile(r"(?:(?<![ \t])[ \t]++)?+(?:[-*\u2022\u2013]|\(?[a-z]\))[ \t]++(?=\S)")
 _MARKS: Final = " \t*_#"
 _EOD: Final = re.compile(
-    r"(?:(?<![\[({*_\"' \t])[\[({*_\"' \t]++)?+\bE\.?O\.?D\b\.?[\])}*_\"'. \t]*+(?=\n|\Z|\[)|\[[ \t]*+EOD[ \t]*+\]"
+    r"(?:(?<![\[({【（*_\"' \t])[\[({【（*_\"' \t]++)?+(?<![A-Za-z0-9_])E\.?O\.?D(?![A-Za-z0-9_])\.?"
+    r"[\])}】）*_\"'. \t]*+(?=\n|\Z|[\[【])|\[[ \t]*+EOD[ \t]*+\]"
 )
-_ACTION: Final = re.compile(r"\A[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\*([^*\n]+)\*)[ \t:,.-]*", re.DOTALL)
+_ACTION: Final = re.compile(
+    r"\A[ \t]*(?:[(（]([^()（）]*(?:[(（][^()（）]*[)）][^()（）]*)*)[)）]|\*([^*\n]+)\*)[ \t:,.：，。-]*", re.DOTALL
+)
 _LONGEST_UNOPENED: Final = 48  # letters; a mark further on is a stray one
-_UNOPENED: Final = re.compile(rf"\A[^()\[\]\"\u201c]{{1,{_LONGEST_UNOPENED}}}\)")
-_NEXT_TURN: Final = re.compile(r"(?:\n|(?<![ \t\n]))[ \t]*+\[[*_]*+[A-Z][\w.' -]{0,40}[*_]*[ \t]*:")
-_BRACKET: Final = re.compile(r"[\[\]]")
+_UNOPENED: Final = re.compile(rf"\A[^()\[\]（）\"“„「]{{1,{_LONGEST_UNOPENED}}}[)）]")
+_OPENED: Final = ("[", "【", "［")
+_INITIAL: Final = r"(?:[A-Z]|[^\W\x00-\x7f])"  # no small ASCII letter
+_NEXT_TURN: Final = re.compile(rf"(?:\n|(?<![ \t\n]))[ \t]*+[\[【［][*_]*+{_INITIAL}[\w.' -]{{0,40}}[*_]*[ \t]*[:：]")
+_BRACKET: Final = re.compile(r"[\[\]【】［］]")
 _SPEAKER: Final = re.compile(r"#[ \t]?Person[ \t]?(\d{1,2})[ \t]?#", _I)
 # What a small model copies from the form that it was shown, in place of a plan.
 _FORM: Final = re.compile(
     r"(?:the )?headline(?: of the \w+ (?:point|sub-?plan))?|its details|(?:and )?so on to the last point", _I
 )
 # What the patterns above may find once more has come.
-_MAY_BE_NAME: Final = re.compile(r"\[?[*_]{0,6}(?:[A-Z][\w.' -]{0,40}[*_]{0,6}[ \t]{0,6})?\Z")
+_MAY_BE_NAME: Final = re.compile(rf"[\[【［]?[*_]{{0,6}}(?:{_INITIAL}[\w.' -]{{0,40}}[*_]{{0,6}}[ \t]{{0,6}})?\Z")
 _LONGEST_NAME: Final = 64
 _MAY_BE_THOUGHT: Final = re.compile(r"<\w{0,8}\Z")
-_BEFORE_EOD: Final = " \t\n[({*_\"'"
+_BEFORE_EOD: Final = " \t\n[({【（*_\"'"
 _CLOSING: Final = re.compile('["\u201d]')
 _WORD: Final = re.compile(r"[\w'\u2019]+")
 _CALL, _CALLS = 2, 2
-_QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
+_QUOTES: Final = {'"': '"', "“": "”", "„": "“", "«": "»", "»": "«", "「": "」", "『": "』"}
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenTurn:
-    """One turn: what its speaker does, what it says, and whether it ends the dialogue (EOD). Any may be missing."""
+    """One turn: what its speaker does and says, and whether it ends the dialogue (EOD). Any part may be missing."""
 
     action: str = ""
     message: str = ""
@@ -68,10 +76,10 @@ class SpokenTurn:
 
 
 def read_said(text: str, name: str, others: Sequence[str] = ()) -> SpokenTurn:
-    """The first turn that `name` has in a reply, `[Name: (action) message]`; brackets, name and action may be missing.
+    """The first turn of `name` in a reply, `[Name: (action) message]`; brackets, name and action may be missing.
 
-    What other speakers are given, and everything from there on, is left out. EOD counts at the end of a line, where
-    it stands alone or behind the turn.
+    Everything from the first turn of another speaker on is left out. EOD counts at the end of a line, alone or after
+    the turn.
     """
     text = _THOUGHT.sub("", text)
     turn, end, _, named = _turn_of(text, name, others)
@@ -81,13 +89,14 @@ def read_said(text: str, name: str, others: Sequence[str] = ()) -> SpokenTurn:
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """A turn whose reply is still coming.
+    """A turn whose reply is still arriving.
 
     Attributes:
-        said: the turn as far as it has come.
-        settled: how its message begins, with `said.action` before it, whatever comes; empty while that is open.
-        whole: this is all of the turn, whatever comes.
-        acted: `said.action` is whole.
+        said: the part of the turn that has arrived.
+        settled: the beginning of its message, after `said.action`, that nothing still to come can change; empty while
+            that is open.
+        whole: whether the turn is complete, whatever follows.
+        acted: whether `said.action` is complete.
     """
 
     said: SpokenTurn
@@ -97,13 +106,13 @@ class Coming:
 
 
 def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
-    """As `read_said`, of a reply that is still coming."""
+    """The turn that `read_said` would read, from a reply that is still arriving."""
     text = _without_next(_MAY_BE_THOUGHT.sub("", _THOUGHT.sub("", text)))
     turn, _, closed, named = _turn_of(text, name, others)
     action, message = _parts(turn, name, named=named)
     said = SpokenTurn(action, _unquoted(message))
     # EOD takes stars with it, so that what stands between them is open.
-    acted = bool(action) and (closed or (turn.startswith("(") and bool(_ACTION.match(turn))))
+    acted = bool(action) and (closed or (turn.startswith(("(", "（")) and bool(_ACTION.match(turn))))
     if closed:
         return Coming(said, said.message, whole=True, acted=acted)
     words = message.split(" ")[:-1]  # the last one may grow
@@ -127,20 +136,20 @@ def _without_next(text: str) -> str:
         gap = text[len(before) : at]
         if "\n" in gap:
             return text[: len(before) + gap.index("\n")]
-        if text.startswith("[", at):
+        if text.startswith(_OPENED, at):
             return before
     return text
 
 
 def as_turn(text: str, lead: str) -> str:
-    """A reply that goes on from `lead`, as `read_said` reads it: where the lead opens a quotation, that is the turn."""
+    """A reply that continues from `lead`, in the form for `read_said`; a quotation opened by the lead is the turn."""
     if not lead.endswith('"') or not text.startswith(lead):
         return text
     return lead[:-1] + _CLOSING.sub("]", text[len(lead) :], count=1)
 
 
 def first_sentences(text: str, most: int) -> str:
-    """The first `most` sentences of a message; two calls of a word or two ("Oh, Jonas!") do not count."""
+    """The first `most` sentences of a message; two exclamations of a word or two ("Oh, Jonas!") do not count."""
     kept: list[str] = []
     last = 0
     for start, end in spans(text):
@@ -160,7 +169,7 @@ def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match
     """
     eod = _EOD.search(text)
     body = text[: eod.start() if eod else len(text)].strip()
-    own = _label((name, *(part for part in name.split() if len(part) > 2)))  # noqa: PLR2004 - no titles, no initials
+    own = _label((name, *(part for part in called(name) if len(part) > 2)))  # noqa: PLR2004 - no initials
     foreign = _label([other for other in others if other.casefold() != name.casefold()])
     named = True
     if found := own.match(body):
@@ -172,7 +181,7 @@ def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match
         body = body[later.end() :]
     else:
         named = False
-        body = body.lstrip("[ \t\n")
+        body = body.lstrip("[【［ \t\n")
     speakers = re.compile(rf"\n(?:{own.pattern}|{foreign.pattern})", _I)
     cuts = [cut.start() for cut in (_NEXT_TURN.search(body), speakers.search(body)) if cut]
     body = body[: min(cuts, default=len(body))]
@@ -187,7 +196,7 @@ def _parts(turn: str, name: str, *, named: bool) -> tuple[str, str]:
     action = ""
     if found := _ACTION.match(turn):
         action, turn = found[1] or found[2] or "", turn[found.end() :]
-    elif turn.startswith("("):  # never closed: a reply that was cut off
+    elif turn.startswith(("(", "（")):  # never closed: a reply that was cut off
         action, turn = turn[1:], ""
     if action.strip().casefold() == name.casefold():  # the name instead of a deed
         action = ""
@@ -195,9 +204,9 @@ def _parts(turn: str, name: str, *, named: bool) -> tuple[str, str]:
 
 
 def with_names(text: str, speakers: Sequence[str]) -> str:
-    """A summary by a model of DialogSum, which calls speakers `#Person1#`, `#Person2#` in order, with their names.
+    """A DialogSum model's summary with the speakers' names in place of `#Person1#`, `#Person2#` and so on.
 
-    A number beyond the speakers stays as it is.
+    A number without a speaker stays as it is.
     """
     return _SPEAKER.sub(lambda tag: speakers[n - 1] if 0 < (n := int(tag[1])) <= len(speakers) else tag[0], text)
 
@@ -206,7 +215,7 @@ def _closing_bracket(body: str) -> int | None:
     """Where a bracket closes that was not opened in `body`: the end of a turn that stands in brackets."""
     open_ = 0
     for bracket in _BRACKET.finditer(body):
-        open_ += 1 if bracket.group() == "[" else -1
+        open_ += 1 if bracket.group() in _OPENED else -1
         if open_ < 0:
             return bracket.start()
     return None
@@ -214,9 +223,9 @@ def _closing_bracket(body: str) -> int | None:
 
 @remembered(256)
 def _labels(names: tuple[str, ...]) -> re.Pattern[str]:
-    known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     return re.compile(
-        rf"\s*\[?[ \t]*[*_\"]*(?:{known})(?: [\w'-]+)?[*_\"]*(?:[ \t]*\((?:user|player|npc)\))?[*_]*[ \t]*:[*_]*[ \t]*",
+        rf"\s*[\[【［]?[ \t]*[*_\"]*{named(names)}(?: [\w'-]+)?[*_\"]*"
+        r"(?:[ \t]*\((?:user|player|npc)\))?[*_]*[ \t]*[:：][*_]*[ \t]*",
         _I,
     )
 
@@ -232,6 +241,8 @@ _NOTHING: Final = re.compile(r"(?!)")
 def _unquoted(message: str) -> str:
     """`message` without quotation marks around the whole."""
     closer = _QUOTES.get(message[:1])
+    if message[:1] == "„" and message.endswith("”"):  # Polish
+        closer = "”"
     whole = closer is not None and message.endswith(closer) and message.count(closer) <= (2 if closer == '"' else 1)
     if whole and len(message) > 1:
         return message[1:-1].strip()
@@ -242,11 +253,11 @@ def _unquoted(message: str) -> str:
 def read_plan(text: str) -> tuple[tuple[str, str], ...]:
     """The sub-plans of a reply, each with its headline and its details on one line.
 
-    They begin with `#1.`, else with numbers; where there are none, bullets, paragraphs or sentences stand for them.
-    One that says the same as one before it is left out, and what only repeats the form that was asked for.
+    They begin with `#1.` or with other numbers. If there are no numbers, bullets, paragraphs or sentences are taken as
+    sub-plans. A sub-plan that repeats an earlier one, or only repeats the form asked for, is left out.
 
     Raises:
-        ReplyProblem: there is no word in it.
+        ReplyProblem: the reply has no words.
     """
     lines = [line.rstrip() for line in _THOUGHT.sub("", text).splitlines() if line.strip(" \t*_#-`")]
     head = _HASHED if any(_HASHED.match(line) for line in lines) else _NUMBERED

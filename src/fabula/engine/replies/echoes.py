@@ -1,4 +1,4 @@
-"""Finding in a reply what the prompt said already."""
+"""Finding words of the prompt in a reply."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TASK: Final = re.compile(r"\b(?:write (?:a|an|the|me)|the story (?:should|must|
 
 
 def covered(words: Sequence[str], texts: Sequence[str], size: int = _GRAM) -> list[bool]:
-    """For each of `words` whether it stands in a run of `size` words that one of `texts` has too."""
+    """For each of `words`, whether it is in a run of `size` words that also occurs in one of `texts`."""
     return marks(words, grams(texts, size), size)
 
 
@@ -35,7 +35,7 @@ def grams(texts: Sequence[str], size: int) -> set[tuple[str, ...]]:
 
 
 def marks(words: Sequence[str], known: Collection[tuple[str, ...]], size: int) -> list[bool]:
-    """For each of `words` whether it stands in a run of `size` words that is known."""
+    """For each of `words`, whether it is in a run of `size` words that is known."""
     found = [False] * len(words)
     for at in range(len(words) - size + 1):
         if tuple(words[at : at + size]) in known:
@@ -44,16 +44,16 @@ def marks(words: Sequence[str], known: Collection[tuple[str, ...]], size: int) -
 
 
 class Echoes:
-    """Runs of five words that stand in given texts.
+    """Runs of five words from given texts.
 
-    Quotations in a writing task are left out: a brief may ask for a sentence to be in the story.
+    Quotations in a writing task are left out, because a brief may ask for a sentence to be in the story.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._grams = grams([_QUOTED.sub(" \n ", text) if _TASK.search(text) else text for text in texts], _GRAM)
 
     def share(self, words: Sequence[str]) -> float:
-        """Share of `words` that stand in runs of five of the given texts, 0 to 1."""
+        """Share of `words` that are in runs of five words from the given texts, 0 to 1."""
         if len(words) < _GRAM or not self._grams:
             return 0.0
         return sum(marks(words, self._grams, _GRAM)) / len(words)
@@ -64,11 +64,11 @@ class Echoes:
         return len(words) >= _PARAGRAPH_WORDS and self.share(words) >= _PARAGRAPH_SHARE
 
     def sentence(self, text: str) -> bool:
-        """Whether a long sentence stands word for word in a given text."""
+        """Whether a long sentence is in a given text word for word."""
         words = words_of(text)
         return len(words) >= _SENTENCE_WORDS and self.share(words) >= _SENTENCE_SHARE
 
     def pair(self, text: str) -> bool:
-        """Whether two sentences that follow each other, each of them short, stand so in a given text."""
+        """Whether two short consecutive sentences also follow each other in a given text."""
         words = words_of(text)
         return len(words) >= _PAIR_WORDS and self.share(words) >= _PAIR_SHARE

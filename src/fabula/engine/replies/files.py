@@ -1,4 +1,4 @@
-"""Several files in one reply: each a label on a line of its own, then a code block with JSON."""
+"""Several files in one reply: each has a label on its own line, then a code block with JSON."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _FENCE: Final = re.compile(r"^[ \t]*```[^\n`]*$", re.MULTILINE)
 def read_files(text: str, names: Sequence[str]) -> dict[str, Any]:
     """The JSON of each named file that can be read; a block belongs to the last name above it.
 
-    Where no block has a name and there are as many blocks as names, they are taken in their order. A block that was cut
-    off at the reply's end is read as far as it goes.
+    If no block has a name and there are as many blocks as names, blocks and names are matched in order. If the reply
+    was cut off inside a block, the part that arrived is read.
 
     Raises:
-        ReplyProblem: there is none of them.
+        ReplyProblem: none of the files is there.
     """
     blocks = _blocks(text)
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Typed values out of JSON as models write it."""
+"""Typed values from JSON as models write it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class _Found:
 def read_json(text: str, type_: type[T]) -> T:
     """The value of type `type_` in a reply.
 
-    Read are code fences, chatter around, trailing commas, comments, single and typographic quotes, unquoted keys, raw
-    line ends in strings, and JSON that was cut off. Of several fitting values the last whole one counts (models draft
-    before they decide), and one that was cut off only if there is no whole one. Of a list whose last entry was
-    cut off the entries before it count where that one does not fit, or where `type_` has `WHOLE_ENTRIES`. A lone list
-    in an object, and a lone object in a list, are taken out where `type_` asks for that.
+    The reader accepts code fences, chatter around the JSON, trailing commas, comments, single and typographic quotes,
+    unquoted keys, raw line ends in strings, and JSON that was cut off. Of several values that fit, the last complete
+    one counts, because models draft before they decide; a value that was cut off counts only if none is complete. If
+    the last entry of a list was cut off, it is dropped if it does not fit or if `type_` has `WHOLE_ENTRIES`. A lone
+    list in an object, or a lone object in a list, is unwrapped if `type_` asks for that.
 
     Raises:
         ReplyProblem: there is no JSON, it holds NaN or infinity, or it does not fit the type.
@@ -88,7 +88,7 @@ def _reason(error: Any) -> str:  # noqa: ANN401 - pydantic's error, imported lat
 
 
 def is_cut(text: str) -> bool:
-    """Whether a reply with JSON was broken off: none of its values is whole."""
+    """Whether a reply with JSON was cut off, so that none of its values is complete."""
     found, _ = _values(text)
     return bool(found) and not any(one.whole for one in found)
 

@@ -1,4 +1,4 @@
-"""Labels and clauses in a reply: what stands behind an open label, and the first clause of a text."""
+"""Labels and clauses in a reply: the text after an open label, and the first clause of a text."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _MARKS: Final = " \t#*_-=:"
 
 
 def without_label(text: str, label: str) -> str:
-    """`text` without `label` at its start, and without the rest of a line that holds nothing else."""
+    """`text` without `label` at its start, and without the rest of that line if it holds nothing else."""
     return re.sub(rf"\A\s*{re.escape(label.strip())}[ \t]*\n?", "", text)
 
 
 def read_ending(text: str, heading: str) -> str:
-    """What stands below the last line that holds `heading` alone, with or without marks around it; else the whole."""
+    """The text below the last line that holds only `heading`, with or without marks; the whole text if none does."""
     lines = text.splitlines()
     places = [n for n, line in enumerate(lines) if line.strip(_MARKS) == heading]
     return "\n".join(lines[places[-1] + 1 :]).strip() if places else text
 
 
 def first_clause(text: str) -> tuple[str, str]:
-    """The first clause, and what follows it; both without the signs between them."""
+    """The first clause and the text that follows it, without the punctuation between them."""
     for sign in _CLAUSE.finditer(text):
         if sign[0].startswith(".") and not ends_whole(text[: sign.start() + 1]):
             continue  # "Mrs. Aalders"

@@ -44,11 +44,11 @@ _LIST: Final = re.compile(r"\byes\b['\"]?\s*(?:/|or)\s*['\"]?no\b", _I)
 
 
 def read_label(text: str) -> int:
-    """How much better story A is by the last of the five labels in a reply: 2, 1, 0, -1 or -2.
+    """How much better story A is, by the last label in a reply: 2, 1, 0, -1 or -2.
 
-    `[[A>>B]]`, `[[A>B]]`, `[[A=B]]`, `[[B>A]]` and `[[B>>A]]`, also with one bracket, other signs (`A<B`, a doubled
-    angle mark), or "Story". A list of the choices is no verdict. Where no label stands in brackets, one in the last
-    line counts, or what the last two sentences say in words.
+    The labels are `[[A>>B]]`, `[[A>B]]`, `[[A=B]]`, `[[B>A]]` and `[[B>>A]]`. They may have single brackets, other
+    signs (`A<B`, a doubled angle mark) or "Story". A list of the choices is not a verdict. If no label is in brackets,
+    a label in the last line counts, or a statement in words in the last two sentences.
 
     Raises:
         ReplyProblem: there is no label, or only a list of them.
@@ -72,7 +72,7 @@ _WANTED: Final = f"End with exactly one of {', '.join(f'[[{label}]]' for label i
 
 
 def label_of(value: int) -> str:
-    """The label of a value, for instance "A>>B" for 2."""
+    """The label of a value, such as "A>>B" for 2."""
     return _SPELT[value]
 
 
@@ -133,12 +133,12 @@ def _in_words(text: str) -> Iterator[int]:
 
 
 def read_yes_no(text: str, place: Place) -> bool:
-    """Whether a reply says yes: with its first word ("start"), or at its end.
+    """Whether a reply says yes, in its first word ("start") or at its end.
 
-    At the end, the last "Answer: yes" counts, else a last line that is yes or no alone, else the first word.
+    At the end, the last "Answer: yes" counts, otherwise a last line with only yes or no, otherwise the first word.
 
     Raises:
-        ReplyProblem: it says neither there.
+        ReplyProblem: the reply says neither in that place.
     """
     text = text.strip()[-_SCANNED:] if place == "end" else text[:_SCANNED]
     lines = [line for line in text.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""A reader of almost-JSON: one value from a place in a text, with the slips that models make."""
+"""A reader of JSON with the mistakes that models make; it reads one value from a place in a text."""
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
 
@@ -24,7 +24,7 @@ _CHUNK: Final = re.compile(r"[^\\\"'”’“»]+")
 
 
 class UnreadableError(ValueError):
-    """No value stands there; `refused` if one does that JSON does not have."""
+    """There is no value at that place; `refused` means that JSON does not allow the value there."""
 
     def __init__(self, message: str, *, refused: bool = False) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class UnreadableError(ValueError):
 
 
 class LenientReader:
-    """Reads from `at` on; afterwards `at` is behind the value, and `whole` says whether nothing had to be closed."""
+    """Reads from `at`, then sets `at` to the end of the value; `whole` says whether the value was complete."""
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text, self.at, self.whole, self._depth = text, at, True, 0
@@ -40,14 +40,14 @@ class LenientReader:
 
     @property
     def too_deep(self) -> bool:
-        """Whether it gave up because brackets are nested too deeply."""
+        """Whether the reader gave up because brackets are nested too deeply."""
         return self._depth > DEEPEST
 
     def value(self) -> Any:  # noqa: ANN401 - JSON data of any shape
         """The next value.
 
         Raises:
-            UnreadableError: there is none.
+            UnreadableError: there is no value.
         """
         first = self._peek()
         if first in ("{", "["):

@@ -1,8 +1,8 @@
-"""Runaway repetition in prose: where it begins, and sentences that the text holds already.
+"""Runaway repetition in prose: where it begins, and which sentences the text already has.
 
-A word is *repeated* if it belongs to a run of four words that stood in the text before. Fluent prose has few of these
-(names, idioms); a loop has little else, also when each round changes a word or two. Work is linear in the length of the
-text.
+A word is *repeated* if it belongs to a run of four words that occurs earlier in the text. Fluent prose has few repeated
+words (names, idioms). A loop consists mostly of them, even if each round changes a word or two. The work is linear in
+the length of the text.
 """
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
@@ -46,7 +46,7 @@ class Sentence:
 
     @property
     def is_repeat(self) -> bool:
-        """Whether it says again, word for word or nearly so, what was said before."""
+        """Whether the sentence repeats earlier words, exactly or nearly."""
         return len(self.words) >= _REPEAT_WORDS and self.repeated >= _REPEAT_SHARE * len(self.words)
 
 
@@ -56,7 +56,7 @@ def words_of(text: str) -> list[str]:
 
 
 def read_sentences(text: str, places: Sequence[Span] | None = None) -> list[Sentence]:
-    """The sentences of `text`, at `places` where they are known, with their repeated words counted."""
+    """The sentences of `text`, at `places` if they are known, with the number of their repeated words."""
     placed = [(span, tuple(words_of(text[span[0] : span[1]]))) for span in (spans(text) if places is None else places)]
     marks = _repeated_marks([words for _, words in placed])
     found, at = [], 0
@@ -86,7 +86,7 @@ def _repeated_marks(sentences: list[tuple[str, ...]]) -> list[bool]:
 
 
 def loop_start(text: str, sentences: list[Sentence]) -> int | None:
-    """Where in `text` with these `sentences` a loop begins (the start of a sentence), or `None`."""
+    """The start of the sentence where a loop begins in `text`, which has these `sentences`, or `None`."""
     starts = (_character_loop(text, sentences), _repeating_loop(text, sentences))
     return min((start for start in starts if start is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""What is said when a reply cannot be read, and how a model learns of it."""
+"""The error for a reply that cannot be read, and the request to correct the reply."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ class ReplyProblem(ValueError):  # noqa: N818 - a problem to be repaired; only u
 
 
 def repair_instruction(reason: str) -> str:
-    """What a role is asked when its reply could not be read; `reason` is the text of a `ReplyProblem`."""
+    """The instruction to a role whose reply could not be read; `reason` is the text of a `ReplyProblem`."""
     return f"Your reply could not be read. {reason} Give the whole reply again, corrected, and nothing else."

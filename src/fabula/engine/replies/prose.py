@@ -1,4 +1,4 @@
-"""Story prose and planning notes out of replies: what was said around them, echoes, loops and half sentences go."""
+"""Story prose and planning notes from replies, without chatter, echoes, loops and half sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from fabula.base.lazily import Module
 from fabula.engine.replies.echoes import Echoes
 from fabula.engine.replies.loops import loop_start, read_sentences
 from fabula.story import plain
-from fabula.story.language import in_other_scripts
+from fabula.story.language import in_other_scripts, language_of
+from fabula.story.printed import heads_foreign_chapter
 from fabula.story.sentences import ends_whole, paragraph_spans, sentences, spans
 from fabula.story.speech import unclosed
 
@@ -58,7 +59,7 @@ _WRAPPED_SENTENCES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A piece that was taken out, and why."""
+    """A piece that was removed, and why."""
 
     kind: RuleName
     text: str
@@ -66,7 +67,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What is left of a reply, and what was taken out of it."""
+    """The rest of a reply, and the pieces that were removed from it."""
 
     text: str
     dropped: tuple[Dropped, ...]
@@ -84,22 +85,23 @@ def clean_prose(
 ) -> Cleaned:
     """The prose (or notes) in a reply; possibly empty.
 
-    What any model puts around a text goes: chatter that is clearly none of it, the prompt's `labels` and marked titles,
-    marks of chat templates, a code fence around the whole, and the last half sentence of a reply that was cut off.
+    For every model, this removes chatter that clearly is not part of the text, the prompt's `labels`, marked titles,
+    marks of chat templates, a code fence around the whole text, and the last half sentence of a reply that was cut off.
 
-    With aids, as a small model needs them, the text also ends on a whole sentence, and taken out are all that looks
-    like chatter at both ends, headings of any kind, repeats of the `echo` texts, quotation marks around the whole,
-    "The End" (always at a reply's end: it is no prose; what stands behind it goes too where the story ends), sentences
-    that stand twice, sentences that speak of the story instead of telling it (where there are several), sentences with
-    words in another script than the text's that no `echo` text has, and all from where a loop begins.
+    With the aids for small models, the text also ends on a whole sentence. The aids remove everything that looks like
+    chatter at both ends, headings of any kind, repeats of the `echo` texts, and quotation marks around the whole text.
+    They remove "The End" at the end of a reply, and anything after "The End" if the story ends here. They also remove
+    repeated sentences, sentences that are about the story instead of telling it (if there are several), sentences with
+    words in a script that neither the text nor an `echo` text uses, and everything from the start of a loop.
 
     Args:
         text: the reply.
-        labels: names the prompt uses for parts, such as "Rising Action".
+        labels: the prompt's names for parts, such as "Rising Action".
         last: whether the story may end here.
-        echo: texts that stood in the prompt.
+        echo: texts from the prompt.
         finish: "length" if the reply was cut off.
-        kind: "notes" keeps bullets, foreign headings, remarks about the story and entries without a full stop.
+        kind: "notes" keeps bullets, headings not from the prompt, remarks about the story and entries without a full
+            stop.
         aids: whether the model gets help for small models (`Run.aids`).
     """
     known, echoes, cut = chatter.Labels.of(tuple(labels)), Echoes(echo if aids else ()), finish == "length"
@@ -125,6 +127,7 @@ class _Draft:
 
     def __init__(self, text: str, kind: TextKind, *, aids: bool, known: Sequence[str]) -> None:
         self.text, self.notes, self._aids, self._known = text, kind == "notes", aids, known
+        self._tag = language_of(text)
         self.dropped: list[Dropped] = []
         self._split: dict[str, list[Span]] = {}
 
@@ -140,7 +143,7 @@ class _Draft:
         return [(start + a, start + b) for start, end in parts for a, b in self._inside(self.text[start:end])]
 
     def with_aids(self, labels: chatter.Labels, echoes: Echoes, *, last: bool) -> None:
-        """Take out of a small model's reply what is no text of the kind asked for."""
+        """Remove from a small model's reply everything that is not text of the kind asked for."""
         self.template_marks(_STOP_MARK)
         self.markup()
         self.lines(labels)
@@ -155,7 +158,7 @@ class _Draft:
         self.closing()
 
     def without_aids(self, labels: chatter.Labels) -> None:
-        """Take out only what stands around the text, line by line from both ends."""
+        """Remove only what surrounds the text, line by line from both ends."""
         self.template_marks(_STOP_TOKEN)
         self.lines_after()
         self.lines_before(labels)
@@ -177,7 +180,7 @@ class _Draft:
             self._drop([((start, len(self.text)), kind)])
 
     def template_marks(self, stop: re.Pattern[str]) -> None:
-        """Thoughts, and marks of chat templates; behind a mark that ends a turn stands nothing of the text."""
+        """Drop thoughts and marks of chat templates, and everything after a mark that ends a turn."""
         self._drop([(m.span(), "markup") for m in _THOUGHT.finditer(self.text)])
         self._drop([(m.span(), "markup") for m in _START_MARK.finditer(self.text)])
         stops = stop.finditer(self.text)
@@ -186,7 +189,7 @@ class _Draft:
             self._cut(found.start(), "markup")
 
     def markup(self) -> None:
-        """Code fences, number signs at a line's end, a speaker's name, quotation marks around the whole."""
+        """Drop code fences, number signs at line ends, a speaker's name, and quotation marks around the whole text."""
         for mark in (_FENCE, _HASHES):
             self._drop([(m.span(), "markup") for m in mark.finditer(self.text)])
         if speaker := _SPEAKER.match(self.text):
@@ -194,14 +197,16 @@ class _Draft:
         self._unwrap()
 
     def lines_before(self, labels: chatter.Labels) -> None:
-        """Lines before the text: chatter, a title, a label, and the scene break that ends them."""
+        """Drop the lines before the text: chatter, a title, a label, and the scene break that ends them."""
         found: list[tuple[Span, RuleName]] = []
         at = 0
         for line in self.text.split("\n"):
             kind: RuleName | None = None
-            if chatter.clearly_opens(line) or (found and chatter.is_rule(line)):
+            if chatter.clearly_opens(line, self._tag) or (found and chatter.is_rule(line)):
                 kind = "chatter"
-            elif labels.heads(line) or (not self.notes and chatter.is_marked_title(line)):
+            elif labels.heads(line) or (
+                not self.notes and (chatter.is_marked_title(line) or heads_foreign_chapter(line))
+            ):
                 kind = "label"
             if line.strip() and kind is None:
                 if length := labels.prefix(line):
@@ -213,12 +218,12 @@ class _Draft:
         self._drop(found)
 
     def lines_after(self) -> None:
-        """Lines behind the text: from the first that is clearly chatter, where nothing but chatter follows."""
+        """Drop the lines after the text, from the first one that is clearly chatter if only chatter follows."""
         start = end = len(self.text)
         for line in reversed(self.text.split("\n")):
             at = end - len(line)
-            whole = all(chatter.closes_chatter(said, notes=True) for said in sentences(line))
-            if chatter.clearly_closes(line) or (start < len(self.text) and chatter.is_rule(line)):
+            whole = all(chatter.closes_chatter(said, notes=True, tag=self._tag) for said in sentences(line))
+            if chatter.clearly_closes(line, self._tag) or (start < len(self.text) and chatter.is_rule(line)):
                 start = at
             elif line.strip() and not chatter.is_rule(line) and not whole:
                 break
@@ -226,7 +231,7 @@ class _Draft:
         self._cut(start, "chatter")
 
     def fence(self) -> None:
-        """A code fence around the whole."""
+        """Drop a code fence around the whole text."""
         fences = [m.span() for m in _FENCE.finditer(self.text)]
         if len(fences) == _PAIR and fences[0][0] == 0 and fences[1][1] == len(self.text):
             self._drop([(span, "markup") for span in fences])
@@ -242,7 +247,7 @@ class _Draft:
                 self.dropped.append(Dropped("markup", left + right))
 
     def lines(self, labels: chatter.Labels) -> None:
-        """Headings and labels, alone on a line or before a line's text."""
+        """Drop headings and labels, alone on a line or before a line's text."""
         found: list[tuple[Span, RuleName]] = []
         at, first = 0, True
         lines = self.text.split("\n")
@@ -265,17 +270,19 @@ class _Draft:
             return len(line)
         if self.notes and not first and not line.startswith("["):
             return 0
-        foreign = not self.notes and (chatter.is_heading(line) or (first and alone and chatter.is_title(line)))
+        foreign = not self.notes and (
+            chatter.is_heading(line) or heads_foreign_chapter(line) or (first and alone and chatter.is_title(line))
+        )
         if foreign or labels.heads(line):
             return len(line)
         return labels.prefix(line) or (chatter.framed_lead(line) if first else 0)
 
     def opening(self) -> None:
-        """Chatter at the start, sentence by sentence; a scene break that opens nothing."""
+        """Drop chatter at the start, sentence by sentence, and a scene break at the start."""
         found: list[tuple[Span, RuleName]] = []
         for start, end in self._edge(last=False):
             piece = self.text[start:end]
-            if chatter.is_scene_break(piece) or chatter.opens_chatter(piece, notes=self.notes):
+            if chatter.is_scene_break(piece) or chatter.opens_chatter(piece, notes=self.notes, tag=self._tag):
                 found.append(((start, end), "chatter"))
             else:
                 break
@@ -290,13 +297,13 @@ class _Draft:
         return found[-_EDGE_SENTENCES:] if last else found[:_EDGE_SENTENCES]
 
     def closing(self) -> None:
-        """Chatter at the end: from the first of the last sentences that is chatter with nothing but chatter after."""
+        """Drop chatter at the end, from the first of the last sentences after which there is only chatter."""
         start = None
         for a, b in reversed(self._edge(last=True)):
             piece = self.text[a:b]
             if (
                 chatter.is_scene_break(piece)
-                or chatter.closes_chatter(piece, notes=self.notes)
+                or chatter.closes_chatter(piece, notes=self.notes, tag=self._tag)
                 or chatter.says_the_end(piece)
             ):
                 start = a
@@ -306,7 +313,7 @@ class _Draft:
             self._cut(start, "chatter")
 
     def the_end(self, *, last: bool) -> None:
-        """Drop a line "The End"; where the story ends, what follows it is no longer story."""
+        """Drop a line "The End", and everything after it if the story ends here."""
         found: list[tuple[Span, RuleName]] = []
         at = 0
         for line in self.text.split("\n"):
@@ -323,7 +330,7 @@ class _Draft:
             self._cut(offset + parts[-1][0], "ending")
 
     def remarks(self) -> None:
-        """Sentences of prose that speak of the story; one alone may be a character's story, and stays."""
+        """Drop sentences about the story; a single one stays, because a character may tell that story."""
         if self.notes:
             return
         found: list[tuple[Span, RuleName]] = [
@@ -335,12 +342,12 @@ class _Draft:
             self._drop(found)
 
     def scripts(self) -> None:
-        """Sentences with words in another script, where it is known which the author has used."""
+        """Drop sentences with words in another script, if it is known which scripts the author has used."""
         if self._known and not self.text.isascii():
             self._drop([(span, "script") for span in in_other_scripts(self.text, self._sentences(), self._known)])
 
     def echoes(self, echoes: Echoes) -> None:
-        """Paragraphs, and in prose long sentences or two short ones together, that stand in the prompt."""
+        """Drop paragraphs of the prompt, and in prose also its long sentences and pairs of short sentences."""
         found: list[tuple[Span, RuleName]] = []
         for start, end in paragraph_spans(self.text):
             if echoes.paragraph(self.text[start:end]):
@@ -354,7 +361,7 @@ class _Draft:
         self._drop(found)
 
     def loops(self) -> None:
-        """Cut where a loop begins, and drop repeated sentences."""
+        """Cut the text where a loop begins, and drop repeated sentences."""
         found = read_sentences(self.text, self._sentences())
         start = loop_start(self.text, found)
         if start is not None:
@@ -365,7 +372,7 @@ class _Draft:
             self._drop(repeated)
 
     def fragment(self, *, cut: bool) -> None:
-        """Cut back to the last whole sentence; notes only where the reply was cut off, back to the last whole entry."""
+        """Cut the text after its last whole sentence, or notes of a cut-off reply after their last whole entry."""
         if self.notes and not cut:
             return
         pieces = self._sentences()
@@ -378,7 +385,7 @@ class _Draft:
             self._cut(pieces[keep - 1][1] if keep else 0, "fragment")
 
     def close_quotation(self) -> None:
-        """Give the last paragraph the quotation mark that a cut has taken from it."""
+        """Give the last paragraph the closing quotation mark that it lost in a cut."""
         if not self.notes:
             self.text += unclosed(self.text)
 

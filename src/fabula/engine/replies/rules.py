@@ -1,7 +1,7 @@
-"""The rules that take something out of a reply: what each is called, and why it exists.
+"""The rules that remove something from a reply: the name of each rule and the reason for it.
 
-Whatever a rule takes out is recorded under its name (`Run.removed`), and `fabula show --removed` lists it with the
-reason given here. Nothing is taken out under any other name.
+Every removed piece is recorded under the name of its rule (`Run.removed`), and `fabula show --removed` lists it with
+the reason given here. Nothing is removed under any other name.
 """
 
 from __future__ import annotations
@@ -31,34 +31,36 @@ RuleName: TypeAlias = Literal[
 
 
 RULES: Final[dict[RuleName, str]] = {
-    "markup": "Thoughts, marks of chat templates and a code fence around the whole are no text.",
-    "chatter": "What a model says to its reader around a text is none of it.",
-    "label": "A name that the prompt uses for a part, or a title before the text, stands in the scratchpad already.",
+    "markup": "Thoughts, marks of chat templates and a code fence around the whole reply are not part of the text.",
+    "chatter": "A model's remarks to its reader are not part of the text.",
+    "label": "The scratchpad already has the prompt's name for a part, or the title of the text.",
     "fragment": "A reply that was cut off ends in half a sentence.",
-    "speaker": "What a reply says for somebody else is not this character's turn.",
-    "announcement": "A line that announces a list is no item of it.",
-    "echo": "A small model repeats its prompt instead of going on.",
-    "loop": "A small model runs in circles, and does not come out again.",
-    "repeat": "A small model says a long sentence again, word for word.",
-    "script": "A small model falls into another script than that of its text.",
-    "ending": 'A small model writes "The End", and goes on behind it.',
+    "speaker": "Another character's speech is not part of this character's turn.",
+    "announcement": "A line that announces a list is not one of its items.",
+    "echo": "A small model repeats its prompt instead of continuing.",
+    "loop": "A small model falls into a loop and does not leave it.",
+    "repeat": "A small model repeats a long sentence word for word.",
+    "script": "A small model changes to a script that its text does not use.",
+    "ending": 'A small model writes "The End" and continues after it.',
     "length": "A small model cannot shorten a text, so sentences are left out.",
-    "field": "A small model says more than it was asked for, or the same again.",
-    "size": "A reply that is many times longer than it was allowed to be has run out of control.",
-    "reply": "The whole reply was none of what was asked for, and was asked for again.",
+    "field": "A small model writes more than it was asked for, or repeats itself.",
+    "size": "A reply that is many times longer than its limit is out of control.",
+    "reply": "The whole reply was not what the prompt asked for, so the model was asked again.",
 }
-"""Why each rule takes something out, by its name."""
+"""Why each rule removes something, by the name of the rule."""
 
 
 def why(rule: str) -> str:
-    """Why a rule takes something out; a journal may hold one that a newer fabula has."""
-    return next((reason for name, reason in RULES.items() if name == rule), "This fabula does not know the rule.")
+    """Why a rule removes something; a journal may hold a rule of a newer fabula."""
+    return next(
+        (reason for name, reason in RULES.items() if name == rule), "This version of fabula does not know the rule."
+    )
 
 
 def left_out(before: str, after: str) -> list[str]:
-    """The sentences of `before` that `after` does not have, as often as they are missing.
+    """The sentences of `before` that `after` lacks, each as often as it is missing.
 
-    Only words count, not the marks around them, nor a name with a colon before a speech.
+    Only words count. Punctuation and a speaker's name with a colon do not.
     """
     left = f" {' '.join(words_of(after))} "
     missing: list[str] = []

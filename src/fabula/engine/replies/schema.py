@@ -1,7 +1,7 @@
-"""JSON schemas of our types as models read them: everything inline, nothing in them that is not said on purpose.
+"""JSON schemas of our types for models, with all definitions inline and only the descriptions meant for models.
 
-Names of classes and their docstrings are for people who read the code. They are left out, so that renaming a class or
-rewording a docstring changes no call (keys of calls hold the schema). What a model should read stands in
+Class names and docstrings are for people who read the code. They are left out, so that renaming a class or rewording a
+docstring changes no call: the key of a call includes the schema. Text that a model should read is in
 `Field(description=...)`.
 """
 
@@ -24,11 +24,11 @@ _NOISE: Final = frozenset({"title", "$defs", "discriminator", _SHORT})
 def short(most: int, *, least: int = 0) -> Any:  # noqa: ANN401 - any type
     """Metadata for `Annotated` that bounds a text or a list for models that need short replies.
 
-    Other models are not bound by it. A bound that has a meaning (five options, a number from 1 to 10) is a `Field`.
+    It does not bind other models. A bound with a meaning (five options, a number from 1 to 10) belongs in a `Field`.
 
     Args:
-        most: characters or entries at most.
-        least: characters or entries at least, for models that leave out what they are not made to write.
+        most: the largest number of characters or entries.
+        least: the smallest number of characters or entries, for models that leave out anything optional.
     """
     from pydantic import Field  # noqa: PLC0415 - heavy at start-up
 
@@ -36,15 +36,15 @@ def short(most: int, *, least: int = 0) -> Any:  # noqa: ANN401 - any type
 
 
 def schema_of(type_: Any, *, short: bool = False) -> Json:  # noqa: ANN401 - any type
-    """The JSON schema of `type_`, without unknown fields; only a type that contains itself keeps `$defs`.
+    """The JSON schema of `type_`, which forbids unknown fields; only a recursive type keeps `$defs`.
 
     Args:
-        type_: pydantic model, dataclass, or any annotation that pydantic understands.
-        short: strings, lists and mappings without a bound get one (`short(...)` of the type, else a usual one), because
-            small models run on.
+        type_: a pydantic model, a dataclass, or any annotation that pydantic understands.
+        short: whether strings, lists and mappings without a bound get one (`short(...)` of the type, or a default),
+            because small models do not know when to stop.
 
     Returns:
-        The schema, not to be changed: a type's is made once.
+        The schema. Do not change it, because it is made only once for each type.
     """
     try:
         return _made_once(type_, short)
@@ -81,7 +81,7 @@ class _Shaper:
         self.kept: dict[str, str] = {}
 
     def shape(self, node: Any, inside: tuple[str, ...]) -> Any:  # noqa: ANN401 - JSON data of any shape
-        """`node` with references replaced and bounds set; `inside` names the definitions we stand in."""
+        """`node` with references replaced and bounds set; `inside` names the definitions around it."""
         if isinstance(node, list):
             return [self.shape(part, inside) for part in node]
         if not isinstance(node, dict):

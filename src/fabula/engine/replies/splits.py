@@ -1,8 +1,8 @@
-"""Where the sections of a story begin, as a reply says it: each section's name and its first sentence.
+"""Where the sections of a story begin, from a reply that gives each section's name and first sentence.
 
-A model that copies a sentence changes its quotation marks, its blanks, its capitals, or a word. So a sentence is found
-by what it says, letter by letter where it can be, and by likeness above a floor where it cannot; and since sections
-follow each other, of the places that a sentence may have those count that rise.
+A model that copies a sentence may change its quotation marks, white space, capitals, or a word. A sentence is therefore
+found by its letters if possible, and otherwise by its likeness above a floor. Sections follow each other, so the
+places chosen for their sentences must be in that order.
 """
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
@@ -47,11 +47,11 @@ class _Place:
 
 
 def read_split(reply: str, story: str, labels: Sequence[str]) -> tuple[int, ...]:
-    """Where each section of `story` begins, by the reply's first sentences of them; the first begins at 0.
+    """Where each section of `story` begins, by the first sentences in the reply; the first section begins at 0.
 
     Raises:
-        ReplyProblem: a section is missing, no sentence of the story is like the one given, or their order does not
-            rise; says which, for who gave the reply.
+        ReplyProblem: a section is missing, no sentence of the story is like the one given, or the sections are out of
+            order; the message names the section.
     """
     given = _given(reply[:_LONGEST_REPLY], labels)
     missing = [f"[{label}]" for label in labels if label not in given]
@@ -97,7 +97,7 @@ def _letters(text: str) -> str:
 
 
 class _Text:
-    """A story in which sentences are looked for."""
+    """A story to search for sentences."""
 
     def __init__(self, story: str) -> None:
         self.story = story
@@ -106,7 +106,7 @@ class _Text:
         self._words = f" {' '.join([word for _, word in found])} ".casefold()
 
     def holding(self, said: str) -> list[_Place]:
-        """Where the sentences begin that hold the words of `said` in a row; of a long one its last may be cut."""
+        """The beginnings of the sentences that have the words of `said` in a row; a long `said` may lack its end."""
         if len(said) >= _COMPARED:
             said = said.rpartition(" ")[0] or said
         found: list[int] = []
@@ -127,7 +127,7 @@ class _Text:
 
     @cached_property
     def beginnings(self) -> dict[int, str]:
-        """The beginnings of all sentences and lines, by where they stand."""
+        """The beginnings of all sentences and lines, by position."""
         lines = (found.end() for found in re.finditer(r"\n\s*", self.story))
         starts = {start for start, _ in spans(self.story)} | {at for at in lines if at < len(self.story)}
         return {at: _letters(self.story[at : at + 3 * _COMPARED])[:_COMPARED] for at in sorted(starts)}

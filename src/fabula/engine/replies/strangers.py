@@ -1,8 +1,8 @@
-"""People whom a reply names, and whom the texts that it speaks of do not know.
+"""People whom a reply names but whom the texts that it is about do not mention.
 
-A note on a finished story that names somebody else has invented them. What is a name can only be told from how it is
-used: a capital within a sentence, and around it what stands around people. English alone is read; other languages have
-other capitals. A rule that proposes: who wrote the note is asked again and told whom it named.
+A note on a finished story that names somebody else has invented that person. A name is recognised only by its use: a
+capital within a sentence, and next to it the words that surround people. Only English is read, because other languages
+use capitals differently. The rule only proposes: the writer of the note is asked again and told the unknown names.
 """
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
@@ -155,12 +155,12 @@ class _Use:
 
 
 def strangers(text: str, known: str, *, of_people: bool = False) -> tuple[str, ...]:
-    """Names of people in `text` that `known` has nobody of, in the order in which they come.
+    """The names of people in `text` that `known` does not mention, in order of appearance.
 
     Args:
-        text: what was written.
-        known: the texts that it speaks of.
-        of_people: whether it describes people one by one, so that its headings are their names.
+        text: the text to check.
+        known: the texts that it is about.
+        of_people: whether the text describes people one by one, so that its headings are their names.
     """
     uses = _unknown_uses(text, known)
     counts = Counter(use.name for use in uses)
@@ -177,7 +177,7 @@ def strangers(text: str, known: str, *, of_people: bool = False) -> tuple[str, .
 
 
 def unknown_capitals(text: str, known: str) -> tuple[str, ...]:
-    """What has a capital within a sentence of `text`, or heads a line of it, and is not in `known`: mostly names."""
+    """Words, mostly names, that have a capital within a sentence or head a line of `text` and are not in `known`."""
     return tuple(dict.fromkeys(use.name for use in _unknown_uses(text, known) if use.heads or not use.opens))
 
 
@@ -192,21 +192,21 @@ def _unknown_uses(text: str, known: str) -> list[_Use]:
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """The words of the texts that are spoken of, and those of them that have a capital somewhere."""
+    """The words of the texts that a reply is about, and those of them that have a capital somewhere."""
 
     words: frozenset[str]
     capitals: tuple[str, ...]
 
     @classmethod
     def of(cls, known: str) -> _Heard:
-        """The words of `known`, those with hyphens and apostrophes also in their parts."""
+        """The words of `known`, and the parts of words with hyphens and apostrophes."""
         found = {_OWNER.sub("", word) for word in set(_WORD.findall(known))}
         found |= {part for word in found if not word.isalpha() for part in _PARTS.split(word)}
         capitals = {word.casefold() for word in found if word[:1].isupper() and len(word) >= _LEAST}
         return cls(frozenset(word.casefold() for word in found), tuple(sorted(capitals)))
 
     def has_form_of(self, word: str) -> bool:
-        """Whether a word is another form of one of these: a plural, a short form of a name, a slip of spelling."""
+        """Whether a word is another form of one of these: a plural, a short form of a name, a misspelling."""
         if any(word.removesuffix(end) in self.words for end in ("s", "es", "n", "an")):
             return True
         if len(word) >= _LEAST and any(other.startswith(word) or word.startswith(other) for other in self.capitals):

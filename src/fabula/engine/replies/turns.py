@@ -1,4 +1,6 @@
-"""One character's turn out of a reply; whether it was said before, leaves the play, or says a word it was asked for."""
+"""A character's turn in a reply, and checks whether it repeats an earlier turn, leaves the play, or says a word."""
+
+# ruff: noqa: RUF001 - titles, brackets and colons of other scripts
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _MARKS: Final = " \t*_>#-•"
-_ASIDE: Final = r"(?:[ \t]*[(\[][^)\]\n]{1,60}[)\]])?"
+_ASIDE: Final = r"(?:[ \t]*[(\[（［【][^)\]）］】\n]{1,60}[)\]）］】])?"
+_TITLES: Final = (
+    r"Mr|Mrs|Ms|Miss|Sir|Lady|Dr|Prof|Captain|Herrn?|Frau|Fräulein|M|Mme|Mlle|Monsieur|Madame|Mademoiselle|Sr|Sra|Srta|"
+    r"Señor|Señora|Señorita|Don|Doña|Senhora?|Dom|Dona|Sig|Signora?|Signorina|Dott|Meneer|Mevrouw|Dhr|Mevr|Mw|Pan|Pani|"
+    r"Господин|Госпожа|Г-н|Г-жа|Дядя|Т[её]тя"
+)
+_HONOUR: Final = "先生|女士|小姐|太太|老师|老師|さん|くん|ちゃん|様|씨|님"
+_TITLE: Final = re.compile(rf"(?:{_TITLES})\.?", re.IGNORECASE)
 _MODEL: Final = re.compile(
     r"\b(?:as an? (?:ai\b|language model|assistant|large language)|i(?:['\u2019]m| am) (?:just |only )?an? (?:ai\b|"
     r"language model|virtual assistant)|openai|chatgpt|my training data)",
@@ -40,17 +49,18 @@ _OPENING, _SORRY_LETTERS = 48, 120  # letters of a turn in which it leaves its p
 
 
 def read_turn(text: str, name: str, others: Sequence[str], *, whole: bool = False) -> str:
-    """The turn that `name` has in a reply, without the name before it; possibly empty.
+    """The turn of `name` in a reply, without the name before it; possibly empty.
 
-    What other speakers are given in the reply is left out, and so is everything from there on.
+    Everything from the first turn of another speaker on is left out.
 
     Args:
         text: the reply.
-        name: who speaks.
-        others: who else may speak in it.
-        whole: all lines of the turn; else its first one, which is what is of use in a small model's reply.
+        name: the name of the speaker.
+        others: the names of others who may speak in the reply.
+        whole: whether to return all lines of the turn; otherwise only the first, the useful part of a small model's
+            reply.
     """
-    own = _label((name, *name.split()) if len(name.split()) > 1 else (name,))
+    own = _label(called(name))
     foreign = _label([other for other in others if other.casefold() != name.casefold()])
     turn: list[str] = []
     for raw in text.splitlines():
@@ -69,19 +79,29 @@ def read_turn(text: str, name: str, others: Sequence[str], *, whole: bool = Fals
 
 def _label(names: Sequence[str]) -> re.Pattern[str] | None:
     """What stands before a speech of one of `names`."""
+    known = named(names)
+    return re.compile(rf"[*_]*{known}[*_]*{_ASIDE}[*_]*[ \t]*[:：][*_]*[ \t]*", re.IGNORECASE) if known else None
+
+
+def called(name: str) -> tuple[str, ...]:
+    """What may stand for a name before its bearer's speech: the name itself, and each of its parts but titles."""
+    parts = name.split()
+    return (name, *(part for part in parts if not _TITLE.fullmatch(part))) if len(parts) > 1 else (name,)
+
+
+def named(names: Iterable[str]) -> str:
+    """A pattern for one of `names`, with a title before it or behind it or without one; empty for no names."""
     known = "|".join(sorted({re.escape(name) for name in names if name.strip()}, key=len, reverse=True))
-    return (
-        re.compile(rf"[*_]*(?:{known})[*_]*{_ASIDE}[*_]*[ \t]*[:\uff1a][*_]*[ \t]*", re.IGNORECASE) if known else None
-    )
+    return rf"(?:(?:{_TITLES})(?:\. ?| ))?(?:{known})[ \t]?(?:{_HONOUR})?" if known else ""
 
 
 def leaves_part(text: str) -> bool:
-    """Whether a turn speaks as a model, or about the play, instead of playing."""
+    """Whether a turn speaks as a model or about the play, instead of as the character."""
     return bool(_MODEL.search(text) or _SORRY.match(text) or _STAGE.search(text))
 
 
 def leaves_at(text: str, *, coming: bool = False) -> int | None:
-    """Where a turn leaves its part in its first words; with `coming` also where it may turn out to do so."""
+    """Where a turn leaves its part in its first words; with `coming`, also where it may turn out to do so."""
     if _SORRY.match(text):
         return 0
     if coming and len(text) < _SORRY_LETTERS and _APOLOGY.match(text):
@@ -94,7 +114,7 @@ def leaves_at(text: str, *, coming: bool = False) -> int | None:
 
 
 def repeats_earlier(text: str, earlier: Iterable[str], threshold: float) -> bool:
-    """Whether `text` is more alike than `threshold` (0 to 1, by Levenshtein's distance) to one of `earlier`."""
+    """Whether the similarity of `text` to one of `earlier`, by Levenshtein distance, exceeds `threshold` (0 to 1)."""
     from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - needed by one system alone
 
     said = text.casefold()
@@ -102,7 +122,7 @@ def repeats_earlier(text: str, earlier: Iterable[str], threshold: float) -> bool
 
 
 def says(text: str, word: str) -> bool:
-    """Whether `word` (or a run of words) stands in a text as a word of its own, whatever its capitals."""
+    """Whether `word` (or a run of words) occurs in a text as a whole word, ignoring case."""
     wanted = " ".join(word.split())
     alone = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)", re.IGNORECASE)
     return bool(wanted) and alone.search(" ".join(text.split())) is not None

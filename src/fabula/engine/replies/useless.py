@@ -1,7 +1,7 @@
-"""Replies that are none: empty, the prompt copied, a heading without a text. The prompt says which.
+"""Useless replies: empty, copied from the prompt, or a heading without a text.
 
-A reply of a capable model is none of these: its words are its own. What is none is asked for again, never in the same
-words (`Run.again`).
+A capable model does not give such replies, because it uses its own words. A useless reply is asked for again, never in
+the same words (`Run.again`).
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def fault_of(
     least: int = 1,
     before: Sequence[str] = (),
 ) -> str:
-    """Why a reply is none of what was asked for, as a sentence for who wrote it; empty if it is one.
+    """Why a reply is not what was asked for, in a sentence for its writer; empty if the reply can be used.
 
     Args:
         text: the reply, without chatter.
-        prompt: what was asked, or what puts it together where it is needed.
-        instructions: the texts of the prompt file itself, without what was filled in.
-        least: with fewer words it is no text of its kind.
-        before: texts that it must not be over again, such as the brief.
+        prompt: the prompt, or a function that makes it when it is needed.
+        instructions: the texts of the prompt file itself, without the values filled in.
+        least: the fewest words that a text of its kind has.
+        before: texts that the reply must not repeat, such as the brief.
     """
     words = words_of(text)
     if not words:
@@ -61,7 +61,7 @@ def fault_of(
 
 
 def without_instructions(text: str, instructions: Sequence[str]) -> str:
-    """A text without sentences that are for the most part a prompt file's own words, as a small model copies them."""
+    """A text without the sentences that a small model has mostly copied from the prompt file."""
     known = _grams_of(tuple(instructions))
     kept, at = "", 0
     for start, end in spans(text):

@@ -1,7 +1,7 @@
 """Verdicts at the end of a side-by-side assessment: `Plot: A`, `Overall: Same`.
 
-They are read from the ending alone. A judge quotes the stories, and a story may hold lines that look like verdicts; so
-nothing counts that stands in a quotation, or above the last block of such lines.
+They are read only from the ending. A judge quotes the stories, and a story may have lines that look like verdicts, so
+nothing in a quotation counts, and nothing above the last block of such lines.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _LEADING_IN: Final = re.compile(r"\A.*:[ \t*_]*")
 
 
 def read_verdicts(text: str, labels: Sequence[str]) -> dict[str, str]:
-    """The verdict ("A", "B" or "Same") on each of `labels` that the ending of a reply gives one on, in their order.
+    """The verdicts ("A", "B" or "Same") that the ending of a reply gives on `labels`, in the order of the labels.
 
     The ending is the last block of lines that begin with a label and hold a verdict; a short remark may follow it.
-    Quoted lines are passed over, a fenced block counts only if it is the ending itself, and a label with two different
-    verdicts has none.
+    Quoted lines are ignored, a fenced block counts only if it is the ending itself, and two different verdicts on one
+    label cancel each other.
 
     Raises:
-        ReplyProblem: there is no verdict in the ending.
+        ReplyProblem: the ending has no verdict.
     """
     found: dict[str, set[str]] = {}
     for line in _ending(text.strip()[-_SCANNED:], labels):
@@ -132,12 +132,12 @@ def _side(said: str) -> str | None:
 
 
 def read_chances(logprobs: Mapping[str, float], options: Sequence[str]) -> dict[str, float]:
-    """The probability of each of `options` by the natural logs of a reply's first tokens; they add up to 1.
+    """The probability of each of `options`, from the natural logs of the first tokens' probabilities; the sum is 1.
 
-    A token counts for the one option that it begins, blanks aside ("S" and " Same" for "Same").
+    A token counts for the option that it begins, ignoring white space ("S" and " Same" for "Same").
 
     Raises:
-        ReplyProblem: none of the tokens begins an option.
+        ReplyProblem: no option begins with one of the tokens.
     """
     shares = dict.fromkeys(options, 0.0)
     for token, value in logprobs.items():

@@ -1,6 +1,7 @@
 """ATLAS (MAGNET, section 3.5): scenes become graphs, each is compared with earlier ones, proposals are verified.
 
-`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). Below them stands what is kept of replies.
+`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). The functions after them select what is kept
+from replies.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """Contradictions in each story, with both quotations; fewer are better.
+    """The contradictions in each story, with both quotations. Fewer are better.
 
     Raises:
         UsageError: a setting or the file of known errors is wrong, or a story has no words.
@@ -60,7 +61,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 
 async def checked_by(method: Method, items: Sequence[Item], run: Run, config: Config) -> Report:
-    """What a method finds in each story, and beside it what the plain judge lists (section 3.6).
+    """The findings of a method in each story, and those of the plain judge (section 3.6).
 
     Raises:
         UsageError: a setting or the file of known errors is wrong, or a story has no words.
@@ -85,7 +86,7 @@ async def checked_by(method: Method, items: Sequence[Item], run: Run, config: Co
 
 
 async def atlas(check: StoryCheck) -> tuple[Sequence[AtlasFinding], dict[str, Any]]:
-    """What the paper's pipeline confirms, each with the nodes that it rests on, and the graph it was found in.
+    """The findings that the paper's pipeline confirms, each with its nodes, and the graph of the story.
 
     Raises:
         ModelError: the model did not answer.
@@ -117,17 +118,17 @@ async def atlas(check: StoryCheck) -> tuple[Sequence[AtlasFinding], dict[str, An
 async def _joined(
     graph: WorkBranch[SceneGraph], before: Sequence[WorkBranch[SceneGraph]], table: EntityTable
 ) -> SceneGraph:
-    """A scene's graph with ids of the whole story, once those of the scene before it are given."""
+    """A scene's graph with ids of the whole story, assigned after those of the previous scene."""
     for earlier in before:
         await earlier
     return (await graph).joined(table)
 
 
 async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
-    """The graph of a scene, with ids of its own.
+    """The graph of a scene, with its own ids.
 
-    "Only nodes and edges recognized by the schema are retained." Here they must also quote evidence that stands in the
-    scene, and an entity must take part in an event. An attribute that quotes nothing keeps its node's evidence.
+    "Only nodes and edges recognized by the schema are retained." Here they must also quote evidence that is in the
+    scene, and an entity must take part in an event. An attribute without a quotation keeps its node's evidence.
 
     Raises:
         ModelError: the model did not answer.
@@ -164,10 +165,10 @@ async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
 async def propose(
     check: StoryCheck, scene: NumberedScene, graph: WorkBranch[SceneGraph], earlier: Sequence[WorkBranch[SceneGraph]]
 ) -> list[Proposal]:
-    """What a scene is thought to contradict, from its own facts and text and the facts of the scenes before it.
+    """Proposed contradictions of a scene with earlier ones, from its facts and text and the earlier facts.
 
-    Where these are more than the proposer's window holds, those about entities that the scene names come first, and how
-    many are left out is counted.
+    If these do not all fit the proposer's window, facts about entities that the scene names come first, and the facts
+    left out are counted.
 
     Raises:
         ModelError: the model did not answer.
@@ -203,9 +204,9 @@ async def verify(check: StoryCheck, number: int, batch: Sequence[Proposal], text
 
 
 async def plain_judge(check: StoryCheck) -> tuple[Proposal, ...] | None:
-    """What one call that reads the whole story lists, not verified, as long as it names two scenes in their order.
+    """The unverified list of one call that reads the whole story. Entries must name two scenes in their order.
 
-    `None` where no reply could be had.
+    The result is `None` if no reply could be read.
 
     Raises:
         ModelError: the model did not answer.
@@ -231,7 +232,7 @@ _KINDS: Final = [
 
 
 def _has_evidence(check: StoryCheck, scene: int, evidence: str, what: str) -> bool:
-    """Whether the evidence stands in the scene; what has none there is dropped and counted."""
+    """Whether the evidence is in the scene. An item without evidence is dropped and counted."""
     stands = check.text.find(scene, evidence, nearly=True) is not None
     check.counts[f"dropped_{what}_without_evidence"] += not stands
     return stands
@@ -284,7 +285,7 @@ def _edges(
 
 
 async def attributes_of(check: StoryCheck, at: Run, node: FactNode, nodes: Sequence[FactNode]) -> list[Attribute]:
-    """A node's attributes, from the evidence tied to it: its own words, and those of the events it takes part in.
+    """A node's attributes, from its own evidence and that of the events in which it takes part.
 
     Raises:
         ModelError: the model did not answer.
@@ -315,7 +316,8 @@ def valid_proposals(
 ) -> Iterator[Proposal]:
     """The proposals that can be findings: two scenes of the story, the earlier first, and a clause for each.
 
-    With `later` the second scene is that one. The others are dropped and counted; their names begin with `counted`.
+    With `later`, the second scene must be that one. Other proposals are dropped and counted under names that begin with
+    `counted`.
     """
     numbers = {scene.number for scene in check.scenes}
     for one in replies:

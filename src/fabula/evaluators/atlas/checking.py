@@ -1,6 +1,6 @@
-"""A story under check: its scenes, the roles asked about them, and what was counted and said on the way.
+"""A story under check: its scenes, the roles that are asked about them, and the counts and ratings kept.
 
-What cannot be had from a model is counted and reported; it never ends the check.
+Missing replies are counted and reported. They never end the check.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 EVALUATOR: Final = "atlas"
 WHOLE_FILE: Final = "story"
-"""The label of the one scene of a story that is a whole file of text, so that lines are those of the file."""
+"""The label of the only scene of a story that is a whole text file, so that line numbers are those of the file."""
 RUBRIC: Final = "atlas-1"
 LARGEST_BATCH: Final = 12
-"""Proposals or suspicions that are verified in one call."""
+"""The number of proposals or suspicions that are verified in one call."""
 REPLY_TOKENS: Final = {
     "events": 2500,
     "entities": 3000,
@@ -46,7 +46,7 @@ REPLY_TOKENS: Final = {
     "decide": 3200,
     "judge": 4000,
 }
-"""Tokens that a context window keeps free for the reply; the most that a small model may write."""
+"""Tokens of the context window that are reserved for the reply, and the most that a small model may write."""
 
 
 @dataclass
@@ -56,12 +56,12 @@ class StoryCheck:
     Attributes:
         run: at the story's place.
         split: the story's scenes.
-        ratings: verdicts, and calls whose reply could not be read.
+        ratings: verdicts, and calls whose replies could not be read.
         counts: how often something was dropped, cut, merged or missed.
-        unread: numbers of the paragraphs that nobody read.
-        cut: paths of calls whose reply was cut at the model's limit; what it said until then was read.
-        rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
-        undecided: what was suspected and got no verdict.
+        unread: numbers of the paragraphs that no model read.
+        cut: paths of calls whose replies were cut off at the model's limit; their first part was read.
+        rejected: suspicions that the verifier did not confirm, with its decision as `attribute`.
+        undecided: suspicions without a verdict.
     """
 
     run: Run
@@ -82,15 +82,15 @@ class StoryCheck:
 
     @cached_property
     def text(self) -> StoryText:
-        """The story's text, to look for quotations in."""
+        """The story's text, in which quotations are searched for."""
         return StoryText(self.scenes)
 
     def performer(self, role: str) -> str:
-        """Who plays a role."""
+        """The performer of a role."""
         return self.run.room(role).model.identity
 
     def prompt_room(self, role: str, prompt: str) -> int | None:
-        """How many tokens the whole prompt may have beside its reply; `None` where that is not known."""
+        """The most tokens that a whole prompt may have in addition to its reply; `None` if unknown."""
         window = self.run.room(role).window
         return None if window is None else window - REPLY_TOKENS[prompt]
 
@@ -108,7 +108,9 @@ class StoryCheck:
         prompt: str,
         **fields: Any,  # noqa: ANN401 - fields of a prompt
     ) -> T | None:
-        """A reply of that shape; `None`, counted and kept as an unscored rating, where none could be had.
+        """A reply of that shape.
+
+        If none can be read, the result is `None`, which is counted and kept as an unscored rating.
 
         Raises:
             ModelError: the model did not answer.
@@ -128,7 +130,7 @@ class StoryCheck:
         return None
 
     def _note(self, at: Run, path: str) -> None:
-        """Keep the path of a call whose reply was broken off."""
+        """Keep the path of a call whose reply was cut off."""
         last = at.context.journal.calls.last(path, 0)
         if last is not None and (last.reply.finish == "length" or is_cut(last.text)):
             self.cut.add(path)
@@ -142,7 +144,7 @@ class StoryCheck:
         )
 
     def _too_long(self, at: Run, shape: type[T], role: str, prompt: str, fields: dict[str, Any]) -> str:
-        """Why a call cannot be made to this role; empty where it can."""
+        """Why this role cannot be called; empty if it can."""
         room = self.prompt_room(role, prompt)
         if room is None:
             return ""
@@ -153,6 +155,6 @@ class StoryCheck:
             return ""
         reply = REPLY_TOKENS[prompt]
         return (
-            f"This prompt has about {needed:,} tokens and its reply up to {reply:,}; the {role} has room for "
-            f"{room + reply:,} in all. Give this role a model with more."
+            f"This prompt has about {needed:,} tokens and its reply up to {reply:,}, but the {role} has room for "
+            f"{room + reply:,} in all. Give this role a model with a larger context."
         )

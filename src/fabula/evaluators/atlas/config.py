@@ -17,10 +17,10 @@ class Paper:
     """Values of the paper.
 
     Attributes:
-        baseline: the plain judge reads the whole story in one call beside the method (section 3.6).
+        baseline: the plain judge reads the whole story in one call as well (section 3.6).
         temperature: of all roles (appendix A.1: 0).
         scene_words: length at which a story without scenes is cut (appendix A.2.1: chapters of about 2,000 words).
-        gold: a file with the known errors, to score against (section 3.6, appendix A.3); empty scores nothing.
+        gold: a file with the known errors, for scores (section 3.6, appendix A.3).
     """
 
     baseline: bool = True
@@ -34,8 +34,8 @@ class Ours:
     """What improved mode has in the place of the paper's graph: a reader.
 
     Attributes:
-        reading: "whole" reads the story in one call, "windows" in overlapping parts with notes that travel from one to
-            the next; "auto" reads whole what fits the model with room to spare, and in windows what does not.
+        reading: "whole" reads the story in one call, "windows" in overlapping parts with notes that travel along;
+            "auto" reads in windows what does not fit the model with room to spare.
     """
 
     reading: ReadingName = "auto"
@@ -50,7 +50,7 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """Ours: a model reads the text and another call verifies, inside scenes too; no plain judge beside it."""
+        """Ours: a model reads the text and another call verifies, inside scenes too; no plain judge next to it."""
         return cls(Paper(baseline=False), Ours())
 
     @property

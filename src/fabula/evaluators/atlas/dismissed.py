@@ -1,4 +1,4 @@
-"""Findings that a person has dismissed, with the reason: one line of JSON each, in a file to be read and edited."""
+"""Findings that a person has dismissed, with the reason: one line of JSON each, in a file that can be edited."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_BYTES: Final = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Dismissal:
-    """Why a finding is none; `finding` is its sentence, empty where that is not known."""
+    """Why a finding is not an error; `finding` is its sentence, or empty if unknown."""
 
     key: str
     reason: str
     finding: str = ""
 
     def is_of(self, finding: Mapping[str, Any]) -> bool:
-        """Whether this is a finding that was dismissed: it has the key, or says the same of the same two sentences."""
+        """Whether this finding was dismissed: it has the key, or makes the same claim about the same two sentences."""
         if finding["key"] == self.key:
             return True
         said = parse_finding(self.finding)
@@ -39,15 +39,15 @@ class Dismissal:
 
 
 def _sentences(key: str) -> str:
-    """The part of a key that its two sentences fix; all of it where an older check gave it."""
+    """The part of a key that is derived from its two sentences, or the whole key if it comes from an older check."""
     return key.partition("-")[0]
 
 
 def read_dismissed(folder: Path) -> dict[str, Dismissal]:
-    """The dismissals by their keys, of the file in `folder`; nothing where there is none.
+    """The dismissals in the file in `folder`, by their keys; empty if there is no file.
 
     Raises:
-        UsageError: a line is no dismissal.
+        UsageError: a line is not a dismissal.
     """
     file = folder / FILE
     if not file.is_file():
@@ -68,7 +68,7 @@ def _entry(line: str, where: str) -> Dismissal:
 
 
 def write_dismissed(folder: Path, dismissals: Iterable[Dismissal]) -> Path:
-    """Write the file anew.
+    """Write the file again.
 
     Raises:
         ProjectError: it cannot be written.
@@ -80,7 +80,7 @@ def write_dismissed(folder: Path, dismissals: Iterable[Dismissal]) -> Path:
 
 
 def dismissed_of(dismissals: Iterable[Dismissal], findings: Iterable[Mapping[str, Any]]) -> dict[str, Dismissal]:
-    """By the keys of findings the dismissal of each that was dismissed."""
+    """The dismissals of dismissed findings, by the keys of the findings."""
     known = {one.key: one for one in dismissals}
     found = {}
     for finding in findings:

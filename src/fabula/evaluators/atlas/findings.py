@@ -1,4 +1,4 @@
-"""What is proposed, what is found, and which findings have one root cause."""
+"""Proposals and findings, and the root causes that findings share."""
 
 from __future__ import annotations
 
@@ -63,27 +63,28 @@ class Proposal(matching.ErrorFinding):
 
     @property
     def key(self) -> str:
-        """Eight letters fixed by scenes and clauses."""
+        """Eight letters derived from scenes and clauses."""
         return key_of(str(self.x), str(self.y), self.fact, self.event)
 
 
 @dataclass(frozen=True, slots=True)
 class AtlasFinding(matching.ErrorFinding):
-    """A contradiction, or what is suspected to be one, with both passages; `x` and `y` are equal inside a scene.
+    """A contradiction or a suspicion, with both passages; `x` and `y` are equal inside a scene.
 
     Attributes:
-        key: what a dismissal names: `claim_key` of the two sentences and what is claimed of them.
-        attribute: what of the thing differs; of a suspicion that was not confirmed, the verifier's decision.
-        category: one of `CATEGORIES`; empty in the paper's way, which has none.
-        source: who named it: "proposer", "reader", "verifier"; "control" for one that was planted and is surely none.
-        before, after: the passages; their focus is what was quoted.
-        reason: why it is one, in the verifier's words.
-        root: number of the root cause, from 1 on.
-        sure: how sure the verifier is: certain, likely or possible; `suspected` where nobody verified it who can be
-            relied on, empty where nobody said.
-        places: the numbers of both paragraphs; 0 where they are not known.
-        also: numbers of other paragraphs that side with one of the two.
-        nodes: ids of the nodes of the graph that it rests on, in the paper's way.
+        key: the key that a dismissal names: `claim_key` of the two sentences and the claim about them.
+        attribute: what differs about the thing, or the verifier's decision on a suspicion that was not confirmed.
+        category: one of `CATEGORIES`; empty in the paper's method, which has none.
+        source: who named it: "proposer", "reader", "verifier"; "control" for a planted suspicion that is certainly not
+            an error.
+        before, after: the passages, with the quoted words as focus.
+        reason: why it is a contradiction, in the verifier's words.
+        root: number of the root cause, from 1.
+        sure: how sure the verifier is: certain, likely or possible; `suspected` if no reliable model verified it; empty
+            if unknown.
+        places: the numbers of both paragraphs; 0 if unknown.
+        also: numbers of other paragraphs that support one of the two.
+        nodes: ids of the graph's nodes that it is based on, in the paper's method.
     """
 
     key: str
@@ -101,12 +102,12 @@ class AtlasFinding(matching.ErrorFinding):
 
     @property
     def says(self) -> tuple[str, str]:
-        """What the earlier and the later place say."""
+        """The statements of the earlier and the later place."""
         return self.fact, self.event
 
     @property
     def quotes(self) -> tuple[str, str]:
-        """What was quoted at both places, each on one line."""
+        """The quotations from both places, each on one line."""
         return one_line(self.before.words), one_line(self.after.words)
 
     @property
@@ -115,7 +116,7 @@ class AtlasFinding(matching.ErrorFinding):
         return str(matching.ErrorFinding(self.x, self.y, self.fact, self.event))
 
     def as_data(self, number: int) -> dict[str, Any]:
-        """The finding for JSON; `number` counts from 1. The first two fields alone are the paper's format."""
+        """The finding for JSON; `number` counts from 1. The first two fields are the paper's format."""
         return {
             "id": number,
             "hallucination": self.sentence,
@@ -143,12 +144,12 @@ class AtlasFinding(matching.ErrorFinding):
 
 
 def _quoted(part: Passage) -> str:
-    """The words that were quoted; the whole sentence, where these are too few to say anything."""
+    """The quoted words, or the whole sentence if these are too few to mean anything."""
     return one_line(part.words if count_words(part.words) >= _FEWEST_QUOTED else part.quote)
 
 
 def _placed(part: Passage) -> dict[str, Any]:
-    """A passage for JSON; the focus in characters of its text."""
+    """A passage for JSON, with its focus in characters of the text."""
     low, high = part.focus
     return {
         "scene": part.scene,
@@ -159,24 +160,24 @@ def _placed(part: Passage) -> dict[str, Any]:
 
 
 def clause_of(text: str) -> str:
-    """A clause for the paper's sentence on one line, without the words of the sentence around it at its end."""
+    """A clause for the paper's sentence, on one line and without the closing words that the sentence adds."""
     clause = one_line(text).strip(" .,;")
     end = next((end for end in _FRAME if clause.casefold().endswith(end)), "")
     return clause[: len(clause) - len(end)].strip(" .,;")
 
 
 def key_of(*parts: str) -> str:
-    """Eight letters fixed by the parts, whatever their blanks, case and quotation marks."""
+    """Eight letters derived from the parts, regardless of blanks, case and quotation marks."""
     return sha256("\0".join(normalised(part) for part in parts).encode("utf-8", "replace")).hexdigest()[:_ID_LETTERS]
 
 
 def claim_key(before: Passage, after: Passage, *claim: str) -> str:
-    """What a claim about two sentences is called: eight letters fixed by the sentences, and four by the claim."""
+    """The key of a claim about two sentences: eight letters derived from the sentences, and four from the claim."""
     return f"{key_of(before.quote, after.quote)}-{key_of(*claim)[:_CLAIM_LETTERS]}"
 
 
 def same_claim(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two claims about the same sentences are one, said in other words; each has what both places say."""
+    """Whether two claims about the same sentences mean the same; each has the statements of both places."""
     alike = [overlap(stems(a), stems(b)) for a, b in zip(one, other, strict=True)]
     return min(alike) >= _ALIKE and sum(alike) >= _ALIKE_ON_AVERAGE * len(alike)
 
@@ -187,7 +188,7 @@ def stems(text: str) -> set[str]:
 
 
 def distinct(found: Iterable[AtlasFinding]) -> tuple[AtlasFinding, ...]:
-    """Findings in the order of the story, each two quotations once, with the number of its root cause."""
+    """Findings in the order of the story, with each pair of quotations once, numbered by root cause."""
     kept: list[AtlasFinding] = []
     for one in sorted(found, key=lambda one: (one.y, one.after.start, one.x, one.before.start)):
         if not any(same_focus(one.before, other.before) and same_focus(one.after, other.after) for other in kept):
@@ -196,12 +197,12 @@ def distinct(found: Iterable[AtlasFinding]) -> tuple[AtlasFinding, ...]:
 
 
 def same_focus(one: Passage, other: Passage) -> bool:
-    """Whether two passages quote the same words, or some of them."""
+    """Whether the quotations of two passages are the same or overlap."""
     return one.scene == other.scene and one.focus[0] < other.focus[1] and other.focus[0] < one.focus[1]
 
 
 def keyed(found: Sequence[AtlasFinding]) -> list[AtlasFinding]:
-    """Findings whose keys differ, also where two claim the same of the same two sentences."""
+    """Findings with distinct keys, even if two make the same claim about the same two sentences."""
     seen: dict[str, int] = {}
     keyed = []
     for one in found:
@@ -211,7 +212,7 @@ def keyed(found: Sequence[AtlasFinding]) -> list[AtlasFinding]:
 
 
 def _rooted(found: Sequence[AtlasFinding]) -> list[AtlasFinding]:
-    """Findings numbered by what they go back to: one thing, and one attribute of it or one passage about it."""
+    """Findings numbered by root cause: one thing, and one of its attributes or one passage about it."""
     roots: list[int] = []
     for at, one in enumerate(found):
         joined = {roots[n] for n, other in enumerate(found[:at]) if _one_cause(one, other)}

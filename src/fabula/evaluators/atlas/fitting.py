@@ -1,4 +1,4 @@
-"""What a role is shown where its window does not hold everything: which facts come first, and which text verifies."""
+"""What a role is shown if its window cannot hold everything: the first facts, and the text for the verifier."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHORT: Final = 4  # letters of words that name nothing in particular
 def facts_for(
     check: StoryCheck, scene: NumberedScene, own: SceneGraph, earlier: Sequence[SceneGraph]
 ) -> tuple[Facts, Facts]:
-    """For the proposer by entity the facts of a scene, and those of earlier ones, as far as its window holds them."""
+    """For the proposer, the facts of a scene and of earlier ones by entity, as far as they fit its window."""
     room = check.prompt_room("proposer", "propose")
     if room is not None:
         room = max(0, room - _REST_TOKENS - estimate_tokens(scene.text))
@@ -36,9 +36,9 @@ def facts_for(
 def _by_entity(
     check: StoryCheck, graphs: Sequence[SceneGraph], scene: NumberedScene, room: int | None
 ) -> tuple[Facts, int | None]:
-    """Facts by entity, each with its scene, and the tokens that are left of `room`, where that is bounded.
+    """Facts by entity, each with its scene, and the tokens left of `room` if it is limited.
 
-    Entities that the scene names come first; what does not fit is left out and counted, whoever it concerns.
+    Entities that the scene names come first. Facts that do not fit are left out and counted.
     """
     found: dict[str, list[str]] = {}
     for graph in graphs:
@@ -60,7 +60,7 @@ def _by_entity(
 
 
 def batches_of(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[list[Proposal], str]]:
-    """Proposals that are verified in one call, each batch with the text that it needs: the whole story if it fits."""
+    """Batches of proposals, each verified in one call with the text that it needs: the whole story if it fits."""
     room = check.prompt_room("verifier", "verify")
     whole = whole_text(check.scenes)
     fits = room is None or estimate_tokens(whole) <= room - _REST_TOKENS
@@ -75,7 +75,7 @@ def batches_of(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[l
 
 
 def _between(scenes: Sequence[NumberedScene], one: Proposal) -> str:
-    """Scenes X and Y, and from those between the paragraphs that name what the proposal is about."""
+    """Scenes X and Y, and the paragraphs between them that name the subject of the proposal."""
     own = f"{one.fact} {one.event}"
     names = {word for word in words(own) if word.capitalize() in own and len(word) > 1}
     about = names or {word for word in words(own) if len(word) > _SHORT}
@@ -90,7 +90,7 @@ def _between(scenes: Sequence[NumberedScene], one: Proposal) -> str:
 
 
 def whole_text(scenes: Sequence[NumberedScene]) -> str:
-    """Scenes below their numbers and titles."""
+    """The scenes, each below its number and title."""
     return "\n\n".join(_headed(scene, scene.text) for scene in scenes)
 
 

@@ -1,4 +1,4 @@
-"""Known errors to score against, and how far findings are them: three rules, each with its interval."""
+"""Known errors to score against, and how well findings match them by three rules, each with its interval."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EMPTY_WORDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Quoted:
-    """An error, with a quotation of each of its two places; empty where there is none."""
+    """An error with a quotation from each of its two places; empty if there is none."""
 
     finding: ErrorFinding
     quote_x: str = ""
@@ -46,7 +46,7 @@ class _Quoted:
 class KnownError(_Quoted):
     """A known error.
 
-    `place` is where it stands in the story's file, for labels of `fabula lab inject`, which know no scenes.
+    `place` is its position in the story's file, for labels of `fabula lab inject`, which have no scenes.
     """
 
     place: tuple[int, int] | None = None
@@ -54,7 +54,7 @@ class KnownError(_Quoted):
 
 @dataclass(frozen=True, slots=True)
 class Detected(_Quoted):
-    """What a method found, as it is scored; the plain judge quotes nothing. `spans` are in the story's file."""
+    """A method's finding as it is scored. The plain judge quotes nothing. `spans` are positions in the story's file."""
 
     spans: tuple[tuple[int, int], ...] = ()
 
@@ -63,44 +63,45 @@ Gold: TypeAlias = "tuple[KnownError, ...] | PlantedErrors"
 
 
 def read_gold(path: str, stories: Mapping[str, str]) -> dict[str, Gold | None]:
-    """The known errors of each story, by its id; `None` for each where no file is named.
+    """The known errors of each story, by its id; `None` for each if no file is named.
 
     The file holds a JSON array or JSON lines of objects with `hallucination` (the paper's sentence) or `x`, `y`, `fact`
-    and `event` (or `scene_x`, `scene_y`); where known `quote_x` and `quote_y`; those whose `verdict` says that they
-    are none are left out; `story` names the story, where there are several. Labels of `fabula lab inject` are known
-    errors too; its negatives are none. A story with planted errors (`text`, `errors`, `decoys`) or an array of
-    such stories
-    says what is planted where; of each only what stands in the story that is checked counts.
+    and `event` (or `scene_x`, `scene_y`); if known, also `quote_x` and `quote_y`. Entries whose `verdict` rejects
+    them are left out. `story` names the story if there are several. Labels of `fabula lab inject` are also known
+    errors, except its negatives. A story with planted errors (`text`, `errors`, `decoys`), or an array of such
+    stories, lists its errors; those in the story that is checked count.
 
     Args:
         path: of the file.
         stories: their texts by their ids.
 
     Raises:
-        UsageError: it cannot be read, an entry is no finding, or it is of no story here.
+        UsageError: the file cannot be read, an entry is not a finding, or an entry belongs to none of these stories.
     """
     if not path:
         return dict.fromkeys(stories)
     ids = list(stories)
     found: dict[str, list[KnownError]] = {name: [] for name in ids}
-    entries = _entries(read_text(Path(path), MAX_BYTES), path)
+    entries = _entries(read_text(Path(path), MAX_BYTES, kind="known errors (a JSON or JSONL file)"), path)
     if entries and all(map(is_planted, entries)):
         return _planted(entries, stories, path)
     for number, entry in enumerate(entries, 1):
         where = f"{path}, entry {number}"
         if not isinstance(entry, dict):
-            raise UsageError(f"{where}: no object with x, y, fact and event. Correct the entry or remove it.")
+            raise UsageError(f"{where}: not an object with x, y, fact and event. Correct the entry or remove it.")
         if str(entry.get("verdict", "")).casefold() in _REJECTED or entry.get("error") is False:
             continue
         story = ids[0] if len(ids) == 1 else str(entry.get("story", ""))
         if story not in found:
-            raise UsageError(f"{where}: the story {story!r} is none of {', '.join(ids)}. Give `story` the id of one.")
+            raise UsageError(
+                f"{where}: there is no story {story!r}, only {', '.join(ids)}. Set `story` to one of them."
+            )
         found[story].append(_known(entry, where))
     return {name: tuple(known) for name, known in found.items()}
 
 
 def _planted(entries: Sequence[dict[str, Any]], stories: Mapping[str, str], path: str) -> dict[str, Gold | None]:
-    """What is planted in each story; a single entry is the one story's, whatever its id."""
+    """The planted errors of each story. A single entry belongs to the only story, whatever its id."""
     if len(entries) == len(stories) == 1:
         ((name, text),) = stories.items()
         return {name: planted_in(entries[0], text, path)}
@@ -140,7 +141,9 @@ def _known(entry: dict[str, Any], where: str) -> KnownError:
     else:
         finding = parse_finding(str(entry.get("hallucination", "")))
     if finding is None:
-        raise UsageError(f"{where}: neither x, y, fact, event nor 'In scene X, ..., yet in scene Y, ...'. Correct it.")
+        raise UsageError(
+            f"{where}: neither x, y, fact and event nor 'In scene X, ..., yet in scene Y, ...'. Correct it."
+        )
     quotes = [entry.get(name) if isinstance(entry.get(name), str) else "" for name in ("quote_x", "quote_y")]
     return KnownError(finding, quotes[0] or "", quotes[1] or "")
 
@@ -149,15 +152,15 @@ def _label(entry: dict[str, Any], place: dict[str, Any], where: str) -> KnownErr
     """A label of `fabula lab inject`."""
     start, end, fact = place.get("start"), place.get("end"), entry.get("fact")
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(fact, dict)):
-        raise UsageError(f"{where}: no whole label of `fabula lab inject`. Correct the entry or remove it.")
+        raise UsageError(f"{where}: not a complete label of `fabula lab inject`. Correct the entry or remove it.")
     quotes = str(fact.get("quote", "")), str(place.get("quote", ""))
     return KnownError(ErrorFinding(0, 0, *quotes), *quotes, (start, end))
 
 
 def accuracies(found: Sequence[Detected], known: Sequence[KnownError]) -> dict[str, Confusion]:
-    """By rule, how many of the known errors are found: each finding is at most one of them.
+    """The accuracy by each rule. Each finding matches at most one known error.
 
-    Known errors without scenes can be scored by their places alone.
+    Known errors without scenes can be scored only by their places.
     """
     if any(one.place for one in known):
         return {"evidence": _greedy(found, known, _evidence)}
@@ -171,7 +174,7 @@ def accuracies(found: Sequence[Detected], known: Sequence[KnownError]) -> dict[s
 def _greedy(
     found: Sequence[Detected], known: Sequence[KnownError], alike: Callable[[Detected, KnownError], float]
 ) -> Confusion:
-    """The likest pair first, each side once."""
+    """Pairs of findings and errors, the most similar first, each side once."""
     pairs = sorted(
         ((score, i, j) for i, one in enumerate(found) for j, other in enumerate(known) if (score := alike(one, other))),
         key=lambda pair: (-pair[0], pair[1], pair[2]),
@@ -194,7 +197,7 @@ def _strict(one: Detected, other: KnownError) -> float:
 
 
 def _evidence(one: Detected, other: KnownError) -> float:
-    """Ours: the same later scene, and the quotations meet; X may be any scene that states the fact."""
+    """Ours: the same later scene, and overlapping quotations. X may be any scene that states the fact."""
     if place := other.place:
         return float(any(start < place[1] and place[0] < end for start, end in one.spans))
     if one.finding.y != other.finding.y:
@@ -206,7 +209,7 @@ def _evidence(one: Detected, other: KnownError) -> float:
 
 
 def _meets(quote: str, gold: str, clause: str, wanted: str) -> float:
-    """How far a quotation meets the gold's; where one side has none, how far the words of both sides do."""
+    """How far a quotation overlaps that of the known error; without one, how far the words of both sides do."""
     if quote and gold:
         inside = Quotable.of(quote).has(gold) or Quotable.of(gold).has(quote)
         return 1.0 if inside else _like(quote, gold)
@@ -214,7 +217,7 @@ def _meets(quote: str, gold: str, clause: str, wanted: str) -> float:
 
 
 def _stems(text: str) -> str:
-    """The stems of a text's words: a quotation tells in the past what a clause calls by a participle."""
+    """The stems of a text's words, since a quotation may use the past tense and a clause a participle."""
     return " ".join(stem(word) for word in words(text) - _EMPTY_WORDS)
 
 
@@ -236,7 +239,7 @@ def rows(of: str, accuracy: Mapping[str, Sequence[Confusion]], *, baseline: bool
 
 
 def _by_story(counts: Sequence[tuple[int, int]], what: str) -> Scored:
-    """The share of hits among hits and misses; those in one story belong together where there are several stories."""
+    """The share of hits among hits and misses, clustered by story if there are several."""
     hits = sum(hit for hit, _ in counts)
     if len(counts) == 1:
         return share(hits, sum(counts[0]), what)

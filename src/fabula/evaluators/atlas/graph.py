@@ -1,4 +1,4 @@
-"""The graph of a scene (section 3.5): node types, relations and what they may join, who is who across scenes."""
+"""The graph of a scene (section 3.5): node types, relations and what they may join, and entities across scenes."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ _DETERMINERS: Final = frozenset({"the", "a", "an", "his", "her", "their", "my", 
 
 @dataclass(frozen=True, slots=True)
 class FactNode:
-    """A node; `id` is shared by all scenes that name the same entity, `short` is its name in prompts.
+    """A node; `id` is shared by all scenes that name the same entity, and `short` is its name in prompts.
 
-    `also` is further evidence, where a scene has an entity as several nodes that became one.
+    `also` is further evidence from nodes of the same scene that were merged into this one.
     """
 
     id: str
@@ -127,9 +127,9 @@ def allowed(relation: str, source: str, target: str) -> bool:
 
 
 def normal(edge: FactEdge) -> FactEdge:
-    """The edge in its one form (ours), so that what is said twice is kept once.
+    """The edge in its normal form (ours), so that repeated edges are kept once.
 
-    An `occurs_after` is turned round into a `precedes`; symmetric edges go from the smaller id to the larger one.
+    An `occurs_after` is reversed into a `precedes`; symmetric edges go from the smaller id to the larger one.
     """
     turned = FactEdge(edge.target, edge.relation, edge.source, edge.scene, edge.evidence)
     if edge.relation == "occurs_after":
@@ -139,7 +139,7 @@ def normal(edge: FactEdge) -> FactEdge:
 
 @dataclass(frozen=True, slots=True)
 class SceneGraph:
-    """What a scene says, as checked; `sparse` where it is too little to compare."""
+    """The checked graph of a scene; `sparse` if it has too little to compare."""
 
     scene: int
     nodes: tuple[FactNode, ...] = ()
@@ -162,7 +162,7 @@ class SceneGraph:
         yield from (("events", node.description or node.name) for node in self.nodes if node.type == EVENT)
 
     def joined(self, table: EntityTable) -> SceneGraph:
-        """The graph with the ids and names of the story's entities; scenes are to be given in their order."""
+        """The graph with the ids and names of the story's entities; scenes must be given in their order."""
         ids: dict[str, str] = {}
         nodes: dict[str, FactNode] = {}
         for node in self.nodes:
@@ -186,7 +186,7 @@ class SceneGraph:
 
 @dataclass
 class StoryEntity:
-    """Who or what a story is about: an id, the name first given, and all others."""
+    """A person or thing of a story: an id, its first name in the text, and all other names."""
 
     id: str
     type: str
@@ -197,17 +197,18 @@ class StoryEntity:
 
 @dataclass
 class EntityTable:
-    """The entities of a story, carried from scene to scene; scenes are to be given in their order.
+    """The entities of a story, carried from scene to scene; scenes must be given in their order.
 
-    The paper compares entities across scenes and defines no resolution. Here a name is an entity's where it is one of
-    its names, or, for characters, a part of exactly one character's name ("Voss" of "Elena Voss"), titles left out.
+    The paper compares entities across scenes without saying how to identify them. Here a name belongs to an entity if
+    it is one of its names or, for characters, a part of exactly one character's name ("Voss" of "Elena Voss"),
+    ignoring titles.
     """
 
     entities: list[StoryEntity] = field(default_factory=list)
     _known: dict[tuple[str, str], StoryEntity] = field(default_factory=dict)
 
     def entity(self, type_: str, name: str, aliases: tuple[str, ...], scene: int) -> StoryEntity:
-        """The entity that a scene calls by this name; a new one where there is none yet."""
+        """The entity that a scene calls by this name, or a new one if there is none yet."""
         forms = [form for given in (name, *aliases) if (form := bare(given))]
         found = next((self._known[type_, form] for form in forms if (type_, form) in self._known), None)
         if found is None and type_ == "Character":
@@ -221,7 +222,7 @@ class EntityTable:
         return found
 
     def _by_part(self, form: str) -> StoryEntity | None:
-        """The one character whose name has all these words, or is made of some of them."""
+        """The only character whose name has all these words, or consists of some of them."""
         found = {
             entity.id: entity
             for (type_, known), entity in self._known.items()
@@ -238,20 +239,20 @@ class EntityTable:
 
 @dataclass(frozen=True)
 class StoryGraph:
-    """The graphs of all scenes as one: entities with one id, events, edges and attributes with scene and evidence."""
+    """The graphs of all scenes as one: entities with shared ids; events, edges and attributes with their evidence."""
 
     scenes: tuple[SceneGraph, ...]
     entities: Mapping[str, StoryEntity]
 
     @classmethod
     def of(cls, table: EntityTable, scenes: Iterable[SceneGraph]) -> StoryGraph:
-        """The graph of scenes whose ids are those of the table."""
+        """The graph of scenes that use the ids of the table."""
         return cls(tuple(scenes), {entity.id: entity for entity in table.entities})
 
     def nodes_of(self, text: StoryText, found: AtlasFinding) -> tuple[str, ...]:
-        """The ids of the nodes that a finding rests on, those in both its scenes first.
+        """The ids of the nodes that a finding is based on, those in both of its scenes first.
 
-        A node is one of them if its evidence, or that of its attributes, stands in a sentence that the finding quotes.
+        A node is one of them if its evidence, or that of its attributes, is in a sentence that the finding quotes.
         """
         sides = [
             self._quoted(text, graph, part)
@@ -263,7 +264,7 @@ class StoryGraph:
         return tuple(sorted(every, key=lambda node: -sum(node in side for side in sides)))
 
     def _quoted(self, text: StoryText, graph: SceneGraph, part: Passage) -> list[str]:
-        """The nodes of a scene whose evidence stands in these sentences."""
+        """The nodes of a scene whose evidence is in these sentences."""
         told = [(node.id, quote) for node in graph.nodes for quote in node.quotes]
         told += [(one.node, one.evidence) for one in graph.attributes]
         return [
@@ -292,7 +293,7 @@ class StoryGraph:
 
 
 def as_graph(data: Mapping[str, Any]) -> Graph:
-    """The graph that `StoryGraph.as_data` gives, as fabula writes graphs: an attribute is a node of its own."""
+    """The data of `StoryGraph.as_data` as a graph file of fabula, in which an attribute is its own node."""
     nodes = [
         world.Node(
             one["id"],
@@ -319,7 +320,7 @@ def as_graph(data: Mapping[str, Any]) -> Graph:
 
 
 def bare(name: str) -> str:
-    """A name as it is compared: without case, without titles and words such as "the" before it."""
+    """A name in the form that is compared: without case, titles and words such as "the" before it."""
     pieces = name_key(name).replace(".", " ").split()
     left = [piece for piece in pieces if piece not in _DETERMINERS and piece not in _TITLES]
     return " ".join(left or pieces)

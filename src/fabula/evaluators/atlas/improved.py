@@ -1,10 +1,10 @@
-"""Ours, no part of the paper: a model reads the story and names what cannot be, and each suspicion is verified.
+"""Our method, which is not in the paper: a model reads the story and names contradictions, and each is verified.
 
-1. Read. The whole story in one call where it fits; else overlapping parts one after the other, each with the notes that
-   were taken of those before it. Places are numbered paragraphs, and the wrong words may come first.
+1. Read. One call reads the whole story if it fits. Otherwise overlapping parts are read one after the other, each
+   with the notes on the parts before it. Places are numbered paragraphs, and the wrong words may come first.
 2. One error that was found twice is one suspicion.
-3. Verify. The verifier sees the whole text where it fits; else what stands around both places and all over the story
-   about the same. Among the suspicions are planted ones that are surely none: they tell what its verdicts are worth.
+3. Verify. The verifier sees the whole text if it fits. Otherwise it sees the text around both places and related text
+   from the whole story. Planted suspicions that are certainly not errors show how reliable its verdicts are.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 Reads = TypeVar("Reads", bound=ReaderReply)
 
 READ_WHOLE: Final = 160_000
-"""Tokens of text that `auto` reads in one call, or half of the window if that is less. A strong reader found all of 32
-errors planted 50 pages apart and more in 46,000 tokens, and all of 47 in 135,000 (`python -m benchmarks planted`);
-parts cost nearly twice as much and found no more."""
+"""The most tokens of text that `auto` reads in one call, or half of the window if that is less. A strong reader found
+all of 32 errors planted 50 pages apart and more in 46,000 tokens, and all of 47 in 135,000 (`python -m benchmarks
+planted`); parts cost nearly twice as much and found no more."""
 VERIFY_WHOLE: Final = 40_000
-"""Tokens of text that the verifier is shown whole, or half of its window; it reads them once for every batch."""
+"""The most tokens of a text that the verifier sees whole, or half of its window. It reads them once for every batch."""
 UNKNOWN_WINDOW: Final = 32_768  # tokens, where a model does not say; smaller than those of most models served today
 PART_TOKENS: Final = 8_000  # of text in a part: as much as a model can take complete notes of in one reply
 LEDGER_TOKENS: Final = 16_000  # of notes beside a part
@@ -83,7 +83,7 @@ _ALWAYS: Final = frozenset({"rule", "date", "season"})
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """Contradictions in each story, inside scenes too, with both quotations; fewer are better.
+    """The contradictions in each story, also inside scenes, with both quotations. Fewer are better.
 
     Raises:
         UsageError: a setting or the file of known errors is wrong, or a story has no words.
@@ -94,7 +94,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 
 async def reader(check: StoryCheck) -> tuple[list[AtlasFinding], dict[str, Any]]:
-    """What a reader suspects and the verifier confirms, and how the story was read.
+    """The reader's suspicions that the verifier confirms, and how the story was read.
 
     Raises:
         ModelError: the model did not answer.
@@ -137,7 +137,7 @@ async def reader(check: StoryCheck) -> tuple[list[AtlasFinding], dict[str, Any]]
 
 
 async def read_whole(check: StoryCheck) -> list[AtlasFinding] | None:
-    """What a reader of the whole story suspects; `None` where no reply could be had.
+    """The suspicions of a reader of the whole story, or `None` if no reply could be read.
 
     Raises:
         ModelError: the model did not answer.
@@ -149,7 +149,7 @@ async def read_whole(check: StoryCheck) -> list[AtlasFinding] | None:
 
 
 async def _read(check: StoryCheck, at: Run, shape: type[Reads], *, notes: int, **fields: Any) -> Reads | None:  # noqa: ANN401 - fields of a prompt
-    """What a reader finds; where its reply was broken off, with what it is then asked for besides.
+    """The findings of a reader. If its reply was cut off, a second call asks for the rest.
 
     Raises:
         ModelError: the model did not answer.
@@ -175,7 +175,7 @@ async def _read(check: StoryCheck, at: Run, shape: type[Reads], *, notes: int, *
 
 
 def _with_more(whole: Reads, more: Reads) -> Reads:
-    """A reading with what another says besides."""
+    """A reading with the additional findings of another one."""
     new: dict[str, Any] = {"findings": [*whole.findings, *(one for one in more.findings if one not in whole.findings)]}
     if isinstance(whole, PartReading) and isinstance(more, PartReading):
         new["notes"] = [*whole.notes, *(one for one in more.notes if one not in whole.notes)]
@@ -183,7 +183,7 @@ def _with_more(whole: Reads, more: Reads) -> Reads:
 
 
 async def read_parts(check: StoryCheck, ledger: Ledger) -> list[AtlasFinding]:
-    """What a reader suspects who reads part after part; the notes are added to `ledger`, what was not read is kept.
+    """The suspicions of a reader of one part after another. Notes are added to `ledger`, and unread parts are recorded.
 
     Raises:
         ModelError: the model did not answer.
@@ -198,10 +198,10 @@ async def read_parts(check: StoryCheck, ledger: Ledger) -> list[AtlasFinding]:
 
 
 async def read_part(at: Run, part: ReadingWindow, ledger: Ledger) -> list[AtlasFinding]:
-    """What a reader suspects in a part, or between it and the notes on earlier ones.
+    """The reader's suspicions in a part, or between the part and the notes on earlier parts.
 
-    A part to which no reply can be had, as a model refuses it or runs on, is tried again in halves, twice at most. So
-    is one whose reply was cut; what it said until then counts too.
+    A part without a usable reply, because a model refuses or does not stop, is tried again in halves, at most twice.
+    A part whose reply was cut off is tried again in the same way, and the first words of its reply count too.
 
     Raises:
         ModelError: the model did not answer.
@@ -237,7 +237,7 @@ async def read_part(at: Run, part: ReadingWindow, ledger: Ledger) -> list[AtlasF
 
 
 async def decide(check: StoryCheck, number: int, batch: SuspicionBatch, ledger: Ledger) -> list[AtlasFinding]:
-    """What the verifier confirms of a batch, and what it names besides.
+    """The suspicions of a batch that the verifier confirms, and errors that it adds.
 
     Raises:
         ModelError: the model did not answer.
@@ -280,7 +280,7 @@ async def decide(check: StoryCheck, number: int, batch: SuspicionBatch, ledger: 
 
 
 def placed(check: StoryCheck, replies: Iterable[SuspicionReply], source: str) -> Iterator[AtlasFinding]:
-    """The suspicions of a reply with both their passages; what names no place of the story is dropped and counted."""
+    """The suspicions of a reply with both passages. Those without a place in the story are dropped and counted."""
     for one in replies:
         ends = [
             (_place(check, number, quote, says), one_line(says).rstrip(" .") or one_line(quote))
@@ -322,17 +322,17 @@ def suspected(
     source: str = "reader",
     also: tuple[int, ...] = (),
 ) -> AtlasFinding:
-    """Two places that may not both be true, in the order of the text; not verified yet.
+    """A suspicion: two places that may contradict each other, in the order of the text, not verified yet.
 
     Args:
-        passages: their focus is what was quoted.
+        passages: both passages, with the quoted words as focus.
         places: the numbers of their paragraphs.
-        says: what each of them says.
+        says: what each place says.
         why: why both cannot be true.
         category: one of `CATEGORIES`.
-        sure: how sure whoever named it is.
-        source: who named it: "reader", "verifier", or "control" for one that was planted and is surely none.
-        also: numbers of other paragraphs that side with one of them.
+        sure: how sure the source is.
+        source: who named it: "reader", "verifier", or "control" for a planted one that is certainly not an error.
+        also: numbers of other paragraphs that support one of them.
     """
     before, after = passages
     key = claim_key(before, after, category, *says)
@@ -343,7 +343,7 @@ def suspected(
 
 
 def _place(check: StoryCheck, number: int, quote: str, says: str) -> Passage | None:
-    """Where a quotation stands; else the sentence of the paragraph that is named which is most like it."""
+    """The passage of a quotation, or the sentence of the named paragraph that is most like it."""
     passage = check.text.find_near(number, quote)
     if passage is None:
         passage = check.text.likest(number, f"{quote} {says}")
@@ -352,9 +352,9 @@ def _place(check: StoryCheck, number: int, quote: str, says: str) -> Passage | N
 
 
 def united(suspicions: Iterable[AtlasFinding]) -> tuple[list[AtlasFinding], int]:
-    """Suspicions or findings in the order of the text, each error once, and how many repeated another.
+    """Suspicions or findings in the order of the text, each error once, and the number of repetitions.
 
-    The paragraphs of one that is repeated stand with the first.
+    The paragraphs of repetitions are added to the first one.
     """
     kept: list[AtlasFinding] = []
     repeated = 0
@@ -369,11 +369,11 @@ def united(suspicions: Iterable[AtlasFinding]) -> tuple[list[AtlasFinding], int]
 
 
 def one_error(one: AtlasFinding, other: AtlasFinding) -> bool:
-    """Whether two suspicions or findings name one error.
+    """Whether two suspicions or findings name the same error.
 
-    They do if they quote the same words of the same paragraph on one side, and on the other the same words or the same
-    statement; where that stands in another paragraph, both sides have to say nearly the same. Two that lie in the same
-    two paragraphs are also one if they say nearly the same.
+    They do if they quote the same words of the same paragraph on one side, and the same words or the same statement
+    on the other. If the other side is in another paragraph, both sides must say nearly the same. Two in the same two
+    paragraphs are also the same error if they say nearly the same.
     """
     mine, its = _sides(one), _sides(other)
     kind = one.category == other.category
@@ -384,7 +384,7 @@ _Side: TypeAlias = "tuple[int, Passage, str]"
 
 
 def _sides(one: AtlasFinding) -> tuple[_Side, _Side]:
-    """Of both places the paragraph, the passage and what it says."""
+    """The paragraph, the passage and the statement of both places."""
     return (one.places[0], one.before, one.says[0]), (one.places[1], one.after, one.says[1])
 
 
@@ -401,15 +401,15 @@ def _agree(mine: tuple[_Side, ...], its: tuple[_Side, ...], *, same_kind: bool) 
 
 
 def joined(one: AtlasFinding, repeated: AtlasFinding) -> AtlasFinding:
-    """A suspicion or finding with the paragraphs of another that names the same error."""
+    """A suspicion or finding with the paragraphs of another one that names the same error."""
     return replace(one, also=tuple(sorted({*one.also, *repeated.also, *repeated.places} - set(one.places))))
 
 
 def controls(check: StoryCheck, batch: SuspicionBatch, at: Run) -> list[AtlasFinding]:
-    """Suspicions that are none, worded as a reader's are: sentences that agree on somebody or something.
+    """Suspicions that are not errors, worded like a reader's: pairs of sentences that agree on somebody or something.
 
-    Both use the same two rare words in a row. Those that have most in common come first; where there are no such
-    sentences, nothing is planted.
+    Both sentences contain the same two rare words in a row. Pairs that have most in common come first. If there are
+    no such sentences, nothing is planted.
     """
     draw = at.scope("controls").rng
     quoted = [passage for one in batch.suspicions for passage in (one.before, one.after)]
@@ -442,7 +442,7 @@ _Placed: TypeAlias = "tuple[int, Passage]"
 
 
 def _agreeing(plain: Sequence[_Placed]) -> list[tuple[_Placed, _Placed, str]]:
-    """Pairs of sentences of different paragraphs that share two rare words in a row, and these words."""
+    """Pairs of sentences in different paragraphs that share two rare words in a row, with these words."""
     rows = [_words_of(one_line(passage.quote)) for _, passage in plain]
     often = Counter(stem for row in rows for stem in stems(" ".join(row)))
     most = max(2, _COMMON * len(rows))
@@ -461,7 +461,7 @@ def _agreeing(plain: Sequence[_Placed]) -> list[tuple[_Placed, _Placed, str]]:
 
 
 def _focused(passage: Passage, phrase: str) -> Passage:
-    """A sentence with these words and what stands next to them quoted."""
+    """A sentence whose focus is these words and their neighbours."""
     words = word_spans(passage.quote)
     said = [word.casefold() for word in _words_of(passage.quote)]
     at = [" ".join(pair) for pair in pairwise(said)].index(phrase.casefold())
@@ -470,7 +470,7 @@ def _focused(passage: Passage, phrase: str) -> Passage:
 
 
 def _clause(sentence: str, small: set[str]) -> str:
-    """A sentence as a part of another; its first word keeps its capital if it is never written small."""
+    """A sentence as a part of another one. Its first word keeps its capital if it is never written in lower case."""
     first = _words_of(sentence)[0]
     return sentence[:1].lower() + sentence[1:] if first.lower() in small else sentence
 
@@ -480,7 +480,7 @@ def _words_of(text: str) -> list[str]:
 
 
 def _is_plain(sentence: str) -> bool:
-    """Whether a sentence is a short statement without numbers that nobody speaks and that denies nothing."""
+    """Whether a sentence is a short statement, without numbers, speech or negation."""
     said = any(sign in sentence for sign in '"\u201c\u201d\u00ab\u00bb?!:;') or any(map(str.isdigit, sentence))
     if said or not _SHORTEST <= len(sentence) <= _LONGEST or not sentence.endswith("."):
         return False
@@ -501,7 +501,7 @@ _CLAIMS: Final = (
 
 
 def _usual(check: StoryCheck, total: int) -> list[AtlasFinding]:
-    """Made-up suspicions to estimate what verifying costs, over all of the story."""
+    """Made-up suspicions from all over the story, to estimate the cost of verifying."""
     text = check.text
     step = max(1, len(text.paragraphs) // (total + 1))
     numbers = [min(1 + n * step, len(text.paragraphs)) for n in range(total + 1)]
@@ -517,7 +517,7 @@ def _usual(check: StoryCheck, total: int) -> list[AtlasFinding]:
 
 
 def _outcome(check: StoryCheck, one: AtlasFinding, decision: DecisionReply | None, call: str) -> AtlasFinding | None:
-    """The finding that a suspicion is by the verifier's decision, if it is one; every decision is kept."""
+    """The finding that the verifier's decision makes of a suspicion, if it confirms it. Every decision is kept."""
     answer, unscored = None, ""
     if decision is None or decision.decision not in READER_DECISIONS:
         did = "gave no verdict on it" if decision is None else f"decided {decision.decision[:40]!r}, which is unknown"
@@ -553,7 +553,7 @@ def _outcome(check: StoryCheck, one: AtlasFinding, decision: DecisionReply | Non
 
 
 def confirmed(check: StoryCheck, one: AtlasFinding, decision: DecisionReply) -> AtlasFinding:
-    """A suspicion as a finding, with the quotations and words of the verifier where these are better."""
+    """A suspicion as a finding, with the quotations and words of the verifier if they are better."""
     before = check.text.find_near(decision.paragraph_x, decision.quote_x) or one.before
     after = check.text.find_near(decision.paragraph_y, decision.quote_y) or one.after
     if (before.scene, before.focus) >= (after.scene, after.focus):
@@ -573,7 +573,7 @@ def confirmed(check: StoryCheck, one: AtlasFinding, decision: DecisionReply) -> 
 
 
 def rooted(found: Sequence[AtlasFinding]) -> list[AtlasFinding]:
-    """Findings with keys that differ; those that quote the same words on one side have one root cause."""
+    """Findings with distinct keys. Findings that quote the same words on one side share a root cause."""
     roots: list[int] = []
     for n, one in enumerate(found):
         same = (
@@ -589,7 +589,7 @@ def rooted(found: Sequence[AtlasFinding]) -> list[AtlasFinding]:
 
 
 def _shown(paragraphs: Sequence[Paragraph], of: int) -> dict[str, Any]:
-    """Paragraphs for a prompt, gaps between them marked; `of` is how many the story has (0: they are a part)."""
+    """Paragraphs for a prompt, with gaps marked. `of` is the number of paragraphs in the story (0: they are a part)."""
     lines: list[str] = []
     last = paragraphs[0].number - 1 if not of else 0
     for one in paragraphs:
@@ -602,9 +602,9 @@ def _shown(paragraphs: Sequence[Paragraph], of: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ReadingWindow:
-    """Paragraphs that are read in one call; those before `first` were read in the part before.
+    """Paragraphs that are read in one call. Paragraphs before `first` were read in the previous part.
 
-    `number` counts from 1; `halved` says how often it was halved since no reply could be had.
+    `number` counts from 1; `halved` is how often it was halved because no reply could be read.
     """
 
     number: int
@@ -613,7 +613,7 @@ class ReadingWindow:
     halved: int = 0
 
     def halves(self) -> tuple[ReadingWindow, ...]:
-        """Both halves of what is new in it, by paragraphs; nothing where it was halved often enough."""
+        """Both halves of its new paragraphs; empty if it cannot be halved again."""
         new = [one for one in self.paragraphs if one.number >= self.first]
         if self.halved == _HALVED or len(new) < _PAIR:
             return ()
@@ -630,7 +630,7 @@ class ReadingWindow:
 def parts_of(paragraphs: Sequence[Paragraph], most: int) -> list[ReadingWindow]:
     """The story in parts of at most about `most` tokens, each beginning with the last paragraphs of the one before.
 
-    A part ends with a scene where it is full enough by then.
+    A part ends at the end of a scene if it is full enough by then.
     """
     cuts, size = [0], 0
     for n, one in enumerate(paragraphs):
@@ -651,7 +651,7 @@ def parts_of(paragraphs: Sequence[Paragraph], most: int) -> list[ReadingWindow]:
 
 
 def _rooms(check: StoryCheck) -> tuple[int, int]:
-    """Tokens of text in a part and of notes beside it, as the reader's window has them."""
+    """The tokens of text in a part and of its notes that fit the reader's window."""
     left = (check.prompt_room("reader", "read") or UNKNOWN_WINDOW) - _INSTRUCTIONS
     most = max(_LEAST_PART, min(PART_TOKENS, int(left * _PART_SHARE)))
     return most, max(0, min(LEDGER_TOKENS, left - int(most * (1 + _OVERLAP))))
@@ -677,12 +677,12 @@ class Note:
 
 @dataclass
 class Ledger:
-    """The notes on the parts that were read so far.
+    """The notes on the parts read so far.
 
     Attributes:
-        parts: how many parts the story is read in; 0 where it is read whole.
-        room: tokens that notes may take beside a part.
-        read: how many replies could be had.
+        parts: the number of parts in which the story is read; 0 if it is read whole.
+        room: the most tokens that notes may use next to a part.
+        read: the number of replies that could be read.
     """
 
     check: StoryCheck
@@ -692,7 +692,7 @@ class Ledger:
     read: int = 0
 
     def add(self, part: ReadingWindow, replies: Iterable[NoteReply]) -> None:
-        """Keep the notes on new paragraphs of a part; a note on no paragraph of it is dropped and counted."""
+        """Keep the notes on new paragraphs of a part. A note on any other paragraph is dropped and counted."""
         last = part.paragraphs[-1].number
         for one in replies:
             note = Note(one.paragraph, one_line(one.about), one_line(one.fact), one_line(one.by), one.category)
@@ -702,10 +702,10 @@ class Ledger:
                 self.check.counts["dropped_notes"] += 1
 
     def shown(self, part: ReadingWindow) -> tuple[list[str], int]:
-        """The notes for a part, in the order of the text, and how many were left out for room.
+        """The notes for a part, in the order of the text, and the number left out for lack of room.
 
-        Kept first is what always matters, then what is about those whom the part names, then what lasts, then what
-        shares a word with it; of these the latest.
+        Notes that always matter are kept first, then notes about characters that the part names, then lasting notes,
+        then notes that share a word with it, the latest ones first.
         """
         before = [note for note in self.notes if note.paragraph < part.paragraphs[0].number]
         kept, left = [], self.room
@@ -719,7 +719,7 @@ class Ledger:
         return [note.line for note in sorted(kept, key=lambda one: one.paragraph)], left_out
 
     def about(self, batch: SuspicionBatch) -> list[str]:
-        """The lasting notes about what a batch is about, on paragraphs that it does not show."""
+        """The lasting notes on the subjects of a batch, from paragraphs that it does not show."""
         there = {one.number for one in batch.paragraphs}
         wanted = {word for one in batch.suspicions for word in about(one)}
         left, lines = _NOTES_TOKENS, []
@@ -754,9 +754,10 @@ class SuspicionBatch:
 
 
 def batches_of(check: StoryCheck, suspicions: Sequence[AtlasFinding]) -> list[SuspicionBatch]:
-    """Suspicions with the whole text where it fits the verifier; else with what matters for them.
+    """Batches of suspicions with the whole text if it fits the verifier, or else with the paragraphs that matter.
 
-    As each call reads the whole text, a batch takes a third more before there is another, and all are of one size.
+    Since each call reads the whole text, a batch may hold a third more before another is started. All batches have the
+    same size.
     """
     size, paragraphs = LARGEST_BATCH, check.text.paragraphs
     if check.fits("verifier", VERIFY_WHOLE, UNKNOWN_WINDOW):
@@ -783,12 +784,12 @@ def batches_of(check: StoryCheck, suspicions: Sequence[AtlasFinding]) -> list[Su
 
 
 def about(one: AtlasFinding) -> frozenset[str]:
-    """The words that tell what a suspicion is about."""
+    """The words that identify the subject of a suspicion."""
     return frozenset(stems(" ".join((*one.quotes, *one.says))))
 
 
 class Surroundings:
-    """What of a story a verifier needs to see for a suspicion, where it cannot see all."""
+    """The parts of a story that a verifier needs for a suspicion if it cannot see the whole story."""
 
     def __init__(self, paragraphs: Sequence[Paragraph]) -> None:
         self.paragraphs = paragraphs
@@ -802,7 +803,7 @@ class Surroundings:
                 self.places.setdefault(word, []).append(one.number)
 
     def of(self, one: AtlasFinding) -> set[int]:
-        """The paragraphs around both places, and those elsewhere that speak of the same."""
+        """The paragraphs around both places, and related paragraphs elsewhere."""
         shown = self._around(one.places[0]) | self._around(one.places[1])
         shown |= set(one.also)
         left = _RELATED_TOKENS
@@ -815,7 +816,7 @@ class Surroundings:
         return shown
 
     def _around(self, place: int) -> set[int]:
-        """A short scene; of a long one as much on both sides of the paragraph as there is room for."""
+        """A short scene, or as much of a long one around the paragraph as there is room for."""
         own = self.paragraphs[place - 1].scene
         scene = self.scenes[own]
         if self.sizes[own] <= _SCENE_TOKENS:
@@ -831,7 +832,10 @@ class Surroundings:
         return shown
 
     def _related(self, one: AtlasFinding) -> list[int]:
-        """Paragraphs that share rare words with a suspicion, the likest first; those between its places count more."""
+        """Paragraphs that share rare words with a suspicion, the most similar first.
+
+        Paragraphs between its places count more.
+        """
         total = len(self.paragraphs)
         scores: dict[int, float] = {}
         for word in sorted(about(one)):

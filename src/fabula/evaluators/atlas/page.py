@@ -1,4 +1,4 @@
-"""The report as one HTML file: each finding with both passages side by side, and how to dismiss it."""
+"""The report as one HTML file: each finding with both passages side by side, and the command that dismisses it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def as_page(report: Mapping[str, Any], dismissed: Mapping[str, str], command: Se
     """The whole file.
 
     Args:
-        report: as `Report.as_data` gives it, so that a page can be made again from the stored report.
+        report: the data of `Report.as_data`, so that the page can be rebuilt from a stored report.
         dismissed: reasons by key.
-        command: the words that check these stories again, to which `--dismiss` is added.
+        command: the words of the command that checks these stories; `--dismiss` is added to it.
     """
     stories = report["details"]["stories"]
     sections = [part for story in stories for part in _sections(story, dismissed, command, alone=len(stories) == 1)]
@@ -32,7 +32,7 @@ def as_page(report: Mapping[str, Any], dismissed: Mapping[str, str], command: Se
 
 
 def findings_html(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> Html:
-    """The findings and numbers of the page alone, to stand in another one."""
+    """The findings and numbers of the page, for use in another page."""
     stories = report["details"]["stories"]
     sections = [part for story in stories for part in _sections(story, dismissed, (), alone=len(stories) == 1)]
     shown = [part for section in sections for part in (Html(f"<h3>{text(section.heading)}</h3>"), section.body)]
@@ -44,23 +44,23 @@ def _lead(stories: Sequence[Mapping[str, Any]], dismissed: Mapping[str, str]) ->
     gone = sum(one["key"] in dismissed for one in found)
     said = f"{len(found)} found, {gone} dismissed. A finding is an opinion with two quotations: read both."
     if any(story.get("verifier_is_worthless") for story in stories):
-        said += " The verifier also called planted suspicions errors that are none: take its findings for suspicions."
+        said += " The verifier also confirmed planted suspicions that are not errors. Treat its findings as suspicions."
     if any(story.get("partial") for story in stories):
-        said += " This report is partial: see below what is missing."
+        said += " This report is partial. The notes below list what is missing."
     return said
 
 
 def all_findings(story: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A story's findings, in the order of the text; older reports list those inside scenes apart."""
+    """A story's findings, in the order of the text. Older reports list findings inside scenes separately."""
     return sorted([*story["findings"], *story.get("intra_scene", ())], key=lambda one: int(one["id"]))
 
 
 def shown_value(row: Mapping[str, Any], gone: Mapping[str, int]) -> str:
-    """The value of a row for a table; of findings that were dismissed it says so.
+    """The value of a row for a table, with the number of dismissed findings.
 
     Args:
-        row: as `Report.as_data` gives it.
-        gone: how many findings were dismissed, by the story's id.
+        row: a row from `Report.as_data`.
+        gone: the number of dismissed findings, by story id.
     """
     n = 0 if row.get("baseline") else gone.get(row["of"], 0)
     if n and row["what"] == "findings":
@@ -69,7 +69,7 @@ def shown_value(row: Mapping[str, Any], gone: Mapping[str, int]) -> str:
 
 
 def dismissed_in(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> dict[str, int]:
-    """How many findings of each story were dismissed."""
+    """The number of dismissed findings of each story."""
     return {
         story["id"]: sum(one["key"] in dismissed for one in all_findings(story))
         for story in report["details"]["stories"]
@@ -81,10 +81,12 @@ def _sections(
 ) -> list[Section]:
     name = "" if alone else f"{story['id']}: "
     open_ = [one for one in all_findings(story) if one["key"] not in dismissed]
-    empty = paragraph("None." if story["scored"] else "Not known: the models' replies could not be read.")
+    empty = paragraph(
+        "None." if story["scored"] else "The findings are unknown because the models' replies could not be read."
+    )
     sections = [Section(f"{name}findings".capitalize(), joined(*(_finding(one, command) for one in open_)) or empty)]
     if undecided := story.get("undecided"):
-        note = paragraph("What was suspected and got no verdict: nobody has said whether it is an error.", faint=True)
+        note = paragraph("These suspicions got no verdict, so they may or may not be errors.", faint=True)
         shown = [_finding(one, ()) if "key" in one else paragraph(one["hallucination"]) for one in undecided]
         sections.append(Section(f"{name}without a verdict".capitalize(), joined(note, *shown)))
     gone = [one for one in all_findings(story) if one["key"] in dismissed]
@@ -92,12 +94,15 @@ def _sections(
         shown = [_finding(one, (), dismissed[one["key"]]) for one in gone]
         sections.append(Section(f"{name}dismissed".capitalize(), joined(*shown)))
     if rejected := story.get("rejected"):
-        note = paragraph("What the reader suspected and the verifier did not confirm, with its reason.", faint=True)
+        note = paragraph(
+            "The reader suspected these errors, and the verifier did not confirm them. Its reasons are given.",
+            faint=True,
+        )
         shown = [_finding(one, ()) for one in rejected]
         sections.append(Section(f"{name}not confirmed".capitalize(), joined(note, details("The list", joined(*shown)))))
     if story.get("plain_judge"):
         listed = bullets(one["hallucination"] for one in story["plain_judge"])
-        note = paragraph("What one call that reads the whole story lists; nothing of it is verified.", faint=True)
+        note = paragraph("One call read the whole story and listed these. They are not verified.", faint=True)
         sections.append(Section(f"{name}plain judge".capitalize(), joined(note, details("Its list", listed))))
     return sections
 
@@ -120,12 +125,12 @@ def _finding(one: Mapping[str, Any], command: Sequence[str], reason: str = "") -
 
 
 def headline(one: Mapping[str, Any]) -> str:
-    """What a finding says in a line: the paper's sentence, or of a reader's finding what both places say."""
+    """A finding in one line: the paper's sentence, or the two statements of a reader's finding."""
     return str(one["hallucination"]) if not one.get("paragraph_x") else f"{one['fact']} / {one['event']}"
 
 
 def place_of(one: Mapping[str, Any], end: str) -> str:
-    """A place as a writer finds it: chapter, paragraph in it and line of the file, as far as they are known."""
+    """A place for a writer: chapter, paragraph in the chapter, and line of the file, as far as they are known."""
     scene, place = f"scene {one[end]}", one.get(f"paragraph_{end}")
     line = f", line {one[f'line_{end}']}" if one.get(f"line_{end}") else ""
     if title := one.get(f"title_{end}"):
@@ -144,10 +149,10 @@ def _why(one: Mapping[str, Any]) -> str:
 
 
 def as_markdown(story: Mapping[str, Any], dismissed: Mapping[str, str]) -> str:
-    """A story's findings to read beside the manuscript, those that were dismissed with their reason."""
+    """A story's findings, to be read next to the manuscript. Dismissed findings have their reasons."""
     lines = [f"# Continuity: {readable(story['id'])}", ""]
     if not story["scored"]:
-        lines += ["Not known: the models' replies could not be read.", ""]
+        lines += ["The findings are unknown because the models' replies could not be read.", ""]
     for one in all_findings(story):
         lines += [f"## {one['id']}. {_plain(headline(one))}", "", *_quoted(one)]
         if one["key"] in dismissed:
@@ -159,13 +164,13 @@ def as_markdown(story: Mapping[str, Any], dismissed: Mapping[str, str]) -> str:
 
 
 def _quoted(one: Mapping[str, Any]) -> list[str]:
-    """Both places of a finding and why it is one, as lines of Markdown."""
+    """Both places of a finding and its reason, as lines of Markdown."""
     places = [line for end in "xy" for line in (f"{place_of(one, end)}:", "", f"> {_plain(one[f'quote_{end}'])}", "")]
     return [*places, _plain(_why(one)), ""]
 
 
 def _plain(said: str) -> str:
-    """Foreign text on one line, with what Markdown or HTML would take for markup made harmless."""
+    """Foreign text on one line, with Markdown and HTML markup escaped."""
     return one_line(readable(said)).translate(_MARKUP)
 
 
@@ -176,13 +181,13 @@ def _marked(passage: Mapping[str, Any]) -> Html:
 
 
 def _copied(command: str) -> Html:
-    """A command that one click selects."""
-    how = paragraph("Run this beside the story, with your reason in it; the next check keeps to it.", faint=True)
+    """A command that can be selected with one click."""
+    how = paragraph("Run this in the story's folder, with your reason. The next check applies it.", faint=True)
     return joined(how, Html(f'<pre style="user-select: all; white-space: pre-wrap"><code>{text(command)}</code></pre>'))
 
 
 def _numbers(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> Section:
-    """All numbers with their intervals, what was dropped on the way, and how it was made."""
+    """All numbers with their intervals, what was dropped, and how the report was made."""
     gone = dismissed_in(report, dismissed)
     rows = [_row(row, gone) for row in report["rows"]]
     head = ("of", "measure", "value", "95 % interval", "n", "made by")

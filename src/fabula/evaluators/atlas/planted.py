@@ -1,7 +1,7 @@
-"""Stories with planted errors: a clean text, edits that break it, decoys that look like errors and are none.
+"""Stories with planted errors: a clean text, edits that break it, and decoys that look like errors but are correct.
 
-A finding is an error that was planted if what it quotes meets the words that were put in; which of the places that
-clash with them it cites besides does not matter. A second finding of one error is no false one.
+A finding matches a planted error if its quotation overlaps the inserted words. It may cite any of the places that
+clash with them. A second finding of the same error is not a false one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _AROUND: Final = 60  # characters on both sides of a place where words were take
 
 @dataclass(frozen=True, slots=True)
 class PlantedError:
-    """An error that was put into a text: `place` is where its words stand there."""
+    """An error that was put into a text; `place` is the position of its words."""
 
     id: str
     kind: str
@@ -54,7 +54,7 @@ class PlantedError:
 
 @dataclass(frozen=True, slots=True)
 class PlantedErrors:
-    """What is known of a text: its errors, and its decoys, each two places that look like an error and are none."""
+    """The known errors of a text, and its decoys: pairs of places that look like an error but are correct."""
 
     errors: tuple[PlantedError, ...]
     decoys: tuple[tuple[Span, Span], ...]
@@ -62,7 +62,7 @@ class PlantedErrors:
 
 @dataclass(frozen=True, slots=True)
 class Quoting:
-    """A finding as it is scored: where its two quotations stand, and the sentences around them."""
+    """A finding as it is scored: the positions of its two quotations, and the sentences around them."""
 
     key: str
     category: str
@@ -81,7 +81,7 @@ def broken(data: Mapping[str, Any]) -> str:
 
 
 def put_in(text: str, edits: Sequence[tuple[str, str]]) -> tuple[str, tuple[Span, ...]]:
-    """A text with edits made, each the words that are there and those that take their place; and where these stand.
+    """A text after edits, each given as old and new words, and the positions of the new words.
 
     Raises:
         ValueError: words are not in the text.
@@ -99,21 +99,21 @@ def put_in(text: str, edits: Sequence[tuple[str, str]]) -> tuple[str, tuple[Span
 
 
 def _broken(data: Mapping[str, Any]) -> tuple[str, tuple[Span, ...]]:
-    """The broken text, and where what each error puts in stands in it."""
+    """The broken text, and the positions of each error's words in it."""
     text, last = str(data["text"]), 0
     edits = [(error["find"], error["replace"]) for error in data["errors"]]
     for at, find in sorted((text.index(find), find) for find, _ in edits):
         if text.count(find) != 1 or at < last:
-            raise ValueError(f"{find[:60]!r} stands in the text more than once, or overlaps another error")
+            raise ValueError(f"{find[:60]!r} is in the text more than once, or overlaps another error")
         last = at + len(find)
     return put_in(text, edits)
 
 
 def planted_in(data: Mapping[str, Any], text: str, where: str) -> PlantedErrors:
-    """What of a story with planted errors stands in `text`: its broken form, its clean one, or one with some of them.
+    """The planted errors in `text`, which is a story in its broken form, its clean form, or a mixture.
 
     Raises:
-        UsageError: it is not of the form that it should have.
+        UsageError: the entry has the wrong form.
     """
     try:
         _, places = _broken(data)
@@ -125,8 +125,8 @@ def planted_in(data: Mapping[str, Any], text: str, where: str) -> PlantedErrors:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"{where}: no story with planted errors ({type(error).__name__}: {error}). Each error has `find`, which "
-            "stands in `text` once, and `replace`; each decoy has quote_a and quote_b. Correct the entry."
+            f"{where}: not a story with planted errors ({type(error).__name__}: {error}). Each error needs `find`, "
+            "which is in `text` once, and `replace`; each decoy needs quote_a and quote_b. Correct the entry."
         ) from error
     return PlantedErrors(errors, decoys)
 
@@ -143,7 +143,7 @@ def _errors(data: Mapping[str, Any], text: str, places: Sequence[Span]) -> Itera
 
 
 def _nearest(text: str, words: str, start: int) -> Span | None:
-    """Where words stand in a text, nearest to a place; `None` where they do not."""
+    """The position of words in a text that is nearest to a place, or `None` if they are not in it."""
     found, at = [], text.find(words)
     while at >= 0:
         found.append(at)
@@ -154,13 +154,13 @@ def _nearest(text: str, words: str, start: int) -> Span | None:
 
 @dataclass(frozen=True, slots=True)
 class PlantedScore:
-    """What came of planted errors and decoys.
+    """The score on planted errors and decoys.
 
     Attributes:
-        found: by the id of an error, the key of the finding that is it, and whether their kinds agree.
-        false: keys of findings that are no planted error.
+        found: by the id of an error, the key of the matching finding, and whether their kinds agree.
+        false: keys of findings that match no planted error.
         called: numbers (from 0) of the decoys that were called errors.
-        suspected: how many suspicions a reader had, and how many of them are planted errors.
+        suspected: the number of a reader's suspicions, and of planted errors among them.
     """
 
     planted: PlantedErrors
@@ -186,12 +186,12 @@ class PlantedScore:
 
 
 def score(found: Sequence[Quoting], planted: PlantedErrors, suspected: Sequence[Quoting] = ()) -> PlantedScore:
-    """Which planted errors the findings are: the likest pairs first, each error once.
+    """The score of findings: which planted error each matches, with the most similar pairs first and each error once.
 
     Args:
         found: the findings.
-        planted: what was planted where.
-        suspected: all that was suspected on the way, for the share of errors among it.
+        planted: the planted errors and decoys.
+        suspected: all suspicions, to compute the share of errors among them.
     """
     likes = [(_like(one, error), i, j) for i, one in enumerate(found) for j, error in enumerate(planted.errors)]
     pairs = sorted((pair for pair in likes if pair[0]), key=lambda pair: (-pair[0], pair[1], pair[2]))
@@ -211,7 +211,7 @@ def score(found: Sequence[Quoting], planted: PlantedErrors, suspected: Sequence[
 
 
 def _like(one: Quoting, error: PlantedError) -> int:
-    """How surely a finding is an error: it quotes some of the words put in, or its sentence does and the kind fits."""
+    """How well a finding matches an error: it quotes inserted words, or its sentence does and the kind fits."""
     quoted = any(_meet(span, error.place) for span in one.focus)
     near = any(_meet(span, error.place) for span in one.sentences)
     agrees = _agrees(one, error)
@@ -223,7 +223,7 @@ def _agrees(one: Quoting, error: PlantedError) -> bool:
 
 
 def _is_decoy(one: Quoting, decoy: tuple[Span, Span]) -> bool:
-    """Whether a finding holds the two places of a decoy against each other."""
+    """Whether a finding calls the two places of a decoy a contradiction."""
     return all(any(_meet(span, place) for span in one.sentences) for place in decoy)
 
 

@@ -1,4 +1,4 @@
-"""The places of a story: its paragraphs by number, and where in them a quotation stands, word for word or nearly so."""
+"""The places of a story: its numbered paragraphs, and the positions of exact and inexact quotations in them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _ALONE: Final = (("\u0e00", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17ff"
 
 
 def _is_alone(sign: str) -> bool:
-    """Whether a letter is compared by itself, since its script parts no words."""
+    """Whether a letter is compared by itself because its script does not separate words."""
     return sign >= _ALONE[0][0] and any(low <= sign <= high for low, high in _ALONE)
 
 
 def _folded(word: str) -> str:
-    """A word without case and accents, whichever way these were written."""
+    """A word without case and accents, however the accents are encoded."""
     if word.isascii():
         return word.lower()
     parts = unicodedata.normalize("NFKD", word.casefold())
@@ -45,7 +45,7 @@ def _folded(word: str) -> str:
 
 @dataclass(frozen=True)
 class _Words:
-    """The words of a text, folded, and where each begins and ends."""
+    """The folded words of a text, and where each begins and ends."""
 
     words: tuple[str, ...]
     starts: tuple[int, ...]
@@ -69,14 +69,14 @@ class _Words:
 
     @cached_property
     def places(self) -> Mapping[str, Sequence[int]]:
-        """Where each word stands."""
+        """The positions of each word."""
         found: dict[str, list[int]] = {}
         for at, word in enumerate(self.words):
             found.setdefault(word, []).append(at)
         return found
 
     def rows(self, wanted: tuple[str, ...], first: int = 0) -> Iterator[tuple[int, int]]:
-        """Each place from word `first` on where the words `wanted` stand in a row: the first and the one after."""
+        """Each run of the words `wanted` from word `first`: its first word and the word after it."""
         if not wanted:
             return
         rarest = min(range(len(wanted)), key=lambda n: len(self.places.get(wanted[n], ())))
@@ -86,7 +86,7 @@ class _Words:
                 yield at, at + len(wanted)
 
     def quoted(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[int, int]]:
-        """Each place where all parts stand in their order and near each other."""
+        """Each place where all parts occur in order and near each other."""
         most = _STRETCH * sum(map(len, parts)) + _GAP
         for first in self.rows(parts[0]):
             last: tuple[int, int] | None = first
@@ -98,7 +98,7 @@ class _Words:
                 yield first[0], last[1]
 
     def nearly(self, wanted: tuple[str, ...]) -> tuple[int, int] | None:
-        """The run of as many words that shares most with `wanted`, where that is enough."""
+        """The run of equal length that shares the most words with `wanted`, if they are enough."""
         size = len(wanted)
         if size < _FEWEST_NEARLY or len(self.words) < size:
             return None
@@ -129,13 +129,13 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph of the story, which is what findings name as a place.
+    """A paragraph of the story. Findings name paragraphs as their places.
 
     Attributes:
-        number: from 1 on, over the whole story.
+        number: from 1, over the whole story.
         scene: the number of its scene.
-        start, end: in characters of the scene's text; below 0 for a heading that stands before it.
-        text: its words as they stand there.
+        start, end: in characters of the scene's text; below 0 for a heading before it.
+        text: its words as written.
         heading: whether it is the scene's title.
     """
 
@@ -153,12 +153,12 @@ class Paragraph:
 
     @cached_property
     def tokens(self) -> int:
-        """About how many it takes in a prompt."""
+        """About how many tokens it uses in a prompt."""
         return estimate_tokens(self.text) + 4
 
 
 def numbered_paragraphs(scenes: Sequence[NumberedScene]) -> tuple[Paragraph, ...]:
-    """All paragraphs of the scenes; the title of one whose text lacks it stands before it as a paragraph of its own."""
+    """All paragraphs of the scenes. A title that is not in its scene's text becomes a paragraph before it."""
     found: list[Paragraph] = []
     for scene in scenes:
         title = one_line(scene.title)
@@ -170,7 +170,7 @@ def numbered_paragraphs(scenes: Sequence[NumberedScene]) -> tuple[Paragraph, ...
 
 
 def _parts(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each paragraph; where it is very long, of parts of it."""
+    """Start and end of each paragraph, or of its parts if it is very long."""
     for start, end in paragraph_spans(text):
         if count_words(text[start:end]) <= _LONG_PARAGRAPH:
             yield start, end
@@ -179,7 +179,7 @@ def _parts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A long paragraph in parts of whole sentences; a sentence without end is cut at blanks."""
+    """A long paragraph in parts of whole sentences. An endless sentence is cut at blanks."""
     pieces = [piece for a, b in spans(text[start:end]) for piece in _short(text, start + a, start + b)]
     low, last, size = start, start, 0
     for a, b in pieces:
@@ -192,7 +192,7 @@ def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A sentence; in pieces where it is longer than a long paragraph."""
+    """A sentence, in pieces if it is longer than a long paragraph."""
     words = _Words.of(text[start:end])
     if len(words.words) <= _LONG_PARAGRAPH:
         yield start, end
@@ -202,7 +202,7 @@ def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 class StoryText:
-    """The text of a story in which quotations are looked for; made once for a story."""
+    """The text of a story in which quotations are searched for, built once for each story."""
 
     def __init__(self, scenes: Sequence[NumberedScene]) -> None:
         self.scenes = {scene.number: scene for scene in scenes}
@@ -220,15 +220,15 @@ class StoryText:
         return self._paragraph_at(passage.scene, passage.focus[0])
 
     def find(self, scene: int, quote: str, *, nearly: bool = False, least: int = 1) -> Passage | None:
-        """The sentences of a scene that hold a quotation, which is the passage's focus.
+        """The sentences of a scene that contain a quotation, with the quotation as the passage's focus.
 
-        Blanks, case, punctuation and kinds of quotation marks do not count; "..." may stand for what is left out.
+        Blanks, case, punctuation and kinds of quotation marks do not count; "..." may replace omitted words.
 
         Args:
-            scene: its number; one that the story lacks holds nothing.
-            quote: what is looked for.
-            nearly: a run of as many words will do that shares 0.8 of them.
-            least: words that a quotation has to have.
+            scene: its number; an unknown number gives nothing.
+            quote: the quotation.
+            nearly: also accept a run of equal length that shares 0.8 of the words.
+            least: the least number of words in a quotation.
         """
         parts = _wanted(quote)
         if scene not in self.scenes or sum(map(len, parts)) < least or not parts:
@@ -247,10 +247,10 @@ class StoryText:
         return None
 
     def find_near(self, number: int, quote: str) -> Passage | None:
-        """Where a quotation stands that is said to be in a paragraph.
+        """The passage of a quotation that is said to be in a paragraph.
 
-        Word for word in that paragraph, else word for word in the one nearest to it, else nearly so in that paragraph
-        or beside it, else nearly so in its scene; the number decides between repeats.
+        The search is word for word in that paragraph, then in the nearest one that has it; then for nearly the same
+        words in that paragraph or next to it, and then in its scene. The number decides between repeats.
         """
         parts = _wanted(quote)
         if not parts:
@@ -284,7 +284,7 @@ class StoryText:
         return None if span is None else self.around(own.scene, words.starts[span[0]], words.ends[span[1] - 1])
 
     def likest(self, number: int, said: str) -> Passage | None:
-        """The sentence of a paragraph that shares most words with what is said of it; `None` without such a one."""
+        """The sentence of a paragraph that shares the most words with a statement about it, or `None` if none does."""
         if not 1 <= number <= len(self.paragraphs):
             return None
         own = self.paragraphs[number - 1]
@@ -306,13 +306,13 @@ class StoryText:
             yield Passage(paragraph.scene, low, high, text[low:high], (low, high))
 
     def around(self, scene: int, start: int, end: int) -> Passage:
-        """The whole sentences in which the characters from `start` to `end` of a scene lie, these being the focus."""
+        """The whole sentences around the characters from `start` to `end` of a scene, with these as the focus."""
         inside = [(a, b) for a, b in self._sentences_of(scene) if a < end and start < b]
         low, high = min([start, *(a for a, _ in inside)]), max([end, *(b for _, b in inside)])
         return Passage(scene, low, high, self.scenes[scene].text[low:high], (start, end))
 
     def between(self, x: int, y: int) -> tuple[int, ...]:
-        """The numbers of the scenes from `x` to `y`, both among them."""
+        """The numbers of the scenes from `x` to `y`, including both."""
         return tuple(number for number in self._order if x <= number <= y)
 
     def _of(self, scene: int) -> _Words:
@@ -326,7 +326,7 @@ class StoryText:
         return self._sentences[scene]
 
     def _paragraph_at(self, scene: int, start: int) -> int:
-        """The number of the paragraph of a scene in which the character at `start` lies."""
+        """The number of the paragraph that contains the character at `start` of a scene."""
         first, ends = self._by_scene[scene]
         return first + min(bisect_right(ends, start), len(ends) - 1)
 
@@ -340,7 +340,7 @@ class StoryText:
 
 
 def _wanted(quote: str) -> list[tuple[str, ...]]:
-    """The words of a quotation that are looked for, in parts where it leaves words out."""
+    """The words of a quotation, in parts if it omits words."""
     parts = [part for piece in quoted_parts(quote) if (part := _Words.of(piece).words)]
     found: list[tuple[str, ...]] = []
     left = _MOST_WORDS
@@ -352,7 +352,7 @@ def _wanted(quote: str) -> list[tuple[str, ...]]:
 
 
 def _in_heading(paragraph: Paragraph, parts: Sequence[tuple[str, ...]]) -> Passage | None:
-    """A heading that holds a quotation, as a passage."""
+    """A heading that contains a quotation, as a passage."""
     words = _Words.of(paragraph.text)
     span = next(words.quoted(parts), None)
     if span is None:

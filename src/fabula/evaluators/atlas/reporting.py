@@ -1,4 +1,4 @@
-"""The report: findings and what they rest on, beside the plain judge, and what was dropped on the way."""
+"""The report: findings with their evidence, the plain judge's list for comparison, and what was dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import count_of
 from fabula.stats.shares import share
 from fabula.story import one_line
-from fabula.story.language import language_of
+from fabula.story.language import has_capitals, language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fabula.stats.classification import Confusion
     from fabula.stats.estimate import Scored
 
-_FOREIGN: Final = "The prompts are, and how well a model reads other languages was not measured."
+_FOREIGN: Final = "The prompts are in English, and how well a model reads other languages was not measured."
 _PAIR: Final = 2
 _PER: Final = 10_000
 _PLACELESS: Final = ("dropped_without_place", "dropped_unknown_scene", "dropped_not_before")
@@ -43,13 +43,13 @@ _MISSED: Final = frozenset(f"unreadable_{name}" for name in REPLY_TOKENS if name
 
 @dataclass(frozen=True)
 class StoryFindings:
-    """A story with all that was found in it.
+    """A story with everything that was found in it.
 
     Attributes:
-        found: all findings, those inside scenes among them.
-        baseline: what the plain judge lists; `None` where it was not asked, or gave no reply.
-        by: what the method went by, for the report.
-        gold: the known errors; `None` where there are none to score against.
+        found: all findings, also those inside scenes.
+        baseline: what the plain judge lists; `None` if it was not asked or gave no reply.
+        by: what the method was based on, for the report.
+        gold: the known errors; `None` if there are none to score against.
     """
 
     check: StoryCheck
@@ -60,7 +60,7 @@ class StoryFindings:
 
     @property
     def across(self) -> tuple[AtlasFinding, ...]:
-        """Findings between two scenes, which are the paper's."""
+        """Findings between two scenes, as in the paper."""
         return tuple(one for one in self.found if one.x < one.y)
 
     @property
@@ -70,7 +70,7 @@ class StoryFindings:
 
     @cached_property
     def score(self) -> PlantedScore | None:
-        """What came of planted errors; `None` where the known errors are of another form, or there are none."""
+        """The score on planted errors; `None` if there are no known errors or they have another form."""
         if not isinstance(self.gold, PlantedErrors):
             return None
         suspected = [one for one in (*self.found, *self.check.rejected) if one.source != "verifier"]
@@ -82,29 +82,29 @@ class StoryFindings:
 
     @property
     def worthless(self) -> bool:
-        """Whether the verifier called most of the planted suspicions errors, which are surely none."""
+        """Whether the verifier confirmed most of the planted suspicions, which are certainly not errors."""
         counts = self.check.counts
         return 2 * counts["controls_called_errors"] > counts["controls"]
 
     @property
     def by_small(self) -> bool:
-        """Whether a small model read the story, which finds nothing and names what is none."""
+        """Whether a small model read the story. Such models miss real errors and name false ones."""
         return not self.check.config.by_graph and self.check.run.room("reader").aids
 
     @property
     def partial(self) -> bool:
-        """Whether something was not read, or not verified, that should have been."""
+        """Whether anything was not read or not verified."""
         counts = self.check.counts
         return bool(self.check.unread or counts["missing_verdicts"] or counts["cut_readings"] or self.missed)
 
     @property
     def missed(self) -> int:
-        """Replies that could not be had and were not asked for in another way; those of readers and verifiers apart."""
+        """The number of missing replies that no other call replaced; readers and verifiers are counted separately."""
         return sum(n for what, n in self.check.counts.items() if what in _MISSED)
 
     @property
     def blind(self) -> str:
-        """Why there is no number of findings; empty where there is one."""
+        """Why there is no number of findings; empty if there is one."""
         counts = self.check.counts
         asked = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
         if len(self.check.unread) == len(self.check.text.paragraphs):
@@ -140,7 +140,7 @@ def _roles(config: Config) -> tuple[str, ...]:
 
 
 def spans_of(numbers: Iterable[int]) -> str:
-    """Numbers in words, runs of them as spans: "1 to 4, 9"."""
+    """Numbers in words, with runs as spans: "1 to 4, 9"."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][-1] + 1:
@@ -172,6 +172,9 @@ def _rows(one: StoryFindings, config: Config) -> Iterator[Row]:
     if counts["controls"]:
         trusted = share(counts["controls_called_errors"], counts["controls"], "planted suspicions that are none")
         yield Row(of, "planted suspicions called errors", trusted)
+    elif judged and not has_capitals(one.check.item.story.text):
+        why = "suspicions are planted by words with capitals, which this script does not have"
+        yield Row(of, "planted suspicions called errors", Unscored(why, judged))
     if config.paper.baseline:
         unread = "" if one.baseline is not None else "the judge's reply could not be had"
         yield Row(of, "findings of the plain judge", _count(len(one.baseline or ()), scenes, unread), baseline=True)
@@ -179,7 +182,7 @@ def _rows(one: StoryFindings, config: Config) -> Iterator[Row]:
 
 
 def _accuracies(one: StoryFindings) -> Iterator[tuple[str, dict[str, Confusion]]]:
-    """Of the method and of the plain judge ("judge"), where there are known errors."""
+    """The accuracies of the method and of the plain judge ("judge"), if there are known errors."""
     if one.gold is None or isinstance(one.gold, PlantedErrors):
         return
     detected = [
@@ -193,7 +196,7 @@ def _accuracies(one: StoryFindings) -> Iterator[tuple[str, dict[str, Confusion]]
 
 
 def _planted_rows(of: str, scores: Sequence[PlantedScore], words: int) -> Iterator[Row]:
-    """Recall of planted errors in all and by what they need, findings that are none of them, and decoys."""
+    """The recall of planted errors, overall and by what they need, with other findings and decoys."""
     errors = [(n, one, one.id in score.found) for n, score in enumerate(scores) for one in score.planted.errors]
     yield Row(of, "recall", share_of_yes([(n, found) for n, _, found in errors], "planted errors"))
     for needs in sorted({one.needs for _, one, _ in errors} - {""}):
@@ -212,7 +215,7 @@ def _planted_rows(of: str, scores: Sequence[PlantedScore], words: int) -> Iterat
 
 
 def quoting_of(split: Scenes, one: AtlasFinding) -> Quoting:
-    """A finding as it is scored against planted errors, its places in characters of the story's text."""
+    """A finding in the form that is scored against planted errors, with places in characters of the story's text."""
     starts = {scene.number: scene.start or 0 for scene in split.scenes}
     parts = (one.before, one.after)
     focus = tuple((starts[part.scene] + part.focus[0], starts[part.scene] + part.focus[1]) for part in parts)
@@ -220,7 +223,7 @@ def quoting_of(split: Scenes, one: AtlasFinding) -> Quoting:
 
 
 def _spans(split: Scenes, found: AtlasFinding) -> tuple[tuple[int, int], ...]:
-    """Where both passages stand in the story's file; nothing where it is no plain text."""
+    """The positions of both passages in the story's file; empty if it is not a plain text."""
     starts = {scene.number: scene.start for scene in split.scenes}
     return tuple(
         (start + part.start, start + part.end)
@@ -230,7 +233,7 @@ def _spans(split: Scenes, found: AtlasFinding) -> tuple[tuple[int, int], ...]:
 
 
 def _scoring_rows(of: str, stories: Sequence[StoryFindings]) -> Iterator[Row]:
-    """How far findings are the known errors: over one story, or the micro averages over several."""
+    """How well findings match the known errors: over one story, or as micro averages over several."""
     scores = [one.score for one in stories if one.score is not None]
     if scores:
         yield from _planted_rows(of, scores, sum(one.check.split.words for one in stories if one.score is not None))
@@ -254,26 +257,26 @@ def _notes(one: StoryFindings) -> Iterator[str]:
     yield from _missing(one)
     if one.by_small:
         yield (
-            f"{name}: the reader is a small model. Such models found none of the errors that were planted in stories, "
-            "and named what is none: neither findings nor their absence say anything. Give the role `reader` a strong "
-            "model."
+            f"{name}: the reader is a small model. Such models found none of the errors planted in stories, "
+            "and reported false ones, so neither findings nor their absence mean anything. Give the role `reader` a "
+            "strong model."
         )
     if one.worthless:
         yield (
-            f"{name}: the verifier called {counts['controls_called_errors']} of {counts['controls']} planted "
-            "suspicions errors that are surely none. Its verdicts are worth nothing; give the role `verifier` a "
-            "stronger model, and take the findings for suspicions."
+            f"{name}: the verifier confirmed {counts['controls_called_errors']} of {counts['controls']} planted "
+            "suspicions that are not errors. Its verdicts are unreliable. Give the role `verifier` a "
+            "stronger model, and treat the findings as suspicions."
         )
     if dropped := sum(counts[what] for what in _PLACELESS):
         yield (
-            f"{name}: left out, since they name no two places that this story has: {dropped} of what the role "
-            f"{'proposer' if one.check.config.by_graph else 'reader'!r} suspects. Where these are many, "
+            f"{name}: {dropped} suspicions were left out because they do not name two places of this story. The role "
+            f"{'proposer' if one.check.config.by_graph else 'reader'!r} named them. If there are many, "
             "give it another model."
         )
     if counts["notes_left_out"]:
-        yield f"{name}: up to {counts['notes_left_out']} notes on earlier parts had no room beside a part."
+        yield f"{name}: up to {counts['notes_left_out']} notes on earlier parts did not fit next to a part."
     if sparse := counts["sparse_scenes"]:
-        yield f"{name}: {sparse} scenes with fewer than 3 events or no entity; little can be compared there."
+        yield f"{name}: {sparse} scenes have fewer than 3 events or no entity, so little can be compared there."
     if language_of(one.check.item.story.text) != "en":
         yield f"{name}: this does not look like English. {_FOREIGN}"
     if split.counts:
@@ -282,9 +285,9 @@ def _notes(one: StoryFindings) -> Iterator[str]:
 
 
 def _missing(one: StoryFindings) -> Iterator[str]:
-    """What was not read or not verified, and how to go on."""
+    """Notes on what was not read or not verified, and how to continue."""
     counts, name = one.check.counts, one.check.item.id
-    on = "Say the same command again with another --seed, or give the role {!r} another model; what was read is kept."
+    on = "Run the same command with another --seed, or give the role {!r} another model. Completed work is kept."
     if one.check.unread:
         yield f"{name}: partial. Paragraphs {spans_of(one.check.unread)} were not read. {on.format('reader')}"
     if counts["missing_verdicts"]:
@@ -292,12 +295,12 @@ def _missing(one: StoryFindings) -> Iterator[str]:
         yield f"{name}: partial. {missed} suspicions got no verdict. {on.format('verifier')}"
     if cut := counts["cut_readings"]:
         yield (
-            f"{name}: partial. {cut} replies of the reader were cut at the model's limit; what they would have said "
-            "after that is missing. Allow the role `reader` more with --sampling reader.max_tokens=16000, or give it "
+            f"{name}: partial. {cut} replies of the reader were cut off at the model's limit. The rest of them "
+            "is missing. Allow the role `reader` more with --sampling reader.max_tokens=16000, or give it "
             "another model."
         )
     if one.missed:
-        yield f"{name}: {one.missed} replies could not be had; what they would have said is missing."
+        yield f"{name}: {one.missed} replies could not be read, so their findings are missing."
     whys = Counter(  # one reason for many calls is said once
         rating.unscored.replace(f" at {rating.call}", "")
         for rating in one.check.ratings
@@ -309,7 +312,7 @@ def _missing(one: StoryFindings) -> Iterator[str]:
 
 
 def _data(one: StoryFindings, config: Config) -> dict[str, Any]:
-    """All that is known of a story's check, for JSON and for the page."""
+    """Everything known about the check of a story, for JSON and for the page."""
     check = one.check
     unproven = one.worthless or one.by_small
     found = [replace(found, sure=SUSPECTED) for found in one.found] if unproven else one.found
@@ -347,7 +350,7 @@ def _data(one: StoryFindings, config: Config) -> dict[str, Any]:
 
 
 def _where(one: StoryFindings, found: AtlasFinding) -> dict[str, Any]:
-    """Both places of a finding as a writer finds them: the chapter's title, paragraph, line of the file."""
+    """Both places of a finding for a writer: the chapter's title, the paragraph, and the line of the file."""
     text, paragraphs = one.check.item.story.text, one.check.text.paragraphs
     shown: dict[str, Any] = {}
     for side, part, number in zip("xy", (found.before, found.after), found.places, strict=True):

@@ -690,10 +690,10 @@ def test_labels_of_injected_errors_are_met_by_their_place(tmp_path: Path) -> Non
     ("text", "message"),
     [
         ("nonsense", "neither a JSON array nor JSON lines"),
-        ('[{"x": 1}]', "entry 1: neither x, y, fact, event"),
-        ("[3]", "entry 1: no object"),
-        ('[{"story": "b", "x": 1, "y": 2, "fact": "a", "event": "b"}]', "the story 'b' is none of a, c"),
-        ('[{"place": {}, "fact": "a"}]', "no whole label"),
+        ('[{"x": 1}]', "entry 1: neither x, y, fact and event"),
+        ("[3]", "entry 1: not an object"),
+        ('[{"story": "b", "x": 1, "y": 2, "fact": "a", "event": "b"}]', "there is no story 'b', only a, c"),
+        ('[{"place": {}, "fact": "a"}]', "not a complete label"),
     ],
 )
 def test_known_errors_that_cannot_be_read_are_named(text: str, message: str, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ async def test_a_reply_that_was_cut_is_asked_for_in_halves_or_named(halves: bool
         report = await ATLAS.evaluate((item,), run, ATLAS.config("improved"))
     assert len(all_of(report)) == 1  # found three times, and one error
     assert story_of(report)["partial"] is not halves
-    assert any("were cut at the model's limit" in note for note in report.notes) is not halves
+    assert any("were cut off at the model's limit" in note for note in report.notes) is not halves
 
 
 SWIMS: dict[str, Any] = {
@@ -304,9 +304,9 @@ def test_a_verifier_that_says_yes_to_everything_is_recognised() -> None:
     report, asked = check_by(playing(EYES, controls="error"), LAMP + BELLS)
     assert story_of(report)["counts"]["controls_called_errors"] == 2
     assert story_of(report)["verifier_is_worthless"]
-    assert any("Its verdicts are worth nothing" in note for note in report.notes)
+    assert any("Its verdicts are unreliable" in note for note in report.notes)
     assert len(all_of(report)) == 1  # planted suspicions are never findings
-    assert "take its findings for suspicions" in as_page(report.as_data(), {}, ["fabula", "check", "s.md"])
+    assert "Treat its findings as suspicions" in as_page(report.as_data(), {}, ["fabula", "check", "s.md"])
     shown = asked[1].messages[-1].content
     assert not re.findall(r"control|planted", shown.partition(" ends\n")[2])
 
@@ -412,7 +412,9 @@ def test_suspicions_without_a_place_in_the_story_are_told() -> None:
     }
     report, _ = check_by(playing(nowhere))
     assert not all_of(report)
-    assert any("left out, since they name no two places" in note and "1 of what" in note for note in report.notes)
+    assert any(
+        "left out because they do not name two places" in note and "1 suspicions" in note for note in report.notes
+    )
 
 
 def test_one_reason_for_many_calls_is_said_once() -> None:
@@ -623,7 +625,7 @@ def test_planted_errors_of_several_stories_are_scored_by_their_ids(tmp_path: Pat
 def test_planted_errors_that_are_none_are_named(edit: dict[str, Any], tmp_path: Path) -> None:
     text = STORY["text"].replace("Tobias", "Mara")
     error = STORY["errors"][0] | edit
-    with pytest.raises(UsageError, match="no story with planted errors"):
+    with pytest.raises(UsageError, match="not a story with planted errors"):
         several(tmp_path, STORY | {"text": text, "errors": [error]}, "lamp")
 
 

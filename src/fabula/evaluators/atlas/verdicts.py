@@ -1,4 +1,4 @@
-"""What a verdict is worth: it counts only where its quotations stand in the story, so none is made up."""
+"""The verdicts that count: their quotations must be in the story, so that none is made up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNGROUNDED: Final = "ungrounded"
 
 @dataclass(frozen=True, slots=True)
 class ProposalOutcome:
-    """What came of a proposal: a finding, a rejection and why, or no verdict that can be used and why."""
+    """The outcome of a proposal: a finding, a rejection with its reason, or why there is no usable verdict."""
 
     found: AtlasFinding | None = None
     rejected: str = ""
@@ -32,9 +32,9 @@ class ProposalOutcome:
 
 
 def confirmed(check: StoryCheck, batch: Sequence[Proposal], reply: Verdicts | None, call: str) -> list[AtlasFinding]:
-    """The findings among a batch, by the numbers (from 1) that its proposals had in the prompt.
+    """The findings in a batch, by the numbers (from 1) of its proposals in the prompt.
 
-    Where no reply could be read, each proposal is a verdict that is missing. Of two verdicts on one, the first counts.
+    If no reply could be read, the verdict on each proposal is missing. Of two verdicts on a proposal, the first counts.
     """
     by_number: dict[int, VerdictReply] = {}
     for verdict in reply.verdicts if reply else ():
@@ -51,7 +51,7 @@ def confirmed(check: StoryCheck, batch: Sequence[Proposal], reply: Verdicts | No
 
 
 def outcome_of(proposal: Proposal, verdict: VerdictReply | None, text: StoryText) -> ProposalOutcome:
-    """The outcome of a verdict on a proposal; both quotations have to be found, and no explanation."""
+    """The outcome of a verdict on a proposal; both quotations must be found, and no explanation may be."""
     if verdict is None or verdict.decision not in DECISIONS:
         did = "gave no verdict on it" if verdict is None else f"decided {verdict.decision[:40]!r}, which is no decision"
         return ProposalOutcome(unscored=f"The verifier {did}.")
@@ -70,7 +70,7 @@ def outcome_of(proposal: Proposal, verdict: VerdictReply | None, text: StoryText
 
 
 def _is_explained(proposal: Proposal, verdict: VerdictReply, text: StoryText, quoted: tuple[Passage, Passage]) -> bool:
-    """Whether the explanation that a verdict quotes stands in the story, and is not one of the two places again."""
+    """Whether the explanation that a verdict quotes is in the story, and is not one of the two places."""
     if not verdict.explanation_quote:
         return False
     scenes = text.between(proposal.x, proposal.y)
@@ -100,7 +100,7 @@ def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Pa
 def _record(
     check: StoryCheck, proposal: Proposal, outcome: ProposalOutcome, verdict: VerdictReply | None, call: str
 ) -> None:
-    """Keep a verdict among the ratings, and count what came of it."""
+    """Keep a verdict among the ratings, and count its outcome."""
     answer: str | None = None
     if outcome.found is not None:
         answer = ERROR

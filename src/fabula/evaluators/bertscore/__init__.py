@@ -1,1 +1,1 @@
-"""BERTScore of stories against references, over whole stories: in windows, where the usual code cuts at 512 tokens."""
+"""BERTScore of stories against references, over whole stories, in windows instead of cut at 512 tokens."""

@@ -24,7 +24,7 @@ _WHATS = ("bertscore", "bertscore/precision", "bertscore/recall")
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """BERTScore of every story that has a reference, and means of every system. Asks nobody.
+    """BERTScore of every story that has a reference, and means of every system. Calls no model.
 
     Raises:
         UsageError: there is no story, two have one id, or a package or the model is missing.
@@ -32,7 +32,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     del run
     checked(items)
     if not any(item.reference for item in items):  # no model need be opened
-        stories = [_missing("the story has no reference")] * len(items)
+        stories = [_missing("the story has no reference: give one with --reference")] * len(items)
         return _report(items, stories, config, ())
     embedder = open_embedder(config.embedder, config.model, config.layer, fetch=config.fetch)
     long: list[str] = []
@@ -42,10 +42,16 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     return _report(items, stories, config, (note,))
 
 
+def limits(what: str) -> tuple[float, float]:
+    """The lowest and highest values that the mean of a measure can have."""
+    del what
+    return (-1.0, 1.0)
+
+
 def _story(item: Item, embedder: Embedder, config: Config, long: list[str]) -> dict[str, Scored]:
-    """The numbers of one story; adds to `long` the names of its texts that pass the model's limit."""
+    """The numbers of one story. Names of its texts that exceed the model's limit are added to `long`."""
     if item.reference is None:
-        return _missing("the story has no reference")
+        return _missing("the story has no reference: give one with --reference")
     vectors: list[Vectors] = []
     for name, story in ((f"{item.id}, reference", item.reference), (item.id, item.story)):
         tokens = embedder.tokens(story.text)
@@ -73,4 +79,4 @@ def _report(
     items: Sequence[Item], stories: Sequence[dict[str, Scored]], config: Config, notes: tuple[str, ...]
 ) -> Report:
     measured = {what: [story[what] for story in stories] for what in _WHATS}
-    return measured_report("bertscore", asdict(config), items, measured, (-1.0, 1.0), most=2.0, notes=notes)
+    return measured_report("bertscore", asdict(config), items, measured, limits, most=2.0, notes=notes)

@@ -15,13 +15,13 @@ class Config(Presets):
     `faithful` is the usual code: stories are cut at the model's limit.
 
     Attributes:
-        model: a name of the package transformers, or a folder that holds a model.
-        layer: of the model; 0 takes the one that BERTScore's authors recommend for it, else its last.
-        mode: whole stories in windows, or cut at the model's limit as the usual code does.
-        overlap: tokens that two neighbouring windows share; each is taken where more stands around it.
-        fetch: a model that is not on this machine may be fetched from its public home.
-        embedder: transformers; letters (a stand-in without a model); or FILE.py:FUNCTION, which gets `model` and gives
-            an object with name, limit, tokens(text) and embed(tokens).
+        model: a name of the package transformers, or a folder with a model.
+        layer: of the model; 0 takes the one that BERTScore's authors recommend, else the last.
+        mode: whole stories in windows, or cut at the model's limit.
+        overlap: tokens that two neighbouring windows share.
+        fetch: whether a missing model may be fetched from its public home.
+        embedder: "transformers", "letters" (a stand-in without a model), or FILE.py:FUNCTION, which gets `model` and
+            returns an object with name, limit, tokens(text) and embed(tokens).
     """
 
     model: str = "roberta-large"

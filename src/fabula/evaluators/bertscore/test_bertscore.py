@@ -105,7 +105,7 @@ def test_windows_take_every_token_once(count: int, overlap: int) -> None:
 
 
 def test_an_overlap_as_large_as_the_window_is_refused() -> None:
-    with pytest.raises(UsageError, match="overlap=10 is to be at least 0 and below the window of 10 tokens"):
+    with pytest.raises(UsageError, match="overlap=10 must be at least 0 and below the window of 10 tokens"):
         encoded(range(20), Tiny(), 10)
 
 
@@ -215,11 +215,11 @@ def test_a_model_of_transformers_is_read_at_its_layer_with_its_marks() -> None:
 
 @pytest.mark.usefixtures("packages")
 def test_a_model_that_is_not_there_or_has_no_such_layer_is_named() -> None:
-    with pytest.raises(UsageError, match=r"'gone' cannot be read\. Give a folder .* or say `--set bertscore\.fetch=tr"):
+    with pytest.raises(UsageError, match=r"'gone' cannot be read\. Give a folder .* or use `--set bertscore\.fetch=tr"):
         open_embedder("transformers", "gone", 0, fetch=False)
     assert open_embedder("transformers", "gone", 0, fetch=True).name == "gone, layer 2"
-    with pytest.raises(UsageError, match="`--set coherence_model=FOLDER`, or say `--set coherence_fetch=true`"):
+    with pytest.raises(UsageError, match="`--set coherence_model=FOLDER`, or use `--set coherence_fetch=true`"):
         open_embedder("transformers", "gone", fetch=False, fields="coherence_")
     assert open_embedder("transformers", "cut/roberta-large", fetch=False).name == "cut/roberta-large, layer 2"
-    with pytest.raises(UsageError, match=r"mine has layers 1 to 2, none 17\. Set bertscore\.layer"):
+    with pytest.raises(UsageError, match=r"mine has layers 1 to 2, but no layer 17\. Set bertscore\.layer"):
         open_embedder("transformers", "mine", 17, fetch=False)

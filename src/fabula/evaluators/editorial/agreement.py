@@ -1,7 +1,7 @@
-"""How many of an editor's annotations people accept (MAGNET, appendix A.2.2), beside annotations that fit nothing.
+"""How many of an editor's annotations people accept, compared with decoys (MAGNET, appendix A.2.2).
 
-A sheet is a ratings file with one line for each annotation, to be answered with yes or no. Among them stand decoys: a
-comment of another passage beside this quotation. People who accept those as well would accept anything.
+A sheet is a ratings file with one line for each annotation, to be answered with yes or no. Some lines are decoys,
+which combine a quotation with a comment on another passage. People who accept decoys would accept anything.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def annotations_of(report: Report) -> tuple[Annotation, ...]:
 
 
 def named(annotation: Annotation) -> str:
-    """Which passage an annotation is about."""
+    """The name of the passage that an annotation is about."""
     return annotation.level if annotation.level == "story" else f"{annotation.level} {annotation.place}"
 
 
 def decoys_of(annotations: Sequence[Annotation]) -> tuple[Annotation, ...]:
-    """For every fifth annotation one that has its quotation and the comment on another passage of the same level."""
+    """A decoy for every fifth annotation: its quotation with the comment on another passage of the same level."""
     found = []
     for n in range(0, len(annotations), EVERY):
         one = annotations[n]
@@ -53,9 +53,9 @@ def decoys_of(annotations: Sequence[Annotation]) -> tuple[Annotation, ...]:
 
 
 def sheet_of(report: Report) -> tuple[Rating, ...]:
-    """One open rating for each annotation and decoy, by story, otherwise in an order that shows nothing.
+    """One open rating for each annotation and decoy, sorted by story, in an order that does not show which are decoys.
 
-    To answer one, write "yes" or "no" as `answer`, a name as `rater`, and take `unscored` out.
+    To answer a rating, write "yes" or "no" as `answer` and a name as `rater`, and remove `unscored`.
     """
     real = annotations_of(report)
     prompts = {story["id"]: story["prompt"] for story in report.details["stories"]}
@@ -77,9 +77,9 @@ def sheet_of(report: Report) -> tuple[Rating, ...]:
 
 
 def accepted(report: Report, people: Sequence[Rating]) -> tuple[list[Row], list[str]]:
-    """The share of annotations that people accept, by level and in all, and the share of decoys; with notes.
+    """The share of annotations that people accept, by level and overall, with the share of accepted decoys and notes.
 
-    Where several people answered one, it is accepted if more than half of them say yes.
+    An annotation that several people answered is accepted if more than half of them say yes.
     """
     real = annotations_of(report)
     known = {one.id: one for one in (*real, *decoys_of(real))}
@@ -102,12 +102,12 @@ def accepted(report: Report, people: Sequence[Rating]) -> tuple[list[Row], list[
 
 
 def _share(votes: Mapping[str, bool], known: Mapping[str, Annotation], what: str) -> Scored:
-    """The share of annotations with a yes; those on one story belong together."""
+    """The share of accepted annotations, clustered by story."""
     return share_of_yes([(known[name].item, vote) for name, vote in votes.items()], what)
 
 
 def _answers(people: Sequence[Rating], known: dict[str, Annotation]) -> tuple[dict[str, list[bool]], Counter[str]]:
-    """What was said of each annotation, and what could not be used, by reason."""
+    """The answers on each annotation, and counts of unusable answers by reason."""
     given: defaultdict[str, list[bool]] = defaultdict(list)
     left: Counter[str] = Counter()
     for rating in people:
@@ -116,7 +116,7 @@ def _answers(people: Sequence[Rating], known: dict[str, Annotation]) -> tuple[di
             continue
         said = _ANSWERS.get(str(rating.answer).strip().casefold())
         if name not in known:
-            left["of annotations that this report does not have"] += 1
+            left["about annotations that this report does not have"] += 1
         elif rating.answer is None:
             left["open"] += 1
         elif said is None:

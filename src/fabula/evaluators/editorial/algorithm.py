@@ -1,6 +1,6 @@
 """MAGNET, section 3.4: an editor annotates the whole story, five of its scenes and five of its sentences.
 
-`evaluate` is the procedure; below it stand its steps: one call, and which comments of its reply count.
+`evaluate` is the procedure. Its steps follow: one call, and the choice of the comments that count.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHORT_REPLY: Final = 2000  # tokens of a small editor's reply
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """Comments on each story, by level and category, whose quotations stand in the text; fewer are better.
+    """The number of comments on each story, by level and category, whose quotations are in the text. Fewer are better.
 
     Raises:
         UsageError: a setting is wrong, or a story has no words.
@@ -66,7 +66,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 
 async def annotate(item: Item, passage: ReadingPassage, run: Run, config: Config) -> PassageRead:
-    """What the editor says of a passage; a reply that cannot be read says why.
+    """The editor's comments on a passage, or the reason why its reply cannot be read.
 
     Raises:
         ModelError: the editor did not answer.
@@ -97,10 +97,10 @@ async def annotate(item: Item, passage: ReadingPassage, run: Run, config: Config
 def valid_comments(
     item: Item, passage: ReadingPassage, comments: Sequence[Comment], config: Config
 ) -> tuple[tuple[Annotation, ...], Counter[str]]:
-    """The comments that count, and how many do not, by reason.
+    """The comments that count, and the number of others by reason.
 
-    A comment counts if its category is one of the level's, it says something, and its quotation stands in the passage;
-    a second one of the same category on the same words is a repetition.
+    A comment counts if its category belongs to the level, it is not empty, and its quotation is in the passage. A
+    second comment of the same category on the same words is a repetition.
     """
     names = {slug(name): name for name in CATEGORIES[passage.level]}
     text = Quotable.of(passage.text)

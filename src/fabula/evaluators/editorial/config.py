@@ -1,4 +1,4 @@
-"""Settings of the editorial annotations: the values of the paper; improved mode has a prompt of its own."""
+"""Settings of the editorial annotations: the values of the paper; improved mode has its own prompt."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class Paper:
     """Values of the paper.
 
     Attributes:
-        levels: which are read, with commas between them (section 3.4: all three).
+        levels: which are read, separated by commas (section 3.4: all three).
         passages: how many scenes, and how many sentences (section 3.4: 5).
-        cap: comments of one call that are looked at (the paper names none; its release has 100).
+        cap: comments of one call that count (the paper names none; its release has 100).
         temperature: of the editor (appendix A.1: 0.1).
-        max_tokens: bounds each reply, for which the paper names no value; none is the model's own limit.
-        seed: which scenes and sentences are drawn; the paper names none.
+        max_tokens: bounds each reply; the number is ours, and none is the model's own limit.
+        seed: of the draw of scenes and sentences; the number is ours.
     """
 
     levels: str = "story, chapter, sentence"

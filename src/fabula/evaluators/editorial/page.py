@@ -1,4 +1,4 @@
-"""The editor's report as sections of a page: counts with intervals, and every comment beside its quotation."""
+"""The editor's report as sections of a page: counts with intervals, and every comment next to its quotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the comments of single calls to a report: counts by story, system, level and category, and their doubts."""
+"""The report on an editor's comments: counts by story, system, level and category, with notes on their limits."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _ID_LETTERS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A comment that counts: its category is one of the level's, and its quotation stands in the passage.
+    """A comment that counts: its category belongs to the level, and its quotation is in the passage.
 
     Attributes:
-        id: fixed by story, passage and words; what people's answers name.
+        id: derived from story, passage and words. People's answers refer to it.
         item: id of the story.
-        place: number of the passage among the story's of this level, from 1.
+        place: number of the passage among the story's passages on this level, from 1.
     """
 
     id: str
@@ -53,19 +53,19 @@ class Annotation:
 
 
 def annotation_id(*parts: object) -> str:
-    """Ten letters fixed by the parts; they show nobody what they stand for."""
+    """Ten letters derived from the parts, which do not reveal them."""
     return sha256("\0".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()[:_ID_LETTERS]
 
 
 @dataclass(frozen=True, slots=True)
 class PassageRead:
-    """What came of a call.
+    """The result of a call.
 
     Attributes:
         at: path of the call.
         by: who read it.
-        annotations: the comments that count; `None` where the reply could not be read.
-        why_not: why it could not.
+        annotations: the comments that count, or `None` if the reply could not be read.
+        why_not: why the reply could not be read.
         dropped: comments that do not count, by reason.
     """
 
@@ -119,7 +119,7 @@ def report_of(
 
 
 def _quoted(reads: Sequence[PassageRead]) -> Scored:
-    """The share of quotations that stand in the text; the comments on one story belong together."""
+    """The share of quotations that are in the text, clustered by story."""
     values, stories = list[float](), list[str]()
     for read in reads:
         found = [1.0] * len(read.annotations or ()) + [0.0] * read.dropped[NOT_QUOTED]
@@ -137,12 +137,12 @@ def _story_data(item: Item, levels: Sequence[Level]) -> dict[str, Any]:
 
 
 def _passage_data(read: PassageRead) -> dict[str, Any]:
-    """The passage that annotations are on, for who verifies them."""
+    """The annotated passage, for the person who verifies the annotations."""
     return {"item": read.item.id, "level": read.passage.level, "place": read.passage.place, "text": read.passage.text}
 
 
 def ratings_of(read: PassageRead) -> list[Rating]:
-    """One rating for each category, the number of its comments; one for a call that gave none, which says why."""
+    """One rating for each category, with its number of comments. A call without comments has one that says why."""
     level, call = read.passage.level, f"{read.at}/annotate"
     rated = partial(
         rating_of, [read.item], read.by, evaluator="editorial", rubric=RUBRIC, call=call, unscored=read.why_not
@@ -161,7 +161,7 @@ def ratings_of(read: PassageRead) -> list[Rating]:
 
 
 def _measured(item: Item, reads: Mapping[Level, Sequence[PassageRead]], passages: int) -> dict[str, Scored]:
-    """All levels together, each level, each category, and the story's words."""
+    """The counts of all levels together, of each level and of each category, and the words of the story."""
     found: dict[str, Scored] = {}
     for level, of_level in reads.items():
         wanted = 1 if level == "story" else passages
@@ -172,7 +172,7 @@ def _measured(item: Item, reads: Mapping[Level, Sequence[PassageRead]], passages
 
 
 def _count(reads: Sequence[PassageRead], category: str, wanted: int) -> Scored:
-    """Comments on `wanted` passages: those on the passages that were read, scaled where these are fewer."""
+    """Comments on `wanted` passages: the count on the passages that were read, scaled up if there are fewer."""
     values = [
         sum(category in ("", annotation.category) for annotation in read.annotations)
         for read in reads
@@ -192,7 +192,10 @@ def _count(reads: Sequence[PassageRead], category: str, wanted: int) -> Scored:
 
 
 def _sum(levels: Sequence[Level], counts: Sequence[Scored]) -> Scored:
-    """The levels' counts together; none where one is missing, since a story must not look better for that."""
+    """The sum of the levels' counts.
+
+    It is empty if a count is missing, since a story must not look better because of that.
+    """
     values = []
     for level, count in zip(levels, counts, strict=True):
         if isinstance(count, Unscored):
@@ -205,7 +208,7 @@ def _sum(levels: Sequence[Level], counts: Sequence[Scored]) -> Scored:
 
 
 def _constant(levels: Sequence[Level], passages: int) -> Estimate:
-    """How many comments an editor makes who fills the form: one of each category everywhere."""
+    """The number of comments from an editor who only fills in the form: one of each category everywhere."""
     count = sum(len(CATEGORIES[level]) * (1 if level == "story" else passages) for level in levels)
     return Estimate(count, count, method="comments on any story, where one of each category is found in every passage")
 
@@ -220,13 +223,13 @@ def _notes(items: Sequence[Item], reads: Sequence[PassageRead], dropped: Counter
         notes.append(f"Comments that do not count: {reasons}.")
     if isinstance(quoted, Estimate) and quoted.value < _FEW_QUOTED:
         notes.append(
-            f"Only {quoted.value:.0%} of the quotations stand in the text. An editor that quotes what is not there is "
-            "too weak for this; take a stronger one."
+            f"Only {quoted.value:.0%} of the quotations are in the text. An editor that invents quotations is "
+            "too weak for this task. Use a stronger model."
         )
     notes += _saturated(reads)
     notes += _unequal(items)
     if len(items) == 1:
-        notes.append("One story: a count says nothing alone. Compare it with stories read by the same editor.")
+        notes.append("There is only one story. Compare its counts with those of other stories read by the same editor.")
     return notes
 
 
@@ -243,8 +246,8 @@ def _unequal(items: Sequence[Item]) -> list[str]:
     named = f"The stories of {prompt!r}" if prompt else "The stories"
     more = f", and those of {len(unequal) - 1} more prompts differ too" if len(unequal) > 1 else ""
     note = (
-        f"{named} have {min(words):,} to {max(words):,} words{more}. Longer ones give more to comment on: compare "
-        "counts of stories of one length."
+        f"{named} have {min(words):,} to {max(words):,} words{more}. Longer stories give more to comment on. Compare "
+        "the counts of stories of the same length."
     )
     return [note]
 
@@ -263,7 +266,7 @@ def _saturated(reads: Sequence[PassageRead]) -> list[str]:
             and fmean(counted == dict.fromkeys(CATEGORIES[level], 1) for counted in counts) > _FEW_QUOTED
         ):
             found.append(
-                f"On the level {level} nearly every passage has exactly one comment of each category: the editor fills "
-                "its form, and the count says nothing of the stories."
+                f"On the level {level} nearly every passage has exactly one comment of each category. The editor only "
+                "fills in its form, and the count says nothing about the stories."
             )
     return found

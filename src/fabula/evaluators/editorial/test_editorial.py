@@ -235,7 +235,7 @@ async def test_one_comment_of_each_category_everywhere_is_reported_as_the_consta
     script = {"editor": json.dumps({"comments": [comment(c, "counted") for c in CATEGORIES["chapter"]]})}
     report, _ = await read([item(chapters(9))], script, levels="chapter")
     assert value(report, "lamp", "chapter") == value(report, "all", "constant") == 15
-    assert any("fills its form" in note for note in report.notes)
+    assert any("fills in its form" in note for note in report.notes)
     whole, _ = await read([item(chapters(9))], {"editor": NONE})
     assert value(whole, "all", "constant") == 33
 
@@ -343,7 +343,7 @@ async def test_answers_that_do_not_count_are_reported() -> None:
     _, notes = accepted(report, [*given, replace(given[3], question="plot", answer=3.0)])
     assert any(note.endswith("of 15 annotations.") for note in notes)
     assert "1 neither yes nor no" in notes[-1]
-    assert "1 of annotations that this report does not have" in notes[-1]
+    assert "1 about annotations that this report does not have" in notes[-1]
     assert "1 open" in notes[-1]
 
 
@@ -358,7 +358,7 @@ def test_agreement_of_tables_7_and_8_has_wide_intervals() -> None:
     assert [wilson(0, 6)[0], wilson(6, 6)[1]] == [0.0, 1.0]
     assert poisson(0) == pytest.approx((0, 3.841), abs=0.001)
     assert poisson(10) == pytest.approx((5.432, 18.410), abs=0.001)
-    with pytest.raises(ValueError, match="-1 is no count"):
+    with pytest.raises(ValueError, match="-1 is not a count"):
         poisson(-1)
     with pytest.raises(ValueError, match="3 hits in 2 trials"):
         wilson(3, 2)

@@ -1,4 +1,4 @@
-"""What a story says about its world, read scene by scene: `evaluate` is the procedure, its steps stand below it."""
+"""What a story says about its world, read scene by scene: `evaluate` is the procedure, and its steps follow."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ class SceneFacts(BaseModel):
 
 @dataclass
 class FactReading:
-    """A story as far as it is read.
+    """The part of a story that has been read.
 
     Attributes:
         facts: by the number of their scene.
         names: who and what was named, in order.
-        unread: numbers of scenes whose facts could not be had, and `ratings` that say why.
-        counts: quotations that stand in their scene, those that do not, and facts that name nothing.
+        unread: numbers of scenes whose facts could not be read; `ratings` give the reasons.
+        counts: quotations that are in their scene, quotations that are not, and facts that name nothing.
     """
 
     item: Item
@@ -97,7 +97,7 @@ class FactReading:
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """The facts of all stories, and how many there are, how many quote their scene, how many contradict earlier ones.
+    """The facts of all stories, with counts of facts, of quotations in their scene, and of contradictions.
 
     Raises:
         UsageError: a setting is wrong, or a story has no words.
@@ -139,7 +139,7 @@ async def read_story(item: Item, run: Run, config: Config) -> FactReading:
 
 
 def _unread(item: Item, at: Run, why: str) -> Rating:
-    """That nothing is known of a scene, and why."""
+    """A rating that says why nothing is known about a scene."""
     return rating_of(
         [item],
         at.room(ROLE).model.identity,
@@ -153,7 +153,7 @@ def _unread(item: Item, at: Run, why: str) -> Rating:
 
 
 def facts_of(reply: SceneFacts, scene: NumberedScene, counts: Counter[str]) -> list[Fact]:
-    """A reply as facts of its scene, in the order of their words; what names nothing is left out and counted."""
+    """The facts of a reply, in the order of their words. Facts that name nothing are left out and counted."""
     found: list[Fact] = []
     for one in reply.facts[:_MOST_FACTS]:
         subject, slot, value = _name(one.about), _name(one.property), one_line(one.value)[:MAX_TEXT]
@@ -185,7 +185,7 @@ def _name(said: str) -> str:
 
 
 def _world(reading: FactReading) -> tuple[dict[str, Any], int]:
-    """The facts of a story as a file of a world holds them, and how many contradict earlier ones."""
+    """The facts of a story in the form of a world file, and the number that contradict earlier facts."""
     with WorldState() as world:
         world.describe(Entity(name, "character", scene=scene) for name, scene in reading.characters.items())
         for scene in reading.scenes:
@@ -212,6 +212,6 @@ def _notes(readings: Sequence[FactReading]) -> Iterator[str]:
     for reading in readings:
         if reading.unread:
             listed = ", ".join(map(str, reading.unread))
-            yield f"{reading.item.id}: scenes {listed} were not read. Say it again, or name another reader."
+            yield f"{reading.item.id}: scenes {listed} were not read. Run the command again, or use another reader."
         if empty := reading.counts["empty"]:
-            yield f"{reading.item.id}: left out, since they name nothing: {empty} of what the reader noted."
+            yield f"{reading.item.id}: {empty} of the reader's notes are left out because they name nothing."

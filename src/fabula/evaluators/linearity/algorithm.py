@@ -1,8 +1,8 @@
 """Linearity (SNAP, section 5), counted: how often a dialogue is back in its story soon after a digression.
 
 Section 5: linearity is "the dialogue's ability to return to its original flow or focus after any deviations or
-digressions". `evaluate` is the procedure; below it stand its steps: finding the digressions, and the two ways of
-deciding which turn after each is back in the story: by shared words, and by a judge.
+digressions". `evaluate` is the procedure. Its steps follow: finding the digressions, and the two ways of deciding
+which turn is back in the story, by shared words and by a judge.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _SHOWN: Final = 200  # letters
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """Shares of digressions after which dialogues are back in the story; by kind, by system, between systems.
+    """The shares of digressions after which dialogues are back in the story, by kind and system, with differences.
 
     Raises:
-        UsageError: a setting is wrong, a dialogue comes without its narrative, or no digression is marked anywhere.
+        UsageError: a setting is wrong, a dialogue lacks its narrative, or no digression is marked.
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
@@ -58,7 +58,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     found = [one for item in items for one in digressions_of(item, config.within, config.reach)]
     if not found:
         raise UsageError(
-            f"In none of the {len(items)} dialogues is a digression marked. Let a simulated player leave the story "
+            f"No digression is marked in any of the {len(items)} dialogues. Let a simulated player leave the story "
             f"with `fabula lab digress`, or mark turns yourself: `Jonas {MARK}: words`."
         )
     answered = [one for one in found if one.turns]
@@ -83,13 +83,13 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 
 def digressions_of(item: Item, within: int, reach: int) -> tuple[Digression, ...]:
-    """The digressions of a dialogue, in order; none where nothing is marked.
+    """The marked digressions of a dialogue, in order.
 
     Each comes with the next `within` turns of characters before the digression after it, and with the `reach` sentences
-    of the narrative around the place where the dialogue was.
+    of the narrative around the place that the dialogue had reached.
 
     Raises:
-        UsageError: it comes without its narrative, or a mark stands in a wrong place.
+        UsageError: the dialogue lacks its narrative, or a mark is in a wrong place.
     """
     lines = utterances_of(item.story.text, f"dialogue {item.id}")
     starts = digressions_in(lines)
@@ -115,9 +115,10 @@ def digressions_of(item: Item, within: int, reach: int) -> tuple[Digression, ...
 
 
 def window_of(digression: Digression, who: Baseline = "") -> Sequence[Utterance]:
-    """What is said after a digression, with the characters' turns as they were or as a trivial character has them.
+    """The turns after a digression, with the characters' own turns or those of a trivial character.
 
-    One hears nothing and goes on with the narrative ("deaf"), the other repeats what the player said ("echo").
+    One trivial character hears nothing and continues with the narrative ("deaf"). The other repeats the player
+    ("echo").
     """
     window = list(digression.window)
     for number, turn in enumerate(digression.turns, 1):
@@ -131,7 +132,7 @@ def window_of(digression: Digression, who: Baseline = "") -> Sequence[Utterance]
 
 
 def back_by_words(digression: Digression, who: Baseline = "") -> Back:
-    """The number of the first turn that shares words with the narrative; 0 where none does in time."""
+    """The number of the first turn that shares words with the narrative; or 0 if none does in time."""
     window = window_of(digression, who)
     for number, turn in enumerate(digression.turns, 1):
         if digression.passage.holds(window[turn].text, digression.said.text, digression.names):
@@ -140,7 +141,9 @@ def back_by_words(digression: Digression, who: Baseline = "") -> Back:
 
 
 async def back_by_judge(digression: Digression, who: Baseline, run: Run) -> DigressionOutcome:
-    """The number of the first turn that a judge calls back: asked turn by turn, up to it or a verdict without sense.
+    """The number of the first turn that a judge calls back.
+
+    The judge is asked turn by turn, until it says so or gives an unusable verdict.
 
     Raises:
         ModelError: the judge did not answer.
@@ -190,7 +193,7 @@ async def _verdict(digression: Digression, who: Baseline, number: int, run: Run)
 
 
 def _read(text: str, logprobs: Mapping[str, float] | None) -> tuple[str | None, str, str]:
-    """What a reply means, what is shown of it (where it is known, the chance of "story"), or why it says nothing."""
+    """The meaning of a reply, the words shown for it (with the chance of "story" if known), or why it is unusable."""
     try:
         if logprobs is None:
             return read_choice(text, OPTIONS), text.strip()[:_SHOWN], ""

@@ -12,10 +12,10 @@ class Config(Presets):
     """Settings, the same in both presets.
 
     Attributes:
-        within: turns of the characters in which the dialogue has to be back; the answer to the digression is the first.
-        judge: a judge is asked of each turn; else it is counted by shared words alone, which asks nobody.
-        reach: sentences of the narrative, around where the dialogue was, that a turn is held against.
-        checks: digressions after which two trivial characters are judged too; 0 has none judged.
+        within: the character's turns, from the answer to the digression, in which the dialogue must be back.
+        judge: whether a judge is asked; if false, shared words decide, without a model.
+        reach: sentences of the narrative, around where the dialogue was, with which a turn is compared.
+        checks: digressions on which two trivial characters are judged too.
     """
 
     within: int = 3

@@ -1,7 +1,7 @@
-"""Whether words are the story's, judged without a model: by the words that a turn and a passage of the narrative share.
+"""Whether a turn is about the story, judged without a model by words that it shares with the narrative.
 
-A turn is on the story if two of its words at least, and a third of them, stand in the passage; names, the commonest
-words and whatever the digression itself said do not count. English.
+A turn is about the story if at least two of its words, and a third of them, are in the passage. Names, the commonest
+words and the words of the digression itself do not count. This works for English only.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ _COMMON: Final = frozenset(
 
 @remembered(4096, 1000)
 def content(text: str) -> frozenset[str]:
-    """The stems of a text's words, without the commonest."""
+    """The stems of a text's words, without the commonest words."""
     return frozenset(stem(word) for word in words(text) if word not in _COMMON and not word.isdigit())
 
 
 @dataclass(frozen=True, slots=True)
 class NarrativePassage:
-    """Sentences of a narrative around the place where a dialogue is.
+    """The sentences of a narrative around the place that a dialogue has reached.
 
     Attributes:
         sentences: of the passage.
-        place: index of the sentence in it where the dialogue is.
+        place: index of its sentence that the dialogue has reached.
         start: index of its first sentence in the narrative.
     """
 
@@ -71,14 +71,14 @@ class NarrativePassage:
         return " ".join(self.sentences)
 
     def holds(self, turn: str, digression: str, names: Iterable[str]) -> bool:
-        """Whether a turn is on the story, by its words."""
+        """Whether a turn is about the story, judged by its words."""
         strange = content(digression) | {stem(part) for name in names for part in words(name)}
         own = content(turn) - strange
         shared = own & content(self.text)
         return len(shared) >= LEAST and len(shared) >= SHARE * len(own)
 
     def coming(self, number: int) -> str:
-        """The `number`th sentence after the place, from 1, beginning anew where the passage ends."""
+        """The `number`th sentence after the place, from 1, starting over at the end of the passage."""
         return self.sentences[(self.place + number) % len(self.sentences)]
 
 
@@ -95,13 +95,13 @@ class Narrative:
         return cls(tuple(sentences(text)) or (text,))
 
     def around(self, turns: Sequence[str], reach: int) -> NarrativePassage:
-        """The passage of about `reach` sentences around the place that the last turns are at."""
+        """The passage of about `reach` sentences around the place that the last turns have reached."""
         place = self._place(turns)
         start = max(min(place - reach // 2, len(self.sentences) - reach), 0)
         return NarrativePassage(self.sentences[start : start + reach], place - start, start)
 
     def _place(self, turns: Sequence[str]) -> int:
-        """The sentence that is most like the last turns; the first one where none is like them."""
+        """The sentence most like the last turns, or the first sentence if none is like them."""
         for end in range(len(turns), 0, -1):
             like = tf_idf(" ".join(turns[max(end - _LAST, 0) : end]), self.sentences)
             if like.max() >= _LIKE:

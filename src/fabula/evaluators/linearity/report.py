@@ -1,4 +1,4 @@
-"""From the turns after each digression to shares: of dialogues, of systems, between systems, and of baselines."""
+"""The report on the turns after each digression: shares of dialogues, systems and baselines, and differences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVALUATOR: Final = "linearity"
 CUT: Final = "the dialogue, or the next digression, came before the turns were over"
 Key: TypeAlias = tuple[str, int]
 Back: TypeAlias = int | Unscored
-"""The number of the first turn that is back in the story; 0 where none is in time."""
+"""The number of the first turn that is back in the story, or 0 if no turn is back in time."""
 Way: TypeAlias = Literal["judge", "words"]
 Baseline: TypeAlias = Literal["", "deaf", "echo"]
 BASELINES: Final[Mapping[Baseline, str]] = {
@@ -39,18 +39,18 @@ BASELINES: Final[Mapping[Baseline, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Digression:
-    """The player leaves the story.
+    """A place in a dialogue where the player leaves the story.
 
     Attributes:
         item: the dialogue.
-        number: in the dialogue, from 1.
+        number: its number in the dialogue, from 1.
         said: the player's words, with their kind.
         before: the two turns before it.
-        window: what is said from then on, to the last turn that counts: `within` turns of characters at most, and
-            none after the next digression.
+        window: the turns from then on, to the last turn that counts: at most `within` turns of characters, and no
+            turn after the next digression.
         turns: indices in `window` of the characters' turns.
         cut: the dialogue or the window ended before `within` turns of characters.
-        passage: of the narrative, where the dialogue was.
+        passage: the passage of the narrative that the dialogue had reached.
     """
 
     item: Item
@@ -69,7 +69,7 @@ class Digression:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Everybody who speaks in it."""
+        """The names of all speakers."""
         return tuple(dict.fromkeys(one.who for one in (*self.before, self.said, *self.window)))
 
     @property
@@ -85,11 +85,11 @@ class Digression:
 
 @dataclass(frozen=True, slots=True)
 class DigressionOutcome:
-    """When a dialogue was back after a digression, in one way of deciding.
+    """When a dialogue was back in the story after a digression, decided in one way.
 
     Attributes:
-        way: of deciding.
-        who: a trivial character that took the place of the dialogue's own; empty for the dialogue as it is.
+        way: how this was decided.
+        who: the trivial character that replaced the dialogue's own; empty for the dialogue as it is.
         ratings: the judge's verdicts on its turns.
     """
 
@@ -100,7 +100,7 @@ class DigressionOutcome:
     ratings: tuple[Rating, ...] = ()
 
     def within(self, turns: int) -> float | None:
-        """1 where it was back within so many turns, 0 where not; `None` where that was not decided."""
+        """1 if the dialogue was back within this many turns, 0 if not, and `None` if that was not decided."""
         return None if isinstance(self.back, Unscored) else float(0 < self.back <= turns)
 
 
@@ -111,7 +111,7 @@ _WAYS: Final[Mapping[Way, tuple[str, str]]] = {"judge": ("", "by a judge"), "wor
 def report_of(
     items: Sequence[Item], found: Sequence[Digression], outcomes: Sequence[DigressionOutcome], how: Mapping[str, Any]
 ) -> Report:
-    """Everything the evaluator says."""
+    """The whole report."""
     within = how["within"]
     ways: dict[Way, dict[Key, DigressionOutcome]] = {}
     for one in outcomes:
@@ -168,7 +168,7 @@ def _others(system: str, own: Sequence[Digression]) -> list[Row]:
 
 
 def _share(own: Sequence[DigressionOutcome], within: int) -> Scored:
-    """The share of digressions after which the dialogue is back within so many turns."""
+    """The share of digressions after which the dialogue is back within this many turns."""
     values = [(one.digression, value) for one in own if (value := one.within(within)) is not None]
     if not values:
         reasons = [one.back.reason for one in own if isinstance(one.back, Unscored)]
@@ -262,9 +262,9 @@ def _notes(items: Sequence[Item], ways: Mapping[Way, Mapping[Key, DigressionOutc
     marked = {item for own in ways.values() for item, _ in own}
     bare = [item.id for item in items if item.id not in marked]
     if bare:
-        yield f"{len(bare)} of {len(items)} dialogues have no digression marked: {', '.join(bare[:3])}."
+        yield f"{len(bare)} of {len(items)} dialogues have no marked digression: {', '.join(bare[:3])}."
     for way, own in ways.items():
         reasons = [one.back.reason for one in own.values() if isinstance(one.back, Unscored)]
         for reason in dict.fromkeys(reasons):
-            yield f"{reasons.count(reason)} of {len(own)} digressions not scored {_WAYS[way][1]}: {reason}."
-    yield "A word that any story has may pass for the story: read the trivial characters beside the shares."
+            yield f"{reasons.count(reason)} of {len(own)} digressions were not scored {_WAYS[way][1]}: {reason}."
+    yield "Words of any story can count as a return. Compare the shares with those of the trivial characters."

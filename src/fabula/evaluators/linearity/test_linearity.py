@@ -254,13 +254,13 @@ async def test_a_verdict_that_cannot_be_read_leaves_the_digression_out() -> None
     found = report.row("d", "back within 2").scored
     assert isinstance(found, Unscored)
     assert value(report, "all", "back within 2") == 1.0
-    assert any("1 of 2 digressions not scored by a judge" in note for note in report.notes)
+    assert any("1 of 2 digressions were not scored by a judge" in note for note in report.notes)
 
 
 async def test_what_cannot_be_measured_is_said() -> None:
-    with pytest.raises(UsageError, match=r"In none of the 1 dialogues is a digression marked.*fabula lab digress"):
+    with pytest.raises(UsageError, match=r"No digression is marked in any of the 1 dialogues.*fabula lab digress"):
         await measured([item(BACK)])
-    with pytest.raises(UsageError, match="The dialogue d comes without its narrative"):
+    with pytest.raises(UsageError, match="The dialogue d has no narrative"):
         await measured([item(OFF, BACK, narrative="")])
     with pytest.raises(UsageError, match="belongs between a name and a colon"):
         await measured([item("I said [off-story: reality] to him", BACK)])
@@ -268,10 +268,10 @@ async def test_what_cannot_be_measured_is_said() -> None:
         wrong: dict[str, Any] = {setting: 0}
         with pytest.raises(UsageError, match=f"{setting} = 0 is too few"):
             await measured([item(OFF, BACK)], **wrong)
-    with pytest.raises(UsageError, match="checks = -1 does not fit: it has to be a number, 0 or more"):
+    with pytest.raises(UsageError, match="checks = -1 does not fit: it must be a number, 0 or more"):
         await measured([item(OFF, BACK)], checks=-1)
     report, _ = await measured([item(OFF, BACK, name="d"), item(BACK, name="e")], within=1)
-    assert any("1 of 2 dialogues have no digression marked: e." in note for note in report.notes)
+    assert any("1 of 2 dialogues have no marked digression: e." in note for note in report.notes)
 
 
 @pytest.mark.parametrize(

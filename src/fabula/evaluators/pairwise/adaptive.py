@@ -1,4 +1,4 @@
-"""Which pairs are judged next: those of systems whose share of wins is not known well enough yet."""
+"""The choice of the next pairs: those of systems whose share of wins is not known well enough yet."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ _BATCH: Final = 4  # pairs of stories that are judged of two systems before it i
 
 
 class PairsToJudge:
-    """Pairs of stories by their two systems, of which a few at a time are given out.
+    """Pairs of stories by their two systems, given out a few at a time.
 
-    On one prompt after another, and only then the next stories on the first prompt: intervals are by prompt.
+    Pairs come from one prompt after another, and then from the next stories on the first prompt, because intervals are
+    by prompt.
 
     Args:
-        pairs: all that may be judged.
-        config: with the width that is wanted.
+        pairs: all pairs that may be judged.
+        config: settings with the wanted width.
     """
 
     def __init__(self, pairs: Sequence[Pair], config: Config) -> None:
@@ -45,9 +46,9 @@ class PairsToJudge:
         self._given: dict[tuple[str, str], int] = dict.fromkeys(self._left, 0)
 
     def next(self, found: Iterable[Sequence[Rating]], *, whole: bool = False) -> list[Pair]:
-        """The next pairs, by what was found on those before; none where every interval is narrow, or none is left.
+        """The next pairs, chosen from the results so far; none if every interval is narrow enough or no pair is left.
 
-        With `whole` as many as there are, whatever was found.
+        With `whole`, all remaining pairs, whatever the results.
         """
         widths = {} if whole else self._widths([rating for each in found for rating in each])
         batch = []
@@ -61,7 +62,7 @@ class PairsToJudge:
         return batch
 
     def _widths(self, ratings: Sequence[Rating]) -> dict[tuple[str, str], float]:
-        """Of every two systems the width of the interval of the share of wins, on the question that is known worst."""
+        """For every two systems, the width of the widest interval of the share of wins on any question."""
         scores: dict[tuple[str, tuple[str, str]], tuple[list[float], list[str]]] = defaultdict(lambda: ([], []))
         verdicts = choices_in(ratings)
         for question in {verdict.question for verdict in verdicts}:

@@ -1,10 +1,11 @@
 """Side-by-side judging: Agents' Room section 6.2, Character Simulation section 4.3.
 
-A judge reads two stories on one prompt, assesses them in detail, and says for each question whether A or B is better or
-both are the same. Every pair is shown in both orders. The verdicts become strengths of the systems (Bradley-Terry).
+A judge reads two stories on one prompt, assesses them in detail, and says for each question whether A is better, B is
+better, or they are the same. Every pair is shown in both orders. The verdicts become strengths of the systems
+(Bradley-Terry).
 
-`evaluate` is the procedure. Below it stand its steps up to the verdicts: which pairs there are, two stories in one
-order, written verdicts. The matrix of wins W and the strengths are made of them by `report.ranked`, in
+`evaluate` is the procedure. Its steps up to the verdicts follow: the pairs, two stories in one order, and the written
+verdicts. `report.ranked` makes the matrix of wins W and the strengths from them, in
 `stats/ranking.py` (`_wins_by_prompt`, `rank_systems`) and `stats/bradley_terry.py` (`fit`).
 """
 
@@ -65,7 +66,7 @@ def report_of(
     config: Config,
     how: Mapping[str, Any],
 ) -> Report:
-    """The win matrix of each question and the strengths of it, with what could not be compared."""
+    """The win matrix of each question and the strengths from it, with notes on what could not be compared."""
     ratings = [rating for each in found for rating in each]
     report = ranked(ratings, {item.id: item.story.text for item in items}, config, how)
     return replace(report, notes=(*left_out(items, pairs), *report.notes))
@@ -75,14 +76,16 @@ def report_of(
 
 
 def pairs_of(items: Sequence[Item], most: int | None = None) -> tuple[tuple[Item, Item], ...]:
-    """The pairs of stories that answer one prompt and are of different systems, by prompt and id.
+    """The pairs of stories by different systems on the same prompt, by prompt and id.
 
-    Where systems wrote several on a prompt, with several seeds, the first of one is compared with the first of the
-    other, and so on; of a system that wrote fewer, the first comes again. With `most`, so many of two systems on a
-    prompt: those, and then each with the next, and so on. The order of `items` makes no difference.
+    If systems wrote several stories on a prompt, with several seeds, the first of one is compared with the first of
+    the other, and so on; if a system wrote fewer, its first story is used again. With `most`, two systems have at
+    most that many pairs on a prompt: first those pairs, then each story with the next one, and so on. The order of
+    `items` makes no difference.
 
     Raises:
-        UsageError: there is no pair: fewer than two stories, one system only, or no two stories of one prompt.
+        UsageError: there is no pair, because there are fewer than two stories, only one system, or no two stories on
+            one prompt.
     """
     prompts: dict[str, dict[str, list[Item]]] = {}
     for item in sorted(items, key=lambda item: item.id):
@@ -99,7 +102,10 @@ def pairs_of(items: Sequence[Item], most: int | None = None) -> tuple[tuple[Item
 
 
 def _pairs(one: Sequence[Item], other: Sequence[Item], most: int | None) -> Iterator[tuple[Item, Item]]:
-    """At most so many pairs of two systems' stories on one prompt, none twice; by default each story is in one."""
+    """At most the given number of pairs of two systems' stories on one prompt, each once.
+
+    By default each story is in one.
+    """
     longer, turned = max(len(one), len(other)), len(one) < len(other)
     for n in range(min(longer if most is None else most, len(one) * len(other))):
         at, turn = n % longer, n // longer
@@ -107,33 +113,31 @@ def _pairs(one: Sequence[Item], other: Sequence[Item], most: int | None) -> Iter
 
 
 def left_out(items: Sequence[Item], pairs: Sequence[tuple[Item, Item]]) -> list[str]:
-    """A note on systems, and on further stories, that no story of another system can be compared with; else nothing."""
+    """A note on systems and stories that cannot be compared with a story of another system, if there are any."""
     used = {item.id for pair in pairs for item in pair}
     ranked_names = {item.contender for item in items if item.id in used}
     lone = sorted({item.contender for item in items} - ranked_names)
     others = sorted(item.id for item in items if item.id not in used and item.contender in ranked_names)
     notes = []
     if lone:
-        notes.append(f"Left out, since no other system answers a prompt of theirs: {', '.join(lone)}.")
+        notes.append(f"Left out because no other system answers their prompts: {', '.join(lone)}.")
     if others:
         shown = ", ".join(others[:_SHOWN]) + (", ..." if len(others) > _SHOWN else "")
-        notes.append(f"{len(others)} stories are left out, whose prompts no other system answers: {shown}.")
+        notes.append(f"{len(others)} stories are left out because no other system answers their prompts: {shown}.")
     return notes
 
 
 def _why_no_pair(items: Sequence[Item], prompts: Iterable[str]) -> str:
     names = sorted({item.contender for item in items})
     if len(items) < 2:  # noqa: PLR2004 - a pair
-        return "A comparison takes two stories. Give another one."
+        return "A comparison needs two stories. Give another story, as in `fabula evaluate pairwise one.md two.md`."
     if len(names) == 1:
-        return (
-            f"All {len(items)} stories are of one system, {names[0]}. Give stories of another one to compare it with."
-        )
+        return f"All {len(items)} stories are by one system, {names[0]}. Give stories by another system as well."
     first, more = sorted(prompts)[:_SHOWN], sorted(prompts)[_SHOWN:]
     shown = ", ".join([*map(repr, first), *(["..."] if more else [])])
     return (
         f"No two stories answer the same prompt ({shown}). "
-        "Stories are compared within a prompt: give files of different systems the same name, or the same `prompt`."
+        "Stories are compared within a prompt. Give files of different systems the same name, or the same `prompt`."
     )
 
 
@@ -142,7 +146,7 @@ def _why_no_pair(items: Sequence[Item], prompts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Showing:
-    """Two stories in one order before the judge, for the `sample`th time."""
+    """Two stories shown to the judge in one order, for the `sample`th time."""
 
     whole: Run
     config: Config
@@ -153,12 +157,12 @@ class Showing:
 
     @property
     def run(self) -> Run:
-        """The place of its calls."""
+        """The run at the place of its calls."""
         return self.whole.scope("compare", self.first.id, self.second.id, self.sample)
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What all prompts on these stories hold."""
+        """The fields that all prompts on these stories share."""
         names = [name for name in self.questions if name in CRITERIA] or list(CRITERIA)
         texts = (self.first.story.text, self.second.story.text)
         return {
@@ -181,7 +185,7 @@ class Showing:
         )
 
     def rating(self, question: str, reply: Reply, call: str, side: str, *, why: str = "", shown: str = "") -> Rating:
-        """The verdict on one question: A, B, Same, or none of them and why."""
+        """The verdict on one question: A, B, Same, or the reason why there is none."""
         meanings = dict(zip(SIDES, (self.first.id, self.second.id, SAME), strict=True))
         return rating_of(
             (self.first, self.second),
@@ -196,7 +200,7 @@ class Showing:
         )
 
     def unanswered(self, why: str, questions: Sequence[str] = (), call: str = "") -> list[Rating]:
-        """Ratings without a verdict, where the judge declines or has no room; without `questions`, of them all."""
+        """Ratings without a verdict, for a judge that declines or has no room; by default on all questions."""
         nothing = Reply("", model=self.whole.room(ROLE).model.identity)
         at = call or f"{self.run.at}/compare"
         return [self.rating(question, nothing, at, "", why=why) for question in questions or self.questions]
@@ -205,7 +209,7 @@ class Showing:
 def showings_of(
     pairs: Sequence[tuple[Item, Item]], run: Run, config: Config, questions: tuple[str, ...], samples: int
 ) -> list[Showing]:
-    """Every pair in both orders, so often."""
+    """Every pair in both orders, as often as there are samples."""
     return [
         Showing(run, config, questions, *order, sample)
         for pair in pairs
@@ -215,9 +219,9 @@ def showings_of(
 
 
 async def written(showing: Showing, assessment: Reply | None = None) -> list[Rating]:
-    """The verdicts that an assessment ends with; what cannot be read there is asked for again.
+    """The verdicts at the end of an assessment. Verdicts that cannot be read are asked for again.
 
-    One rating for each question; the assessment is the reason of the first of them.
+    There is one rating for each question. The assessment is the reason of the first one.
     """
     run, labels = showing.run, [label(name) for name in showing.questions]
     try:
@@ -251,7 +255,7 @@ async def written(showing: Showing, assessment: Reply | None = None) -> list[Rat
 
 
 def _read(text: str, labels: Sequence[str]) -> tuple[dict[str, str], str]:
-    """The verdicts found, and why others were not."""
+    """The verdicts found, and the reasons why others are missing."""
     try:
         return read_verdicts(text, labels), "The judge's ending has no verdict on it."
     except ReplyProblem as problem:

@@ -17,14 +17,13 @@ class Paper:
     """Values of the papers, and of what they do not say.
 
     Attributes:
-        questions: which are asked, with commas between them (Agents' Room section 6.1: four dimensions; its appendix E
-            and Character Simulation appendix B.5: and the story as a whole).
+        questions: which are asked, separated by commas (Agents' Room section 6.1: four dimensions; its appendix E and
+            Character Simulation appendix B.5 add the story as a whole).
         samples: written assessments of each pair in each order (Character Simulation section 4.3: one).
-        max_tokens: length of an assessment, for which the papers name no value, and whose example has about 400; none
-            is the model's own limit.
+        max_tokens: length of an assessment (the papers' example has about 400); none is the model's own limit.
         ties: "half" a win for each side, or "none" for either; the papers do not say.
-        prior: imagined ties between every two systems; above 0 even a system that always wins has a strength.
-        seed: of the baseline that chance makes.
+        prior: imagined ties between every two systems; above 0, a system that always wins has a finite strength.
+        seed: of the chance baseline.
     """
 
     questions: str = "plot, creativity, development, language use, overall"
@@ -46,15 +45,14 @@ class Ours:
     """What improved mode adds.
 
     Attributes:
-        verdicts: "written" are read from the ending of the assessment, as in the papers; "logprobs" are weighed by the
-            probabilities of A, B and Same; "auto" weighs where the judge's engine is known to give them.
-        margin: by how much the likeliest answer has to lead the other story's, in probability over both orders, before
-            a weighed pair has a winner.
-        assess: an assessment comes before verdicts that are weighed too.
-        pairs: which stories of two systems are compared on a prompt. "same-seed": the first of one with the first of
-            the other, and so on; a number: so many pairs at most, first those and then others; "adaptive": those pairs,
-            a few at a time, until the share of wins of every two systems is known to `width`.
-        width: of the interval of a share of wins, at which an adaptive comparison of two systems ends.
+        verdicts: "written" are read from the ending of the assessment, as in the papers; "logprobs" weighs A, B and
+            Same by their probabilities; "auto" weighs if the judge's engine is known to give them.
+        margin: by how much probability over both orders the likelier story has to lead to win a weighed pair.
+        assess: whether an assessment also comes before weighed verdicts.
+        pairs: which stories of two systems are compared on a prompt. "same-seed": first with first, and so on; a
+            number: at most so many pairs, first those and then others; "adaptive": those pairs, a few at a time, until
+            the share of wins of every two systems is known to `width`.
+        width: of the interval of a share of wins at which an adaptive comparison ends.
     """
 
     verdicts: Literal["written", "logprobs", "auto"] = "auto"

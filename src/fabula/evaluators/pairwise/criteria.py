@@ -47,17 +47,17 @@ def questions_in(said: str) -> tuple[str, ...]:
 
     Raises:
         UnknownNameError: one is not a known question.
-        UsageError: it names none.
+        UsageError: the list is empty.
     """
     wanted = {" ".join(name.replace("_", " ").replace("-", " ").lower().split()) for name in said.split(",")} - {""}
     for name in sorted(wanted):
         if name not in QUESTIONS:
             raise UnknownNameError("question", name, QUESTIONS)
     if not wanted:
-        raise UsageError(f"No question is asked. Give --set questions=NAMES out of: {', '.join(QUESTIONS)}.")
+        raise UsageError(f"There are no questions. Give --set questions=NAMES with some of: {', '.join(QUESTIONS)}.")
     return tuple(name for name in QUESTIONS if name in wanted)
 
 
 def label(question: str) -> str:
-    """How a question is called in the prompt and in the judge's ending: "Language Use"."""
+    """The name of a question in the prompt and in the judge's ending, as in "Language Use"."""
     return question.title()

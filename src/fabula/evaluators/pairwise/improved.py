@@ -1,7 +1,7 @@
-"""The judge as fabula would ask it: verdicts weighed by probabilities where the engine gives them, else three samples.
+"""The judge as fabula would ask it: verdicts weighed by probabilities if the engine gives them, else three samples.
 
-Prompts hold the cautions that Agents' Room gave to people, say that a story's orders are a part of it, and ask after
-the stories. Pairs, written verdicts and strengths are the papers' (`algorithm.py`).
+Prompts contain the cautions that Agents' Room gave to people, say that orders in a story are part of it, and ask the
+question after the stories. Pairs, written verdicts and strengths are those of the papers (`algorithm.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _WORD: Final = Sampling(temperature=0.0, max_tokens=4)
 _UNWEIGHED: Final = (
-    "Verdicts were to be weighed by probabilities, but the judge's server gives no log-probabilities: they are "
+    "The judge's server gives no log-probabilities, so verdicts are not weighed by probabilities. They are "
     "written, {samples} in each order."
 )
 
@@ -93,9 +93,9 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 
 async def weighed(showing: Showing, *, or_written: bool = False) -> tuple[list[Rating], bool]:
-    """The likeliest answer to each question, with the probabilities of all three (ours); and true.
+    """The likeliest answer to each question, with the probabilities of all three (ours), and true.
 
-    With `or_written`, where the server gives no probabilities, the written verdicts, and false.
+    With `or_written`, the written verdicts and false if the server gives no probabilities.
     """
     assess = (showing.config.ours or Ours()).assess
     try:

@@ -1,4 +1,4 @@
-"""The report on a judge as pictures and as a page: strengths, pairs, each verdict with its reasons one click away."""
+"""The report on a judge as pictures and as a page: strengths, pairs, and verdicts with their reasons."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def questions_of(report: Report) -> tuple[str, ...]:
-    """The questions that were asked, "overall" first."""
+    """The questions of a report, "overall" first."""
     asked = [str(question) for question in report.details["questions"]]
     return tuple(sorted(asked, key=lambda question: question != "overall"))
 
 
 def rows_on(report: Report, question: str, *, what: str = "", baseline: bool = False) -> list[Row]:
-    """The rows of one question, those of the baselines or all others; of one measure only if `what` names it."""
+    """The rows of one question, either of baselines or of the others, limited to the measure `what` if given."""
     return [
         row
         for row in report.rows
@@ -44,7 +44,7 @@ def strengths_picture(report: Report, question: str) -> str:
 
 
 def wins_picture(report: Report, question: str) -> str:
-    """An SVG of the matrix of wins: how often the row beat the column; the fuller a cell, the larger the share."""
+    """An SVG of the matrix of wins: how often the row beat the column. Darker cells mean larger shares."""
     wins = report.details["wins"][question]
     names = report.details["names"]
     places = [names.index(row.of) for row in rows_on(report, question, what="strength")]
@@ -64,11 +64,9 @@ def page_of(report: Report) -> str:
     """The whole report as one HTML file."""
     asked = questions_of(report)
     counted = f"{len(report.ratings):,} verdicts of {report.how['judge']} on {len(report.details['names'])} systems."
-    lead = "A strength says how often a system's stories are preferred, not how much better they are."
+    lead = "A strength shows how often a system's stories are preferred, not how much better they are."
     sections = [
-        Section(
-            "To know before believing it", joined(_notes(report), details("How it was made", how_list(report.how)))
-        ),
+        Section("Limits of these results", joined(_notes(report), details("How it was made", how_list(report.how)))),
         *(Section(question.capitalize(), _question(report, question)) for question in asked),
         Section("Verdicts", _verdicts(report)),
     ]
@@ -100,7 +98,7 @@ def _called(row: Row) -> str:
 
 
 def _verdicts(report: Report) -> Html:
-    """All pairs, each behind a line that says who won; inside, both orders with the reasons."""
+    """All pairs, each behind a line with the winner; inside are both orders with the reasons."""
     pairs: dict[tuple[str, tuple[str, ...]], list[Rating]] = defaultdict(list)
     for rating in report.ratings:
         pairs[rating.prompt, tuple(sorted(rating.items))].append(rating)

@@ -1,4 +1,4 @@
-"""From verdicts to a report: strengths of systems, what is known of the judge, and trivial baselines beside it."""
+"""From verdicts to a report: strengths of systems, measures of the judge, and trivial baselines."""
 
 from __future__ import annotations
 
@@ -50,18 +50,19 @@ def ranked(
 ) -> Report:
     """The report on side-by-side ratings of any raters.
 
-    Rows: for each question the strength of each system (log, centred at 0) and the share of its verdicts that it won;
-    of all verdicts the ties, the wins of the first position, the order consistency, the wins of the longer story and
-    Spearman's rho of length and wins; and how often trivial baselines choose as the judge does.
+    For each question there are rows with the strength of each system (log, centred at 0) and the share of its
+    verdicts that it won. Rows on all verdicts have the ties, the wins of the first position, the order consistency,
+    the wins of the longer story, and Spearman's rho of length and wins. Other rows show how often trivial baselines
+    choose as the judge does.
 
     Args:
-        ratings: whatever is not side by side among them is left out and counted in a note.
+        ratings: those that are not side by side are left out and counted in a note.
         texts: of the stories, by id, as far as they are known; length and type-token ratio need them.
-        config: how verdicts become strengths: `ties`, `prior`, `margin`; `seed` of the baseline that chance makes.
-        how: what else a reader must know.
+        config: how verdicts become strengths: `ties`, `prior`, `margin`; `seed` of the random baseline.
+        how: further facts for the reader.
 
     Raises:
-        UsageError: no rating compares two stories of different systems, or an answer names neither.
+        UsageError: no rating compares two stories of different systems, or an answer names neither of them.
     """
     asked = [rating for rating in ratings if is_side_by_side(rating)]
     if not asked:
@@ -96,7 +97,7 @@ def ranked(
 
 
 class _Table:
-    """What is found on one question."""
+    """The results on one question."""
 
     def __init__(
         self,
@@ -164,7 +165,7 @@ class _Table:
         return _mean([c.score_of(name) for c in mine], mine)
 
     def notes(self) -> list[str]:
-        """What a reader must know, each with the question that it is about."""
+        """Notes for the reader, each with its question."""
         return [
             f"{self.question}: {note}"
             for note in (*self.ranking.notes, *self._unsettled(), *self._doubts(), *self._apart(), *self._terms())
@@ -175,20 +176,20 @@ class _Table:
         if not open_:
             return []
         dropped = sum(pair.weighed for pair in open_)
-        how = [f"{len(open_) - dropped} count as the single verdicts that they are"] * (dropped < len(open_))
-        how += [f"{dropped} that are weighed count for nobody"] * (dropped > 0)
+        how = [f"{len(open_) - dropped} count as single verdicts"] * (dropped < len(open_))
+        how += [f"{dropped} weighed ones do not count"] * (dropped > 0)
         which = f"{len(open_)} of {len(self.pairs)} pairs have verdicts in one order only and are not settled"
         return [f"{which}: {', '.join(how)}."]
 
     def _apart(self) -> list[str]:
-        """Which systems are shown to differ."""
+        """A note on which systems are shown to differ."""
         if len(self.names) > MOST:
             return [f"Differences are left out: {len(self.names)} systems are more than {MOST}."]
         said = as_said(self.ranking.differences, "strength")
         return [said] if said else []
 
     def _terms(self) -> list[str]:
-        """What the prompts can show, and where the variance is."""
+        """Notes on what the prompts can show, and on the sources of variance."""
         if not self.counted:
             return []
         return [
@@ -200,7 +201,7 @@ class _Table:
         consistency = order_consistency(self.shown)
         if isinstance(consistency, Estimate) and consistency.value < 0.5:  # noqa: PLR2004 - half of the pairs
             agree = f"the two orders agree on {consistency.value:.0%} of pairs"
-            return [f"{agree}, so the verdicts say more of the order of showing than of the stories."]
+            return [f"{agree}, so the verdicts depend more on the order of showing than on the stories."]
         return []
 
 
@@ -217,7 +218,7 @@ def _value(scored: Scored) -> float:
 
 
 def _method(verdicts: Sequence[PairwiseChoice], config: Config) -> str:
-    """How the verdicts were really read."""
+    """How the verdicts were actually read."""
     weighed = sum(verdict.chances is not None for verdict in verdicts)
     by_chances = f"weighed by probabilities, averaged over both orders; a winner leads by more than {config.margin:g}"
     if not weighed:
@@ -247,10 +248,10 @@ def _notes(ratings: Sequence[Rating], asked: Sequence[Rating]) -> list[str]:
     notes = []
     if len(ratings) > len(asked):
         notes.append(f"{len(ratings) - len(asked)} ratings are of single stories or of one system and were left out.")
-    notes += lost_note((rating.unscored for rating in asked), len(asked), "verdicts could not be had")
+    notes += lost_note((rating.unscored for rating in asked), len(asked), "verdicts are missing")
     raters = {rating.rater for rating in asked}
     if len(raters) > 1:
-        notes.append(f"The verdicts of {len(raters)} raters are counted together.")
+        notes.append(f"The verdicts of {len(raters)} raters are pooled.")
     return notes
 
 
@@ -258,7 +259,7 @@ def _notes(ratings: Sequence[Rating], asked: Sequence[Rating]) -> list[str]:
 
 
 def _baseline_rows(question: str, pairs: Sequence[PairChoice], texts: Mapping[str, str], seed: int) -> list[Row]:
-    """For each baseline, on how many of the judge's settled pairs it says the same; half where one alone ties."""
+    """For each baseline, the share of the judge's settled pairs on which it agrees; half if only one of them ties."""
     known = sorted(texts)
     said = [texts[item] for item in known]
     scores = {**orderings(said, seed), "constant": constant(said)}
@@ -290,6 +291,6 @@ def _agreement(pairs: Sequence[PairChoice], scores: Mapping[str, float]) -> Scor
 
 
 def _credit(pair: PairChoice, scores: Mapping[str, float]) -> float:
-    """1 where both prefer the same story or both none, 0 where they prefer opposite ones, else a half."""
+    """1 if both prefer the same story or none, 0 if they prefer opposite stories, else a half."""
     one, other = (scores[item] for item in pair.items)
     return 1 - abs(preferred(pair.score) - (TIE if one == other else float(one > other)))

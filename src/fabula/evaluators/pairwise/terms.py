@@ -1,4 +1,4 @@
-"""What reviewers ask of side-by-side verdicts: equal length, power, parts of the variance, a panel's agreement."""
+"""Analyses that reviewers ask for: equal length, power, parts of the variance, and a panel's agreement."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _SEVERAL: Final = 2
 
 
 def equal_length_rows(question: str, names: Sequence[str], counted: Sequence[Comparison]) -> list[Row]:
-    """The share of wins of each system at equal length, and what length does for a verdict."""
+    """The share of wins of each system at equal length, and the effect of length on a verdict."""
     found = at_equal_length(names, counted)
     rows = [Row(name, f"wins at equal length/{question}", one) for name, one in zip(names, found.wins, strict=True)]
     return [*rows, Row("judge", f"longer by one deviation, log odds/{question}", found.length)]
 
 
 def power_rows(question: str, names: Sequence[str], counted: Sequence[Comparison], tests: int) -> list[Row]:
-    """The least difference in the share of wins that as many prompts show with 80 %, of every two systems."""
+    """For every two systems, the least difference in the share of wins that this many prompts show with 80 % power."""
     rows = []
     for one, other in _pairs(names):
         pilot = _by_prompt(one, other, counted)
@@ -50,7 +50,7 @@ def power_rows(question: str, names: Sequence[str], counted: Sequence[Comparison
 
 
 def power_note(rows: Sequence[Row], names: Sequence[str], counted: Sequence[Comparison], tests: int) -> list[str]:
-    """What the prompts can show of the two systems that are hardest to tell apart, and how many 5 points need."""
+    """A note on what the prompts show about the two most similar systems, and on the prompts that 5 points need."""
     known = {row.of: row.scored.value for row in rows if isinstance(row.scored, Estimate)}
     pilots = {f"{one} - {other}": _by_prompt(one, other, counted) for one, other in _pairs(names)}
     spread = {of: np.std(pilot) for of, pilot in pilots.items() if len(set(pilot)) > 1}
@@ -66,12 +66,12 @@ def power_note(rows: Sequence[Row], names: Sequence[str], counted: Sequence[Comp
 
 
 def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Every two systems, unless they are too many."""
+    """All pairs of systems, unless there are too many."""
     return list(combinations(names, 2)) if len(names) <= MOST else []
 
 
 def _by_prompt(one: str, other: str, counted: Sequence[Comparison]) -> list[float]:
-    """By how much the first system is above an even share of wins on each prompt."""
+    """The first system's share of wins on each prompt less one half."""
     found: dict[str, list[float]] = defaultdict(list)
     for c in counted:
         if {c.first, c.second} == {one, other}:
@@ -80,7 +80,7 @@ def _by_prompt(one: str, other: str, counted: Sequence[Comparison]) -> list[floa
 
 
 def variance_note(counted: Sequence[Comparison], pairs: Sequence[PairChoice]) -> list[str]:
-    """Where the variance of verdicts is: between prompts, between stories on a prompt, between verdicts on these."""
+    """A note on the variance of verdicts: between prompts, between stories on a prompt, and between their verdicts."""
     scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
         scores[pair.names].extend(_scores(pair))
@@ -106,7 +106,7 @@ def _scores(pair: PairChoice) -> list[float]:
 
 
 def panel_rows(question: str, pairs: Sequence[PairChoice]) -> list[Row]:
-    """How far several judges agree on the pairs that two of them or more have judged; nothing of one judge."""
+    """How far several judges agree on the pairs that at least two of them have judged; empty for one judge."""
     raters = sorted({pair.rater for pair in pairs})
     if len(raters) < _SEVERAL:
         return []

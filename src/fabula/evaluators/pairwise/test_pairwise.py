@@ -153,7 +153,7 @@ async def test_only_the_questions_that_are_wanted_are_asked() -> None:
     assert told.count("[A or B or Same]") == 2
     with pytest.raises(UnknownNameError, match="question 'plto'"):
         questions_in("plto")
-    with pytest.raises(UsageError, match="No question is asked"):
+    with pytest.raises(UsageError, match="There are no questions"):
         questions_in(" , ")
 
 
@@ -190,14 +190,14 @@ async def test_a_reply_without_verdicts_costs_its_repairs_and_is_counted() -> No
     assert len(asked) == 2 * (1 + 2)
     assert [rating.unscored.partition(".")[0] for rating in report.ratings] == ["It does not end with verdicts"] * 2
     assert isinstance(report.row("a", "strength/overall").scored, Unscored)
-    assert report.notes[0].startswith("2 of 2 verdicts could not be had; most often: It does not end with verdicts.")
+    assert report.notes[0].startswith("2 of 2 verdicts are missing; most often: It does not end with verdicts.")
 
 
 @pytest.mark.parametrize(
     ("stories", "message"),
     [
-        ([item("a", "p")], "takes two stories"),
-        ([item("a", "p"), item("a", "q")], "All 2 stories are of one system, a"),
+        ([item("a", "p")], "needs two stories"),
+        ([item("a", "p"), item("a", "q")], "All 2 stories are by one system, a"),
         ([item("a", "p"), item("b", "q")], r"No two stories answer the same prompt \('p', 'q'\)"),
     ],
 )
@@ -250,7 +250,7 @@ async def test_a_judge_that_always_says_a_is_found_out() -> None:
     assert estimate(report, "judge", "order consistency/overall").value == 0
     assert estimate(report, "first position", "agreement/overall").value == 1
     assert all(abs(estimate(report, name, "strength/overall").value) < 1e-9 for name in SYSTEMS)
-    assert any("more of the order of showing than of the stories" in note for note in report.notes)
+    assert any("depend more on the order of showing than on the stories" in note for note in report.notes)
 
 
 async def test_a_judge_that_likes_length_is_found_out() -> None:
@@ -327,7 +327,9 @@ async def test_where_the_server_gives_no_probabilities_verdicts_are_written_and_
     assert len({request.path for request in asked}) == len(asked)
     assert len(report.ratings) == 2 * 2 * 3 * 2
     assert (report.how["verdicts"], report.how["samples in each order"]) == ("written, read from the ending", 3)
-    assert report.notes[0].endswith("gives no log-probabilities: they are written, 3 in each order.")
+    assert report.notes[0].endswith(
+        "gives no log-probabilities, so verdicts are not weighed by probabilities. They are written, 3 in each order."
+    )
     weighed, _ = await judged(items(("a", "b"), 1), biased({"a": 0, "b": 1}, 0), WEIGHING, preset="improved")
     assert weighed.how["verdicts"].startswith("weighed by probabilities, averaged over both orders")
     assert weighed.how["samples in each order"] == 1
@@ -386,7 +388,7 @@ def test_pairs_judged_in_one_order_only_are_not_settled() -> None:
         report = ranked((lone, rating("b", "a", "")), texts, ours)
         assert report.row("length", "agreement/plot").scored == Unscored("no pair was judged in both orders", 1)
         assert any("plot: 1 of 1 pairs have verdicts in one order only and are not settled" in n for n in report.notes)
-    assert "1 that are weighed count for nobody" in " ".join(ranked((straight,), texts, ours).notes)
+    assert "1 weighed ones do not count" in " ".join(ranked((straight,), texts, ours).notes)
     assert isinstance(ranked((straight,), texts, ours).row("a", "wins/plot").scored, Unscored)
     both = ranked((straight, replace(rating("b", "a", "b"), shown="A")), texts, ours)
     assert both.how["verdicts"].startswith("1 of 2 weighed by probabilities")
@@ -398,8 +400,8 @@ def test_pairs_judged_in_one_order_only_are_not_settled() -> None:
 async def test_a_system_without_a_shared_prompt_is_named() -> None:
     stories = [*items(("a", "b"), 2), item("lone", "p9"), item("a", "p8")]
     report, _ = await judged(stories, prefers("a story"))
-    assert report.notes[0] == "Left out, since no other system answers a prompt of theirs: lone."
-    assert report.notes[1] == "1 stories are left out, whose prompts no other system answers: a/p8."
+    assert report.notes[0] == "Left out because no other system answers their prompts: lone."
+    assert report.notes[1] == "1 stories are left out because no other system answers their prompts: a/p8."
 
 
 def test_the_strengths_of_character_simulation_come_of_its_appendix_a() -> None:

@@ -1,4 +1,4 @@
-"""From side-by-side ratings, whoever gave them, to choices that can be counted: corrected for the order of showing.
+"""Choices to be counted from side-by-side ratings by any rater, corrected for the order of showing.
 
 This is the one definition of a verdict: `fabula evaluate pairwise` and `fabula lab meta` both count what
 `pair_choices` makes of the ratings.
@@ -31,11 +31,11 @@ class PairwiseChoice:
     """One side-by-side verdict.
 
     Attributes:
-        items: ids of the two stories, the one shown first before the other.
+        items: ids of the two stories, in the order shown.
         names: what is ranked: their systems, or the stories themselves.
         score: of the story shown first: 1 better, 0 worse, 0.5 the same.
-        chances: probabilities of A, B and Same, where the judge's engine gave them.
-        person: a person gave it, who reads a pair once, in an order that chance gives.
+        chances: probabilities of A, B and Same, if the judge's engine gave them.
+        person: whether a person gave it. People read a pair once, in random order.
     """
 
     rater: str
@@ -68,7 +68,7 @@ def _names(rating: Rating) -> tuple[str, ...]:
 
 
 def choice_of(rating: Rating) -> PairwiseChoice:
-    """A rating of two stories as a choice.
+    """The choice in a rating of two stories.
 
     Raises:
         UsageError: its answer names neither of them.
@@ -78,7 +78,7 @@ def choice_of(rating: Rating) -> PairwiseChoice:
     if not isinstance(rating.answer, str) or rating.answer not in scores:
         raise UsageError(
             f"A verdict of {rating.rater} on {first} and {second} ({rating.question}) is {rating.answer!r}. "
-            f"Its answer has to be the id of one of the two, or {SAME!r}."
+            f"Its answer must be the id of one of the two, or {SAME!r}."
         )
     one, other = _names(rating)
     return PairwiseChoice(
@@ -94,7 +94,7 @@ def choice_of(rating: Rating) -> PairwiseChoice:
 
 
 def _chances(shown: str) -> tuple[float, float, float] | None:
-    """The probabilities in what a weighed verdict shows: "A 0.61, Same 0.27, B 0.12"; `None` if it shows none."""
+    """The probabilities in the text of a weighed verdict: "A 0.61, Same 0.27, B 0.12"; `None` if it has none."""
     found: dict[str, float] = {}
     for part in shown.split(", "):
         side, _, number = part.partition(" ")
@@ -114,10 +114,11 @@ class PairChoice:
     Attributes:
         items: the two ids in their order.
         names: of their systems, in the same order.
-        score: of the first of them, corrected for the order of showing: 1 better, 0 worse, 0.5 the same.
-        weighed: the score comes from probabilities.
-        settled: the pair was judged in both orders, or by a person; else its verdicts may say no more than the side.
-        verdicts: those it is made of.
+        score: the first one's score, corrected for the order of showing: 1 better, 0 worse, 0.5 the same.
+        weighed: whether the score comes from probabilities.
+        settled: whether the pair was judged in both orders, or by a person; otherwise its verdicts may only reflect the
+            position.
+        verdicts: the verdicts behind it.
     """
 
     rater: str
@@ -131,9 +132,9 @@ class PairChoice:
 
     @property
     def counted(self) -> tuple[tuple[PairwiseChoice, float], ...]:
-        """What counts as wins, with the score of the story shown first: the written verdicts as they were given.
+        """The verdicts that count as wins, with the score of the story shown first. Written verdicts count as given.
 
-        Weighed ones count once for both orders, and not at all in one order.
+        Weighed verdicts count once for both orders. With only one order they do not count.
         """
         if not self.weighed:
             return tuple((verdict, verdict.score) for verdict in self.verdicts)
@@ -141,12 +142,12 @@ class PairChoice:
 
 
 def pair_choices(verdicts: Sequence[PairwiseChoice], margin: float = MARGIN) -> tuple[PairChoice, ...]:
-    """One verdict for each rater and pair out of those in both orders, on one question.
+    """One verdict for each rater and pair on one question, combined from both orders.
 
-    Written ones: the story that was preferred more often, else the same. Weighed ones: the answer whose
-    log-probability, averaged over the two orders, is highest; so a judge that favours a side is corrected. Brought back
-    to probabilities, it has to lead by the margin, else the verdict is the same: 95 % for A in one order and 94 % in
-    the other say nothing. Where probabilities are missing in one of the two orders, both verdicts count as written.
+    For written verdicts, this is the story that was preferred more often, or "same". For weighed verdicts, it is the
+    answer whose log-probability, averaged over the two orders, is highest, which corrects a judge that favours a
+    position. As a probability, it must lead by the margin, or else the verdict is "same": 95 % for A in one order and
+    94 % in the other mean nothing. If probabilities are missing in one of the orders, both verdicts count as written.
     """
     groups: dict[tuple[str, str, tuple[str, str]], list[PairwiseChoice]] = defaultdict(list)
     for verdict in verdicts:
@@ -175,7 +176,7 @@ def _pair_choice(items: tuple[str, str], group: Sequence[PairwiseChoice], margin
 
 
 def _weighed_score(items: tuple[str, str], group: Sequence[PairwiseChoice], margin: float) -> float:
-    """The answer whose averaged log-probability is highest; each order counts the same, however often it was asked."""
+    """The score of the answer with the highest averaged log-probability. Both orders have the same weight."""
     orders: dict[bool, list[tuple[float, float, float]]] = defaultdict(list)
     for verdict in group:
         one, other, same = verdict.chances or (0.0, 0.0, 0.0)
@@ -190,9 +191,9 @@ def _weighed_score(items: tuple[str, str], group: Sequence[PairwiseChoice], marg
 
 
 def shown_comparisons(verdicts: Sequence[PairwiseChoice], words: Mapping[str, int]) -> list[Comparison]:
-    """Each verdict as it was given, for what is measured of the judge.
+    """Each verdict as it was given, for measures of the judge.
 
-    Its rater also names the two stories, so that orders are matched for the same pair only.
+    The rater's name includes the two stories, so that orders are matched only within a pair.
     """
     return [
         Comparison(
@@ -212,7 +213,7 @@ def _rater_of_pair(verdict: PairwiseChoice) -> str:
 
 
 def counted_comparisons(pairs: Sequence[PairChoice], words: Mapping[str, int], *, ties: bool) -> list[Comparison]:
-    """What counts as wins, as comparisons of systems: each written verdict, one for a pair where they are weighed."""
+    """The verdicts that count as wins, as comparisons of systems: written verdicts, or one for each weighed pair."""
     return [
         Comparison(
             pair.prompt,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """ROUGE of every story that has a reference, and means of every system with intervals by prompt. Asks nobody.
+    """ROUGE of every story that has a reference, and means of every system with intervals by prompt. Calls no model.
 
     Raises:
         UsageError: there is no story, or two have one id.
@@ -38,17 +38,27 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     for item in items:
         for what, scored in _story(item, variants, config).items():
             measured.setdefault(what, []).append(scored)
-    return measured_report("rouge", asdict(config), items, measured, (0.0, 1.0), most=1.0)
+    return measured_report("rouge", asdict(config), items, measured, limits, most=1.0)
+
+
+def limits(what: str) -> tuple[float, float]:
+    """The lowest and highest values that the mean of a measure can have."""
+    del what
+    return (0.0, 1.0)
 
 
 def _story(item: Item, variants: Sequence[str], config: Config) -> dict[str, Scored]:
     parts = ("precision", "recall") if config.parts else ()
     names = [(variant, part) for variant in variants for part in ("f", *parts)]
     if item.reference is None:
-        missing = Unscored("the story has no reference")
+        missing = Unscored("the story has no reference: give one with --reference")
         return {_name(variant, part): missing for variant, part in names}
     tokens = "rouge-stems" if config.stemmer else "rouge"
-    found = scores(item.reference.text, item.story.text, tokeniser(tokens), variants)
+    cut = tokeniser(tokens)
+    if not (cut(item.reference.text) and cut(item.story.text)):
+        script = Unscored("ROUGE counts words of Latin letters, and there are none")
+        return {_name(variant, part): script for variant, part in names}
+    found = scores(item.reference.text, item.story.text, cut, variants)
     part_names = {"f": "F1", "precision": "precision", "recall": "recall"}
     return {
         _name(variant, part): Estimate(

@@ -15,7 +15,7 @@ class Config(Presets):
     `faithful` is what Agents' Room prints: ROUGE-L.
 
     Attributes:
-        variants: which, with commas between them: rouge1, rouge2, rougeL (whole texts), rougeLsum (line by line).
+        variants: separated by commas: rouge1, rouge2, rougeL (whole texts), rougeLsum (line by line).
         stemmer: words of more than three letters count as their Porter stems.
         parts: precision and recall too, as "rougeL/precision" and "rougeL/recall".
     """

@@ -1,4 +1,4 @@
-"""ROUGE of one text against another (Lin, 2004), equal to what the package rouge-score gives."""
+"""ROUGE of one text against another (Lin, 2004), with the same values as the package rouge-score."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Rouge:
 
     @property
     def f(self) -> float:
-        """The harmonic mean; 0 where both are 0."""
+        """The harmonic mean, or 0 if both are 0."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both > 0 else 0.0
 
@@ -36,7 +36,7 @@ def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def rouge_n(reference: Sequence[str], text: Sequence[str], n: int) -> Rouge:
-    """ROUGE-N: the n-grams that both have, each as often as the one that has it less often."""
+    """ROUGE-N: the n-grams that both texts share, counted as often as they occur in the text that has fewer of them."""
     wanted, there = Counter(ngrams(reference, n)), Counter(ngrams(text, n))
     hits = (wanted & there).total()
     return Rouge(hits / max(there.total(), 1), hits / max(wanted.total(), 1))
@@ -53,7 +53,7 @@ def rouge_l(reference: Sequence[str], text: Sequence[str]) -> Rouge:
 def rouge_lsum(reference: Sequence[Sequence[str]], text: Sequence[Sequence[str]]) -> Rouge:
     """ROUGE-Lsum of texts in lines: for each line of the reference the union of its subsequences with every line.
 
-    A token counts at most as often as either text has it.
+    A token counts at most as often as it occurs in either text.
     """
     wanted, there = (Counter(token for line in lines for token in line) for lines in (reference, text))
     sizes = wanted.total(), there.total()
@@ -70,7 +70,7 @@ def rouge_lsum(reference: Sequence[Sequence[str]], text: Sequence[Sequence[str]]
 
 
 def scores(reference: str, text: str, tokens: Tokeniser, variants: Sequence[str]) -> dict[str, Rouge]:
-    """Each of the `VARIANTS` asked for, of a text against its reference.
+    """The requested `VARIANTS` of ROUGE, for a text against its reference.
 
     Raises:
         KeyError: there is no such variant.
@@ -113,7 +113,7 @@ def subsequence(reference: Sequence[str], line: Sequence[str]) -> Iterator[int]:
     places: dict[str, int] = {}
     for index, token in enumerate(line):
         places[token] = places.get(token, 0) | (1 << index)
-    # Tokens that the line has not are stepped over in any case. Those of the line that the reference has not are kept:
+    # Tokens that the line has not are stepped over anyway. Those of the line that the reference has not are kept:
     # at them a tie steps to another place in the reference.
     kept = [index for index, token in enumerate(reference) if token in places]
     rows = _rows([places[reference[index]] for index in kept], len(line))

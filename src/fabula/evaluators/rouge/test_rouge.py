@@ -83,8 +83,8 @@ async def test_rows_name_variant_tokens_and_part() -> None:
 
 async def test_a_story_without_reference_is_not_scored() -> None:
     report = await measured([Item("x", Story.parse("a b c"))])
-    assert report.row("x", "rougeLsum").scored == Unscored("the story has no reference")
-    assert "1 of 1 not scored (the story has no reference)." in report.notes[0]
+    assert report.row("x", "rougeLsum").scored == Unscored("the story has no reference: give one with --reference")
+    assert "1 of 1 not scored (the story has no reference: give one with --reference)." in report.notes[0]
     assert "and 8 more" in report.notes[0]
 
 

@@ -1,4 +1,4 @@
-"""In how many comparisons people prefer the story that the judge scores higher (MAGNET, appendix A.2.3, Table 8)."""
+"""The share of comparisons in which people prefer the story that the judge scores higher (MAGNET, A.2.3, Table 8)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ _ROUNDING: Final = 1e-9  # of means of scores from 0 to 100
 
 
 def decided(report: Report, people: Sequence[Rating], words: Mapping[str, int]) -> tuple[list[Row], list[str]]:
-    """The share of people's choices between two stories that the judge's mean scores share, by level and in all.
+    """The share of people's choices between two stories with which the judge's mean scores agree, by level and overall.
 
-    Beside it stands how often the longer story is the one that people choose. People's ratings have the two stories as
-    `items`, a question of the report ("chapter/overall"), and the better one or "same" as answer. Several people's
-    choices on one pair and question are decided by majority; the judge and they agree on "same" only if both say so.
+    It comes with the share of choices for the longer story. People's ratings have the two stories as `items`, a
+    question of the report ("chapter/overall"), and the better story or "same" as answer. If several people judged a
+    pair on a question, the majority decides. The judge and people agree on "same" only if both say so.
 
     Args:
-        report: of the evaluator.
-        people: ratings of any kind; those that are not side by side on the report's questions are counted and left out.
-        words: of each story by id.
+        report: the evaluator's report.
+        people: ratings of any kind. Ratings that are not side by side on the report's questions are counted and left
+            out.
+        words: the words of each story, by id.
     """
     scores = report.details["scores"]
     votes: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
@@ -46,9 +47,9 @@ def decided(report: Report, people: Sequence[Rating], words: Mapping[str, int]) 
         first, second = rating.items
         places = {first: 1, second: -1, SAME: 0}
         if {scores.get(item, {}).get(rating.question) for item in rating.items} & {None}:
-            left["on stories or questions that this report has no scores of"] += 1
+            left["on stories or questions without scores in this report"] += 1
         elif rating.answer not in places:
-            left["neither a story nor the same"] += 1
+            left['neither a story nor "same"'] += 1
         else:
             low, high = sorted(rating.items)
             sign = 1 if first == low else -1
@@ -86,5 +87,5 @@ def _rows(
 
 
 def _sign(value: float) -> int:
-    """Which of two means is higher; those that differ by rounding alone are the same."""
+    """Which of two means is higher. Means that differ only by rounding are equal."""
     return 0 if abs(value) < _ROUNDING else 1 if value > 0 else -1

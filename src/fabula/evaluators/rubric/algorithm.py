@@ -1,6 +1,6 @@
 """MAGNET, section 3.4: a judge sees the stories of all systems at once and scores each in every category, 0 to 100.
 
-`evaluate` is the procedure; below it stand its steps: which stories are shown together, in which orders, and one call.
+`evaluate` is the procedure. Its steps follow: which stories are shown together, in which orders, and one call.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _SHORT_REPLY: Final = 2048  # tokens of a small judge's reply
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """The mean score of each system, by level and category, and how it depends on the place in which a text is shown.
+    """The mean score of each system, by level and category, and the effect of the place in which a text is shown.
 
     Raises:
-        UsageError: a setting is wrong, too many systems wrote on a prompt, or a story has no words.
+        UsageError: a setting is wrong, too many systems answer a prompt, or a story has no words.
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
@@ -73,10 +73,10 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 
 def check(items: Sequence[Item], config: Config) -> None:
-    """Refuse settings that are out of range, and more systems on a prompt than a judge can be shown at once.
+    """Refuse settings out of range, and more systems on a prompt than a judge can be shown at once.
 
     Raises:
-        UsageError: there are such.
+        UsageError: a setting is out of range, or there are too many systems.
     """
     check_numbers(config, from_1=("passages", "orders", "max_tokens"), from_0=("temperature",))
     levels_in(config.paper.levels)
@@ -84,15 +84,15 @@ def check(items: Sequence[Item], config: Config) -> None:
         if (count := len(stories)) > len(LABELS):
             named = f"The prompt {prompt!r} has" if (prompt := stories[0].prompt) else "There are"
             raise UsageError(
-                f"{named} stories of {count} systems, and a judge can be shown {len(LABELS)} at once. Give fewer, or "
+                f"{named} stories by {count} systems, but a judge can see only {len(LABELS)} at once. Give fewer, or "
                 "compare them in pairs with `fabula evaluate pairwise`."
             )
 
 
 def shown_together(items: Sequence[Item]) -> list[tuple[Item, ...]]:
-    """The stories that one judge sees at once: those of one prompt, and of each system one.
+    """The stories that a judge sees at once: those on one prompt, one from each system.
 
-    A system that wrote several on a prompt, with several seeds, has its first among the first of the others, and so on.
+    If systems wrote several stories on a prompt, with several seeds, the first ones are shown together, and so on.
     """
     found: dict[tuple[str, int], list[Item]] = {}
     written: Counter[tuple[str, str]] = Counter()
@@ -104,10 +104,10 @@ def shown_together(items: Sequence[Item]) -> list[tuple[Item, ...]]:
 
 
 def orders_of(count: int, most: int, seed: str) -> tuple[tuple[int, ...], ...]:
-    """At most `most` orders of `count` texts: all, where there are not more; else rotations of seeded shuffles.
+    """At most `most` orders of `count` texts: all if there are no more, else rotations of seeded shuffles.
 
-    The rotations of one shuffle have every text in every place once. Where `most` is not a multiple of `count`, what
-    does not make a whole rotation is left out, unless it is all there is.
+    The rotations of one shuffle have every text in every place once. If `most` is not a multiple of `count`, an
+    incomplete rotation is left out unless it is the only one.
     """
     if factorial(count) <= most:
         return tuple(permutations(range(count)))
@@ -124,7 +124,7 @@ def orders_of(count: int, most: int, seed: str) -> tuple[tuple[int, ...], ...]:
 
 
 async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Config) -> RubricScores:
-    """The scores of all texts of a set, shown in that order; a reply that cannot be read says why.
+    """The scores of all texts of a set, shown in that order, or the reason why the reply cannot be read.
 
     Raises:
         ModelError: the judge did not answer.

@@ -12,13 +12,13 @@ class Paper:
     """Values of the paper.
 
     Attributes:
-        levels: which are scored, with commas between them (section 3.4: all three).
+        levels: which are scored, separated by commas (section 3.4: all three).
         passages: how many scenes, and how many sentences, of each story (section 3.4: 5).
-        orders: in how many orders each set of texts is shown, at most: all there are where that is enough, else seeded
-            ones in which every text stands in every place equally often (section 3.4: one random order).
+        orders: most orders in which each set of texts is shown: all, or else seeded ones in which every text has every
+            place equally often (section 3.4: one random order).
         temperature: of the judge (appendix A.1: 0.1).
-        max_tokens: bounds each reply, for which the paper names no value; none is the model's own limit.
-        seed: which scenes and sentences are drawn, and which orders; the paper names none.
+        max_tokens: bounds each reply; the number is ours, and none is the model's own limit.
+        seed: of the draw of scenes, sentences and orders; the number is ours.
     """
 
     levels: str = "story, chapter, sentence"

@@ -1,4 +1,4 @@
-"""The rubric's report as sections of a page: scores with intervals, and what the judge said of each text."""
+"""The rubric's report as sections of a page: scores with intervals, and the judge's reasons on each text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the scores of single calls to a report: systems by level and category, the place's effect, and baselines."""
+"""The report on the scores of single calls: systems by level and category, the effect of the place, and baselines."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ SetId: TypeAlias = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class PassageSet:
-    """Passages that are compared: one of each story, at the same fraction of each.
+    """Passages that are compared: one from each story, at the same relative position.
 
     Attributes:
-        number: of the set among those of its prompt and level, from 1.
-        items: the stories: on one prompt, one of each system.
-        passages: one of each story.
+        number: the number of the set for its prompt and level, from 1.
+        items: the stories on one prompt, one from each system.
+        passages: one from each story.
     """
 
     prompt: str
@@ -57,16 +57,16 @@ class PassageSet:
 
 @dataclass(frozen=True, slots=True)
 class RubricScores:
-    """What came of a call.
+    """The result of a call.
 
     Attributes:
         set: the passages.
         shown: their stories in the order shown.
         at: path of the call.
         by: who judged.
-        given: for each text in the order shown, its scores by category and `OVERALL`; `None` where there are none.
-        reasons: what was said of each.
-        why_not: why there are none.
+        given: for each text in the order shown, its scores by category and `OVERALL`; `None` if there are none.
+        reasons: the judge's words on each text.
+        why_not: why there are no scores.
     """
 
     set: PassageSet
@@ -86,7 +86,7 @@ class RubricScores:
 
 
 def question(level: str, category: str) -> str:
-    """What a rating is called: "story/overall", "sentence/rhythm"."""
+    """The name of a rating's question: "story/overall", "sentence/rhythm"."""
     return f"{level}/{category}"
 
 
@@ -135,7 +135,7 @@ def report_of(
 def _means(found: Sequence[RubricScores]) -> dict[tuple[str, str], float]:
     """The mean score of each story on each question: over orders, and then over passages.
 
-    Calls that could not be read leave their orders out.
+    Orders whose calls could not be read are left out.
     """
     cells: defaultdict[tuple[str, str], defaultdict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for scores in found:
@@ -154,7 +154,7 @@ def _known(means: Mapping[tuple[str, str], float], found: Sequence[RubricScores]
 
 
 def ratings_of(scores: RubricScores) -> list[Rating]:
-    """A rating of each text in each category; one of all texts for a call that gave none, which says why."""
+    """A rating of each text in each category. A call without scores has one rating of all texts that says why."""
     level, call = scores.set.level, f"{scores.at}/score"
     rated = partial(rating_of, by=scores.by, evaluator=EVALUATOR, rubric=_RUBRIC, call=call, unscored=scores.why_not)
     if scores.given is None:
@@ -170,11 +170,11 @@ def ratings_of(scores: RubricScores) -> list[Rating]:
 
 
 def _place_rows(found: Sequence[RubricScores], levels: Sequence[Level]) -> list[Row]:
-    """For each level and place by how many points it moves a text's overall score; how often the first place wins.
+    """Rows on how each place moves a text's overall score, by level, and how often the first place wins.
 
-    Rows: `place N`, `effect/LEVEL`: the mean difference of a text's score there from its own mean over the orders of
-    its set. `judge`, `same best/LEVEL`: sets in which one text is best in all orders. `first position`, `best`: calls
-    whose one best text was shown first, for comparison with the share that chance gives.
+    Rows: `place N`, `effect/LEVEL`: the mean difference between a text's score there and its own mean over the orders
+    of its set. `judge`, `same best/LEVEL`: the share of sets in which the same text is best in all orders. `first
+    position`, `best`: the share of calls whose single best text was shown first, next to the share expected by chance.
     """
     read = [scores for scores in found if scores.given is not None and len(scores.shown) >= _PAIR]
     rows = []
@@ -189,7 +189,7 @@ def _place_rows(found: Sequence[RubricScores], levels: Sequence[Level]) -> list[
 
 
 def _effects(found: Sequence[RubricScores]) -> defaultdict[int, list[tuple[SetId, float]]]:
-    """By place: set and difference from the text's own mean, of all texts shown in several orders."""
+    """By place, the set and the difference from the text's own mean, for all texts shown in several orders."""
     cells: defaultdict[tuple[SetId, str], list[tuple[int, float]]] = defaultdict(list)
     for scores in found:
         for place, (item, given) in enumerate(zip(scores.shown, scores.given or (), strict=True)):
@@ -252,17 +252,17 @@ def _notes(items: Sequence[Item], found: Sequence[RubricScores], places: Sequenc
         most = max(lifted, key=lambda row: _size(row.scored))
         notes.append(
             f"The place in which a text is shown moves its score: {most.of}, {most.what.removeprefix('effect/')}, by "
-            f"{most.scored} points. Averaged over all orders it cancels out; with one order it is in the numbers."
+            f"{most.scored} points. Averaged over all orders it cancels out. With one order it remains in the numbers."
         )
     lone = {scores.set.items[0].id for scores in found if len(scores.set.items) == 1}
     if lone:
         notes.append(
-            f"{len(lone)} of {len(items)} stories were scored alone. A score without another text beside it says "
-            "little: give as many stories of each system on a prompt."
+            f"{len(lone)} of {len(items)} stories were scored alone. A score without another text next to it means "
+            "little. Give the same number of stories by each system on a prompt."
         )
     elif orders == 1:
         notes.append(
-            "Each set of texts was shown in one order, as in the paper, so the place's effect is in the numbers."
+            "Each set of texts was shown in one order, as in the paper, so the numbers contain the effect of the place."
         )
     return notes
 

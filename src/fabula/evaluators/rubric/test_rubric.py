@@ -264,7 +264,7 @@ async def test_a_capable_judge_writes_as_much_as_it_has_to_say() -> None:
 
 async def test_too_many_stories_of_one_prompt_are_refused() -> None:
     stories = [Item(str(n), Story.parse("A lamp."), str(n), "lamp") for n in range(13)]
-    with pytest.raises(UsageError, match=r"The prompt 'lamp' has stories of 13 systems, and a judge can be shown 12"):
+    with pytest.raises(UsageError, match=r"The prompt 'lamp' has stories by 13 systems, but a judge can see only 12"):
         await judged(stories, {})
     for wrong in ({"orders": 0}, {"temperature": -1.0}, {"passages": 0}):
         with pytest.raises(UsageError):
@@ -311,7 +311,7 @@ async def test_choices_that_the_scores_share_are_counted_beside_those_of_length(
     assert isinstance(length.scored, Estimate)
     assert length.scored.value == 0.25
     (note,) = notes
-    assert note.startswith("Choices that do not count: 1 neither a story nor the same, 1 on stories or questions that")
+    assert note.startswith('Choices that do not count: 1 neither a story nor "same", 1 on stories or questions')
     split = [choice("magnet/lamp", "single/lamp", "single/lamp", rater=who) for who in ("Jon", "Eva")]
     more = {(row.of, row.what): row.scored for row in decided(report, [people[0], *split], words)[0]}
     majority = more["people", "prefer"]

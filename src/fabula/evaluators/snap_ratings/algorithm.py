@@ -33,7 +33,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     """Ratings from 1 (worst) to 5 of each dialogue, their means by system, and the differences between systems.
 
     Raises:
-        UsageError: a setting is wrong, or a dialogue comes without the narrative that it was made from.
+        UsageError: a setting is wrong, or a dialogue lacks the narrative that it was made from.
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
@@ -48,7 +48,7 @@ async def rated(
     ask: Callable[[Item, Criterion, Run, Paper], Awaitable[Rating]],
     numbers: str,
 ) -> Report:
-    """The report of ratings that `ask` gives; `numbers` says how they come about."""
+    """The report on the ratings that `ask` gives; `numbers` describes how they are made."""
     paper = config.paper
     check_numbers(config, from_1=("samples", "max_tokens"), from_0=("temperature", "long_from"))
     check_samples(paper.samples, paper.temperature)
@@ -82,9 +82,9 @@ async def rated(
 
 
 async def drawn(item: Item, criterion: Criterion, at: Run, paper: Paper) -> Rating:
-    """One number as the judge says it (section 5.1); where the reply holds none, a rating that says so.
+    """A rating with one number (section 5.1), or with the reason why the reply has none.
 
-    An engine that can be bound to a choice says nothing else than a number.
+    An engine that supports choices can reply only with a number.
 
     Raises:
         ModelError: the judge did not answer.
@@ -109,7 +109,7 @@ async def drawn(item: Item, criterion: Criterion, at: Run, paper: Paper) -> Rati
 
 
 def fields_of(item: Item, criterion: Criterion) -> dict[str, Any]:
-    """What the judge is shown; `mark` is in neither text, so that neither can end its own block."""
+    """The texts that the judge is shown. `mark` occurs in neither text, so that neither can end its own block."""
     source, dialogue = source_of(item), item.story.text
     return {"source": source, "dialogue": dialogue, "mark": mark_for(source, dialogue), "low": criterion.low}
 
@@ -117,7 +117,7 @@ def fields_of(item: Item, criterion: Criterion) -> dict[str, Any]:
 def rating(
     item: Item, criterion: Criterion, at: Run, by: str, value: float | None, *, why: str = "", reason: str = ""
 ) -> Rating:
-    """A rating of one dialogue; 0 says that nobody leaves the story, so that there is nothing to rate."""
+    """A rating of one dialogue; 0 means that nobody leaves the story and there is nothing to rate."""
     nothing = value == NOTHING
     return rating_of(
         [item],

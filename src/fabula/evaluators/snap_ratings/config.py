@@ -12,14 +12,13 @@ class Paper:
     """Values of the paper.
 
     Attributes:
-        criteria: what is rated, with commas between them; empty rates all four. The paper's automatic evaluation leaves
-            linearity out, because two models that talk to each other do not digress (section 5.3).
-        samples: replies to each question, whose numbers have a mean (section 5.1: 20).
+        criteria: what is rated, separated by commas; empty rates all four. The paper's automatic evaluation omits
+            linearity, because two models do not digress (section 5.3).
+        samples: replies to each question, of which the mean counts (section 5.1: 20).
         temperature: of the judge (section 5.1: 1).
-        max_tokens: bounds a reply that is a number (section 5.1: 1). There top_p is 1 and both penalties are 0; so they
-            are here, for numbers.
-        long_from: a narrative of so many characters is a long one, and means are given for long and short ones too, as
-            in Tables 2 and 3; 0 gives none. The paper's have 1,239 and 2,710 on average (section 5.3).
+        max_tokens: bounds a reply that is a number (section 5.1: 1). For numbers top_p is 1 and both penalties are 0,
+            as there.
+        long_from: characters of a long narrative; means are given for long and short ones too. 0 gives none.
     """
 
     criteria: str = "continuity, information appropriateness, non-redundancy"

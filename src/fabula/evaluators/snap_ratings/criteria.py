@@ -1,4 +1,4 @@
-"""The four questions that SNAP puts to a dialogue, by the names that ratings and reports have."""
+"""The four questions that SNAP asks about a dialogue, by their names in ratings and reports."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fabula.base.errors import UnknownNameError
 
 LOW, HIGH = 1, 5
 NOTHING: Final = 0
-"""What a judge says of linearity where nobody leaves the story: there is nothing to come back from."""
+"""The judge's answer on linearity if nobody leaves the story and there is nothing to return from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One question: its name, its prompt file, and the lowest number that may be said."""
+    """A question: its name, its prompt file and the lowest possible rating."""
 
     name: str
     prompt: str
@@ -22,7 +22,7 @@ class Criterion:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """What may be said."""
+        """The possible ratings."""
         return tuple(range(self.low, HIGH + 1))
 
 
@@ -35,7 +35,7 @@ CRITERIA: Final = (
 
 
 def criteria_in(names: str) -> tuple[Criterion, ...]:
-    """The criteria that `names` names, with commas between them; all where it is empty.
+    """The criteria that `names` lists, separated by commas; all criteria if it is empty.
 
     Raises:
         UnknownNameError: there is no such criterion.

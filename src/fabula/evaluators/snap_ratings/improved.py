@@ -1,4 +1,4 @@
-"""The ratings as we would use them: a reason before each number, and a judge that is warned of what it reads."""
+"""Our form of the ratings: a reason comes before each number, and the judge is warned about the texts that it reads."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _SHORT_REASON: Final = 400  # tokens of a small judge's reply with a reason
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """Ratings with their reasons, and the paper's report of them.
+    """The paper's report on ratings that come with reasons.
 
     Raises:
-        UsageError: a setting is wrong, or a dialogue comes without the narrative that it was made from.
+        UsageError: a setting is wrong, or a dialogue lacks the narrative that it was made from.
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
@@ -39,7 +39,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 
 async def reasoned(item: Item, criterion: Criterion, at: Run, paper: Paper) -> Rating:
-    """The number after its reason, repaired where it cannot be read.
+    """A rating with its reason. A reply that cannot be read is repaired.
 
     Raises:
         ModelError: the judge did not answer.

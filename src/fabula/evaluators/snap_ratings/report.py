@@ -1,4 +1,4 @@
-"""From single ratings to numbers: of each dialogue, of each system, and between systems; what they have to beat."""
+"""The report on ratings: the means of dialogues and systems, the differences between systems, and baselines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def report_of(
     how: Mapping[str, Any],
     long_from: int,
 ) -> Report:
-    """Everything the evaluator says; the ratings stand in the order of asking."""
+    """The whole report, with the ratings in the order of the calls."""
     found: dict[tuple[str, str], list[Rating]] = {}
     for rating in ratings:
         found.setdefault((rating.items[0], rating.question), []).append(rating)
@@ -56,7 +56,7 @@ def report_of(
 
 
 def _score(ratings: Sequence[Rating], method: str) -> Scored:
-    """The mean of a dialogue's ratings on one criterion; most of them settle whether there is anything to rate."""
+    """The mean of a dialogue's ratings on one criterion. The majority decides whether there is anything to rate."""
     answers = [float(rating.answer) for rating in ratings if isinstance(rating.answer, int | float)]
     lost = [rating.unscored for rating in ratings if rating.unscored]
     if len(lost) > len(answers) or not answers:
@@ -66,7 +66,7 @@ def _score(ratings: Sequence[Rating], method: str) -> Scored:
 
 
 def _by_length(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], long_from: int) -> list[Row]:
-    """The means of Tables 2 and 3: over short narratives and over long ones, where there are both."""
+    """The means of Tables 2 and 3 over short narratives and over long ones, if there are both."""
     short, long = f"narratives below {long_from:,} characters", f"narratives from {long_from:,} characters"
     parts: dict[str, list[int]] = {short: [], long: []}
     for index, item in enumerate(items):
@@ -82,7 +82,7 @@ def _by_length(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], 
 
 
 def _baselines(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) -> list[Row]:
-    """What a judge of one number would give, and how far trivial measures order the dialogues as the ratings do."""
+    """The ratings of a judge that always gives one number, and how well trivial measures agree with the ratings."""
     constant = Estimate(_MIDDLE, len(items), method="what a judge that always says the same would give any dialogue")
     rows = [Row("all", "constant", constant, baseline=True)]
     for what, scored in measured.items():
@@ -95,7 +95,7 @@ def _notes(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) -> l
     notes = []
     values = {one.value for scored in measured.values() for one in scored if isinstance(one, Estimate)}
     if len(values) == 1 and len(items) > 1:
-        notes.append("The judge gave every dialogue the same rating on everything: it does not tell them apart.")
+        notes.append("The judge gave every dialogue the same ratings, so it does not distinguish between them.")
     if len(items) == 1:
-        notes.append("One dialogue: its ratings mean something only beside those of others by the same judge.")
+        notes.append("There is only one dialogue. Compare its ratings with those of other dialogues by the same judge.")
     return notes

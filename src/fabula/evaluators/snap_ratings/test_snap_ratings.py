@@ -217,7 +217,7 @@ async def test_systems_are_compared_on_the_narratives_that_both_have_and_by_leng
 
 async def test_a_judge_that_tells_nothing_apart_is_named() -> None:
     report, _ = await rate([item("a"), item("b")], {"judge": "3"}, samples=1)
-    assert any("does not tell them apart" in note for note in report.notes)
+    assert any("does not distinguish between them" in note for note in report.notes)
 
 
 async def test_the_reference_goes_before_the_brief_as_narrative() -> None:
@@ -227,13 +227,13 @@ async def test_the_reference_goes_before_the_brief_as_narrative() -> None:
 
 
 async def test_what_cannot_be_rated_is_said_before_anybody_is_asked() -> None:
-    with pytest.raises(UsageError, match="The dialogue d comes without its narrative"):
+    with pytest.raises(UsageError, match="The dialogue d has no narrative"):
         await rate([item(narrative="")], {})
     with pytest.raises(UsageError, match="samples = 0 is too few"):
         await rate([item()], {}, samples=0)
     with pytest.raises(UsageError, match="20 samples at temperature 0"):
         await rate([item()], {}, temperature=0)
-    with pytest.raises(UsageError, match="long_from = -1 does not fit: it has to be a number, 0 or more"):
+    with pytest.raises(UsageError, match="long_from = -1 does not fit: it must be a number, 0 or more"):
         await rate([item()], {}, long_from=-1)
     with pytest.raises(UnknownNameError, match="Did you mean 'continuity'"):
         criteria_in("continuty")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from fabula.craft.measuring import checked, measured_report
 from fabula.craft.tokens import opening_word, tokeniser
 from fabula.evaluators.surface.hanna import hanna
-from fabula.evaluators.surface.repetition import INTRA, in_case, inter_rows, intra, overlap
+from fabula.evaluators.surface.repetition import INTRA, in_case, inter_rows, intra, overlap, trigrams
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.story.language import language_of, name_of
 from fabula.story.sentences import paragraph_spans, sentences
 from fabula.story.speech import spoken
 
@@ -43,10 +44,10 @@ _SPLITTER: Final = "split by punkt"
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """Numbers for every story, and means of every system with intervals by prompt. Asks nobody.
+    """Numbers for every story, and means of every system with intervals by prompt. Calls no model.
 
     Raises:
-        UsageError: there is no story, two have one id, or spaCy is wanted and not installed.
+        UsageError: there is no story, two have one id, or spaCy is needed but not installed.
         UnknownNameError: there is no such tokeniser.
     """
     del run
@@ -54,18 +55,19 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     for name in (config.tokens, config.trigram_tokens, config.overlap_tokens, *([config.hanna_tokens] * config.hanna)):
         tokeniser(name)
     measured: dict[str, Sequence[Scored]] = counted(items, config)
-    trigrams, measured[INTRA] = intra(items, config)
+    codes = trigrams(items, config)
+    measured[INTRA] = intra(codes, config)
     measured["prompt overlap"] = overlap(items, config)
     if config.more:
         measured["dialogue"] = dialogue(items, config)
     if config.hanna:
         measured |= hanna(items, config.hanna_tokens)
-    between, notes = inter_rows(items, trigrams, config)
-    return measured_report("surface", asdict(config), items, measured, _limits, rows=between, notes=notes)
+    between, notes = inter_rows(items, codes, config)
+    return measured_report("surface", asdict(config), items, measured, limits, rows=between, notes=notes)
 
 
-def _limits(what: str) -> tuple[float, float]:
-    """Between which the mean of a measure can be: HANNA's are shares, what is not counted is a percentage."""
+def limits(what: str) -> tuple[float, float]:
+    """The range of a mean: HANNA's measures are shares, and other measures that are not counts are percentages."""
     if what in _COUNTED:
         return 0.0, math.inf
     return 0.0, 1.0 if what.startswith("hanna/") else 100.0
@@ -92,9 +94,12 @@ def _story(text: str, config: Config) -> dict[str, Scored]:
     }
     if config.more:
         found["sentences"] = Estimate(len(pieces), 1, method=f"number of sentences, {_SPLITTER}")
-    found["article starts"] = _openings(starts, ARTICLES, "an article")
     kind = "a personal pronoun" if config.pronouns == "personal" else "a pronoun of any kind"
+    found["article starts"] = _openings(starts, ARTICLES, "an article")
     found["pronoun starts"] = _openings(starts, pronouns, kind)
+    if (tag := language_of(text)) != "en":
+        known = Unscored(f"these words are known in English alone, and the story is in {name_of(tag)}")
+        found["article starts"] = found["pronoun starts"] = known
     case = "small letters" if config.fold_case else "case kept"
     found["unique words"] = _percent(len(set(words)), len(words), f"distinct {config.tokens} tokens, {case}", "words")
     return found | (_lengths(pieces, tokens, config) if config.more else {})
@@ -125,11 +130,13 @@ def _lengths(pieces: Sequence[str], tokens: Tokeniser, config: Config) -> dict[s
 
 
 def dialogue(items: Sequence[Item], config: Config) -> list[Scored]:
-    """Share of the words of every story that stand in quotation marks."""
+    """The share of the words in quotation marks, or behind the dashes of speech, for every story."""
     tokens, found = tokeniser(config.tokens), []
     for item in items:
         words = len(tokens(item.story.text))
         # A token with speech at both its ends counts twice inside.
         inside = min(len(tokens(spoken(item.story.text))), words)
-        found.append(_percent(inside, words, f"{config.tokens} tokens in quotation marks", "words"))
+        found.append(
+            _percent(inside, words, f"{config.tokens} tokens in quotation marks or behind dashes of speech", "words")
+        )
     return found

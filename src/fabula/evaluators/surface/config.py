@@ -16,12 +16,12 @@ class Config(Presets):
         tokens: tokeniser of words, unique words and sentence lengths: whitespace, words, rouge, rouge-stems, spacy.
         trigram_tokens: tokeniser of the repetition within and between stories.
         overlap_tokens: tokeniser of the overlap with the prompt.
-        fold_case: "The" and "the" are one word.
+        fold_case: whether "The" and "the" are one word.
         overlap: share of all trigrams of the story that are in the prompt, or of its distinct ones.
-        pronouns: a sentence starts with a personal pronoun (I, you, he ...), or with any (also my, this, nobody ...).
-        more: also sentences, dialogue share and sentence lengths, which the paper does not have.
-        hanna: also HANNA's length, Repetition-n and Novelty-n, n = 1, 2, 3.
-        hanna_tokens: their tokeniser; its paper's is spacy, which is an extra.
+        pronouns: which pronouns open a sentence: personal ones (I, you, he ...) or any (also my, this, nobody ...).
+        more: adds sentences, dialogue share and sentence lengths, which the paper does not have.
+        hanna: adds the length, Repetition-n and Novelty-n of HANNA (Chhun et al., COLING 2022), n = 1, 2, 3.
+        hanna_tokens: their tokeniser; their paper's is spacy, an extra.
     """
 
     tokens: str = "whitespace"

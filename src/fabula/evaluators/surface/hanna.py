@@ -1,7 +1,7 @@
 """The text measures of HANNA (Chhun et al., COLING 2022), by the procedure that gives its published numbers.
 
 Story and prompt are tokenised with a line end behind them, case kept. Repetition-n: distinct n-grams that occur more
-than once, of all distinct ones. Novelty-n: distinct n-grams that the prompt has not, of all distinct ones.
+than once, of all distinct ones. Novelty-n: distinct n-grams that are not in the prompt, of all distinct ones.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def hanna(items: Sequence[Item], tokens: str) -> dict[str, Sequence[Scored]]:
 
 
 def hanna_text(story: str, prompt: str | None, tokens: str) -> dict[str, Scored]:
-    """The same of one text.
+    """Text length, Repetition-n and Novelty-n of one text.
 
     Raises:
         UnknownNameError: there is no such tokeniser.
-        UsageError: it is not installed.
+        UsageError: the tokeniser is not installed.
     """
     cut = tokeniser(tokens)
     words, asked = cut(story + "\n"), None if prompt is None else cut(prompt + "\n")

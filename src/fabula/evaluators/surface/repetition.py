@@ -6,12 +6,13 @@ The formulas are those of the code of Goldfarb-Tarrant et al. (2020), which the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from fabula.craft.measuring import by_system, prompt_of
-from fabula.craft.ngrams import Vocabulary, ngram_codes, repeated
+from fabula.craft.ngrams import TokenHashes, repeated
 from fabula.craft.tokens import tokeniser
 from fabula.measure.report import Row
 from fabula.stats.estimate import Estimate, Unscored
@@ -19,7 +20,7 @@ from fabula.stats.intervals import jackknifed
 from fabula.story.words import ngrams
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,69 +29,111 @@ if TYPE_CHECKING:
     from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
+    Codes: TypeAlias = NDArray[np.uint64]
+
 INTRA, INTER = "intra-story repetition", "inter-story repetition"
 _N: Final = 3
 _FEWEST: Final = 20  # prompts behind an interval of the repetition between stories; with fewer it is too narrow
 _SHORT: Final = Unscored("the story has fewer than three tokens")
-_ALONE: Final = Unscored("it takes at least two stories", 1)
+_ALONE: Final = Unscored("this needs at least two stories", 1)
 
 
 def in_case(tokens: Tokeniser, fold_case: bool) -> Tokeniser:  # noqa: FBT001 - a setting handed on
-    """The tokeniser, with small letters for all where that is wanted."""
+    """The tokeniser, ignoring case if the settings say so."""
     return (lambda text: [token.lower() for token in tokens(text)]) if fold_case else tokens
 
 
-def intra(items: Sequence[Item], config: Config) -> tuple[Sequence[NDArray[np.int64]], list[Scored]]:
-    """The trigrams of each story, equal ones as equal numbers, and how much of each story is repetition."""
-    tokens, known = in_case(tokeniser(config.trigram_tokens), config.fold_case), Vocabulary()
-    numbers = [known.numbers(tokens(item.story.text)) for item in items]
-    codes = ngram_codes(numbers, _N, len(known))
+def trigrams(items: Sequence[Item], config: Config) -> list[Codes]:
+    """The trigrams of each story, equal ones as equal numbers."""
+    tokens, known = in_case(tokeniser(config.trigram_tokens), config.fold_case), TokenHashes()
+    return [known.ngrams(tokens(item.story.text), _N) for item in items]
+
+
+def intra(codes: Sequence[Codes], config: Config) -> list[Scored]:
+    """The share of each story's trigrams that are repeated."""
     method = f"% of trigrams of {config.trigram_tokens} tokens that stood before in the story"
-    within: list[Scored] = [
+    return [
         Estimate(100 * repeated(code) / len(code), len(code), method=method) if len(code) else _SHORT for code in codes
     ]
-    return codes, within
 
 
-def inter_rows(
-    items: Sequence[Item], codes: Sequence[NDArray[np.int64]], config: Config
-) -> tuple[list[Row], tuple[str, ...]]:
-    """For every system a row with the repetition between its stories, and what a reader must know about them."""
-    systems = by_system(items)
+def inter_rows(items: Sequence[Item], codes: Sequence[Codes], config: Config) -> tuple[list[Row], tuple[str, ...]]:
+    """A row for every system with the repetition between its stories, and notes for the reader."""
+    found: dict[str, StoriesOfSystem] = {}
+    for system, members in by_system(items).items():
+        found[system] = of = StoriesOfSystem()
+        prompts = [of.number(prompt_of(items[i]), len(codes[i])) for i in members]
+        lengths = [len(codes[i]) for i in members]
+        of.add(np.concatenate([codes[i] for i in members]), np.repeat(prompts, lengths))
+    return between(found, config)
+
+
+def between(systems: Mapping[str, StoriesOfSystem], config: Config) -> tuple[list[Row], tuple[str, ...]]:
+    """The rows and notes for systems whose trigrams are already counted."""
     method = f"% of the trigrams of {config.trigram_tokens} tokens that are no new ones, over all stories"
-    rows = [Row(system, INTER, _pooled(items, codes, members, method)) for system, members in systems.items()]
-    sizes = {len(members) for members in systems.values()}
-    note = f"{INTER} grows with the number of stories, which is not the same for all systems here: do not compare it."
-    return rows, (note,) if len(sizes) > 1 else ()
+    rows = [Row(system, INTER, of.scored(method)) for system, of in systems.items()]
+    note = f"{INTER} grows with the number of stories, which differs between systems here. Do not compare it."
+    return rows, (note,) if len({of.stories for of in systems.values()}) > 1 else ()
 
 
-def _pooled(items: Sequence[Item], codes: Sequence[NDArray[np.int64]], members: Sequence[int], method: str) -> Scored:
-    """The pooled formula, with an interval by the jackknife over prompts.
+@dataclass
+class StoriesOfSystem:
+    """The trigrams of all stories of a system, counted part by part so that they need not all be in memory.
 
-    Drawing stories at random would draw some twice, and a story drawn twice repeats itself whole.
+    Attributes:
+        stories: the number of stories.
+        distinct: the number of distinct trigrams.
+        own: the number of trigrams in each prompt's stories.
+        alone: the number of distinct trigrams found only in the stories of one prompt, by prompt.
     """
-    total = sum(len(codes[i]) for i in members)
-    if len(members) == 1 or not total:
-        return _ALONE if total else _SHORT
-    groups: dict[str, list[int]] = {}
-    for i in members:
-        groups.setdefault(prompt_of(items[i]), []).append(i)
-    own = [np.unique(np.concatenate([codes[i] for i in group])) for group in groups.values()]
-    _, first, held = np.unique(np.concatenate(own), return_index=True, return_counts=True)
-    value = 100 * (1 - len(held) / total)
-    if len(groups) == 1:
-        return Estimate(value, len(members), method=f"{method}; no interval from one prompt")
-    borders = np.cumsum([len(group) for group in own])
-    alone = np.bincount(np.searchsorted(borders, first[held == 1], side="right"), minlength=len(own))
-    left = total - np.array([sum(len(codes[i]) for i in group) for group in groups.values()])
-    if not left.all():
-        return Estimate(value, len(members), method=f"{method}; no interval, since one prompt has all the trigrams")
-    without = 100 * (1 - (len(held) - alone) / left)
-    return jackknifed(value, len(members), without, method=method, limits=(0.0, 100.0), fewest=_FEWEST)
+
+    stories: int = 0
+    distinct: int = 0
+    own: list[int] = field(default_factory=list)
+    alone: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    _prompts: dict[str, int] = field(default_factory=dict)
+
+    def number(self, prompt: str, length: int) -> int:
+        """The number of a story's prompt. The story, with `length` trigrams, is counted for it."""
+        number = self._prompts.setdefault(prompt, len(self._prompts))
+        self.own += [0] * (number == len(self.own))
+        self.own[number] += length
+        self.stories += 1
+        return number
+
+    def add(self, codes: Codes, prompts: NDArray[np.int64]) -> None:
+        """Count trigrams of stories, each with the number of its prompt. Equal trigrams must come in the same part."""
+        if not len(codes):
+            return
+        order = np.lexsort((prompts, codes))
+        codes, prompts = codes[order], prompts[order]
+        starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
+        ends = np.concatenate((starts[1:], [len(codes)])) - 1
+        alone = np.bincount(prompts[starts[prompts[starts] == prompts[ends]]], minlength=len(self.own))
+        self.distinct += len(starts)
+        self.alone = alone if not len(self.alone) else self.alone + alone
+
+    def scored(self, method: str) -> Scored:
+        """The pooled formula, with an interval by the jackknife over prompts.
+
+        Random draws would include some stories twice, and a repeated story repeats all of its trigrams.
+        """
+        total = sum(self.own)
+        if self.stories == 1 or not total:
+            return _ALONE if total else _SHORT
+        value = 100 * (1 - self.distinct / total)
+        if len(self.own) == 1:
+            return Estimate(value, self.stories, method=f"{method}; no interval from one prompt")
+        left = total - np.array(self.own)
+        if not left.all():
+            why = "no interval, since one prompt has all the trigrams"
+            return Estimate(value, self.stories, method=f"{method}; {why}")
+        without = 100 * (1 - (self.distinct - self.alone) / left)
+        return jackknifed(value, self.stories, without, method=method, limits=(0.0, 100.0), fewest=_FEWEST)
 
 
 def overlap(items: Sequence[Item], config: Config) -> list[Scored]:
-    """The share of each story's trigrams that its prompt holds too, between 0 and 1."""
+    """The share of each story's trigrams that are also in its prompt, between 0 and 1."""
     return [_overlap(item, config) for item in items]
 
 

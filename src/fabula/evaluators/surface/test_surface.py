@@ -156,15 +156,15 @@ async def test_an_empty_story_gives_no_share_and_no_nan() -> None:
 
 async def test_one_story_has_no_repetition_between_stories() -> None:
     report = await measured([item("a", TEXT)])
-    assert report.row("all", "inter-story repetition").scored == Unscored("it takes at least two stories", 1)
+    assert report.row("all", "inter-story repetition").scored == Unscored("this needs at least two stories", 1)
 
 
 async def test_systems_of_unequal_size_are_not_to_be_compared_in_repetition() -> None:
     items = [item(name, TEXT, name, system) for name, system in (("a", "s"), ("b", "s"), ("c", "t"))]
     report = await measured(items)
-    assert any("do not compare it" in note for note in report.notes)
+    assert any("Do not compare it" in note for note in report.notes)
     assert [row.of for row in report.rows if row.what == "inter-story repetition"] == ["s", "t"]
-    assert not any("do not compare it" in note for note in (await measured(items[:2])).notes)
+    assert not any("Do not compare it" in note for note in (await measured(items[:2])).notes)
 
 
 async def test_intervals_go_by_prompt() -> None:
@@ -177,7 +177,7 @@ async def test_intervals_go_by_prompt() -> None:
 
 
 async def test_no_story_and_two_of_one_name_are_named_errors() -> None:
-    with pytest.raises(UsageError, match=r"no story to measure\. Give at least one"):
+    with pytest.raises(UsageError, match=r"no stories to measure\. Give at least one"):
         await measured([])
-    with pytest.raises(UsageError, match=r"Two stories have the id 'a'\. Give each story an id"):
+    with pytest.raises(UsageError, match=r"Two stories have the id 'a'\. Give each story its own id"):
         await measured([item("a", TEXT), item("a", TEXT)])

@@ -1,1 +1,1 @@
-"""The Torrance tests of creative writing: fourteen questions about a story, asked plainly or beside a reference."""
+"""The Torrance tests of creative writing: fourteen questions about a story, asked plainly or next to a reference."""

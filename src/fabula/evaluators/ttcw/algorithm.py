@@ -4,9 +4,9 @@
     L- = LLM(test, candidate, reference)    candidate first: how much better the reference is
     Score = sum over tests of I[(L+ - L-) >= 0]
 
-`evaluate` is the procedure. Below it stand its steps, in order: which calls there are, one call, one test's outcome,
-one story's score. Section 3.3 and appendix A.1 are `prompts/compare.jinja`, section 4.2 is `prompts/question.jinja`,
-section 3.1 is in `making/`; where the rest of the paper is, the README says.
+`evaluate` is the procedure. Its steps follow in order: the list of calls, one call, one test's outcome, one story's
+score. Section 3.3 and appendix A.1 are `prompts/compare.jinja`, section 4.2 is `prompts/question.jinja`,
+section 3.1 is in `making/`. The README says where the rest of the paper is.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ ORDERS: Final[tuple[Place, ...]] = ("candidate-first", "reference-first")  # L-,
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """How many tests each story passes, of 14.
+    """The number of tests, of 14, that each story passes.
 
     Raises:
-        UsageError: a setting or the tests' file is wrong, or a story has no reference where the method needs one.
+        UsageError: a setting or the tests' file is wrong, or a story lacks the reference that the method needs.
         ModelError: the judge did not answer.
     """
     check(items, config)
@@ -62,10 +62,10 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 
 def check(items: Sequence[Item], config: Config) -> None:
-    """Refuse settings that are out of range, and stories without a reference where the method needs one.
+    """Refuse settings out of range, and stories without a reference if the method needs one.
 
     Raises:
-        UsageError: there are such.
+        UsageError: a setting is out of range, or a reference is missing.
     """
     config.validate()
     method, bare = config.paper.method, [item.id for item in items if item.reference is None]
@@ -82,7 +82,7 @@ def check(items: Sequence[Item], config: Config) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TestCall:
-    """A test of a story, plainly or beside its reference in one order."""
+    """A test of a story, asked plainly or next to its reference in one order."""
 
     item: Item
     test: CreativityTest
@@ -110,18 +110,18 @@ class TestCall:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What its prompt shows: the texts, and the test with its background."""
+        """The fields of its prompt: the texts, and the test with its background."""
         names = ("story",) if self.plain else ("a", "b")
         texts = {name: item.story.text for name, item in zip(names, self.items, strict=True)}
         return {**texts, "question": self.test.question, "background": self.test.background}
 
     def at(self, run: Run) -> Run:
-        """Where it is asked."""
+        """The run at the place of the call."""
         return run.scope(self.item.id, *self.test.id.split("/"), self.place)
 
 
 def calls_of(items: Sequence[Item], tests: Sequence[CreativityTest], method: MethodName) -> list[TestCall]:
-    """All calls, those that share their stories one after the other, so that an engine's prefix cache hits."""
+    """All calls. Calls with the same stories follow each other, so that an engine's prefix cache is used."""
 
     def plainly(test: CreativityTest) -> bool:
         return method == "plain" or (method == "hybrid" and test.dimension.casefold() == PLAIN_IN_HYBRID)
@@ -140,7 +140,7 @@ def calls_of(items: Sequence[Item], tests: Sequence[CreativityTest], method: Met
 
 
 async def ask(call: TestCall, run: Run, paper: Paper, rubric: str) -> Rating:
-    """The answer to one call; one that cannot be read says why.
+    """The answer to one call, or the reason why it cannot be read.
 
     Raises:
         ModelError: the judge did not answer.
@@ -157,7 +157,7 @@ async def ask(call: TestCall, run: Run, paper: Paper, rubric: str) -> Rating:
 
 
 def read(call: TestCall, reply: Reply, at: Run, rubric: str, where: Literal["start", "end"]) -> Rating:
-    """What a reply says: the label at its end from the candidate's side, or its yes as 1 and its no as 0."""
+    """The value of a reply: the label at its end from the candidate's side, or 1 for yes and 0 for no."""
     try:
         if call.plain:
             said = read_yes_no(reply.text, where)
@@ -169,9 +169,10 @@ def read(call: TestCall, reply: Reply, at: Run, rubric: str, where: Literal["sta
 
 
 def from_candidates_side(label: float, place: Place) -> float:
-    """How much better the candidate is by a label, which says how much better story A is, the one shown first.
+    """How much better the candidate is, by a label that says how much better story A, the first one, is.
 
-    With the reference first this is L+, with the candidate first it is L- with its sign changed: (L+ - L-) is the sum.
+    With the reference first, this is L+. With the candidate first, it is L- with its sign changed, so that (L+ - L-) is
+    the sum.
     """
     return float(-label if label and place == "reference-first" else label)  # a tie stays 0, and does not become -0
 
@@ -186,7 +187,7 @@ def answered(
     *,
     why_not: str = "",
 ) -> Rating:
-    """One answer as it is kept."""
+    """One answer as a rating."""
     return rating_of(
         call.items,
         reply.model if reply else at.room(ROLE).model.identity,
@@ -227,9 +228,9 @@ def scored(items: Sequence[Item], bank: Bank, answers: Mapping[TestCall, Rating]
 def outcome(answers: Mapping[TestCall, Rating]) -> Result:
     """The outcome of one test for one story, from its answers.
 
-    By reference this is half of (L+ - L-), so that a preference for one position cancels out; the test is passed where
-    it is not below 0 (section 3.2). Where an order has no readable label there is no outcome. Plainly, the test is
-    passed where the reply says yes (the release of the tests).
+    By reference this is half of (L+ - L-), so that a preference for one position cancels out; the test is passed if
+    it is not below 0 (section 3.2). If an order has no readable label, there is no outcome. Plainly, the test is
+    passed if the reply says yes (the release of the tests).
     """
     call, ratings = next(iter(answers)), tuple(answers.values())
     value = value_of([rating] for rating in ratings)
@@ -242,7 +243,8 @@ def outcome(answers: Mapping[TestCall, Rating]) -> Result:
 def score_of(results: Sequence[Result]) -> int | None:
     """Sum over tests of I[(L+ - L-) >= 0]: how many are passed (section 3.2).
 
-    A test without outcome counts as not passed; where none has an outcome there is no score (the paper says neither).
+    A test without an outcome counts as not passed. If no test has an outcome, there is no score. The paper says
+    neither.
     """
     if all(result.passed is None for result in results):
         return None

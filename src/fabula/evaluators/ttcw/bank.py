@@ -1,4 +1,4 @@
-"""The tests that are put to a story: our own bank, or one in the format of the published tests."""
+"""The tests for a story: our own bank, or one in the format of the published tests."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class CreativityTest:
     Attributes:
         dimension: fluency, flexibility, originality or elaboration.
         name: for instance "Narrative Pacing".
-        question: to be answered with yes or no.
+        question: the question, answered with yes or no.
         background: what the critic should know to answer it.
-        look: what to gather before judging; empty where the bank says nothing.
+        look: what to gather before judging; empty if the bank says nothing.
     """
 
     dimension: str
@@ -52,11 +52,11 @@ class Bank:
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """Names of the dimensions as question ids have them, in order."""
+        """The names of the dimensions, as in question ids, in order."""
         return tuple(dict.fromkeys(slug(test.dimension) for test in self.tests))
 
     def only(self, names: str) -> Bank:
-        """The bank with only the tests that `names` names: ids, dimensions or test names, with commas between them.
+        """The bank with only the tests that `names` lists: ids, dimensions or test names, separated by commas.
 
         Raises:
             UnknownNameError: there is no such test or dimension.
@@ -72,18 +72,18 @@ class Bank:
 def read_bank(path: str = "") -> Bank:
     """Our own tests, or those of a JSON file in the format of the published ones.
 
-    Such a file is a list of objects with `torrance_dimension`, `category`, `question` and `full_prompt`; the background
-    is the prompt without its last two lines, as in the release.
+    Such a file is a list of objects with `torrance_dimension`, `category`, `question` and `full_prompt`. The
+    background is the prompt without its last two lines, as in the release.
 
     Raises:
-        UsageError: the file cannot be read, holds no such list, or has one test twice.
+        UsageError: the file cannot be read, contains no such list, or has a test twice.
     """
-    text = read_text(Path(path) if path else OWN, MAX_BYTES)
+    text = read_text(Path(path) if path else OWN, MAX_BYTES, kind="tests (a JSON file)")
     tests = _published(text, path) if path else _own(text)
     ids = [test.id for test in tests]
     twice = sorted({name for name in ids if ids.count(name) > 1})
     if twice:
-        raise UsageError(f"{path}: the test {twice[0]} stands there twice. Take one out.")
+        raise UsageError(f"{path}: the test {twice[0]} occurs twice. Remove one.")
     return Bank(tests, f"{'given' if path else 'own'}-{sha256(text.encode()).hexdigest()[:8]}")
 
 
@@ -98,9 +98,9 @@ def _published(text: str, path: str) -> tuple[CreativityTest, ...]:
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON ({error}). Give a list of tests.") from error
+        raise UsageError(f"{path} is not JSON ({error}). Give a list of tests.") from error
     if not isinstance(data, list) or not data:
-        raise UsageError(f"{path} holds no list of tests. Give objects with {', '.join(_FIELDS)}.")
+        raise UsageError(f"{path} is not a list of tests. Give a list of objects with {', '.join(_FIELDS)}.")
     return tuple(_test(entry, f"{path}, test {number}") for number, entry in enumerate(data, 1))
 
 

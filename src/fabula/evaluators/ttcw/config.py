@@ -17,15 +17,15 @@ class Paper:
     """Values of the paper.
 
     Attributes:
-        method: "plain" asks yes or no of the story without a reference (the baseline of section 4.2, which takes it
-            from the authors of the tests), "reference" compares it with a reference (section 3.2), "hybrid" asks the
-            originality tests plainly and the others by reference (section 5, "ours_opt" in appendix A.3); "auto", of
-            improved mode alone, is "reference" where every story has one, else "plain".
+        method: "plain" asks yes or no of the story alone (the baseline of section 4.2), "reference" compares it with a
+            reference (section 3.2), "hybrid" asks the originality tests plainly and the others by reference (section 5,
+            "ours_opt" in appendix A.3); "auto", in improved mode only, is "reference" if every story has one, else
+            "plain".
         analyse: the judge of two stories writes an analysis before the label (section 3.3).
         temperature: of the judge; the paper names none.
-        max_tokens: bounds each reply, for which the paper names no value; none is the model's own limit.
-        tests: a JSON file with the published tests (appendix A.2); empty takes fabula's own wording.
-        only: tests to be put, by name or dimension, with commas between them; empty puts all fourteen.
+        max_tokens: bounds each reply; the number is ours, and none is the model's own limit.
+        tests: a JSON file with the published tests (appendix A.2); empty uses fabula's wording.
+        only: tests to ask, by name or dimension, separated by commas; empty asks all fourteen.
     """
 
     method: MethodName = "reference"

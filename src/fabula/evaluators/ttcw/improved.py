@@ -1,7 +1,7 @@
-"""The tests as fabula would put them: also without a reference, and with thought before any answer.
+"""The tests as fabula would ask them: also without a reference, and with reasoning before each answer.
 
-Prompts say what to gather before judging, and that a story's words to its critic are part of the story. Calls, outcomes
-and scores are the paper's (`algorithm.py`).
+Prompts say what to gather before judging, and that a story's words to its critic are part of the story. Calls,
+outcomes and scores are those of the paper (`algorithm.py`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _SHORT_REPLY: Final = 1024  # tokens of a small judge's reply
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """How many tests each story passes, of 14: by reference where every story has one, else plainly.
+    """The number of tests, of 14, that each story passes: by reference if every story has one, else plainly.
 
     Raises:
-        UsageError: a setting or the tests' file is wrong, or a story has no reference where the method needs one.
+        UsageError: a setting or the tests' file is wrong, or a story lacks the reference that the method needs.
         ModelError: the judge did not answer.
     """
     check(items, config)
@@ -48,9 +48,9 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 
 async def ask(call: TestCall, run: Run, paper: Paper, rubric: str) -> Rating:
-    """The answer to one call, at the end of the reply; one that cannot be read says why.
+    """The answer at the end of the reply to one call, or the reason why it cannot be read.
 
-    No line of a story can pass for the line that closes it.
+    No line of a story can be mistaken for its closing line.
 
     Raises:
         ModelError: the judge did not answer.

@@ -1,4 +1,4 @@
-"""The report as sections of a page: scores with intervals, every test of every story, each answer one click away."""
+"""The report as sections of a page: scores with intervals, every test of every story, and the answers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _of(ratings: Iterable[Rating], name: str) -> list[Rating]:
 
 
 def _answers(ratings: Iterable[Rating], question: str) -> Html:
-    """What the judge wrote, behind the question."""
+    """The judge's answers, folded behind the question."""
     said = [joined(text(_headline(rating)), quotation(rating.reason)) for rating in ratings]
     return details(question, joined(*said))
 
@@ -61,12 +61,12 @@ def _headline(rating: Rating) -> str:
 
 
 def _passed(scored: Scored) -> str:
-    """Yes or no, or that there is no outcome."""
+    """Whether the test is passed, in a word, or that there is no outcome."""
     if not isinstance(scored, Estimate):
         return "no outcome"
     return "yes" if scored.value else "no"
 
 
 def _mean(scored: Scored | None) -> str:
-    """The mean with its sign; empty where there is none."""
+    """The mean with its sign; empty if there is none."""
     return f"{scored.value:+z.1f}" if isinstance(scored, Estimate) else ""

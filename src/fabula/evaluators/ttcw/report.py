@@ -1,4 +1,4 @@
-"""From the outcomes of single tests to a report: tests, dimensions, scores, systems, and what a reader must know."""
+"""The report on the outcomes of tests: tests, dimensions, scores, systems, and notes for the reader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SCORE: Final = "score"
 OWN_WORDING: Final = (
     "The questions are fabula's own wording of the fourteen tests, not the published one, so no score of the paper is "
-    "comparable. `fabula lab reproduce --fetch ttcw-tests` fetches the published tests, and --tests FILE puts them."
+    "comparable. `fabula lab reproduce --fetch ttcw-tests` fetches the published tests, and --tests FILE uses them."
 )
 _LEAST_CONSISTENT: Final = 0.5  # the report warns of a judge whose order consistency is below this
 
@@ -35,8 +35,8 @@ class Result:
 
     Attributes:
         value: by reference, the mean of the labels from the story's side, -2 to 2; plainly, the share of replies that
-            say yes; `None` where there is none.
-        passed: whether the test is passed; `None` where there is no value.
+            say yes; `None` if there is none.
+        passed: whether the test is passed; `None` if there is no value.
         reason: why there is no value.
         ratings: all answers.
     """
@@ -51,7 +51,7 @@ class Result:
 
     @property
     def answered(self) -> int:
-        """How many answers could be read."""
+        """The number of answers that could be read."""
         return sum(rating.answer is not None for rating in self.ratings)
 
 
@@ -62,7 +62,7 @@ def report_of(
     passes: Mapping[str, tuple[int | None, Mapping[str, int | None]]],
     how: Mapping[str, Any],
 ) -> Report:
-    """The report on all stories; `passes` has each story's score, and its tests passed by dimension."""
+    """The report on all stories; `passes` holds each story's score and its passed tests by dimension."""
     of_item = {item.id: [result for result in results if result.item.id == item.id] for item in items}
     scores = {name: score for name, (score, _) in passes.items() if score is not None}
     sides = _side_rows(results)
@@ -104,9 +104,9 @@ def _story_rows(found: Sequence[Result], score: int | None, by_dimension: Mappin
 
 
 def _passes(found: Sequence[Result], passed: int | None) -> Scored:
-    """How many tests are passed, with an interval; n is how many have an outcome.
+    """The number of passed tests, with an interval; n is the number of tests with an outcome.
 
-    The interval is Wilson's for a share, times n: how far the number may lie from that of many tests of this kind.
+    The interval is Wilson's for a share, times n. It shows how far the number may differ from that of many such tests.
     """
     lost = sum(result.passed is None for result in found)
     n = len(found) - lost
@@ -134,9 +134,9 @@ def _mean(result: Result) -> Scored:
 
 
 def _side_rows(results: Sequence[Result]) -> list[Row]:
-    """How far labels depend on position; nothing where no test was asked by reference.
+    """How far labels depend on position; empty if no test was asked by reference.
 
-    The share of labels for the story shown first, and the share of tests that both orders decide alike.
+    The rows are the share of labels for the story shown first, and the share of tests that both orders decide alike.
     """
     orders = [(result.item, _by_order(result)) for result in results if result.by_reference]
     if not orders:
@@ -161,7 +161,7 @@ def _score(scores: Mapping[str, int], item: Item) -> Scored:
 
 
 def _by_order(result: Result) -> dict[bool, float]:
-    """The mean label from the story's side of each order that has labels: story first, or reference first."""
+    """The mean label, from the story's side, of each order that has labels: story first or reference first."""
     found: dict[bool, list[float]] = {}
     for rating in result.ratings:
         if isinstance(rating.answer, int | float):
@@ -170,9 +170,9 @@ def _by_order(result: Result) -> dict[bool, float]:
 
 
 def _baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int) -> list[Row]:
-    """What a score has to beat: a judge that always says the same, and measures that read nothing; none for one story.
+    """Baselines: a judge that always says the same, and measures that read nothing; empty for a single story.
 
-    Whether the judge beats them can be said only beside people's verdicts: `fabula lab meta`.
+    Only people's verdicts show whether the judge beats them: `fabula lab meta`.
     """
     if len(items) < 2:  # noqa: PLR2004 - one story is in no order
         return []
@@ -191,15 +191,15 @@ def _notes(items: Sequence[Item], results: Sequence[Result], sides: Sequence[Row
         stories = len({result.item.id for result in lost})
         notes.append(
             f"{len(lost)} of {len(results)} tests (in {stories} of {len(items)} stories) have no outcome, because an "
-            "answer could not be read. They count as not passed; n says how many had one."
+            "answer could not be read. They count as not passed, and n counts those with one."
         )
     kept = next((row.scored for row in sides if row.what == "order consistency"), None)
     if isinstance(kept, Estimate) and kept.value < _LEAST_CONSISTENT:
         notes.append(
-            f"In {1 - kept.value:.0%} of the tests the judge changed its mind when the stories changed places. Such a "
+            f"In {1 - kept.value:.0%} of the tests the judge changed its mind when the stories were swapped. Such a "
             "test has a mean near 0 and is passed by the paper's rule: a judge that always says the same label passes "
-            "all of them. Take a stronger judge."
+            "all of them. Use a stronger judge."
         )
     if len(items) == 1:
-        notes.append("One story: compare its score with those of others that were judged in the same way, not alone.")
+        notes.append("There is only one story. Compare its score with those of other stories judged in the same way.")
     return notes

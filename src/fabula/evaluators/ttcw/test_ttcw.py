@@ -131,16 +131,16 @@ def test_a_published_bank_gives_its_background_without_instruction_and_question(
     (test,) = read_bank(str(file)).tests
     assert (test.id, test.background, test.look) == ("fluency/narrative-ending", "Some end.\n\nOthers stop.", "")
     file.write_text(json.dumps([PUBLISHED, PUBLISHED]), encoding="utf-8")
-    with pytest.raises(UsageError, match=r"the test fluency/narrative-ending stands there twice"):
+    with pytest.raises(UsageError, match=r"the test fluency/narrative-ending occurs twice"):
         read_bank(str(file))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is no JSON"),
-        ("[]", "holds no list of tests"),
-        ('{"a": 1}', "holds no list of tests"),
+        ("{", "is not JSON"),
+        ("[]", "is not a list of tests"),
+        ('{"a": 1}', "is not a list of tests"),
         ('[{"category": "x"}]', "test 1: not an object with texts in torrance_dimension"),
         ("[3]", "test 1: not an object"),
     ],
@@ -440,7 +440,7 @@ async def test_a_candidate_is_written_from_a_plot_with_the_words_asked_for() -> 
 
 
 async def test_wrong_settings_of_the_making_are_named() -> None:
-    with pytest.raises(UsageError, match="'some' is no number of words"):
+    with pytest.raises(UsageError, match="'some' is not a number of words"):
         await measure([item()], {}, evaluator=MAKING, what="candidate", words="some")
-    with pytest.raises(UsageError, match="plot_words and max_tokens are 1 or more"):
+    with pytest.raises(UsageError, match="plot_words and max_tokens must be 1 or more"):
         await measure([item()], {}, evaluator=MAKING, plot_words=0)

@@ -1,4 +1,4 @@
-"""From the answers to a test to its outcome: the one rule for `fabula evaluate ttcw` and for `fabula lab meta`."""
+"""The outcome of a test from its answers, by one rule for `fabula evaluate ttcw` and `fabula lab meta`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFERENCE: Final = "reference:"  # begins the id of a reference among a rating's
 
 
 def value_of(orders: Iterable[Sequence[Rating]]) -> float | None:
-    """The mean over the orders of the mean label of each; `None` where an order has no label that can be read."""
+    """The mean over the orders of the mean label of each; `None` if an order has no readable label."""
     means = []
     for answers in orders:
         values = [float(rating.answer) for rating in answers if isinstance(rating.answer, int | float)]
@@ -37,7 +37,7 @@ class TestVerdict:
 
     Attributes:
         test: its id: "fluency/narrative-pacing".
-        passed: `None` where an order, or the only one, has no answer that can be read.
+        passed: `None` if an order has no readable answer.
     """
 
     rater: str
@@ -49,9 +49,9 @@ class TestVerdict:
 
 
 def outcomes_in(ratings: Sequence[Rating]) -> list[TestVerdict]:
-    """The outcome of each test for each story and rater, as `fabula evaluate ttcw` has it, from its ratings.
+    """The outcome of each test for each story and rater, as in `fabula evaluate ttcw`, from its ratings.
 
-    Ratings without an answer are needed too: they say which order could not be read.
+    Ratings without an answer are also needed, because they show which order could not be read.
     """
     found: dict[tuple[str, str, str], dict[tuple[str, ...], list[Rating]]] = {}
     for rating in ratings:

@@ -1,4 +1,4 @@
-"""What an evaluator gives: a `Report` of estimates and of the single verdicts behind them."""
+"""The result of an evaluator: a `Report` of estimates and of the individual verdicts that they are based on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fabula.base.html import bullets, html_table, joined
 from fabula.stats.estimate import Figure, estimate_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pandas import DataFrame
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 DIFFERENCE: Final = "difference/"
+_PIECE: Final = 100_000  # characters
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")  # with these a spreadsheet begins to compute
 COLUMNS: Final = (
     "evaluator", "of", "against", "what", "value", "low", "high", "level", "n", "p", "method", "unscored", "baseline",
@@ -28,21 +29,22 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Figure):
-    """One number of a report.
+    """A number in a report.
 
     Attributes:
-        baseline: it belongs to a trivial baseline (constant, length, type-token ratio, random, first position).
+        baseline: whether the number belongs to a trivial baseline (constant, length, type-token ratio, random, first
+            position).
     """
 
     baseline: bool = False
 
     @property
     def is_difference(self) -> bool:
-        """Whether it is a difference between two systems, corrected for how many there are."""
+        """Whether the row is a difference between two systems, corrected for the number of differences."""
         return self.what.startswith(DIFFERENCE)
 
     def tidy(self) -> dict[str, Any]:
-        """The row with the two systems of a difference, and its measure, in fields of their own."""
+        """The row as a dictionary in which a difference has separate fields for its two systems and its measure."""
         data = self.as_data()
         if self.is_difference:
             one, _, other = self.of.partition(" - ")
@@ -60,12 +62,13 @@ class Report:
     """What an evaluator found.
 
     Attributes:
-        evaluator: its name.
-        how: what a reader must know to repeat it: preset, tokeniser, sampling.
-        rows: the numbers, in the order of showing.
-        ratings: every single verdict, also those that could not be had (`Rating.unscored`).
-        notes: what a reader must know to believe it: ties, position bias, what was not connected or not scored.
-        details: whatever else the evaluator shows, as plain JSON data (matrices, label texts, findings).
+        evaluator: the evaluator's name.
+        how: what a reader must know to reproduce the result, such as preset, tokeniser and sampling.
+        rows: the numbers, in display order.
+        ratings: all verdicts, including those without an answer (`Rating.unscored`).
+        notes: what a reader must know to interpret the result, such as ties, position bias, and items that were not
+            connected or scored.
+        details: all other results of the evaluator as plain JSON data (matrices, label texts, findings).
     """
 
     evaluator: str
@@ -76,10 +79,10 @@ class Report:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def row(self, of: str, what: str) -> Row:
-        """The row of `of` and `what`.
+        """The row with these values of `of` and `what`.
 
         Raises:
-            KeyError: there is none.
+            KeyError: there is no such row.
         """
         for row in self.rows:
             if (row.of, row.what) == (of, what):
@@ -87,19 +90,19 @@ class Report:
         raise KeyError((of, what))
 
     def lines(self) -> list[dict[str, Any]]:
-        """A dictionary for each number, all with the same names: what a table or a data frame is made of.
+        """The numbers as dictionaries with the same keys, for tables and data frames.
 
-        A difference names the system that it is taken from in `against`. `None` stands where a number has no such
-        part; `unscored` says why there is no value.
+        For a difference, `against` is the second system. A field that does not apply to a number is `None`; `unscored`
+        gives the reason for a missing value.
         """
         blank = dict.fromkeys(COLUMNS)
         return [{**blank, "evaluator": self.evaluator, "baseline": row.baseline, **row.tidy()} for row in self.rows]
 
     def to_frame(self) -> DataFrame:
-        """The numbers as a pandas data frame, one a line.
+        """The numbers as a pandas data frame with one row per number.
 
         Raises:
-            UsageError: pandas is not installed; `lines` and `csv_of` do without it.
+            UsageError: pandas is not installed; `lines` and `csv_of` work without it.
         """
         frame: DataFrame = package("pandas", "A data frame").DataFrame(self.lines(), columns=list(COLUMNS))
         return frame
@@ -109,7 +112,7 @@ class Report:
         return joined(html_table(("of", "measure", "value", "interval", "n"), rows, (2, 4)), bullets(self.notes))
 
     def as_data(self) -> dict[str, Any]:
-        """The report for JSON; the ratings have a file of their own and are only counted here."""
+        """The report for JSON. The ratings are stored in a separate file; the report contains only their number."""
         return {
             "format": FORMAT,
             "evaluator": self.evaluator,
@@ -123,9 +126,10 @@ class Report:
 
 
 def plain_cells(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The cells of a line of CSV, of which no spreadsheet takes one for a formula.
+    """The cells of a CSV line, escaped so that a spreadsheet does not interpret any of them as a formula.
 
-    Texts that begin as formulas do (=, +, -, @, a tab, a line end) have an apostrophe before them, numbers stay.
+    Texts that begin like a formula (with =, +, -, @, a tab, or a line end) are prefixed with an apostrophe. Numbers
+    stay as they are.
     """
     return {
         name: f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for name, cell in line.items()
@@ -133,14 +137,24 @@ def plain_cells(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def csv_of(reports: Sequence[Report]) -> str:
-    """Every number of the reports as a line of CSV, below a line with the names of the columns; see `plain_cells`."""
+    """All numbers of the reports as CSV, one per line, below a line with the column names; see `plain_cells`."""
     return csv_lines((line for report in reports for line in report.lines()), COLUMNS)
 
 
 def csv_lines(lines: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """The lines of `lines` as CSV."""
+    """The CSV text of `lines`."""
+    return "".join(csv_pieces(lines, columns))
+
+
+def csv_pieces(lines: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
+    """The CSV text of `lines`, in pieces."""
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(plain_cells({**line, "baseline": int(line["baseline"])}) for line in lines)
-    return out.getvalue()
+    for line in lines:
+        writer.writerow(plain_cells({**line, "baseline": int(line["baseline"])}))
+        if out.tell() > _PIECE:
+            yield out.getvalue()
+            out.seek(0)
+            out.truncate()
+    yield out.getvalue()

@@ -1,4 +1,4 @@
-"""Two reports of one evaluator beside each other: each number twice, and by how much the second is above the first."""
+"""Comparison of two reports by the same evaluator: each number in both reports, and the difference between the two."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _ABSENT: Final = Unscored("not in this report")
 
 @dataclass(frozen=True, slots=True)
 class Twice:
-    """A number of two reports.
+    """A number that is in two reports.
 
     Attributes:
-        of: what was measured; both names, where they differ.
+        of: what was measured; both names, if they differ.
         what: the measure.
-        one: as the first report has it.
-        other: as the second has it.
-        apart: by how much the second is above the first, or why that cannot be said.
-        baseline: it belongs to a trivial baseline.
+        one: the number in the first report.
+        other: the number in the second report.
+        apart: the second number minus the first, or the reason why they have no difference.
+        baseline: whether the number belongs to a trivial baseline.
     """
 
     of: str
@@ -41,7 +41,7 @@ class Twice:
 
     @property
     def said(self) -> str:
-        """What the interval of the difference shows: "higher", "lower" or "not told apart"; empty without one."""
+        """What the interval shows: "higher", "lower" or "not told apart"; empty if there is no interval."""
         if not isinstance(self.apart, Estimate) or self.apart.low is None or self.apart.high is None:
             return ""
         return "higher" if self.apart.low > 0 else "lower" if self.apart.high < 0 else "not told apart"
@@ -49,13 +49,13 @@ class Twice:
 
 @dataclass(frozen=True, slots=True)
 class ReportComparison:
-    """Two reports beside each other.
+    """The comparison of two reports.
 
     Attributes:
-        problem: why they cannot be compared; empty where they can.
-        settings: what they were made with, where that differs: its name, and the value of each.
+        problem: the reason why the reports cannot be compared; empty if they can.
+        settings: the names of the settings that differ, with their values in both reports.
         rows: the numbers, in the order of the first report.
-        notes: what a reader must know to believe it.
+        notes: what a reader must know to interpret the comparison.
     """
 
     problem: str = ""
@@ -65,10 +65,13 @@ class ReportComparison:
 
 
 def compared(one: Report, other: Report) -> ReportComparison:
-    """The numbers of two reports by pairs. Two lone stories are paired, whatever they are called."""
+    """The comparison of two reports, number by number.
+
+    If each report has only one story that the other lacks, these two are paired, even if their names differ.
+    """
     if one.evaluator != other.evaluator:
         return ReportComparison(
-            f"These two cannot be compared: one is a report of {one.evaluator}, the other of {other.evaluator}, and "
+            f"These reports cannot be compared: one is by {one.evaluator} and the other by {other.evaluator}, and "
             "their numbers mean different things."
         )
     names = _paired(one, other)
@@ -86,7 +89,7 @@ def compared(one: Report, other: Report) -> ReportComparison:
         rows.append(Twice(shown, what, numbers[0], numbers[1], apart, baseline))
     if not any(isinstance(row.apart, Estimate) for row in rows):
         return ReportComparison(
-            "These two cannot be compared: they have no number in common.", _settings(one, other), (*rows,)
+            "These reports cannot be compared because they have no number in common.", _settings(one, other), (*rows,)
         )
     return ReportComparison("", _settings(one, other), tuple(rows), tuple(_notes(rows)))
 
@@ -111,7 +114,9 @@ def _apart(both: tuple[Row | None, Row | None], *, others: bool) -> Scored:
     if one is None or other is None:
         return Unscored("only one of the reports has it")
     if others:
-        return Unscored("a strength says how one stands among those ranked with it, and these rank others")
+        return Unscored(
+            "a strength is relative to the systems ranked with it, and these reports rank different systems"
+        )
     if isinstance(one.scored, Estimate) and isinstance(other.scored, Estimate) and _way(one) != _way(other):
         return Unscored(f"made in different ways: {one.scored.method}; and {other.scored.method}")
     return between(one.scored, other.scored)
@@ -135,14 +140,14 @@ def _both(name: str, one: Report, other: Report) -> tuple[str, str]:
 def _notes(rows: Iterable[Twice]) -> Iterable[str]:
     with_interval = sum(bool(row.said) for row in rows)
     if not with_interval:
-        yield "No difference has an interval, so none of them says that something has changed."
+        yield "None of the differences has an interval, so they do not show that anything has changed."
         return
     yield (
-        "The intervals take both reports as made apart from each other. Where the same stories are behind both, they "
-        "are wider than need be."
+        "The intervals assume that the two reports are independent. If both are based on the same stories, the "
+        "intervals are wider than necessary."
     )
     if with_interval > 1:
         yield (
-            f"Nothing corrects for looking at {with_interval} differences at once: of twenty where nothing has "
-            "changed, one is shown as higher or lower by chance."
+            f"The intervals are not corrected for comparing {with_interval} differences at once. If nothing has "
+            "changed, about one difference in twenty appears higher or lower by chance."
         )

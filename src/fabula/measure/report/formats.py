@@ -1,4 +1,4 @@
-"""Tables as papers print them (Markdown, LaTeX), and numbers as programs take them (Parquet)."""
+"""Tables for papers (Markdown, LaTeX) and numbers for programs (Parquet)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COUNTS: Final = frozenset({"n", "seed"})
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table with its caption; the first `names` columns hold words, the others figures."""
+    """A table with its caption; the first `names` columns contain words, and the others contain numbers."""
 
     caption: str
     head: Sequence[str]
@@ -47,7 +47,7 @@ def markdown_of(tables: Iterable[PaperTable]) -> str:
 
 
 def latex_of(tables: Iterable[PaperTable]) -> str:
-    """The tables as LaTeX, for the package booktabs."""
+    """The tables in LaTeX, for the package booktabs."""
     parts = ["% \\usepackage{booktabs}\n"]
     for table in tables:
         columns = "l" * table.names + "r" * (len(table.head) - table.names)
@@ -62,7 +62,7 @@ def latex_of(tables: Iterable[PaperTable]) -> str:
 
 
 def parquet_of(lines: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> bytes:
-    """Lines as a Parquet file, a column for each name.
+    """The lines as a Parquet file with one column per name.
 
     Raises:
         UsageError: pyarrow is not installed.

@@ -1,4 +1,4 @@
-"""One HTML file that holds a whole report: nothing from elsewhere, every text escaped, light and dark."""
+"""A whole report as one HTML file: self-contained, with all text escaped, for light and dark screens."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page; `anchor` is what leads to it, by default its number."""
+    """A section of a page; `anchor` is the target for links to the section, by default its number."""
 
     heading: str
     body: Html
@@ -74,9 +74,9 @@ class Section:
 
 
 def report_section(report: Report) -> Section:
-    """A report's differences, numbers with their intervals, n and methods, its notes, and how they were made."""
+    """The section for a report: differences, numbers with intervals, n and methods, notes, and settings."""
     unscored = sum(bool(rating.unscored) for rating in report.ratings)
-    missing = f"{unscored} of {len(report.ratings)} verdicts could not be had." if unscored else ""
+    missing = f"{unscored} of {len(report.ratings)} verdicts are missing." if unscored else ""
     body = joined(
         differences_table(report.rows),
         rows_table([row for row in report.rows if not row.is_difference]),
@@ -87,7 +87,7 @@ def report_section(report: Report) -> Section:
 
 
 def rows_table(rows: Sequence[Row]) -> Html:
-    """Numbers with their intervals, n and methods."""
+    """A table of numbers with intervals, n and methods."""
     levels = {row.scored.level for row in rows if isinstance(row.scored, Estimate)}
     level = f"{100 * levels.pop():g} % interval" if len(levels) == 1 else "interval"
     head = ("of", "measure", "value", level, "n", "made by")
@@ -95,7 +95,7 @@ def rows_table(rows: Sequence[Row]) -> Html:
 
 
 def differences_table(rows: Iterable[Row], heading: str = "Differences between systems") -> Html:
-    """The differences between systems among the rows, with intervals that hold all at once; nothing without them."""
+    """A table of the differences between systems, with simultaneous intervals; empty if there are no differences."""
     found = [row for row in rows if row.is_difference]
     if not found:
         return Html("")
@@ -105,7 +105,7 @@ def differences_table(rows: Iterable[Row], heading: str = "Differences between s
 
 
 def difference_cells(row: Row) -> tuple[str, ...]:
-    """A difference as it stands in a table: whose, of what, value, interval, n, and the corrected p-value."""
+    """The cells for a difference: its systems, measure, value, interval, n, and corrected p-value."""
     scored = row.scored
     p = scored.p if isinstance(scored, Estimate) else None
     chance = "" if p is None else "< .001" if p < _LEAST_P else f"{p:.3f}"
@@ -119,14 +119,14 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def how_list(how: Mapping[str, object]) -> Html:
-    """Names and values, one a line."""
+    """A list of settings and their values."""
     return bullets(f"{name}: {value}" for name, value in how.items())
 
 
 def page(title: str, sections: Sequence[Section], *, lead: str = "", tables: bool = False) -> str:
-    """A whole page with its sections in order, and links to them where there are several.
+    """A whole page with its sections in order, and with links to them if there are several.
 
-    With `tables` a script of the page's own sorts and filters tables of the class `leaderboard`.
+    With `tables`, the page has a script that sorts and filters the tables of the class `leaderboard`.
     """
     anchors = [part.anchor or f"s{number}" for number, part in enumerate(sections, 1)]
     links = "".join(

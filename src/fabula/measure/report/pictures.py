@@ -1,4 +1,4 @@
-"""Pictures of estimates as SVG: files of their own or parts of a page, light and dark, with a text beside them."""
+"""SVG pictures of estimates, as separate files or parts of a page, light and dark, with a text description."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ _DARKEST: Final = 0.5  # so that figures on a full cell can still be read
 
 
 def intervals_svg(rows: Sequence[tuple[str, Scored]], *, title: str, styled: bool = True) -> str:
-    """A forest plot: a line for each row with its name, a dot at the value, a bar over the interval, and the figures.
+    """A forest plot: each row has a name, a dot at the value, a bar for the interval, and the numbers.
 
-    What has no number stands there with its reason. Without `styled` the page's own style sheet has the colours.
+    A row without a number shows the reason instead. Without `styled`, the page's own style sheet must define the
+    colours.
     """
     numbers = [number for _, scored in rows for number in _reach(scored)]
     low, high, ticks = _axis(numbers)
@@ -125,14 +126,14 @@ def curve_svg(
     across: str,
     best: tuple[float, float] | None = None,
 ) -> str:
-    """Two lines over a common axis, as losses over steps: a thin one, and a thick one with its points.
+    """Two lines over a common axis, such as losses over steps: a thin line, and a thick line with dots at its points.
 
     Args:
-        thin: name and points of the one, finite numbers.
-        thick: of the other.
-        title: of the picture.
-        across: what the axis counts.
-        best: a point that is marked.
+        thin: the name and the points (finite numbers) of the thin line.
+        thick: the name and the points of the thick line.
+        title: the title of the picture.
+        across: the label of the horizontal axis.
+        best: a point to mark.
     """
     left, right, height = 64, _WIDTH - 16, 280
     points = [*thin[1], *thick[1]]
@@ -185,13 +186,13 @@ def matrix_svg(
     title: str,
     shown: Sequence[Sequence[str]] | None = None,
 ) -> str:
-    """A square of cells, row against column; the larger a value, the fuller its cell. `None` leaves a cell empty.
+    """A square matrix of cells; the larger a value, the more opaque its cell. A cell is empty if its value is `None`.
 
     Args:
-        names: of rows and columns; columns are numbered as the rows are.
-        values: a row of as many values for each name, none below 0.
-        title: of the picture.
-        shown: what stands in the cells instead of the values.
+        names: the names of the rows, in order; rows and columns have the same numbers.
+        values: for each name, a row with one value per name; values must not be negative.
+        title: the title of the picture.
+        shown: the texts to show in the cells instead of the values.
     """
     side = 46 if len(names) <= _MANY else 14
     most = max((value for row in values for value in row if value is not None), default=0.0) or 1.0
@@ -223,12 +224,12 @@ def matrix_svg(
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A point of a picture.
+    """A point in a picture.
 
     Attributes:
-        group: from 1.
-        name: shown where a pointer rests on it.
-        marked: drawn larger, with a ring.
+        group: the number of the group, counted from 1.
+        name: the name, shown when the pointer is over the point.
+        marked: whether the point is drawn larger, with a ring.
     """
 
     x: float
@@ -239,12 +240,12 @@ class Dot:
 
 
 def dots_svg(dots: Sequence[Dot], *, title: str, note: str) -> str:
-    """Points in the plane, each group in a colour and shape of its own with its number above its middle.
+    """Points in the plane; each group has its own colour and shape, and its number is shown above its centre.
 
     Args:
         dots: the points.
-        title: of the picture.
-        note: a line below it.
+        title: the title of the picture.
+        note: a line of text below the picture.
     """
     across = _scale([dot.x for dot in dots], _EDGE, _WIDTH - _EDGE)
     down = _scale([-dot.y for dot in dots], _TOP + _EDGE, _TOP + _PLANE - _EDGE)

@@ -1,9 +1,9 @@
-"""Studies with people: what is asked, who gets which task, and what they answer, as plain files in a folder.
+"""Studies with people: the questions, the assignment of tasks to raters, and the answers, as plain files in a folder.
 
-    forms/*.toml   what is asked, for each kind of study; a new study begins with a copy
-    study          the folder: its form, its items, who gets which task
-    assigning      which rater gets which task, and what that takes in hours
-    answering      what raters do, kept as they do it; the ratings
+    forms/*.toml   the form for each kind of study; a new study begins with a copy
+    study          the study folder: its form, items and assignments
+    assigning      the assignment of tasks to raters, and the hours that they need
+    answering      the record of the raters' actions, and the ratings
 
 A study's folder::
 

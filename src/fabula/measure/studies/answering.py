@@ -1,7 +1,7 @@
-"""What raters do, kept as they do it: ratings in `ratings.jsonl`, all else (consent, clicks, pauses) in `log.jsonl`.
+"""The record of the raters' actions: ratings in `ratings.jsonl`, all others (consent, clicks, pauses) in `log.jsonl`.
 
-Both files are only ever added to, line by line and on the disk before anybody is told so. A rating that is changed
-stays, and the new one says which it amends. Only a rater who withdraws has lines taken out.
+Both files are append-only; each line is written to disk before the action is confirmed. If a rating is changed, the old
+one is kept, and the new one refers to it. Lines are removed only if a rater withdraws.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
 
 POOR: Final = "both poor"
 LONGEST: Final = 4000
-"""Characters of a comment or reason."""
+"""The maximum number of characters in a comment or reason."""
 _SHOWN: Final = {SAME: "about the same"}
 _SKIPPED: Final = "skipped: "
 
 
 @dataclass
 class RaterProgress:
-    """How far a rater is.
+    """A rater's progress.
 
     Attributes:
-        consented: when; empty before.
-        withdrawn: when; empty before.
-        opened: when each task was first shown, by its key.
-        drafts: what was clicked and written in a task, and not sent yet.
-        sent: answers of each task that was sent, with comment and flags.
-        at: when each task was sent last.
-        seen: how each task was read.
-        rested: tasks that were done when the rater said to go on after a sitting.
+        consented: the time at which the rater consented; empty before then.
+        withdrawn: the time at which the rater withdrew; empty before then.
+        opened: the time at which each task was first shown, by task key.
+        drafts: the clicks and texts in each task that have not been sent yet.
+        sent: the answers to each task that was sent, with the comment and flags.
+        at: the time at which each task was last sent.
+        seen: the reading time and depth for each task.
+        rested: the number of tasks done when the rater last chose to continue after a sitting.
     """
 
     consented: str = ""
@@ -63,13 +63,13 @@ class RaterProgress:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a rater answered in a task.
+    """A rater's answers to a task.
 
     Attributes:
-        answers: as they were shown, by the keys of the form's fields; empty for a task that was skipped.
-        comment: free text.
-        poor: both are poor, whichever is better.
-        skipped: why the task was skipped.
+        answers: the answers as they were shown, by the keys of the form's fields; empty for a skipped task.
+        comment: a free-text comment.
+        poor: whether both stories are poor, even if one is better.
+        skipped: the reason why the task was skipped.
     """
 
     answers: Mapping[str, str] = field(default_factory=dict)
@@ -80,24 +80,24 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How a task was read, as the page noticed it: seconds in which it was visible, and how far each text was read."""
+    """How a task was read, as measured by the page: how many seconds it was visible, and how far each text was read."""
 
     seconds: float = 0.0
     depths: tuple[float, ...] = ()
 
     def beside(self, other: Seen) -> Seen:
-        """Both together: who comes back to change an answer has read the texts before."""
+        """Both records combined: a rater who returns to change an answer has read the texts before."""
         depths = tuple(map(max, zip_longest(self.depths, other.depths, fillvalue=0.0)))
         return Seen(max(self.seconds, other.seconds), depths)
 
 
 class Answers:
-    """All that raters have done in a study, and the only writer of it."""
+    """All actions of raters in a study; only this class records them."""
 
     def __init__(self, study: Study, now: Callable[[], str], *, writes: bool = True) -> None:
-        """Take up what the study's files hold; `now` gives the time, ISO 8601.
+        """Read the study's files; `now` gives the time in ISO 8601.
 
-        Who only reads, perhaps while a server writes, says so, and no file is touched.
+        A caller that only reads, perhaps while a server writes, says so, and no file is changed.
 
         Raises:
             UsageError: a file cannot be read.
@@ -124,44 +124,44 @@ class Answers:
                 self._note(rater, "consented")
 
     def current(self, rater: str) -> Task | None:
-        """The next task that is not done; `None` after the last."""
+        """The next unfinished task; `None` after the last one."""
         sent = self.progress[rater].sent
         return next((task for task in self.study.tasks_of[rater] if task.key not in sent), None)
 
     def rests(self, rater: str) -> bool:
-        """Whether the rater has just done a whole sitting, and has not said to go on."""
+        """Whether the rater has just finished a whole sitting and has not chosen to continue."""
         done, sitting = self.done(rater), self.study.form.sitting
         return (
             done > 0 and done % sitting == 0 and self.progress[rater].rested < done and self.current(rater) is not None
         )
 
     def go_on(self, rater: str) -> None:
-        """The rater begins another sitting."""
+        """Record that the rater begins another sitting."""
         with self._lock:
             self._note(rater, "went on", done=self.done(rater))
 
     def done(self, rater: str) -> int:
-        """Tasks that the rater has sent."""
+        """The number of tasks that the rater has sent."""
         return len(self.progress[rater].sent)
 
     def open(self, rater: str, task: Task) -> None:
-        """The task is shown to the rater."""
+        """Record that the task is shown to the rater."""
         with self._lock:
             if task.key not in self.progress[rater].opened:
                 self._note(rater, "opened", task=task.key)
 
     def draft(self, rater: str, task: Task, so_far: Sent) -> None:
-        """Keep what is clicked and written so far, so that a reload finds it."""
+        """Keep the clicks and texts so far, so that they are still there after a reload."""
         answers, comment = self._checked(so_far.answers, whole=False), readable(so_far.comment)[:LONGEST]
         with self._lock:
             if self.progress[rater].drafts.get(task.key) != Sent(answers, comment, so_far.poor):
                 self._note(rater, "clicked", task=task.key, answers=answers, comment=comment, poor=so_far.poor)
 
     def send(self, rater: str, task: Task, sent: Sent, seen: Seen | None = None) -> str:
-        """Keep a rater's answers to a task: "stored", "amended", or "unchanged" where the same was sent before.
+        """Keep a rater's answers to a task and return "stored", "amended" or (if nothing differs) "unchanged".
 
         Raises:
-            UsageError: an answer is missing, or is none of those there are.
+            UsageError: an answer is missing or not one of the choices.
         """
         if sent.skipped:
             sent = Sent(skipped=_short(sent.skipped), comment=_short(sent.comment))
@@ -185,9 +185,9 @@ class Answers:
             return "stored" if before is None else "amended"
 
     def put_back(self) -> bool:
-        """Write the ratings again that raters have given here, where their file was deleted or cut short meanwhile.
+        """Restore the ratings given here if their file has meanwhile been deleted or truncated; return whether it was.
 
-        Whether that was so stands in the log, too, for who organises the study.
+        The log also records this, for the organiser of the study.
         """
         with self._lock:
             size = _size(self.study.ratings_file)
@@ -208,18 +208,18 @@ class Answers:
 
     @property
     def told(self) -> str:
-        """What the organiser should know of the study's files; empty where that is nothing."""
+        """A message to the organiser about the study's files; empty if there is nothing to report."""
         if not self._put_back:
             return ""
         at, count = self._put_back
         return (
-            f"{self.study.ratings_file.name} was deleted or cut short while the study was served. {count:,} ratings "
-            f"that raters had given were put back at {at}; what else stood in it, such as a judge's ratings, was not: "
-            "put back a copy of it, or have the judge rate again."
+            f"{self.study.ratings_file.name} was deleted or truncated while the study was running. {count:,} ratings "
+            f"by raters were restored at {at}. Other ratings in the file, such as a judge's, were not restored. "
+            "Restore a copy of the file, or run the judge again."
         )
 
     def withdraw(self, rater: str) -> None:
-        """Delete all that the rater has given: ratings, clicks, conversations. That there was a rater remains."""
+        """Delete all the rater's data: ratings, clicks, conversations. A record that the rater existed remains."""
         with self._lock:
             self.put_back()
             file = self.study.ratings_file
@@ -239,7 +239,7 @@ class Answers:
             self._note(rater, "withdrew")
 
     def unblinded(self) -> None:
-        """Somebody has looked at progress by system."""
+        """Record that somebody has looked at the progress by system."""
         with self._lock:
             self._note("", "unblinded")
 
@@ -251,12 +251,14 @@ class Answers:
         for one in fields:
             value = answers.get(one.key, "")
             if value and value not in one.choices:
-                raise UsageError(f"{one.question.label}: {value[:40]!r} is no answer. Choose one of those shown.")
+                raise UsageError(
+                    f"{one.question.label}: {value[:40]!r} is not a valid answer. Choose one of the answers shown."
+                )
             if value:
                 found[one.key] = value
             elif whole:
                 what = one.question.label.rstrip("?")
-                raise UsageError(f"{what} is not answered yet. Answer it, or skip the task with a reason.")
+                raise UsageError(f"You have not answered {what} yet. Answer it, or skip the task and give a reason.")
         return found
 
     def _ratings_of(self, rater: str, task: Task, sent: Sent, ended: str) -> tuple[Rating, ...]:
@@ -297,7 +299,7 @@ class Answers:
         self._apply(line)
 
     def _apply(self, line: Mapping[str, Any]) -> None:
-        """Take a line of the log over."""
+        """Apply a line of the log."""
         if line["what"] == "put back":
             self._put_back = str(line["at"]), int(line["ratings"])
             return

@@ -1,8 +1,9 @@
-"""Which rater gets which task: a Latin square, sides in balance, every draw from one seed.
+"""Assignment of tasks to raters: a Latin square with balanced sides and all random draws from one seed.
 
-Agents' Room, section 6.1: nobody rates two tasks of one prompt, and the order of showing is random. Rater j gets on
-prompt i pair (i + j) mod P of its P pairs: P raters cover every pair of every prompt exactly once. A row of that
-square is all that one rater may see; it can be divided among several raters, and given again to others for agreement.
+Agents' Room, section 6.1: nobody rates two tasks with the same prompt, and the display order is random. Rater j gets
+pair (i + j) mod P of the P pairs for prompt i. P raters therefore cover every pair of every prompt exactly once. A row
+of this square is the most that one rater may see; it can be divided among several raters or repeated with others to
+measure agreement.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ _NAME: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class AssignmentOptions:
-    """How tasks are to be shared out.
+    """How to distribute the tasks.
 
     Attributes:
-        raters: how many there are; as many as it takes where none is said.
-        overlap: how many raters a shared task has.
-        shared: how many tasks are shared; all where none is said.
-        most: tasks of one rater at most; no bound where none is said.
-        seed: of all draws.
+        raters: the number of raters; by default, as many as needed.
+        overlap: the number of raters for each shared task.
+        shared: the number of shared tasks; by default, all tasks are shared.
+        most: the maximum number of tasks per rater; by default, there is no limit.
+        seed: the seed of all random draws.
     """
 
     raters: int | None = None
@@ -49,16 +50,16 @@ class AssignmentOptions:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Who gets what, and what it takes.
+    """The tasks of all raters, and the time and money that they cost.
 
     Attributes:
-        tasks: of all raters.
-        cells: pairs of texts on a prompt (or single texts) that could be rated.
-        covered: how many of them somebody rates.
-        shared: how many several raters rate.
-        hours: of reading and answering, of all raters together.
-        longest: hours of the rater who has most to do.
-        cost: by the form's pay for an hour; 0 where nobody is paid.
+        tasks: the tasks of all raters.
+        cells: the number of pairs of texts for the same prompt (or of single texts) that could be rated.
+        covered: the number of cells that at least one rater rates.
+        shared: the number of cells that several raters rate.
+        hours: the total hours of reading and answering for all raters.
+        longest: the hours of the rater with the most work.
+        cost: the total pay at the form's hourly rate; 0 if nobody is paid.
     """
 
     tasks: tuple[Task, ...]
@@ -76,23 +77,24 @@ class Shares:
 
 
 def share_out(study: Study, wanted: AssignmentOptions) -> Shares:
-    """Who gets which tasks of a study.
+    """The distribution of a study's tasks to raters.
 
     Raises:
-        UsageError: there is nothing to compare, or more raters are given than have anything to do.
+        UsageError: there is nothing to compare, or there are not enough tasks for that many raters.
     """
     rows = _rows(study)
     cells = sum(map(len, rows))
     if not cells:
         raise UsageError(
-            "There is nothing to rate: no prompt has items of two systems. Give stories of several systems with the "
-            "same prompts."
+            "There is nothing to rate: no prompt has items from two systems. Add stories that several systems wrote "
+            "from the same prompts."
         )
     parts = [part for row in _repeated(rows, wanted) for part in _divided(row, wanted.most)]
     if wanted.raters is not None and wanted.raters > len(parts):
         raise UsageError(
-            f"{len(parts)} raters do all there is, and {wanted.raters} are given. Give fewer, or let tasks have "
-            f"several raters with --overlap {wanted.overlap + 1}, or give each fewer tasks with --most."
+            f"There are only enough tasks for {len(parts)} raters, not {wanted.raters}. Use fewer raters, assign "
+            f"several raters to each task with --overlap {wanted.overlap + 1}, or assign fewer tasks to each rater "
+            "with --most."
         )
     parts = parts[: wanted.raters]
     tasks = tuple(_tasks(study, parts, wanted.seed))
@@ -107,7 +109,7 @@ def share_out(study: Study, wanted: AssignmentOptions) -> Shares:
 
 
 def design_of(shares: Shares, wanted: AssignmentOptions, made: str, expires: str) -> Design:
-    """What is kept of how tasks were shared out."""
+    """The record of how tasks were assigned, for the assignments file."""
     return Design(
         seed=wanted.seed,
         overlap=wanted.overlap,

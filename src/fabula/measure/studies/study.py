@@ -1,6 +1,7 @@
-"""A study's folder: what is asked (`study.toml`), of what (`items.jsonl`), and who gets what (`assignments.jsonl`).
+"""A study's folder: the form (`study.toml`), the items (`items.jsonl`), and the assignments (`assignments.jsonl`).
 
-After the first rating these three may not change any more: ratings would stand beside questions that nobody asked.
+These three files must not change after the first rating; otherwise ratings would refer to questions that nobody was
+asked.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.files import PRIVATE, inside, make_folder, read_bytes, read_text, write_atomically
+from fabula.base.files import PRIVATE, inside, make_folder, no_file, read_bytes, read_text, write_atomically
+from fabula.base.invalid import fault_of, sentence
 from fabula.base.tomltext import parse
 from fabula.story import count_words
 
@@ -32,12 +34,12 @@ Kind: TypeAlias = Literal["pairwise", "chat", "findings", "comments", "rubric"]
 Scale: TypeAlias = Literal["sides", "1-5", "labels"]
 KINDS: Final[tuple[Kind, ...]] = ("pairwise", "chat", "findings", "comments", "rubric")
 DECOYS: Final = "decoys"
-"""The group of comments that fit nothing: who agrees with these agrees with anything."""
+"""The group of comments that do not fit their texts. Raters who agree with them agree with anything."""
 SIDES: Final = ("A", "B")
 FIVE: Final = ("1", "2", "3", "4", "5")
 SAME: Final = "S"
 ORGANISER: Final = "organiser"
-"""Who sees how far a study is, under the name that links are made for."""
+"""The name in the link of the person who can see the progress of a study."""
 _FORMS: Final = Path(__file__).with_name("forms")
 STUDY, _ITEMS, _ASSIGNMENTS = "study.toml", "items.jsonl", "assignments.jsonl"
 _RATINGS, _LOG = "ratings.jsonl", "log.jsonl"
@@ -51,14 +53,14 @@ class _Table(BaseModel):
 
 
 class Question(_Table):
-    """One question of a study.
+    """A question in a study.
 
     Attributes:
-        name: in ratings; the same as a judge's, where both are to be compared.
-        label: as raters see it.
-        scale: of the answers: which side is better, a number from 1 to 5, or one of `labels`.
-        features: what the rubric says of it.
-        labels: the answers to choose from; what stands before a colon is kept.
+        name: the name used in ratings; to compare raters with a judge, use the judge's name for the question.
+        label: the text that raters see.
+        scale: the scale of the answers: the better side, a number from 1 to 5, or one of `labels`.
+        features: the rubric's criteria for the question.
+        labels: the possible answers; only the text before a colon is recorded.
     """
 
     name: str = Field(min_length=1, max_length=60)
@@ -70,21 +72,23 @@ class Question(_Table):
     @model_validator(mode="after")
     def _has_labels(self) -> Question:
         if (self.scale == "labels") != bool(self.labels) or len(self.labels) > len(FIVE):
-            raise ValueError(f'{self.name}: a question of the scale "labels" has 1 to 5 `labels`, and no other has any')
+            raise ValueError(
+                f'{self.name}: only a question with the scale "labels" can have `labels`, and it needs 1 to 5 of them'
+            )
         return self
 
 
 class Form(_Table):
-    """What is asked in a study, and under which terms.
+    """The questions and conditions of a study.
 
     Attributes:
-        rubric: version of the questions, kept with every rating.
-        sitting: tasks after which a rater has done enough for once.
-        days: for which raters' links hold.
-        words_a_minute: how fast people read, for the hours that the study takes.
-        seconds_a_question: for the answers, the same.
-        minutes_of_conversation: with each of two characters.
-        pay_an_hour: for the cost; 0 where nobody is paid.
+        rubric: the version of the questions, recorded with every rating.
+        sitting: the number of tasks after which a rater is asked to take a break.
+        days: the number of days for which the raters' links are valid.
+        words_a_minute: the assumed reading speed, for the estimate of hours.
+        seconds_a_question: the assumed time per answer, for the estimate of hours.
+        minutes_of_conversation: the assumed time for talking with each of two characters.
+        pay_an_hour: the hourly pay, for the estimate of cost; 0 if nobody is paid.
     """
 
     title: str = Field(min_length=1, max_length=200)
@@ -106,7 +110,7 @@ class Form(_Table):
     def _fits(self) -> Form:
         names = [question.name for question in self.questions]
         if len(set(names)) < len(names):
-            raise ValueError("two questions have one name")
+            raise ValueError("two questions have the same name")
         for question in self.questions:
             if question.scale == "sides" and not self.two_sided:
                 raise ValueError(f"{question.name}: a study of the kind {self.kind} shows one text and has no sides")
@@ -119,7 +123,7 @@ class Form(_Table):
 
     @cached_property
     def fields(self) -> tuple[StudyAnswer, ...]:
-        """What is to be answered in a task, in order: a number for each of two sides where it is asked so."""
+        """The answers that a task requires, in order; a question may require a number for each of two sides."""
         found = []
         for question in self.questions:
             sides = SIDES if self.two_sided and question.scale == "1-5" else ("",)
@@ -129,19 +133,19 @@ class Form(_Table):
 
 @dataclass(frozen=True, slots=True)
 class StudyAnswer:
-    """One thing to be answered: a question, of one side where each side has its own."""
+    """One answer in a form: to a question, or, if each side has its own answer, to a question about one side."""
 
     question: Question
     side: str
 
     @property
     def key(self) -> str:
-        """Its name in a form that is sent."""
+        """The field's name in a submitted form."""
         return f"{self.question.name}/{self.side}" if self.side else self.question.name
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What may be answered: "A", "S" (the same) and "B"; a number; the word before the colon of a label."""
+        """The possible answers: "A", "S" (the same) and "B", or a number, or the part of a label before the colon."""
         if self.question.scale == "sides":
             return (SIDES[0], SAME, SIDES[1])
         if self.question.scale == "1-5":
@@ -150,21 +154,22 @@ class StudyAnswer:
 
 
 class StudyItem(_Table):
-    """What is rated: a story, a finding, an editor's comment, or a character to talk with.
+    """An item to rate: a story, a finding, an editor's comment, or a character to talk with.
 
     Attributes:
-        id: in ratings.
-        system: who made it; no rater sees it.
-        prompt: what it answers; entries of one prompt are compared.
-        asked: the prompt's own text, as raters see it.
-        text: the story, or the story that is played.
-        claim: of a finding, what cannot both be true; the comment itself.
-        label: of a finding or comment, its kind.
-        passages: of a finding, both, with what stands around them; of a comment, the one that it is on.
-        group: of a comment, the level at which it was made, or `DECOYS`; no rater sees it.
-        project: of a character, its folder, from the study's on; one that is not the study's own needs trust.
-        player: whom the rater plays.
-        partner: whom the rater talks with.
+        id: the id used in ratings.
+        system: the system that made the item; hidden from raters.
+        prompt: the id of the item's prompt; items with the same prompt are compared.
+        asked: the text of the prompt that raters see.
+        text: the story to rate, or the story for the conversation.
+        claim: for a finding, the contradiction; for a comment, its text.
+        label: for a finding or comment, its kind.
+        passages: for a finding, both passages with their context; for a comment, the passage that it refers to.
+        group: for a comment, the level at which it was made, or `DECOYS`; hidden from raters.
+        project: for a character, the path of its project, relative to the study's folder; a project outside the study
+            needs to be trusted.
+        player: the character that the rater plays.
+        partner: the character that the rater talks with.
     """
 
     id: str = Field(min_length=1)
@@ -187,14 +192,14 @@ class StudyItem(_Table):
 
 
 class Design(_Table):
-    """How tasks were assigned: the first line of `assignments.jsonl`.
+    """How the tasks were assigned, as recorded in the first line of `assignments.jsonl`.
 
     Attributes:
-        seed: of all draws.
-        overlap: raters of a shared cell.
-        shared: cells that have `overlap` raters, others have one.
-        made: when.
-        expires: when the raters' links end.
+        seed: the seed of all random draws.
+        overlap: the number of raters for each shared cell.
+        shared: the number of cells that have `overlap` raters; other cells have one rater.
+        made: the time at which the tasks were assigned.
+        expires: the time at which the raters' links expire.
     """
 
     seed: int
@@ -206,12 +211,12 @@ class Design(_Table):
 
 
 class Task(_Table):
-    """One task of one rater.
+    """One rater's task.
 
     Attributes:
-        key: what pages and addresses call it; it says nothing of what is in it.
-        place: among the rater's tasks, from 0 on.
-        items: ids in the order in which they are shown.
+        key: the task's key in pages and URLs; it reveals nothing about the task.
+        place: the position among the rater's tasks, counted from 0.
+        items: the ids of the items, in the order in which they are shown.
     """
 
     rater: str = Field(pattern=r"^[A-Z0-9]{1,20}$")  # folders are named after both
@@ -223,15 +228,15 @@ class Task(_Table):
 
 @dataclass(frozen=True)
 class Study:
-    """A study as its files say it.
+    """A study as described by its files.
 
     Attributes:
-        folder: of the study.
-        form: what is asked.
-        entries: what is rated, by id.
-        design: how tasks were assigned; `None` before.
-        tasks: of all raters, in order.
-        hashes: of its files as they were read, by their names.
+        folder: the folder of the study.
+        form: the questions and conditions.
+        entries: the items to rate, by id.
+        design: how the tasks were assigned; `None` before that.
+        tasks: the tasks of all raters, in order.
+        hashes: the hashes of the files when they were read, by file name.
     """
 
     folder: Path
@@ -246,7 +251,7 @@ class Study:
         """The study in a folder.
 
         Raises:
-            UsageError: there is none, a file is not as it should be, or it was changed after its first rating.
+            UsageError: there is no study, a file is not valid, or the study was changed after its first rating.
         """
         study = cls.read(folder)
         study.check_seal()
@@ -254,40 +259,42 @@ class Study:
 
     @classmethod
     def read(cls, folder: Path) -> Study:
-        """The study in a folder, also one that was changed after its first rating.
+        """The study in a folder, even if it was changed after its first rating.
 
         Raises:
-            UsageError: there is none, or a file is not as it should be.
+            UsageError: there is no study, or a file is not valid.
         """
         if not is_study(folder):
-            raise UsageError(f"{folder} is no study: it has no {STUDY}. Make one with `fabula study new`.")
+            advice = "To make a study, run `fabula study new`."
+            why = f"{folder} is not a study: it has no {STUDY}. {advice}"
+            raise UsageError(why if folder.exists() else no_file(folder, advice, "folder"))
         _check_links(folder)
         hashes = _hashes(folder)
         form = form_of(read_text(folder / STUDY, _LARGEST_FORM), str(folder / STUDY))
         entries = _lines(folder / _ITEMS, StudyItem)
         known = {entry.id: entry for entry in entries}
         if len(known) < len(entries):
-            raise UsageError(f"{folder / _ITEMS}: two items have one id. Rename one of them.")
+            raise UsageError(f"{folder / _ITEMS}: two items have the same ID. Rename one of them.")
         return cls(folder, form, known, *_assignments(folder / _ASSIGNMENTS, known), hashes)
 
     @property
     def form_file(self) -> Path:
-        """Where it is said what is asked; what the study may do is remembered for it."""
+        """The file with the study's form; trust in the study is also recorded for this file."""
         return self.folder / STUDY
 
     @property
     def ratings_file(self) -> Path:
-        """Where every rating is kept."""
+        """The file that contains all ratings."""
         return self.folder / _RATINGS
 
     @property
     def log_file(self) -> Path:
-        """Where it is kept what raters did."""
+        """The log of the raters' actions."""
         return self.folder / _LOG
 
     @property
     def private(self) -> Path:
-        """The folder of what no rater and no reader of the results may have."""
+        """The folder for data that is hidden from raters and from readers of the results."""
         return self.folder / _PRIVATE_FOLDER
 
     @property
@@ -297,7 +304,7 @@ class Study:
 
     @cached_property
     def raters(self) -> tuple[str, ...]:
-        """Who has tasks, under their numbers."""
+        """The numbers of all raters who have tasks."""
         return tuple(dict.fromkeys(task.rater for task in self.tasks))
 
     @cached_property
@@ -310,15 +317,15 @@ class Study:
 
     @cached_property
     def by_key(self) -> Mapping[str, Task]:
-        """Each task by its key."""
+        """The tasks by key."""
         return {task.key: task for task in self.tasks}
 
     def shown(self, task: Task) -> tuple[StudyItem, ...]:
-        """What a task shows, in its order."""
+        """The items that a task shows, in display order."""
         return tuple(self.entries[item] for item in task.items)
 
     def asked(self, task: Task) -> str:
-        """The text of a task's prompt: one for all of its tasks, whichever item has it and stands left."""
+        """The text of a task's prompt; it is the same for all tasks with that prompt, whichever item defines it."""
         return self._asked.get(task.prompt, "")
 
     @cached_property
@@ -330,13 +337,13 @@ class Study:
         return found
 
     def words(self, task: Task) -> int:
-        """How much there is to read in a task."""
+        """The number of words to read in a task."""
         entries = self.shown(task)
         texts = entries[:1] if self.form.kind == "chat" else entries  # both characters play one story
         return sum(entry.words for entry in texts) + count_words(self.asked(task))
 
     def minutes(self, task: Task) -> float:
-        """How long a task is likely to take."""
+        """The number of minutes that a task is likely to take."""
         answers = len(self.form.fields) * self.form.seconds_a_question / 60
         return (
             self.words(task) / self.form.words_a_minute + answers + len(task.items) * self.form.minutes_of_conversation
@@ -345,12 +352,12 @@ class Study:
     # links ----------------------------------------------------------------------------------------------------------
 
     def token(self, name: str) -> str:
-        """What opens the study to a rater, or to the organiser; it can be made again from the folder's own key."""
+        """The token that gives a rater or the organiser access; it can be derived again from the folder's key."""
         made = hmac.new(self._key, f"{name}\0{self.design.made if self.design else ''}".encode(), sha256).digest()
         return urlsafe_b64encode(made[:24]).decode()
 
     def holder(self, token: str) -> str:
-        """The rater who has this token, or the organiser; empty where nobody has it."""
+        """The rater with this token, or the organiser; empty if nobody has it."""
         return self._holders.get(sha256(token.encode("utf-8", "replace")).digest(), "")
 
     @cached_property
@@ -367,16 +374,16 @@ class Study:
 
     @property
     def key_digest(self) -> str:
-        """What tells the folder's key from others, and does not tell the key; a key is made where there is none."""
+        """A digest that identifies the folder's key without revealing it; a key is created if there is none."""
         return sha256(b"fabula study key\0" + self._key).hexdigest()
 
     @property
     def has_key(self) -> bool:
-        """Whether the folder came with a key, or got one."""
+        """Whether the folder has a key, either its original key or a new one."""
         return (self.private / "key").is_file()
 
     def renew_key(self) -> None:
-        """Give the folder another key: every link that was made with the old one is over."""
+        """Give the folder a new key. Links made with the old key no longer work."""
         make_folder(self.private, mode=0o700)
         write_atomically(self.private / "key", secrets.token_bytes(32), mode=PRIVATE)
         self.__dict__.pop("_key", None)
@@ -386,19 +393,19 @@ class Study:
 
     @property
     def sealed(self) -> bool:
-        """Whether there has been a rating, so that nothing of the study may change."""
+        """Whether a rating exists, so that the study must no longer change."""
         return (self.private / "sealed.json").is_file()
 
     def seal(self) -> None:
-        """Fix the study as it was read, and so shown: the first rating is about to be kept."""
+        """Seal the study as it was read and shown, before the first rating is stored."""
         make_folder(self.private, mode=0o700)
         write_atomically(self.private / "sealed.json", json.dumps(dict(self.hashes), indent=2) + "\n")
 
     def check_seal(self) -> None:
-        """Stop where the study is not any more what its ratings were given to.
+        """Check that the study has not changed since its ratings were given.
 
         Raises:
-            UsageError: so it is; names the files.
+            UsageError: the study has changed; the message names the files.
         """
         if not self.sealed:
             return
@@ -406,9 +413,9 @@ class Study:
         changed = [name for name in (STUDY, _ITEMS, _ASSIGNMENTS) if before.get(name) != self.hashes.get(name)]
         if changed:
             raise UsageError(
-                f"{', '.join(changed)} of {self.folder} changed after raters had been shown it, so that answers would "
-                f"stand beside other questions. Put it back as it was, or make a new version: `fabula study new --from "
-                f"{self.folder} NEW_FOLDER`."
+                f"{', '.join(changed)} of {self.folder} changed after raters had seen the study, so earlier answers "
+                "would no longer match the questions. Restore the old version, or make a new study with `fabula "
+                f"study new --from {self.folder} NEW_FOLDER`."
             )
 
 
@@ -424,7 +431,7 @@ def _check_links(folder: Path) -> None:
 
 
 def is_study(folder: Path) -> bool:
-    """Whether there is a study in a folder; one that may not be looked into is none."""
+    """Whether a folder contains a study. A folder that cannot be read does not count as a study."""
     return os.path.isfile(folder / STUDY)  # noqa: PTH113 - the one of `Path` fails where there is no permission
 
 
@@ -432,14 +439,14 @@ def form_of(text: str, where: str) -> Form:
     """The form in the text of a `study.toml`.
 
     Raises:
-        UsageError: it is none; says where and what.
+        UsageError: the text is not a form; the message says where and why.
     """
     try:
         return Form.model_validate(parse(text))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{where}: {error}. Correct the file.") from error
     except ValidationError as error:
-        raise UsageError(f"{where}: {_said(error)}. Correct the file.") from error
+        raise UsageError(f"{where}: {sentence(fault_of(error, Form))} Correct the file.") from error
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -461,16 +468,18 @@ def form_text(kind: str, title: str) -> str:
 
 
 def write_study(folder: Path, form: str, entries: Iterable[StudyItem]) -> None:
-    """Put a new study into a folder.
+    """Write a new study into a folder.
 
     Raises:
-        UsageError: there is one already.
+        UsageError: the folder already has a study.
     """
     if (folder / STUDY).exists():
-        raise UsageError(f"{folder} has a study already. Give another folder.")
+        raise UsageError(f"{folder} already contains a study. Choose another folder.")
     entries = list(entries)
     if again := next((one for one, count in Counter(entry.id for entry in entries).items() if count > 1), None):
-        raise UsageError(f"Two of the items are called {again!r}. Give each source once, and files names of their own.")
+        raise UsageError(
+            f"Two of the items are called {again!r}. Specify each source only once, and use different file names."
+        )
     make_folder(folder)
     lines = (entry.model_dump_json(exclude_defaults=True) for entry in entries)
     write_atomically(folder / _ITEMS, "".join(f"{line}\n" for line in lines))
@@ -478,15 +487,15 @@ def write_study(folder: Path, form: str, entries: Iterable[StudyItem]) -> None:
 
 
 def write_assignments(study: Study, design: Design, tasks: Sequence[Task]) -> None:
-    """Put who gets which task into the study's folder.
+    """Write the assignment of tasks to raters into the study's folder.
 
     Raises:
-        UsageError: somebody has rated already.
+        UsageError: the study already has ratings.
     """
     if study.sealed:
         raise UsageError(
-            f"{study.folder} has ratings, so its tasks stay as they are. Make a new version: `fabula study new --from "
-            f"{study.folder} NEW_FOLDER`."
+            f"{study.folder} has ratings, so its tasks cannot change. To make a new version, run `fabula study new "
+            f"--from {study.folder} NEW_FOLDER`."
         )
     lines = [json.dumps({"design": design.model_dump()}), *(task.model_dump_json() for task in tasks)]
     write_atomically(study.folder / _ASSIGNMENTS, "".join(f"{line}\n" for line in lines))
@@ -499,10 +508,14 @@ def _assignments(file: Path, known: Mapping[str, StudyItem]) -> tuple[Design | N
     try:
         design = Design.model_validate(json.loads(head)["design"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"{file}, line 1: no design of a study. Say `fabula study assign` again.") from error
+        raise UsageError(
+            f"{file}, line 1: this is not the design of a study. Run `fabula study assign` again."
+        ) from error
     tasks = _read(rest, Task, str(file), 2)
     if missing := next((item for task in tasks for item in task.items if item not in known), None):
-        raise UsageError(f"{file} names {missing!r}, which is not among the items. Say `fabula study assign` again.")
+        raise UsageError(
+            f"{file} contains {missing!r}, which is not one of the items. Run `fabula study assign` again."
+        )
     return design, tasks
 
 
@@ -518,12 +531,6 @@ def _read(text: str, kind: Any, where: str, first: int) -> tuple[Any, ...]:  # n
             try:
                 found.append(reader.validate_json(line))
             except ValidationError as error:
-                raise UsageError(f"{where}, line {number}: {_said(error)}. Correct the line.") from error
+                said = sentence(fault_of(error, kind))
+                raise UsageError(f"{where}, line {number}: {said} Correct the line.") from error
     return tuple(found)
-
-
-def _said(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    said = first["msg"].removeprefix("Value error, ").rstrip(".")
-    return f"{where}: {said}" if where else said

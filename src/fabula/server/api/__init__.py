@@ -1,4 +1,4 @@
-"""Projects over HTTP: `/api/v1`. A module here for each noun, with its routes as `router`; it is found by looking."""
+"""Projects over HTTP, at `/api/v1`. Each noun has a module here with its routes as `router`, found automatically."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ PREFIX: Final = "/api/v1"
 
 
 def routers() -> list[APIRouter]:
-    """The routes of all modules here, below `PREFIX`."""
+    """The routes of all modules of this package, below `PREFIX`."""
     modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
     return [module.router for module in modules if hasattr(module, "router")]

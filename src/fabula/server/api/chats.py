@@ -1,4 +1,4 @@
-"""Turns of conversations, streamed as they come: what of `/projects/{project}/chats` no verb answers by itself."""
+"""Turns of conversations, streamed as they are written: the routes of `/projects/{project}/chats` without a verb."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from fabula.app.live_turns import LiveTurn
 
 router = APIRouter(prefix="/projects/{project}", tags=["chats"])
-PATIENCE: Final = 10.0  # seconds without a piece after which a stream shows that it lives
-_CHAT, _READ = every()["chat"], every()["read_people"]  # answered here, by models that conversations hold open
+PATIENCE: Final = 10.0  # seconds without a piece after which a stream sends a sign of life
+_CHAT, _READ = every()["chat"], every()["read_people"]  # answered here, with models that conversations keep open
 _EVENT: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["data"],
@@ -30,8 +30,8 @@ _EVENT: Final[dict[str, Any]] = {
 }
 _STREAM: Final[dict[int | str, dict[str, Any]]] = {
     200: {
-        "description": "Server-sent events: `piece` {who, text}; then `done` with the turn and the conversation's "
-        "`version`, or `failed` with the error. The turn is made to its end, whether anybody listens or not.",
+        "description": "Server-sent events: `piece` {who, text}, then `done` with the turn and the conversation's "
+        "`version`, or `failed` with the error. The server completes the turn even if no client is listening.",
         "content": {"text/event-stream": {"itemSchema": _EVENT}},
     }
 }
@@ -40,13 +40,13 @@ _STREAM: Final[dict[int | str, dict[str, Any]]] = {
 @router.post(
     _CHAT.path,
     summary=_CHAT.summary,
-    description=f"{_CHAT.description}\n\nStreamed; whole to who accepts `application/json` alone. Whoever goes away "
-    "can listen again with GET.",
+    description=f"{_CHAT.description}\n\nThe turn is streamed, or sent in one piece to a client that accepts only "
+    "`application/json`. A client that disconnects can listen again with GET.",
     response_model=_CHAT.result,
     responses=_STREAM,
 )
 async def chat(conversations: ConversationsDep, wanted: _CHAT.body, request: Request) -> Response:  # type: ignore[name-defined] # made of the verb
-    """The turn, as it comes or whole."""
+    """The turn, streamed or in one piece."""
     turn = await conversations.chat(**{name: getattr(wanted, name) for name in type(wanted).model_fields})
     if request.headers.get("accept", "") == "application/json":
         return JSONResponse(as_data(await turn.made()))
@@ -55,28 +55,28 @@ async def chat(conversations: ConversationsDep, wanted: _CHAT.body, request: Req
 
 @router.post(_READ.path, summary=_READ.summary, description=_READ.description)
 async def read_people(conversations: ConversationsDep, workspace: WorkspaceDep) -> People:
-    """Who is in the story, by a model of those that conversations have open."""
+    """The characters of the story, as found by a model that conversations keep open."""
     await conversations.read_people()
     return await workspace.people_async()
 
 
 @router.get(
     "/chats/{conversation}/turns/live",
-    summary="Listen to the turn that is being made, from its beginning",
+    summary="Listen to the current turn from its beginning",
     responses=_STREAM,
     response_class=StreamingResponse,
 )
 async def listen(conversations: ConversationsDep, conversation: ConversationName) -> Response:
-    """The same events as those of the move; `idle` alone where none is being made."""
+    """The events of the turn in progress; only `idle` if there is none."""
     turn = conversations.live(conversation)
     if turn is None or turn.ended:
         return Response(_event("idle", {}), media_type="text/event-stream")
     return _streamed(turn)
 
 
-@router.post("/chats/{conversation}/stop", summary="Stop the turn that is being made")
+@router.post("/chats/{conversation}/stop", summary="Stop the turn in progress")
 async def stop(conversations: ConversationsDep, workspace: WorkspaceDep, conversation: ConversationName) -> ChatView:
-    """The conversation stands as before it."""
+    """The conversation does not change."""
     if (turn := conversations.live(conversation)) is not None:
         await turn.stop()
     return await workspace.conversation_async(conversation)

@@ -1,6 +1,6 @@
-"""What handlers of the API and of pages are given: write `def edit(workspace: WorkspaceDep)`.
+"""Dependencies for handlers of the API and of pages: write `def edit(workspace: WorkspaceDep)`.
 
-What reads files is a plain function, which FastAPI runs in a thread; what only passes on is `async`, and takes none.
+A dependency that reads files is a plain function, which FastAPI runs in a thread. The others are `async` and need none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fabula.verbs.home import Home, Project
 
 
 async def state_of(request: Request) -> StudioState:
-    """What the server knows."""
+    """The state of the server."""
     state: StudioState = request.app.state.studio
     return state
 
@@ -30,12 +30,12 @@ async def shelf_of(state: StateDep) -> Home:
 
 
 ShelfDep: TypeAlias = Annotated[Home, Depends(shelf_of)]
-ProjectName: TypeAlias = Annotated[str, Path(description="The project's name on the shelf.", max_length=200)]
+ProjectName: TypeAlias = Annotated[str, Path(description="The name of the project on the shelf.", max_length=200)]
 
 
 def workspace_of(state: StateDep, project: ProjectName) -> Project:
     """The project that the address names."""
-    state.conversations(project)  # which may hold it open
+    state.conversations(project)  # they may keep it open
     return state.shelf[project]
 
 

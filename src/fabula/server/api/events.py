@@ -1,4 +1,4 @@
-"""What happens, as it happens: server-sent events, from any number on."""
+"""The events of all projects as they happen: server-sent events, from any number onwards."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["events"])
 
-BEAT: Final = 10.0  # seconds without an event after which a comment shows that the server lives
+BEAT: Final = 10.0  # seconds without an event after which a comment is sent as a sign of life
 MOST: Final = 5_000
-"""Events that are given at a time to whoever does not follow."""
-_PAUSE: Final = 0.002  # seconds between two batches of a flood, so that a page has its turn between them
+"""The maximum number of events in an answer to a client that does not wait for more."""
+_PAUSE: Final = 0.002  # seconds between two batches of many events, so that pages are served in between
 _RETRY: Final = b"retry: 1000\n\n"
 _BEAT: Final = b": beat\n\n"
 _EVENT: Final = {
@@ -31,31 +31,31 @@ _EVENT: Final = {
     "contentSchema": {"$ref": f"#/components/schemas/{NAME}"},
 }
 _EVENTS: Final[dict[str, Any]] = {
-    "description": "Each event as JSON: its number `n`, its `project` and `run`, its `type`, and what belongs to it.",
+    "description": (
+        "Each event is a JSON object with its number `n`, `project`, `run` and `type`, and the fields of that type."
+    ),
     "content": {
         "text/event-stream": {"itemSchema": {"type": "object", "required": ["data"], "properties": {"data": _EVENT}}}
     },
 }
-_AFTER: Final = Query(ge=0, le=2**53, description="The number of the last event that is known.")
+_AFTER: Final = Query(ge=0, le=2**53, description="The number of the last event that you have seen.")
 _FOLLOW: Final = Query(
-    description=f"Whether to wait for what is still to come; else about {MOST:,} are given at a time."
+    description=f"Whether to wait for future events. Otherwise, an answer has about {MOST:,} events."
 )
-_LAST: Final = Header(alias="Last-Event-ID", description="As `after`, which it goes before: sent by a browser.")
+_LAST: Final = Header(alias="Last-Event-ID", description="Same as `after`, which it overrides. Browsers send it.")
 
 
-@router.get(
-    "/events", summary="What happens in all projects", response_class=StreamingResponse, responses={200: _EVENTS}
-)
+@router.get("/events", summary="The events of all projects", response_class=StreamingResponse, responses={200: _EVENTS})
 async def events(
     runs: RunsDep,
     after: Annotated[int | None, _AFTER] = None,
     follow: Annotated[bool, _FOLLOW] = True,  # noqa: FBT002 - FastAPI's form of a flag
     last: Annotated[str | None, _LAST] = None,
 ) -> StreamingResponse:
-    """Every event behind number `after`, and then as they come; without a number, only what comes.
+    """All events after number `after`, then new events as they happen; without a number, only new events.
 
-    A number that is missing in a client's row means that it has lost something: it asks again, from the last one before
-    that. Where a log has been removed, `events_gone` stands for its events, with the number of the last.
+    If a number is missing, the client has lost an event and must ask again from the last number before it. If a log was
+    removed, one `events_gone` replaces its events, with the number of the last one.
     """
     number = int(last) if last and last.isascii() and last.isdigit() and len(last) < 17 else after  # noqa: PLR2004 - digits of 2**53
     feed = runs.feed
@@ -64,10 +64,10 @@ async def events(
 
 
 async def _followed(feed: Feed, after: int) -> AsyncIterator[bytes]:
-    yield _RETRY + f"id: {after}\n\n".encode()  # where a browser goes on that is cut off before the first event
+    yield _RETRY + f"id: {after}\n\n".encode()  # where a browser resumes if it is cut off before the first event
     async for events in feed.follow(after, BEAT):
         yield b"".join(event.sse for event in events) or _BEAT
-        if len(events) == BATCH:  # a flood
+        if len(events) == BATCH:  # many events
             await asyncio.sleep(_PAUSE)
 
 

@@ -1,4 +1,4 @@
-"""Long work: start, follow, stop, go on."""
+"""Long-running work: start, follow, stop and continue it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST: Final = 200
 
 
 def _needed(result: Any) -> int:  # noqa: ANN401 - a class
-    """How many fields a result must have; a program that tries one class after the other begins with the fullest."""
+    """The number of required fields of a result; programs that try one class after another begin with the most."""
     return sum(one.default is MISSING and one.default_factory is MISSING for one in fields(result))
 
 
@@ -40,63 +40,63 @@ _RESULT: Final[Any] = reduce(or_, sorted(_RESULTS, key=_needed, reverse=True))
 
 @router.get("/projects/{project}/runs", summary="The runs of a project")
 async def runs(project: ProjectName, runs: RunsDep, most: Annotated[int, Query(ge=1, le=_MOST)] = 50) -> RunList:
-    """The newest first; the logs of old ones are removed."""
+    """The newest runs come first. The logs of old runs are removed."""
     return RunList(runs=(await asyncio.to_thread(runs.of, project))[:most])
 
 
 @router.get("/projects/{project}/runs/{run}", summary="One run")
 async def one(project: ProjectName, run: str, runs: RunsDep) -> RunRecord:
-    """How it stands, and what it has taken."""
+    """The state of the run, and its calls, tokens and cost so far."""
     return runs.get(project, run)
 
 
-@router.get("/projects/{project}/runs/{run}/events", summary="What has happened in a run")
+@router.get("/projects/{project}/runs/{run}/events", summary="The events of a run so far")
 async def events(project: ProjectName, run: str, runs: RunsDep) -> RunEvents:
-    """From its beginning; `/api/v1/events?after=` goes on from there."""
+    """The events from the beginning of the run. `/api/v1/events?after=` continues from there."""
     after, found = await runs.events(project, run)
     return RunEvents(after=after, events=found)
 
 
-@router.get("/projects/{project}/runs/{run}/result", summary="What a run has come to", response_model=_RESULT)
+@router.get("/projects/{project}/runs/{run}/result", summary="The result of a run", response_model=_RESULT)
 async def result(project: ProjectName, run: str, runs: RunsDep) -> Response:
-    """What its verb gives, once it is finished."""
+    """The result of the run's verb, once the run is finished."""
     return Response(await asyncio.to_thread(runs.result, project, run), media_type="application/json")
 
 
-@router.get("/projects/{project}/runs/{run}/messages", summary="What a run has said")
+@router.get("/projects/{project}/runs/{run}/messages", summary="The messages of a run")
 async def messages(project: ProjectName, run: str, runs: RunsDep) -> Messages:
-    """The last lines that its command printed beside its result."""
+    """The last lines that the run's command printed, apart from its result."""
     runs.get(project, run)
     return Messages(messages=runs.messages(project, run))
 
 
 @router.post("/projects/{project}/runs/{run}/stop", summary="Stop a run")
 async def stop(project: ProjectName, run: str, runs: RunsDep) -> RunRecord:
-    """It ends within a second, and what is finished is kept; asked a second time it is killed."""
+    """The run ends within a second, and finished work is kept. A second request kills the run."""
     return runs.stop(project, run)
 
 
-@router.post("/projects/{project}/runs/{run}/again", summary="Go on with a run", status_code=202)
+@router.post("/projects/{project}/runs/{run}/again", summary="Continue a run", status_code=202)
 async def again(project: ProjectName, run: str, state: StateDep) -> RunRecord:
-    """The same again, as a new run: what is kept is not asked again."""
+    """The run is repeated as a new run. Calls that are in the journal are not made again."""
     return await state.again(project, run)
 
 
-@router.get("/projects/{project}/runs/{run}/prompts", summary="Prompts that wait for an answer")
+@router.get("/projects/{project}/runs/{run}/prompts", summary="Prompts that are waiting for an answer")
 async def prompts(project: ProjectName, run: str, runs: RunsDep) -> Prompts:
-    """Those of a model that is whoever answers in a folder (`files:DIR`)."""
+    """The prompts for a model that is a person who answers in a folder (`files:DIR`)."""
     found = runs.get(project, run)
     return Prompts(prompts=await asyncio.to_thread(awaited, found))
 
 
 @router.post("/projects/{project}/runs/{run}/answers", summary="Answer a prompt", status_code=204)
 async def answer(project: ProjectName, run: str, answer: Answer, runs: RunsDep) -> None:
-    """Put the answer where the run looks for it."""
+    """The answer is put where the run looks for it."""
     await asyncio.to_thread(put_answer, runs, project, run, answer)
 
 
 def awaited(run: RunRecord) -> list[Prompt]:
-    """The prompts for which a run waits, with their texts."""
+    """The prompts that a run waits for, with their texts."""
     found = []
     for file in run.awaited if run.is_open else ():
         if file.endswith(ANSWER) and "/" not in file:
@@ -107,16 +107,16 @@ def awaited(run: RunRecord) -> list[Prompt]:
 
 
 def put_answer(runs: Runs, project: str, name: str, answer: Answer) -> None:
-    """Write the answer to a prompt for which a run waits.
+    """Write the answer to a prompt that a run waits for.
 
     Raises:
-        UnknownNameError: it does not wait for that one.
-        UsageError: there is no text.
+        UnknownNameError: the run does not wait for this prompt.
+        UsageError: the answer is empty.
     """
     run = runs.get(project, name)
     file = f"{answer.name}{ANSWER}"
     if not run.is_open or file not in run.awaited or "/" in file:
         raise UnknownNameError("prompt that waits", answer.name, [one.removesuffix(ANSWER) for one in run.awaited])
     if not plain(answer.text):
-        raise UsageError("The answer is empty. Paste what the model said.")
+        raise UsageError("The answer is empty. Paste the model's answer.")
     write_atomically(Path(run.awaited_in) / file, plain(answer.text) + "\n", mode=PRIVATE)

@@ -1,4 +1,4 @@
-"""What no route names in the OpenAPI document: the events of `fabula.events`, those of the server's own, and faults."""
+"""Models of the OpenAPI document that no route names: events of `fabula.events` and of the server, and faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fabula.server.faults import FaultBody
 
 NAME: Final = "ServerEvent"
 _REF: Final = "#/components/schemas/{model}"
-# Events of commands, runs and projects beside those of writing, with their fields.
+# Events of commands, runs and projects, apart from those of writing, with their fields.
 _OWN: Final[dict[str, dict[str, Any]]] = {
     "command_started": {"pid": int, "arguments": list[str]},
     "command_ended": {"exit_code": int, "kind": (str, ""), "message": (str, ""), "artefact": (str, "")},
@@ -33,23 +33,23 @@ _OWN: Final[dict[str, dict[str, Any]]] = {
 
 
 class _Happened(BaseModel):
-    """What all events have."""
+    """The fields of all events."""
 
-    n: int = Field(description="Its number; 0 where it is told again.")
+    n: int = Field(description="The number of the event; 0 if it is repeated.")
     project: str
-    run: str = Field(description="In which it happened; empty for none.")
+    run: str = Field(description="The run in which the event happened; empty for none.")
     at: float | None = Field(None, description="Seconds since 1970.")
 
 
 def with_shared(data: dict[str, Any]) -> dict[str, Any]:
-    """An OpenAPI document with the body of a fault, and in which an event is one of the models that there are."""
+    """An OpenAPI document with the body of a fault, in which each event is one of the existing models."""
     made = {type_of(kind): _model(type_of(kind), _fields(kind), kind.__doc__ or "") for kind in get_args(Event)}
     made |= {name: _model(name, own, "") for name, own in _OWN.items()}
     models: list[type[BaseModel]] = [FaultBody, *made.values()]
     _, found = models_json_schema([(one, "serialization") for one in models], ref_template=_REF)
     refs = {name: _REF.format(model=one.__name__) for name, one in made.items()}
     union = {
-        "description": "An event. Types that are not listed here are to be passed over.",
+        "description": "An event. Ignore types that are not listed here.",
         "oneOf": [{"$ref": ref} for ref in refs.values()],
         "discriminator": {"propertyName": "type", "mapping": refs},
     }
@@ -60,7 +60,7 @@ def with_shared(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _model(type_: str, own: dict[str, Any], about: str) -> type[BaseModel]:
-    """The model of a type of event, called after it: `text_arrived` is `TextArrivedEvent`."""
+    """The model of an event type, named after the type: `text_arrived` becomes `TextArrivedEvent`."""
     called = "".join(part.capitalize() for part in type_.split("_")) + "Event"
     given = {name: said if isinstance(said, tuple) else (said, ...) for name, said in own.items()}
     about = about.partition("\n\n")[0]
@@ -68,7 +68,7 @@ def _model(type_: str, own: dict[str, Any], about: str) -> type[BaseModel]:
 
 
 def _fields(kind: type) -> dict[str, Any]:
-    """The fields of an event as they are sent: of a text that was kept, how many words it has."""
+    """The fields of an event as they are sent; for a kept text, the number of words replaces the text."""
     hints = get_type_hints(kind, localns={"RuleName": RuleName, "Usage": Usage})
     found = {field.name: hints[field.name] for field in fields(kind)}
     if kind is Kept:

@@ -1,6 +1,6 @@
-"""The verbs over HTTP: each at its own address, with its arguments as body or parameters, and its result.
+"""The verbs over HTTP: each has its own address, takes its arguments as a body or parameters, and returns its result.
 
-What is read comes with an `etag`: who sends that back as `if-none-match` gets it again only where it has changed.
+A result that is read comes with an `etag`: a client that sends it back as `if-none-match` gets only a changed result.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from fabula.verbs.home import Home, Project
 
 _FILE: Final = "application/octet-stream"
-"""As what files are given: what generated clients know, whatever format the file has."""
+"""The media type of all files. Generated clients know it, and it does not depend on the format of the file."""
 
 router = APIRouter()
 
 ABOUT = "fabula-file"
-"""The header that says in JSON what is to be said of a file."""
+"""The header with a description of a file in JSON."""
 _NONE = inspect.Parameter.empty
 
 
 def _handler(verb: Verb) -> Callable[..., Response]:
-    """What does a verb for a request; in a thread, since verbs read and write files."""
+    """The handler that executes a verb; it runs in a thread, since verbs read and write files."""
 
     def answered(*, opened: Door, shelf: Home, request: Request, body: Any = None, **given: Any) -> Response:  # noqa: ANN401 - as the verb has them
         made = opened.do(verb, _asked(verb, shelf, body, given))
@@ -56,7 +56,7 @@ def _handler(verb: Verb) -> Callable[..., Response]:
 
 
 def _beginner(verb: Verb) -> Callable[..., Any]:
-    """What makes a run of a verb that takes long."""
+    """The handler that makes a run of a long-running verb."""
 
     async def begun(*, project: str, state: StudioState, body: Any = None, **given: Any) -> RunRecord:  # noqa: ANN401 - as the verb has them
         return await state.start(project, verb.name, given | _fields(body))
@@ -65,7 +65,7 @@ def _beginner(verb: Verb) -> Callable[..., Any]:
 
 
 def _foreteller(verb: Verb) -> Callable[..., Estimate]:
-    """What says what a verb that takes long would ask."""
+    """The handler that estimates a long-running verb."""
 
     def foretold(*, opened: Project, shelf: Home, body: Any = None, **given: Any) -> Estimate:  # noqa: ANN401 - as the verb has them
         return opened.estimated(verb, _asked(verb, shelf, body, given))
@@ -82,7 +82,7 @@ def _fields(body: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
 
 
 def _with_signature(handler: Callable[..., Any], verb: Verb, by_us: dict[str, Any]) -> Callable[..., Any]:
-    """A handler with the signature that FastAPI reads: what is `by_us`, and the verb's arguments."""
+    """A handler with the signature that FastAPI reads: our own parameters (`by_us`) and the verb's arguments."""
     named = verb.signature.parameters.values()
     parameters: list[tuple[str, Any, Any]] = [(name, kind, _NONE) for name, kind in by_us.items()]
     if verb.body is not None:
@@ -121,8 +121,8 @@ for _verb in (one for one in every().values() if not one.at_once):  # `chats` an
             methods=["POST"],
             name=f"{_verb.name}_estimate",
             response_model=Estimate,
-            summary=f"What it would ask: {_verb.summary[:1].lower()}{_verb.summary[1:]}",
-            description="Nobody is asked, and nothing is written.",
+            summary=f"Estimate: {_verb.summary[:1].lower()}{_verb.summary[1:]}",
+            description="The calls, tokens and cost. fabula does not call a model or write files.",
             tags=[_verb.tag],
         )
         continue

@@ -1,4 +1,4 @@
-"""What goes over the wire of `/api/v1` beside the dataclasses of `fabula.app`: bodies of requests, and answers.
+"""Bodies and answers of `/api/v1`, apart from the dataclasses of `fabula.app`.
 
 The client for Python (`fabula.Client`) reads the same classes, so nothing here needs a web framework.
 """
@@ -17,26 +17,28 @@ from fabula.verbs.base import Body
 
 
 class RunList(BaseModel):
-    """The runs of a project, the newest first."""
+    """The runs of a project, newest first."""
 
     runs: list[RunRecord]
 
 
 class RunEvents(BaseModel):
-    """What has happened in a run so far."""
+    """The events of a run so far."""
 
-    after: int = Field(description="The number after which `/api/v1/events` goes on.")
-    events: list[dict[str, Any]] = Field(description="As in `/api/v1/events`, each call's text in one piece.")
+    after: int = Field(description="The event number from which `/api/v1/events` continues.")
+    events: list[dict[str, Any]] = Field(
+        description="The events, as in `/api/v1/events`, with the text of each call in one piece."
+    )
 
 
 class Messages(BaseModel):
-    """What a run has said beside its events."""
+    """The messages of a run, apart from its events."""
 
     messages: str
 
 
 class Prompt(BaseModel):
-    """A prompt that somebody is to answer."""
+    """A prompt that a person must answer."""
 
     name: str
     prompt: str

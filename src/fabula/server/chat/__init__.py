@@ -1,6 +1,6 @@
 """Characters over HTTP: any program that talks to OpenAI's chat completions can talk to them.
 
-From the wire inwards: `app` knows the addresses, `wire` the shapes; `projects` knows who can be talked to, `scenes` who
-is there and who speaks, `histories` finds the conversation that a conversation without a name is, and `turns` makes the
-next turn.
+From the network inwards: `app` has the addresses and `wire` the formats. `projects` knows the characters, and `scenes`
+knows who is present and who speaks. `histories` finds the conversation that a client does not name, and `turns` makes
+the next turn.
 """

@@ -21,7 +21,7 @@ from fabula.server.chat.clients import chore_in
 from fabula.server.chat.projects import OVER, TurnRequest
 from fabula.server.chat.turns import ChatOutcome, Meter, measured
 from fabula.server.chat.wire import ChatRequest, Envelope, model_body, requested_turn
-from fabula.server.faults import SURPRISE, ErrorBody, FaultBody, of_status, problem_of
+from fabula.server.faults import SURPRISE, ErrorBody, FaultBody, of_status, problem_of, problem_of_fields
 from fabula.server.gate import SILENT, AccessTokens, Bounds, Gate, Rates
 
 if TYPE_CHECKING:
@@ -34,21 +34,21 @@ _LOG: Final = logging.getLogger("fabula.server")
 _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": FaultBody, "description": description}
     for status, description in {
-        400: "The request cannot be answered as it is.",
-        401: "No valid token.",
+        400: "The request is not valid.",
+        401: "There is no valid token.",
         404: "There is no such model.",
-        408: "The body did not come in time.",
+        408: "The body did not arrive in time.",
         413: "The body or the message is too long.",
-        422: "A field is missing or of another type.",
+        422: "A field is missing or has the wrong type.",
         429: "Too many requests.",
-        500: "An error that was not expected.",
+        500: "An unexpected error occurred.",
         502: "The language model's answer could not be used.",
-        503: "The language model cannot be reached, or is busy.",
+        503: "The language model cannot be reached or is busy.",
         504: "The answer took too long.",
     }.items()
 }
 _ANSWERED: Final[dict[str, Any]] = {
-    "description": "The answer, or its pieces as server-sent events where `stream` is true.",
+    "description": "The answer. If `stream` is true, it is sent in pieces as server-sent events.",
     "content": {
         "application/json": {"schema": {"type": "object", "required": ["id", "object", "choices", "usage"]}},
         "text/event-stream": {
@@ -56,18 +56,18 @@ _ANSWERED: Final[dict[str, Any]] = {
         },
     },
 }
-_CONVERSATION: Final = Header(alias="X-Fabula-Session", description="The conversation, where the client names one.")
+_CONVERSATION: Final = Header(alias="X-Fabula-Session", description="The conversation, if the client specifies one.")
 
 
 @dataclass(frozen=True)
 class Dependencies:
-    """What the server is given: who is served, what it takes, and what varies.
+    """The dependencies of the server: projects, tokens, limits and clocks.
 
     Attributes:
         catalogue: the projects.
-        tokens: open the gate.
-        bounds: of requests.
-        clock: seconds that only grow.
+        tokens: the tokens that the gate accepts.
+        bounds: the limits of requests.
+        clock: a monotonic clock, in seconds.
         now: seconds since 1970.
         name: gives each reply its own identifier.
     """
@@ -82,13 +82,13 @@ class Dependencies:
 
 @dataclass
 class _Chat:
-    """Answers requests for turns, so many at once."""
+    """Answers requests for turns, up to a number at a time."""
 
     means: Dependencies
     active: int = field(default=0)
 
     async def answer(self, request: Request, body: ChatRequest, conversation: str) -> Response:
-        """The turn that a request asks for, whole or as a stream."""
+        """The turn that a request asks for, in one piece or as a stream."""
         bounds = self.means.bounds
         envelope = Envelope(f"chatcmpl-{self.means.name()}", int(self.means.now()), body.model, tuple(body.not_used))
         try:
@@ -101,7 +101,7 @@ class _Chat:
         except FabulaError as error:
             return _response(problem_of(error))
         if self.active >= bounds.turns:
-            message = f"{bounds.turns} answers are being made, and no more at once. Try again."
+            message = f"The server is already making {bounds.turns} answers, its maximum. Try again."
             return _response(ErrorBody(429, message, "rate_limit_error", "too_many_turns", retry_after=1))
         pending, meter = LiveTurn[ChatOutcome](), Meter()
         self.active += 1
@@ -116,7 +116,7 @@ class _Chat:
 
 
 def _wanted(characters: tuple[str, ...], body: ChatRequest, conversation: str) -> TurnRequest:
-    """Who is to answer what, in which conversation."""
+    """The characters who answer, the message, and the conversation."""
     about = body.metadata or {}
     return TurnRequest(
         characters,
@@ -130,7 +130,7 @@ def _wanted(characters: tuple[str, ...], body: ChatRequest, conversation: str) -
 
 
 def _chore_done(text: str, envelope: Envelope, body: ChatRequest) -> Response:
-    """What a chat program wanted for itself; no conversation is moved."""
+    """The answer to a chat program's own request; no conversation changes."""
     if not body.stream:
         return JSONResponse(envelope.whole(text, NOTHING_USED, {}))
     pieces = [envelope.piece({"role": "assistant", "content": text}), envelope.piece({}, "stop")]
@@ -140,7 +140,7 @@ def _chore_done(text: str, envelope: Envelope, body: ChatRequest) -> Response:
 
 
 def application(means: Dependencies, more: Callable[[FastAPI], None] = lambda _: None) -> App:
-    """The whole application, with its gate; `more` adds other addresses to it."""
+    """The complete application, with its gate; `more` adds other addresses to it."""
     app = FastAPI(
         title="fabula",
         version=__version__,
@@ -159,7 +159,7 @@ def application(means: Dependencies, more: Callable[[FastAPI], None] = lambda _:
     ) -> Response:
         return await chat.answer(request, body, conversation or "")
 
-    @app.get("/v1/models", summary="The characters that can be talked to")
+    @app.get("/v1/models", summary="The characters with whom you can talk")
     async def models() -> dict[str, Any]:
         return {"object": "list", "data": [model_body(name, began) for name in means.catalogue.models]}
 
@@ -176,16 +176,12 @@ def application(means: Dependencies, more: Callable[[FastAPI], None] = lambda _:
 
 
 def _handle(app: FastAPI) -> None:
-    """Give every error OpenAI's shape."""
+    """Give every error OpenAI's format."""
 
     @app.exception_handler(RequestValidationError)
     async def misshapen(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        where = ".".join(str(part)[:60] for part in first["loc"][1:8]) or "body"
-        if first["type"] == "json_invalid":
-            return _response(of_status(400, ""))
-        message = f"{len(error.errors())} fields are not as they should be; {where}: {first['msg']}."
-        return _response(ErrorBody(422, message, code="invalid_field", param=where))
+        found = problem_of_fields(error)
+        return _response(of_status(400, "") if found.code == "invalid_json" else found)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -203,7 +199,7 @@ def _response(problem: ErrorBody, headers: dict[str, str] | None = None) -> Resp
 
 
 def _problem(pending: LiveTurn[ChatOutcome]) -> ErrorBody:
-    """What a client gets for a turn that failed; what should not happen goes to the log too."""
+    """The error for a turn that failed; an unexpected error is also logged."""
     error, stopped = pending.problem, pending.task is not None and pending.task.cancelled()
     problem = problem_of(error)
     if problem.status >= 500 and not stopped:  # noqa: PLR2004 - who went away gets nothing
@@ -212,7 +208,7 @@ def _problem(pending: LiveTurn[ChatOutcome]) -> ErrorBody:
 
 
 async def _whole(pending: LiveTurn[ChatOutcome], meter: Meter, envelope: Envelope, request: Request) -> Response:
-    """The answer in one piece; where the client goes away meanwhile, the turn is not made."""
+    """The answer in one piece; if the client disconnects, the turn is not made."""
     gone = asyncio.create_task(_gone(request))
     try:
         await asyncio.wait({gone, *filter(None, [pending.task])}, return_when=asyncio.FIRST_COMPLETED)
@@ -225,7 +221,7 @@ async def _whole(pending: LiveTurn[ChatOutcome], meter: Meter, envelope: Envelop
 
 
 async def _gone(request: Request) -> None:
-    """Wait until the client has gone."""
+    """Wait until the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -233,7 +229,7 @@ async def _gone(request: Request) -> None:
 async def _streamed(
     pending: LiveTurn[ChatOutcome], meter: Meter, envelope: Envelope, patience: float, *, with_usage: bool
 ) -> Response:
-    """The answer as it comes. What fails before its first piece is an error of the response itself."""
+    """The answer as a stream; a failure before its first piece is an error of the response itself."""
     async for _ in pending.follow(patience):
         break
     if pending.problem is not None and not pending.pieces:
@@ -243,7 +239,7 @@ async def _streamed(
 
 
 async def _pieces(pending: LiveTurn[ChatOutcome], patience: float) -> AsyncIterator[str]:
-    """Pieces of the answer as they come; what it says beyond them is the last one."""
+    """Pieces of the answer as they arrive; the last piece is the rest of the answer."""
     async for piece in pending.follow(patience):
         yield piece
     if pending.result is not None and pending.result.text != pending.text:

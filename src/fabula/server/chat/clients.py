@@ -1,16 +1,16 @@
-"""What chat programs ask for that is no turn: titles, tags, summaries, another reply in the player's own name.
+"""Requests of chat programs that are not turns: for titles, tags, summaries or replies in the player's name.
 
-Such requests never move the story. Where a program waits for something small and named (a title, tags), it gets that,
-made without any model; everything else is refused with a sentence that programs show to the person before them.
+Such requests never advance the story. If a program waits for something small and named (a title, tags), it gets that,
+made without a model. Everything else is refused with a sentence that programs show to their users.
 
-They are known by their shape, as the programs' public sources have it:
+The requests are recognised by their form, as in the programs' public sources:
 
 - Open WebUI sends one user message, a form: it begins `### Task:`, wants JSON with a named field (`title`, `tags`,
   `follow_ups`, `queries`, `text`), and holds the conversation between `<chat_history>` marks.
 - LibreChat, LobeChat and others ask in a few words for a concise title of the conversation or chat.
-- SillyTavern puts its quiet prompts (summary, impersonation, "continue") behind the character's last message, as a
-  system message. Behind the player's message such a one is an instruction for this turn, or says who is to answer in a
-  group; that is a turn like any other, unless it asks for a summary or for the player's words.
+- SillyTavern puts its quiet prompts (summary, impersonation, "continue") after the character's last message, as a
+  system message. After the player's message, a system message is an instruction for this turn or names who answers in
+  a group. That is a turn like any other, unless it asks for a summary or for the player's words.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fabula.server.chat.wire import ChatMessage
 
-_READ: Final = 4000  # letters of a message, from each end, in which it says what it wants
+_READ: Final = 4000  # characters at each end of a message that show what it wants
 _FORM: Final = re.compile(r"\s{0,20}#{1,4} Task:", re.IGNORECASE)
 _FIELD: Final = re.compile(r'\{\s{0,9}"(title|tags|follow_ups|queries|text|prompt|emoji)"\s{0,9}:')
 _TITLE: Final = re.compile(
@@ -42,23 +42,23 @@ _SUMMARY: Final = re.compile(
 )
 _OWN_PART: Final = re.compile(r"\bfrom the point of view of\b|\bimpersonat", re.IGNORECASE)
 _COMMAND: Final = re.compile(r"/[A-Za-z][\w-]{0,40}(?:\s|$)")
-_WORDS: Final = 6  # of a title
-_LONG: Final = 300  # letters from which on a message with a title in it is an order to a program
+_WORDS: Final = 6  # words of a title
+_LONG: Final = 300  # characters; a longer message that mentions a title is an order to a program
 
 
 class NoTurnError(UsageError):
-    """A request that is no turn and cannot be answered as one."""
+    """A request that is not a turn and cannot be answered as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """Something a chat program wants for itself: what it is, and the conversation it is about."""
+    """A chat program's own request: what it wants, and for which conversation."""
 
     wants: str
     about: str
 
     def answer(self, characters: Sequence[str]) -> str:
-        """What the program gets."""
+        """The answer to the program."""
         title = " ".join(self.about.split()[:_WORDS]).rstrip(".,;:") or "A conversation"
         title = f"{' and '.join(characters)}: {title}"[:80]
         forms: dict[str, object] = {"title": title, "tags": ["Fiction"], "text": "", "prompt": "", "emoji": ""}
@@ -68,10 +68,10 @@ class Chore:
 
 
 def chore_in(messages: Sequence[ChatMessage]) -> Chore | None:
-    """What a client wants instead of a turn; `None` where it wants one.
+    """The client's own request instead of a turn; `None` if it wants a turn.
 
     Raises:
-        NoTurnError: it wants neither a turn nor anything that it can be given.
+        NoTurnError: the client wants something that it cannot get.
     """
     heard = [message for message in messages if message.role in {"user", "assistant"}]
     last = next((message for message in reversed(messages) if message.role != "tool"), None)
@@ -85,39 +85,39 @@ def chore_in(messages: Sequence[ChatMessage]) -> Chore | None:
         return Chore("plain title", _talk_of("", heard[:1] if instructed else []))
     if (instructed or len(heard) <= 1) and _SUMMARY.search(asked) and heard:
         raise NoTurnError(
-            "This asks for a summary. Characters of a story give none, and remember the whole of it by themselves: "
-            "turn the summaries of your program off."
+            "This request asks for a summary. Characters of a story do not write summaries, because they "
+            "already remember the whole story. Turn off summaries in your program."
         )
     if instructed and _OWN_PART.search(asked) and heard:
-        raise NoTurnError("This asks for your own part. You play it yourself: say something.")
+        raise NoTurnError("This request asks for your own lines. You play your part yourself, so say something.")
     if heard and heard[-1].role == "assistant":
         raise NoTurnError(
-            "The last message is the character's own, and the story waits for you. Say something; where a part of it "
-            "has ended, a single full stop goes on without a word."
+            "The last message is from the character, and the story is waiting for you. Say something. If a part "
+            "of the story has ended, send a single full stop to continue without saying anything."
         )
     return None
 
 
 def check_no_command(said: str) -> None:
-    """Check that what is said is no command of a chat program.
+    """Check that a message is not a command of a chat program.
 
     Raises:
-        NoTurnError: it is; the story stands as it was.
+        NoTurnError: the message is a command; the story does not change.
     """
     if command := _COMMAND.match(said.lstrip()[:50]):
         raise NoTurnError(
-            f"{command[0].strip()} is a command and no part of a conversation; this server knows none. Say it without "
-            "the slash if it is to be heard."
+            f"{command[0].strip()} is a command, and this server has no commands. If the character should hear "
+            "it, send it without the slash."
         )
 
 
 def _ends(text: str) -> str:
-    """The beginning and the end of a text, which say what it wants."""
+    """The beginning and the end of a text, which show what it wants."""
     return text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}"
 
 
 def _talk_of(form: str, heard: Sequence[ChatMessage]) -> str:
-    """The first words that the player said, in the conversation that a form holds or among messages."""
+    """The player's first words, from the conversation in a form or from messages."""
     start = form.find("<chat_history>")
     if start >= 0:
         talk = form[start + len("<chat_history>") :][:_READ]

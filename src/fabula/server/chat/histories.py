@@ -1,9 +1,9 @@
-"""Which conversation a client means that names none but sends all that was said, as most chat programs do.
+"""Finds the conversation of a client that names none but sends the whole history, as most chat programs do.
 
-The last exchange that the client sends is looked up among all turns of such conversations, and the one whose earlier
-turns fit best is it. So a conversation is found again also where the client has cut off its beginning, to save room. No
-turn is ever lost: an answer that is wanted anew, and a conversation that goes on from an earlier place, branch off, and
-each branch is a conversation of its own, with the log up to there copied.
+The last exchange that the client sends is looked up among all turns of such conversations. The conversation whose
+earlier turns fit best is chosen. So a conversation is found even if the client has cut off its beginning to save space.
+No turn is ever lost: a repeated answer, or a continuation from an earlier place, makes a branch. Each branch is its own
+conversation, with a copy of the log up to that place.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from fabula.craft.conversation import Turn
 
 PREFIX: Final = "plain-"
-SILENCE: Final = "(The scene ends.)"  # a character that only ends a cell says nothing, and clients want some text
+SILENCE: Final = "(The scene ends.)"  # a character that only ends a cell says nothing, but clients need some text
 _TAG, _HASH = 6, 12
-_AT_A_TIME: Final = 16  # exchanges that are read before others have their turn
-_DEPTH: Final = 32  # exchanges that are compared, from the last one back; histories may be long
+_AT_A_TIME: Final = 16  # exchanges that are read before other tasks run
+_DEPTH: Final = 32  # exchanges that are compared, from the last one backwards; histories may be long
 Mark: TypeAlias = bytes
 Place: TypeAlias = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What the player said ("" where the character began), and the answer."""
+    """What the player said ("" if the character began), and the answer."""
 
     said: str
     answer: str
@@ -46,10 +46,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class ConversationGroup:
-    """Conversations that may be one: of the same people in the story, and of the same user of the client.
+    """Conversations that may be the same: with the same people, and from the same user of the client.
 
     Attributes:
-        scene: what the request wants of the scene; first words that want another one begin another conversation.
+        scene: the requested scene; first words with another scene begin another conversation.
     """
 
     parties: Parties
@@ -58,7 +58,7 @@ class ConversationGroup:
 
     @property
     def tag(self) -> str:
-        """Stands for the user in the names of conversations."""
+        """The sign for the user in the names of conversations."""
         return sha256(self.user.encode("utf-8", "replace")).hexdigest()[:_TAG]
 
     def base(self, first: str) -> str:
@@ -69,13 +69,13 @@ class ConversationGroup:
 
 @dataclass(frozen=True, slots=True)
 class TurnChoice:
-    """What is to be done: in which conversation the turn is made, and what of which other one it begins with.
+    """The conversation in which a turn is made, and the turns of another conversation with which it begins.
 
     Attributes:
-        name: of the conversation.
-        again: its last turn is to be drawn anew.
-        copies: conversation whose log is copied first ("" if none is), and to which name.
-        kept: turns of the copy that stand.
+        name: the conversation's name.
+        again: whether its last turn must be retaken.
+        copies: the conversation whose log is copied first ("" for none), and the name of the copy.
+        kept: the number of turns that the copy keeps.
     """
 
     name: str
@@ -85,9 +85,9 @@ class TurnChoice:
 
 
 def same(text: str) -> str:
-    """What is left of a text for comparing: its letters and digits, in small ones; clients change marks and blanks.
+    """A text reduced for comparison to its letters and digits, in lower case; clients change punctuation and spaces.
 
-    Of a text that is longer than any turn, its two ends.
+    Only the two ends remain of a text that is longer than any turn.
     """
     return "".join(filter(str.isalnum, _ends(text).casefold()))
 
@@ -100,13 +100,13 @@ def _mark(text: str) -> Mark:
     return _mark_of(_ends(text))
 
 
-@remembered(8192, 2000)  # clients send again each time what was said
+@remembered(8192, 2000)  # clients send the whole history each time
 def _mark_of(text: str) -> Mark:
     return sha256(same(text).encode("utf-8", "replace")).digest()[:8]
 
 
 async def prepare(history: Sequence[Exchange]) -> None:
-    """Read a long history without keeping others waiting; what comes after finds it read."""
+    """Read a long history in advance, without delaying other tasks."""
     for number, exchange in enumerate(history, 1):
         _marks(exchange)
         if not number % _AT_A_TIME:
@@ -119,10 +119,10 @@ def _marks(exchange: Exchange) -> tuple[Mark, Mark]:
 
 @dataclass
 class Branches:
-    """All conversations of a project whose clients name none. Nothing in here waits, so that a choice is never divided.
+    """All conversations of a project that clients do not name; no method waits, so that a choice is never interrupted.
 
     Attributes:
-        folder: of the project.
+        folder: the folder of the project.
     """
 
     folder: Path
@@ -132,7 +132,7 @@ class Branches:
     _busy: Counter[str] = field(default_factory=Counter)
 
     def load(self) -> list[str]:
-        """Learn the conversations that are on disk; gives the names of those whose logs cannot be read."""
+        """Read the conversations on disk; gives the names of those whose logs cannot be read."""
         damaged = []
         for file in plain_files(self.folder / CONVERSATIONS, f"{PREFIX}*.jsonl"):
             try:
@@ -140,14 +140,14 @@ class Branches:
             except ProjectError:
                 damaged.append(file.stem)
                 self._turns[file.stem] = []
-                self._busy[file.stem] += 1  # for good: the name is taken, and nobody goes on in it
+                self._busy[file.stem] += 1  # permanently: the name is taken, and nobody continues it
                 continue
             if log.records:
                 self.learn(file.stem, log.parties, exchanges(log))
         return damaged
 
     def learn(self, name: str, parties: Parties, turns: Sequence[Exchange]) -> None:
-        """Note the turns that stand in a conversation."""
+        """Record the turns of a conversation."""
         before, now = self._turns.get(name, []), [_marks(turn) for turn in turns]
         self._turns[name] = now
         self._groups[name] = (name.removeprefix(PREFIX)[:_TAG], parties)
@@ -156,11 +156,11 @@ class Branches:
                 self._found[marks].append((name, number))
 
     def free(self, name: str) -> None:
-        """The turn of a conversation that was taken has been made, or has failed."""
+        """Release a conversation whose turn has been made or has failed."""
         self._busy[name] -= 1
 
     def take(self, group: ConversationGroup, history: Sequence[Exchange], said: str | None) -> TurnChoice:
-        """As `choose`; the conversation is held for the turn, and what is to be copied is copied.
+        """Choose a conversation as `choose` does, hold it for the turn, and copy the log if necessary.
 
         Raises:
             ProjectError: a log cannot be read or written.
@@ -172,23 +172,23 @@ class Branches:
         return choice
 
     def choose(self, group: ConversationGroup, history: Sequence[Exchange], said: str | None) -> TurnChoice:
-        """The conversation for what is said after `history`; the branch that it needs is given a free name."""
+        """The conversation for what is said after `history`; a new branch gets a free name."""
         now = _mark(said or "")
         place = self._by_exchange(group, history)
-        if place is None and history and not same(history[0].said):  # a greeting that the client brought along
+        if place is None and history and not same(history[0].said):  # a greeting from the client
             history = history[1:]
             place = self._by_exchange(group, history)
         first = next((e.said for e in history if same(e.said)), said or "")
         base = group.base(first)
         place = place or self._by_words(base, history, now)
-        if place is None and group.scene:  # it may have begun without
+        if place is None and group.scene:  # it may have begun without a scene
             place = self._by_words(replace(group, scene="").base(first), history, now)
         if place is None:
             return TurnChoice(self._free_name(base)) if history else self._first(base, now)
         return self._at(place, now)
 
     def _at(self, place: Place, now: Mark) -> TurnChoice:
-        """What to do where it has been found, up to and with a turn of a conversation."""
+        """The choice if the history was found, up to and including a turn of a conversation."""
         name, kept = place
         turns, idle = self._turns[name], not self._busy[name]
         if idle and kept == len(turns):
@@ -199,7 +199,7 @@ class Branches:
         return TurnChoice(free, copies=(name, free), kept=kept)
 
     def _first(self, base: str, now: Mark) -> TurnChoice:
-        """What to do with first words: the answer anew if they are all that was said last time, else a new one."""
+        """The choice for first words: a retake if nothing else was said so far, otherwise a new conversation."""
         last = next((name for name in reversed(self._family(base)) if not self._busy[name]), None)
         if last is not None and not self._turns[last]:
             return TurnChoice(last)
@@ -208,7 +208,7 @@ class Branches:
         return TurnChoice(self._free_name(base))
 
     def _by_exchange(self, group: ConversationGroup, history: Sequence[Exchange]) -> Place | None:
-        """Where the last exchange was, in the conversation that fits best."""
+        """The place of the last exchange, in the conversation that fits best."""
         if not history:
             return None
         marks = [_marks(exchange) for exchange in history[-_DEPTH:]]
@@ -217,7 +217,7 @@ class Branches:
             turns = self._turns[name][:number]
             tag, parties = self._groups[name]
             if tag != group.tag or not parties.alike(group.parties) or turns[-1:] != marks[-1:]:
-                continue  # of other people, or drawn anew since
+                continue  # with other people, or retaken since
             alike = 0
             for one, other in zip(reversed(turns), reversed(marks), strict=False):
                 if one != other:
@@ -229,7 +229,7 @@ class Branches:
         return max(fits)[-1] if fits else None
 
     def _by_words(self, base: str, history: Sequence[Exchange], now: Mark) -> Place | None:
-        """Where the player's words alone lead to; clients let people change what characters said."""
+        """The place that the player's words alone lead to; clients let people change what characters said."""
         silence = _mark("")
         words = [mark for mark, _ in map(_marks, history) if mark != silence]
         for name in reversed(self._family(base) if words else []):
@@ -250,7 +250,7 @@ class Branches:
         return names
 
     def _free_name(self, name: str) -> str:
-        """A name for another branch, which is taken with that."""
+        """A name for another branch, which is reserved by this call."""
         base = name[: len(PREFIX) + _TAG + 1 + _HASH]
         number = len(self._family(base)) + 1
         free = base if number == 1 else f"{base}-{number}"
@@ -259,7 +259,7 @@ class Branches:
         return free
 
     def _copy(self, choice: TurnChoice) -> None:
-        """Copy the log that a choice wants copied, up to the turn that it keeps, with what was set by then."""
+        """Copy the log for a choice, up to the last turn that it keeps, with the settings at that time."""
         source, target = choice.copies
         if not source:
             return
@@ -268,10 +268,10 @@ class Branches:
 
 
 def exchanges(log: Log) -> list[Exchange]:
-    """What was exchanged in a conversation, of its turns that stand."""
+    """The exchanges of a conversation's current turns."""
     return [exchange_of(turn) for turn in log.state.turns]
 
 
 def exchange_of(turn: Turn) -> Exchange:
-    """A turn of a conversation as its client sends it later."""
+    """A turn of a conversation, as its client sends it later."""
     return Exchange(turn.said, turn.line.text if turn.line is not None else SILENCE)

@@ -1,4 +1,4 @@
-"""What is served: projects, the characters in them, and their conversations."""
+"""The projects that are served, their characters and their conversations."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 MODEL: Final = "fabula/"
 PLAYER: Final = "player"
 OVER: Final = "(The story has been told. Begin a new conversation to hear it again.)"
-_TOGETHER: Final = 6  # characters that one listed model has at most; as many as one likes can be named
+_TOGETHER: Final = 6  # the maximum number of characters of a listed model; requests can name more
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """Whose turn is wanted, and in which conversation.
+    """A request for a turn: who answers, and in which conversation.
 
     Attributes:
-        characters: answer, those of them who are there.
-        player: is played by the client; "" is the project's own player.
-        conversation: its name as the client says it; "" where it says none.
-        user: keeps the conversations of several people without a conversation's name apart.
-        heard: what was said.
-        present: names of those who are to be there from now on, separated by commas; "" leaves it as it is.
-        freedom: how far the player may lead away from now on; "" leaves it as it is.
+        characters: the characters who answer, if they are present.
+        player: the character whom the client plays; "" is the project's own player.
+        conversation: its name from the client; "" for none.
+        user: distinguishes unnamed conversations of several people.
+        heard: the history and the message.
+        present: the names, separated by commas, of those who must be present from now on; "" changes nothing.
+        freedom: how far the player may stray from the plan from now on; "" changes nothing.
     """
 
     characters: tuple[str, ...]
@@ -61,14 +61,14 @@ class TurnRequest:
 
 @dataclass
 class ServedProject:
-    """A project that is talked in over HTTP.
+    """A project whose characters answer over HTTP.
 
     Attributes:
-        name: in the names of models.
+        name: its name in the names of models.
         conversing: the open project.
-        parties: who talks unless a request says otherwise: the player first.
-        characters: who can be talked to, and nobody else.
-        together: those of them who are listed as one model too; fewer than two are not.
+        parties: the default participants, the player first.
+        characters: the only characters that clients can talk to.
+        together: the characters that are also listed as one model; none if there are fewer than two.
     """
 
     name: str
@@ -81,15 +81,15 @@ class ServedProject:
 
     @property
     def models(self) -> list[str]:
-        """The names of its models: each character, and some of them in one scene."""
+        """The names of its models: each character, and several characters in one scene."""
         scenes = [joined(self.together)] if len(self.together) > 1 else []
         return [f"{MODEL}{self.name}/{scene}" for scene in (*map(hyphened, self.characters), *scenes)]
 
     def character(self, name: str, kind: str = "character") -> str:
-        """The character of that name, however it is written in an address, and also where only a part of it is said.
+        """The character of that name, however it is written in an address; a part of the name is enough.
 
         Raises:
-            UnknownNameError: nobody, or more than one, is called so.
+            UnknownNameError: no character, or more than one, has this name.
         """
         plain = slug(name)
         found = next((known for known in self.characters if slug(known) == plain), None)
@@ -99,10 +99,10 @@ class ServedProject:
         return found
 
     def cast(self, names: str) -> tuple[str, ...]:
-        """The characters whom the last part of a model's name means, each once; in one order, however it has them.
+        """The characters in the last part of a model's name, each once, in a fixed order.
 
         Raises:
-            UnknownNameError: one of them is not known.
+            UnknownNameError: one of the characters is unknown.
         """
         whole = [known for known in self.characters if hyphened(known) == names]
         return tuple(whole[:1]) or ordered(dict.fromkeys(map(self.character, names.split(AND))))
@@ -110,22 +110,24 @@ class ServedProject:
     def _parties(self, wanted: TurnRequest) -> Parties:
         if wanted.player.strip():
             return Parties(self.character(wanted.player, PLAYER), wanted.characters)
-        # Whoever is the player by default can be talked to as well.
+        # Clients can also talk to the default player.
         taken = {same(name) for name in wanted.characters}
         left = (name for name in (*self.parties.names, *self.characters) if same(name) not in taken)
         player = next(left, "")
         if not player:
-            raise UsageError("Nobody is left for you to play. Name a character of the story in `metadata.player`.")
+            raise UsageError(
+                "There is no character left for you to play. Specify a character of the story in `metadata.player`."
+            )
         return Parties(player, wanted.characters)
 
     async def turn(self, wanted: TurnRequest, on_text: OnPiece) -> ChatOutcome:
-        """The answer to what is said.
+        """The answer to a message.
 
         Raises:
-            UnknownNameError: somebody is not in the story.
+            UnknownNameError: a person is not in the story.
             TooLongError: the message is too long.
-            UsageError: the message is empty, the conversation is one of other people, or the scene cannot be so.
-            FabulaError: any other of its kinds; the conversation stands as before.
+            UsageError: the message is empty, the conversation is with other people, or the scene is impossible.
+            FabulaError: any other of its kinds; the conversation is unchanged.
         """
         said = wanted.turn.said
         if said is not None and not said.strip():
@@ -151,7 +153,7 @@ class ServedProject:
     async def _named(
         self, name: str, parties: Parties, scene: SceneChange, asked: RequestedTurn, on_text: OnPiece
     ) -> ChatOutcome:
-        """A turn of a conversation that the client names; what it sends of the history can take turns back."""
+        """A turn of a conversation that the client names; the history that it sends can undo turns."""
         async with self._conversation(name, parties) as conversation:
             back, again = _gone_back(conversation.turns, asked)
             for _ in range(back):
@@ -160,14 +162,14 @@ class ServedProject:
 
     @asynccontextmanager
     async def _conversation(self, name: str, parties: Parties) -> AsyncIterator[Conversation]:
-        """A conversation for one request at a time."""
+        """A conversation, for one request at a time."""
         one = self._locks.setdefault(name, asyncio.Lock())
         async with one:
             yield await self.conversing.conversation(name, parties)
 
 
 async def served(name: str, conversing: Conversing, player: str = "") -> ServedProject:
-    """A project, ready to be served; asks who is in its first cell, once, where the project does not say who talks.
+    """A project, ready to be served; if it does not name who talks, the characters of its first cell are found once.
 
     Raises:
         FabulaError: any of its kinds.
@@ -181,12 +183,12 @@ async def served(name: str, conversing: Conversing, player: str = "") -> ServedP
         await conversing.talk(Parties(own, parties.others[:1]))
     branches = Branches(conversing.project.folder)
     for damaged in branches.load():
-        Run(conversing.context).note(f"The log of the conversation {damaged} cannot be read; it is left as it is.")
+        Run(conversing.context).note(f"The log of the conversation {damaged} cannot be read. It is left unchanged.")
     return ServedProject(name, conversing, parties, tuple(known), branches, _together(found, parties, known))
 
 
 def _together(found: Talk, parties: Parties, known: Sequence[str]) -> tuple[str, ...]:
-    """Those whom the project has in one scene, else those of the first cell; without the player."""
+    """The project's characters for one scene, otherwise those of the first cell; without the player."""
     others = found.parties.others
     if len(others) == 1:
         others = present_in(known, found.segments[0])[: _TOGETHER + 1]
@@ -205,7 +207,7 @@ class ServedProjects:
         return [model for served_ in self.projects.values() for model in served_.models]
 
     def knows(self, model: str) -> bool:
-        """Whether a model has listed characters alone, one or several."""
+        """Whether all characters of a model are listed."""
         if len(model) > LONGEST_MODEL:
             return False
         try:
@@ -215,18 +217,21 @@ class ServedProjects:
         return all(name in served_.characters for name in characters)
 
     def find(self, model: str) -> tuple[ServedProject, tuple[str, ...]]:
-        """The project and the characters that a model's name means.
+        """The project and the characters in a model's name.
 
         Raises:
-            UnknownNameError: there is no such model; names the nearest.
-            UsageError: it names more characters than a scene may have.
+            UnknownNameError: there is no such model; the message names the nearest.
+            UsageError: the name has more characters than a scene may have.
         """
         project, slash, names = model.removeprefix(MODEL).partition("/")
         named = slash and all(name.strip() for name in names.split(AND))
         if not (model.startswith(MODEL) and named and project in self.projects):
             raise UnknownNameError("model", model[:LONGEST_ID], self.models)
         if names.count(AND) >= MOST:
-            message = f"A scene has {MOST} characters at most; this model names {names.count(AND) + 1}. Leave some out."
+            message = (
+                f"A scene has at most {MOST} characters, but this model specifies {names.count(AND) + 1}. Leave "
+                "some out."
+            )
             raise UsageError(message)
         found = self.projects[project]
         return found, found.cast(names)
@@ -235,13 +240,13 @@ class ServedProjects:
 def conversation_name(said: str) -> str:
     """The name of the log for a conversation that a client names.
 
-    It is that name where it can be one, so that `fabula chat --session NAME` goes on with it.
+    It is the same name if possible, so that `fabula chat --session NAME` continues the conversation.
 
     Raises:
-        UsageError: it has more than 200 letters.
+        UsageError: the name has more than 200 characters.
     """
     if len(said) > LONGEST_ID:
-        raise UsageError(f"The conversation's name has {len(said):,} letters; {LONGEST_ID} are the most.")
+        raise UsageError(f"The conversation's name has {len(said):,} characters. The maximum is {LONGEST_ID}.")
     name = slug(said)
     if name == said and not name.startswith(PREFIX):
         return name
@@ -249,7 +254,7 @@ def conversation_name(said: str) -> str:
 
 
 def _gone_back(turns: Sequence[Turn], asked: RequestedTurn) -> tuple[int, bool]:
-    """How many turns a client has taken back, by what it sends of the history, and whether it wants the last anew."""
+    """The number of turns that a client has undone, according to its history, and whether it wants a retake."""
     if not asked.history:
         return 0, False
     marks = [_key(exchange_of(turn)) for turn in turns]
@@ -269,7 +274,7 @@ def _key(exchange: Exchange) -> tuple[str, str]:
 async def _moved(
     conversation: Conversation, scene: SceneChange, asked: RequestedTurn, on_text: OnPiece, *, again: bool
 ) -> ChatOutcome:
-    """One move of a conversation. Where the story is over, the answer says so, and the conversation stands as it is."""
+    """One move of a conversation; if the story is over, the answer says so, and the conversation does not change."""
     if conversation.state.over and not again:
         return ChatOutcome(OVER, conversation.name, conversation.where)
     await scene.apply(conversation)
@@ -280,7 +285,7 @@ async def _moved(
     elif asked.said is not None:
         turn = await conversation.say(asked.said, on_text)
     elif conversation.turns:
-        raise NoTurnError("The request holds no words of yours, and the story waits for you. Say something.")
+        raise NoTurnError("The request has no message from you, and the story is waiting for you. Say something.")
     else:
         turn = await conversation.begin(on_text)
     conversation.prepare()
@@ -288,7 +293,7 @@ async def _moved(
 
 
 async def _greeted(conversation: Conversation, asked: RequestedTurn) -> None:
-    """Begin with the greeting that a client brought along, where it is one of the character's card."""
+    """Begin with the greeting that a client sent, if it is in the character's card."""
     if conversation.turns or not asked.history or asked.history[0].said:
         return
     brought = same(asked.history[0].answer)
@@ -298,14 +303,16 @@ async def _greeted(conversation: Conversation, asked: RequestedTurn) -> None:
 
 
 class TooLongError(UsageError):
-    """A message has more letters than a turn may have."""
+    """A message is longer than a turn may be."""
 
 
 def check_length(said: str) -> None:
-    """Check that a message is no longer than a turn may be.
+    """Check that a message is not longer than a turn may be.
 
     Raises:
-        TooLongError: it is; says how long.
+        TooLongError: the message is too long.
     """
     if len(said) > LONGEST:
-        raise TooLongError(f"Your message has {len(said):,} letters; {LONGEST:,} are the most. Say less at a time.")
+        raise TooLongError(
+            f"Your message has {len(said):,} characters. The maximum is {LONGEST:,}. Say less at a time."
+        )

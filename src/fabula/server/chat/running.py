@@ -1,4 +1,4 @@
-"""Projects on their socket: characters for chat programs, and `/api/v1`."""
+"""Projects on a socket: characters for chat programs, and `/api/v1`."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Offer:
-    """What is to be served.
+    """The projects to serve, and how.
 
     Attributes:
-        projects: each with the settings in force.
-        options: what the calls are made with.
-        tokens: open the gate.
-        bounds: of requests.
-        player: who the client plays, where a request says nothing; "" leaves it to each project.
-        api: offer the projects themselves, too, as `/api/v1`.
+        projects: the projects, each with its settings.
+        options: the options of the calls.
+        tokens: the tokens that the gate accepts.
+        bounds: the limits of requests.
+        player: the character whom the client plays by default; "" uses the project's own player.
+        api: whether to offer the projects themselves at `/api/v1`.
     """
 
     projects: Sequence[tuple[ProjectFolder, Settings]]
@@ -47,25 +47,28 @@ class Offer:
 
     @property
     def names(self) -> list[str]:
-        """The projects' names in those of models.
+        """The projects' names in the names of models.
 
         Raises:
-            UsageError: two are alike.
+            UsageError: two names are the same.
         """
         names = [slug(project.folder.resolve().name) for project, _ in self.projects]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise UsageError(f"Two projects would both be fabula/{twice}/... Rename one folder, or serve one of them.")
+            raise UsageError(
+                f"Two projects would have the same name, fabula/{twice}/... Rename one folder, or serve only "
+                "one of them."
+            )
         return names
 
 
 def base_url(opened: socket.socket) -> str:
-    """Where clients find the server: their "base URL"."""
+    """The "base URL" of the server, for clients."""
     return f"{address_of(opened)}/v1"
 
 
 async def serve(offer: Offer, opened: socket.socket, ready: Callable[[ServedProjects], None]) -> None:
-    """Serve until the task is cancelled; `ready` is called once requests are taken.
+    """Serve until the task is cancelled; `ready` is called once requests are accepted.
 
     Raises:
         FabulaError: a project cannot be opened.

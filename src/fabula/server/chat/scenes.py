@@ -1,4 +1,4 @@
-"""Scenes of one character or several: how their models are named, what a request wants of them, and who speaks."""
+"""Scenes with one or more characters: the names of their models, changes from requests, and who speaks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from fabula.server.chat.turns import OnPiece
     from fabula.server.chat.wire import RequestedTurn
 
-AND: Final = "+"  # between the characters of a model
-MOST: Final = 12  # characters of a scene
+AND: Final = "+"  # between the characters in the name of a model
+MOST: Final = 12  # the maximum number of characters of a scene
 
 
 class SceneError(UsageError):
-    """What a request's metadata wants cannot be.
+    """A request's metadata asks for an impossible scene.
 
     Attributes:
         param: the field of the request.
@@ -36,11 +36,11 @@ class SceneError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class SceneChange:
-    """What a request wants from its turn on; what is empty stays as it is.
+    """Changes that a request makes from its turn onwards; an empty field changes nothing.
 
     Attributes:
-        present: those of the characters who are to be there.
-        freedom: how far the player may lead away.
+        present: the characters who must be present.
+        freedom: how far the player may stray from the plan.
     """
 
     present: tuple[str, ...] = ()
@@ -48,22 +48,22 @@ class SceneChange:
 
     @classmethod
     def of(cls, present: str, freedom: str, parties: Parties) -> SceneChange:
-        """The scene that two fields of a request's metadata want; the player, who is always there, may be named too.
+        """The scene from two fields of a request's metadata; the player, who is always present, may be named too.
 
         Raises:
-            SceneError: somebody is not in the scene, nobody would be left in it, or there is no such freedom.
+            SceneError: a character is not in the scene, nobody would be left in it, or there is no such freedom.
         """
         return cls(_present(present, parties) if present.strip() else (), _freedom(freedom) if freedom.strip() else "")
 
     @property
     def key(self) -> str:
-        """Stands for it in the names of conversations that begin with it; empty where nothing is wanted."""
+        """The sign for it in the names of conversations that begin with it; empty if it changes nothing."""
         return "\n".join((*self.present, self.freedom)) if self.present or self.freedom else ""
 
     async def apply(self, conversation: Conversation) -> None:
-        """Set what differs from where the conversation stands."""
+        """Change the conversation where it differs from this scene."""
         state = conversation.state
-        there = state.asked if state.waits else state.present  # the next cell would bring others
+        there = state.asked if state.waits else state.present  # the next cell would bring other characters
         if self.present and sorted(self.present) != sorted(there):
             await conversation.set_present(self.present)
         if self.freedom and self.freedom != state.freedom:
@@ -71,7 +71,7 @@ class SceneChange:
 
 
 def _present(text: str, parties: Parties) -> tuple[str, ...]:
-    """Those of the others who are to be there, in the order of the parties."""
+    """The other parties who must be present, in their order."""
     found = set()
     for name in filter(None, dict.fromkeys(map(str.strip, text.split(",")))):
         known = among(name, parties.names) or next((own for own in parties.names if slug(own) == slug(name)), None)
@@ -80,7 +80,7 @@ def _present(text: str, parties: Parties) -> tuple[str, ...]:
         found.add(known)
     there = tuple(name for name in parties.others if name in found)
     if not there:
-        raise SceneError("Somebody has to be there to talk to. Name at least one character.", "present")
+        raise SceneError("A conversation needs at least one other character. Specify one.", "present")
     return there
 
 
@@ -92,33 +92,33 @@ def _freedom(text: str) -> str:
 
 
 def hyphened(name: str) -> str:
-    """A character's name as it stands in that of a model."""
+    """A character's name, as it appears in the name of a model."""
     return "-".join(name.split())
 
 
 def joined(names: Iterable[str]) -> str:
-    """Several characters in the name of a model, in the order that all their scenes have."""
+    """The part of a model's name for several characters, in a fixed order."""
     return AND.join(map(hyphened, ordered(names)))
 
 
 def ordered(names: Iterable[str]) -> tuple[str, ...]:
-    """The characters of a scene in one order, however they are named."""
+    """The characters of a scene in a fixed order, however they are named."""
     return tuple(sorted(names, key=lambda name: (name.casefold(), name)))
 
 
 def several(parties: Parties) -> bool:
-    """Whether answers say who speaks."""
+    """Whether answers name the speaker."""
     return len(parties.others) > 1
 
 
 def spoken(turn: Turn, parties: Parties) -> str:
-    """The answer of a turn as its client gets it: where several may speak, `Name: ` comes first."""
+    """The answer of a turn, as its client gets it: if several characters can speak, it begins with `Name: `."""
     answer = exchange_of(turn).answer
     return f"{turn.line.name}: {answer}" if turn.line is not None and several(parties) else answer
 
 
 def naming(on_text: OnPiece, conversation: Conversation) -> OnPiece:
-    """What takes the pieces of an answer, so that together they are what `spoken` gives."""
+    """A receiver for the pieces of an answer, so that together they equal the result of `spoken`."""
     if on_text is None or not several(conversation.parties):
         return on_text
     begun = False
@@ -132,7 +132,7 @@ def naming(on_text: OnPiece, conversation: Conversation) -> OnPiece:
 
 
 def unnamed(asked: RequestedTurn, parties: Parties) -> RequestedTurn:
-    """A conversation of several as the client sends it, without the names before the answers."""
+    """A conversation with several characters, as the client sends it, without the names before the answers."""
     if not several(parties):
         return asked
     names = {same(name) for name in parties.others}

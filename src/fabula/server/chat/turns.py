@@ -1,4 +1,4 @@
-"""What a request for a turn gets, and what it took."""
+"""The answer to a request for a turn, and its usage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass
 class Meter:
-    """What the calls of one request took; what the journal answers takes nothing."""
+    """The usage of the calls of one request; calls from the journal use nothing."""
 
     usage: Usage = NOTHING_USED
 
@@ -30,14 +30,14 @@ _METER: Final[ContextVar[Meter | None]] = ContextVar("fabula_meter", default=Non
 
 
 def measure(event: Event) -> None:
-    """A listener of the run: a call is counted for the request in whose task it is made."""
+    """Count a call for the request in whose task it is made; a listener of the run."""
     meter = _METER.get()
     if meter is not None and isinstance(event, CallFinished) and not event.replayed:
         meter.usage += event.usage
 
 
 async def measured(meter: Meter, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """What `work` gives in so many seconds; `meter` counts its calls."""
+    """The result of `work` within so many seconds; `meter` counts its calls."""
     _METER.set(meter)
     async with asyncio.timeout(seconds):
         return await work
@@ -45,13 +45,13 @@ async def measured(meter: Meter, seconds: float, work: Coroutine[Any, Any, T]) -
 
 @dataclass(frozen=True, slots=True)
 class ChatOutcome:
-    """What a request gets.
+    """The outcome of a request.
 
     Attributes:
         text: the answer.
-        conversation: its name.
-        where: how far the conversation is.
-        turn: that was made; `None` where the story is over.
+        conversation: the name of the conversation.
+        where: the progress of the conversation.
+        turn: the turn that was made; `None` if the story is over.
     """
 
     text: str
@@ -61,7 +61,7 @@ class ChatOutcome:
 
     @property
     def about(self) -> dict[str, object]:
-        """What the field `fabula` of a reply says beside OpenAI's fields."""
+        """The contents of the field `fabula` of a reply, in addition to OpenAI's fields."""
         where, turn = self.where, self.turn
         who = turn.line.name if turn is not None and turn.line is not None else ""
         about = {"session": self.conversation, "who": who, "present": list(where.present), "cell": where.cell}

@@ -1,4 +1,4 @@
-"""The shapes of OpenAI's chat completions, as far as a conversation needs them: requests in, replies and chunks out."""
+"""The parts of OpenAI's chat completions that a conversation needs: requests in, replies and chunks out."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LONGEST_ID: Final = 200
 LONGEST_MODEL: Final = 500
 MOST_MESSAGES: Final = 5000
 _MOST_PARTS: Final = 1000  # of a message
-_NAMED: Final = 30  # fields that are not used
+_NAMED: Final = 30  # the maximum number of unused fields
 _UNSET: Final[tuple[object, ...]] = (None, [], {}, "", False)
 _OURS: Final = frozenset({"user", "assistant"})
 
 
 class UnableError(UsageError):
-    """A field asks for what characters cannot do.
+    """A field asks for something that characters cannot do.
 
     Attributes:
         param: the field.
@@ -37,7 +37,7 @@ class UnableError(UsageError):
 
 
 class ContentPart(BaseModel):
-    """A piece of a message; only text is understood."""
+    """A piece of a message; only text is supported."""
 
     model_config = ConfigDict(extra="ignore")
     type: str
@@ -45,7 +45,7 @@ class ContentPart(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """A message of the conversation as the client sends it."""
+    """A message of the conversation, as the client sends it."""
 
     model_config = ConfigDict(extra="ignore")
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -53,28 +53,30 @@ class ChatMessage(BaseModel):
 
     @property
     def text(self) -> str:
-        """What it says.
+        """The text of the message.
 
         Raises:
-            UsageError: it holds something else than text.
+            UsageError: the message has a part that is not text.
         """
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
         foreign = next((part.type for part in self.content if part.type != "text"), None)
         if foreign is not None:
-            raise UsageError(f"A message holds a part of type {foreign[:40]!r}. Characters read text alone.")
+            raise UsageError(
+                f"A message has a part of type {foreign[:40]!r}, but characters read only text. Remove that part."
+            )
         return "\n".join(part.text for part in self.content)
 
 
 class StreamOptions(BaseModel):
-    """What a streamed reply says beside its text."""
+    """What a streamed reply contains besides its text."""
 
     model_config = ConfigDict(extra="ignore")
     include_usage: StrictBool | None = None
 
 
 class ChatRequest(BaseModel):
-    """The body of `POST /v1/chat/completions`. Other fields, sampling values among them, are taken and not used."""
+    """The body of `POST /v1/chat/completions`. Other fields, such as sampling values, are accepted and ignored."""
 
     model_config = ConfigDict(extra="allow")
     model: Annotated[str, Field(max_length=LONGEST_MODEL)]
@@ -90,24 +92,26 @@ class ChatRequest(BaseModel):
 
     @property
     def not_used(self) -> list[str]:
-        """Names of fields that a client has set and that change nothing: how a character speaks is the project's."""
+        """The names of fields that a client has set in vain: the project decides how a character speaks."""
         return sorted(name[:60] for name, value in (self.model_extra or {}).items() if value not in _UNSET)[:_NAMED]
 
     def check_able(self) -> None:
-        """Check that nothing is asked for which an answer in a character's words cannot be.
+        """Check, before a model is called, that a character can give the requested answer.
 
         Raises:
-            UnableError: it is; names the field.
+            UnableError: a character cannot; the error names the field.
         """
         if self.n not in (None, 1):
-            raise UnableError("A character gives one answer at a time. Leave `n` out, or ask again for another.", "n")
+            raise UnableError(
+                "A character gives one answer at a time. Omit `n`. To get another answer, send the request again.", "n"
+            )
         if any(kind != "text" for kind in self.modalities or ()):
-            raise UnableError("Characters answer in text alone. Leave `modalities` out.", "modalities")
+            raise UnableError("Characters answer only in text. Omit `modalities`.", "modalities")
         if (self.response_format or {}).get("type", "text") != "text":
-            message = "Characters speak, and fill in no forms. Leave `response_format` out."
+            message = "Characters cannot fill in forms. Omit `response_format`."
             raise UnableError(message, "response_format")
         if self.tool_choice not in (None, "auto", "none"):
-            raise UnableError("Characters use no tools. Leave `tool_choice` out, or set it to auto.", "tool_choice")
+            raise UnableError("Characters do not use tools. Omit `tool_choice`, or set it to auto.", "tool_choice")
 
     @property
     def with_usage(self) -> bool:
@@ -117,11 +121,11 @@ class ChatRequest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class RequestedTurn:
-    """A conversation as a request gives it: what was exchanged, and what the player says now.
+    """A conversation from a request: the exchanges so far, and what the player says now.
 
     Attributes:
-        history: exchanges, oldest first. A greeting of the client's own is one in which the player says nothing.
-        said: what is said now; `None` where nobody says anything: the character is to begin, or to go on.
+        history: the exchanges, oldest first. The player says nothing in an exchange for a greeting of the client.
+        said: what the player says now; `None` if the character begins or continues.
     """
 
     history: tuple[Exchange, ...]
@@ -129,13 +133,13 @@ class RequestedTurn:
 
 
 def requested_turn(messages: Sequence[ChatMessage], notices: Sequence[str] = ()) -> RequestedTurn:
-    """What a client's messages say. Instructions (system, developer) and tools are left out.
+    """The conversation in a client's messages, without instructions (system, developer) and tools.
 
-    Messages of one speaker that follow each other are one. What the server said beside the story (`notices`) and what
-    it answered is no part of the conversation.
+    Consecutive messages of one speaker become one. The server's own notices (`notices`) and the messages that they
+    answer are not part of the conversation.
 
     Raises:
-        UsageError: a message holds something else than text.
+        UsageError: a message has a part that is not text.
     """
     turns: list[tuple[str, str]] = []
     for message in messages:
@@ -161,10 +165,10 @@ def requested_turn(messages: Sequence[ChatMessage], notices: Sequence[str] = ())
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What all pieces of one reply share: its identifier, its time in seconds since 1970, and its model.
+    """The shared fields of all pieces of a reply: its identifier, its time in seconds since 1970, and its model.
 
     Attributes:
-        not_used: fields of the request that changed nothing.
+        not_used: the fields of the request that had no effect.
     """
 
     id: str
@@ -192,7 +196,7 @@ class Envelope:
         return self._of("chat.completion.chunk", [choice]) | more
 
     def usage(self, usage: Usage) -> dict[str, Any]:
-        """The piece that holds the usage, and nothing else."""
+        """The piece that contains only the usage."""
         return self._of("chat.completion.chunk", []) | {"usage": usage_body(usage)}
 
     def _of(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
@@ -200,7 +204,7 @@ class Envelope:
 
 
 def usage_body(usage: Usage) -> dict[str, Any]:
-    """Tokens as OpenAI counts them."""
+    """The numbers of tokens in OpenAI's format."""
     return {
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.reply,

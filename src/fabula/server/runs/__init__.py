@@ -1,1 +1,1 @@
-"""Long work as processes of their own, and the numbered events by which others follow it."""
+"""Long-running work as separate processes, and the numbered events by which clients follow it."""

@@ -1,7 +1,7 @@
-"""Runs as processes: begun one at a time in each project, followed by their logs, stopped, and found again.
+"""Runs as processes: begun one at a time in each project, followed through their logs, stopped, and found again.
 
-A process belongs to no server: it has a session of its own and writes its own log, so that a server can end or be
-killed while a story is written, and the next one goes on watching. That a process lives is told by the lock on its log.
+A process does not belong to a server: it has its own session and writes its own log. So a server can end or be killed
+while a story is written, and the next one continues to watch. The lock on its log shows that a process is alive.
 """
 
 from __future__ import annotations
@@ -36,43 +36,43 @@ if TYPE_CHECKING:
     from fabula.server.runs.feed import Source
 
     class Shelf(Protocol):
-        """Where the projects are."""
+        """The place of the projects."""
 
         @property
         def names(self) -> list[str]:
-            """The projects."""
+            """The names of the projects."""
 
         def folder(self, name: str) -> Path:
-            """The folder of one."""
+            """The folder of a project."""
 
 
-_EVERY: Final = 0.05  # seconds between two looks at the logs of runs
-_RESCAN: Final = 2.0  # and at the projects' folders, for runs that another server has begun
+_EVERY: Final = 0.05  # seconds between two readings of the logs of runs
+_RESCAN: Final = 2.0  # seconds between two scans of the projects' folders, for runs that another server has begun
 _HARDER: Final = 3.0  # seconds after which a process that was asked to stop is killed
 _YOUNG: Final = 20.0  # seconds within which a process may not have locked its log yet
 _MOST_QUEUED: Final = 50
 _LARGEST: Final = 20_000_000  # bytes of a result
 _MESSAGES, _OUTPUT = "messages.txt", "output.json"
-_TAIL: Final = 2_000  # letters of a process's last messages that are shown
+_TAIL: Final = 2_000  # characters of a process's last messages that are shown
 _KILLED: Final = (
-    "The process was killed before it could say why. What was finished is kept; the same again goes on from there."
+    "The process was killed before it could report a reason. Finished work is kept. To continue, start the run again."
 )
-_NOT_BEGUN: Final = "It had not begun when the server ended. Nothing was asked."
-_OWN_GROUP: Final = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # what Windows has for a session
+_NOT_BEGUN: Final = "The run had not begun when the server stopped. No model was called."
+_OWN_GROUP: Final = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # like a session, on Windows
 _STOP: Final = getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT)  # Windows sends no SIGINT to another process
 FABULA: Final = (sys.executable, "-P", "-m", "fabula")
-"""This program. It runs in the project's folder, which may be somebody else's: `-P` imports nothing from there."""
+"""This program. It runs in the project's folder, which may not be trusted, so `-P` prevents imports from there."""
 
 
 @dataclass
 class RunProcess:
-    """A run that is queued or at work.
+    """A run that is queued or running.
 
     Attributes:
-        source: its project's folder, and its name.
-        run: what is known of it.
-        process: where this server has begun it.
-        asked: when it was asked to stop, by a clock that nobody sets.
+        source: the folder of its project, and the name of the run.
+        run: the record of the run.
+        process: the process, if this server has begun it.
+        asked: when it was asked to stop, by a monotonic clock.
     """
 
     source: Source
@@ -86,11 +86,11 @@ class Runs:
     """All runs of the projects on a shelf.
 
     Attributes:
-        shelf: where the projects are.
-        feed: numbers what happens in them.
+        shelf: the place of the projects.
+        feed: numbers the events of the projects.
         clock: seconds since 1970.
-        environ: what processes find in their environment.
-        command: what begins a process; the command's words follow.
+        environ: the environment of the processes.
+        command: the beginning of the command line of a process.
     """
 
     shelf: Shelf
@@ -100,13 +100,13 @@ class Runs:
     command: Sequence[str] = FABULA
     _open: dict[Source, RunProcess] = field(default_factory=dict, init=False)
     _known: set[Source] = field(default_factory=set, init=False)
-    _begun: set[Source] = field(default_factory=set, init=False)  # whose orders came from who uses this server
+    _begun: set[Source] = field(default_factory=set, init=False)  # runs that users of this server have ordered
     _names: dict[str, str] = field(default_factory=dict, init=False)
     _scanned: float = field(default=-_RESCAN, init=False)
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Follow what runs while this is open; what runs then goes on by itself."""
+        """Follow the runs while this context is open; afterwards, they continue by themselves."""
         self.feed.names = self._names
         self.feed.open()
         self._rescan()
@@ -121,24 +121,24 @@ class Runs:
                 if child.run.state == "queued":
                     self._settle_unbegun(child)
                 elif child.process is not None and child.process.poll() is None:
-                    child.process.returncode = 0  # it goes on by itself; Python would warn of it
+                    child.process.returncode = 0  # it continues by itself, and Python would warn of it
             self.feed.close()
 
     # asking for runs ------------------------------------------------------------------------------------------------
 
     def start(self, project: str, verb: str, arguments: Mapping[str, Any] | None = None) -> RunRecord:
-        """Begin a run of a verb, or queue it behind the one that is at work in its project.
+        """Begin a run of a verb, or queue it behind the current run of its project.
 
         Raises:
-            UsageError: an argument does not hold, too many runs wait, or the folder of runs lies elsewhere.
-            FabulaError: there is no such verb or project, or nothing can be written in it.
+            UsageError: an argument is invalid, too many runs wait, or the folder of runs is elsewhere.
+            FabulaError: there is no such verb or project, or the project cannot be written to.
         """
         folder = self._folder(project)
         inside(folder, RUNS)
         given = long_verb(verb).checked(arguments or {})
         long_verb(verb).from_outside(given, self._folder)
         if sum(child.run.state == "queued" for child in self._open.values()) >= _MOST_QUEUED:
-            raise UsageError(f"{_MOST_QUEUED} runs wait already. Stop some of them, or wait.")
+            raise UsageError(f"{_MOST_QUEUED} runs are already waiting. Stop some of them, or wait.")
         now = self.clock()
         name = new_name(now)
         run = RunRecord(id=name, verb=verb, arguments=given, created=now, pid=os.getpid())
@@ -152,10 +152,10 @@ class Runs:
         return run
 
     def again(self, project: str, name: str, *, anew: bool = False) -> RunRecord:
-        """Do the same again: it goes on from what is kept, or writes `anew` what stands.
+        """Repeat a run: it continues from the finished work or, with `anew`, rewrites existing texts.
 
         Raises:
-            UsageError: it is at work, or its record would do what nobody has allowed.
+            UsageError: the run has not ended, or its record would do something that is not allowed.
             FabulaError: there is no such run.
         """
         run, folder = self.get(project, name), self._folder(project)
@@ -166,30 +166,30 @@ class Runs:
         return self.start(project, run.verb, {**run.arguments, **({"anew": True} if anew else {})})
 
     def result(self, project: str, name: str) -> bytes:
-        """What a run's verb gave, as JSON.
+        """The result of a run's verb, as JSON.
 
         Raises:
-            UsageError: it is not finished, or did not come to a result.
+            UsageError: the run is not finished or has no result.
             UnknownNameError: there is no such run.
         """
         run = self.get(project, name)
         if run.state != "finished":
-            raise UsageError(f"The run {name} has no result: it is {run.state}.")
+            raise UsageError(f"The run {name} has no result. Its state is {run.state!r}.")
         return read_bytes(self._place((str(self._folder(project)), name)) / _OUTPUT, _LARGEST, links=False)
 
     def stop(self, project: str, name: str) -> RunRecord:
-        """Have a run end: within a second, as a person would with Ctrl-C; the second time at once.
+        """Stop a run within a second, like Ctrl-C; a second call stops it immediately.
 
         Raises:
             FabulaError: there is no such run.
         """
-        self._rescan_runs()  # it may have begun elsewhere just now
+        self._rescan_runs()  # it may just have begun elsewhere
         run = self.get(project, name)
         child = self._open.get((str(self._folder(project)), name))
         if child is None or not run.is_open:
             return run
         if run.state == "queued":
-            run.state, run.ended, run.message = "stopped", self.clock(), "It was taken out of the queue."
+            run.state, run.ended, run.message = "stopped", self.clock(), "The run was removed from the queue."
             self._settle(child)
         elif child.asked is None:
             child.asked = time.monotonic()
@@ -202,7 +202,7 @@ class Runs:
         """A run.
 
         Raises:
-            UnknownNameError: there is none of that name.
+            UnknownNameError: there is no run of that name.
         """
         folder = self._folder(project)
         if (child := self._open.get((str(folder), name))) is not None:
@@ -213,7 +213,7 @@ class Runs:
         return run
 
     def of(self, project: str) -> list[RunRecord]:
-        """The runs of a project, the newest first."""
+        """The runs of a project, newest first."""
         folder = self._folder(project)
         found = []
         for name in runs_in(folder):
@@ -221,11 +221,11 @@ class Runs:
             child = self._open.get(source)
             run = child.run if child is not None else read_run(self._place(source))
             found += [run] if run is not None else []
-        # Names have whole seconds only, in which several runs may be asked for.
+        # Names have only whole seconds, and several runs may be requested in one second.
         return sorted(found, key=lambda run: (run.created, run.id), reverse=True)
 
     async def events(self, project: str, name: str) -> tuple[int, list[dict[str, Any]]]:
-        """What has happened in a run so far, each call's text in one piece, and the number after which more comes.
+        """The number after which new events come, and a run's events so far, with the text of each call in one piece.
 
         Raises:
             UnknownNameError: there is no such run.
@@ -236,23 +236,23 @@ class Runs:
         return last, await asyncio.to_thread(_whole_texts, self.feed.log_of(source), until)
 
     def messages(self, project: str, name: str) -> str:
-        """The last of what a run has said beside its events."""
+        """The last messages of a run, apart from its events."""
         return self._messages((str(self._folder(project)), name))
 
     def at_work_in(self, folder: Path) -> str:
-        """The name of a run that is queued or at work in a folder; empty if there is none."""
+        """The name of a run that is queued or running in a folder; empty if there is none."""
         found = (child.run for child in self._open.values() if child.source[0] == str(folder))
         return next((run.id for run in found if run.state in ("queued", "running")), "")
 
     @property
     def running(self) -> list[RunRecord]:
-        """Those that are at work."""
+        """The runs that are in progress."""
         return [child.run for child in self._open.values() if child.run.state == "running"]
 
-    # following them -------------------------------------------------------------------------------------------------
+    # following runs -------------------------------------------------------------------------------------------------
 
     async def _look(self) -> float:
-        """Look what has happened; gives the seconds until the next look."""
+        """Read new events; gives the seconds until the next look."""
         if time.monotonic() - self._scanned >= _RESCAN:
             await asyncio.to_thread(self._find_names)
             self._rescan_runs()
@@ -260,17 +260,17 @@ class Runs:
         for child in [child for child in self._open.values() if child.run.state != "queued"]:
             busy = self._take_in(child) or busy
             self._look_after(child)
-        return 0 if busy else _EVERY  # others have their turn after each piece
+        return 0 if busy else _EVERY  # other tasks run after each piece
 
     def _take_in(self, child: RunProcess) -> bool:
-        """Whether there was something new in a run's log."""
+        """Read a run's log; gives whether there was something new."""
         events = self.feed.take_in(child.source)
         for event in events:
             child.run.hear(event)
         return bool(events)
 
     def _look_after(self, child: RunProcess) -> None:
-        """See whether a process has ended, or does not stop."""
+        """Check whether a process has ended or does not stop."""
         if child.asked is not None and time.monotonic() - child.asked > _HARDER:
             _kill(child, self.feed.log_of(child.source))
         if self._lives(child):
@@ -280,7 +280,7 @@ class Runs:
         if child.run.is_open:
             said = self._messages(child.source)
             child.run.state = "stopped" if child.asked is not None else "killed"
-            child.run.message = _KILLED + (f" It had said last: {said}" if said else "")
+            child.run.message = _KILLED + (f" Its last messages were: {said}" if said else "")
         self._settle(child)
 
     def _lives(self, child: RunProcess) -> bool:
@@ -292,7 +292,7 @@ class Runs:
         return young and child.run.exit_code is None and child.run.pid is not None and _exists(child.run.pid)
 
     def _settle(self, child: RunProcess) -> None:
-        """Record how a run ended, and begin the next one of its project."""
+        """Record how a run ended, and begin the next run of its project."""
         run, folder = child.run, child.source[0]
         run.ended = self.clock()
         with suppress(FabulaError):  # the project is gone, or the disk is full
@@ -306,10 +306,10 @@ class Runs:
         with suppress(FabulaError):
             child.run.save(self._place(child.source))
 
-    # beginning them -------------------------------------------------------------------------------------------------
+    # beginning runs -------------------------------------------------------------------------------------------------
 
     def _begin_next(self, folder: str) -> None:
-        """Begin the run of a project that has waited for longest, if none is at work there."""
+        """Begin the run of a project that has waited longest, if none is running there."""
         here = [child for child in self._open.values() if child.source[0] == folder]
         if any(child.run.state != "queued" for child in here):
             return
@@ -339,22 +339,22 @@ class Runs:
                     creationflags=_OWN_GROUP,
                 )
         except (OSError, FabulaError) as error:
-            run.state, run.message = "failed", f"It could not be begun: {getattr(error, 'strerror', None) or error}."
+            run.state, run.message = "failed", f"The run could not start: {getattr(error, 'strerror', None) or error}."
             self._settle(child)
             return
         run.state, run.started, run.pid = "running", self.clock(), child.process.pid
-        with suppress(FabulaError):  # a full disk; the process says so itself
+        with suppress(FabulaError):  # a full disk; the process reports it itself
             run.save(place)
         self.feed.tell("run_begun", *child.source, kind=run.verb)
 
-    # finding them again ---------------------------------------------------------------------------------------------
+    # finding runs again ---------------------------------------------------------------------------------------------
 
     def _rescan(self) -> None:
         self._find_names()
         self._rescan_runs()
 
     def _find_names(self) -> None:
-        """See which projects there are."""
+        """Find the names of the projects."""
         found = {}
         for name in self.shelf.names:
             with suppress(FabulaError):
@@ -363,7 +363,7 @@ class Runs:
         self._scanned = time.monotonic()
 
     def _rescan_runs(self) -> None:
-        """Follow the runs that an earlier server has begun, or another one has meanwhile."""
+        """Follow runs that an earlier server or another server has begun."""
         for folder in list(self._names):
             for source in ((folder, name) for name in runs_in(Path(folder))):
                 if source not in self._known:
@@ -401,18 +401,18 @@ class Runs:
 
 
 def _check_record(run: RunRecord, folder: Path) -> None:
-    """Check that a record, which may be somebody else's, has no program run and no folder elsewhere written into.
+    """Check that a record, which may come from someone else, runs no program and writes to no other folder.
 
     Raises:
-        UsageError: it would.
+        UsageError: the record would do so.
     """
     try:
         Trust().check(folder / "fabula.toml", acts_in(run.arguments, folder))
     except TrustError as error:
         what = "; ".join(str(act)[:300] for act in error.acts)
         raise UsageError(
-            f"The record of the run {run.id} would {what}, and neither was it begun here nor have you allowed that. "
-            "Begin a new run, and say there what it is to be done with."
+            f"The record of the run {run.id} would {what}. The run did not start here, and you have not allowed "
+            "this. Start a new run with the settings that you want."
         ) from None
 
 
@@ -436,7 +436,7 @@ def _is_locked(file: Path) -> bool:
 
 def _exists(pid: int) -> bool:
     if not hasattr(os, "killpg"):
-        return True  # Windows has no signal 0: it would be a Ctrl-C. That a process lives is told by its lock.
+        return True  # Windows has no signal 0: it would be a Ctrl-C. The lock shows that a process is alive.
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -447,13 +447,13 @@ def _exists(pid: int) -> bool:
 
 
 def _found(child: RunProcess, log: Path) -> int | None:
-    """The number of a process that this server has not begun, if it lives: it holds its log and its project."""
+    """The ID of a process that this server has not begun, if it is alive: it holds its log and its project."""
     number = child.run.pid if _is_locked(log) else None
     return number if not child.run.terminal or holder(Path(child.source[0], ".fabula"))[0] == number else None
 
 
 def _interrupt(child: RunProcess, log: Path) -> None:
-    """Have a process end, as a person would with Ctrl-C."""
+    """Interrupt a process, like Ctrl-C."""
     with suppress(OSError):
         if child.process is not None:
             child.process.send_signal(_STOP)
@@ -462,7 +462,7 @@ def _interrupt(child: RunProcess, log: Path) -> None:
 
 
 def _kill(child: RunProcess, log: Path) -> None:
-    """Kill a process with those that it has begun: they have its session."""
+    """Kill a process and its child processes, which share its session."""
     with suppress(OSError):
         if not hasattr(os, "killpg"):
             if child.process is not None:
@@ -471,13 +471,13 @@ def _kill(child: RunProcess, log: Path) -> None:
             os.killpg(child.process.pid, signal.SIGKILL)
         elif child.process is None and (number := _found(child, log)) is not None:
             if child.run.terminal:
-                os.kill(number, signal.SIGKILL)  # its group is that of a person's shell
+                os.kill(number, signal.SIGKILL)  # its group is that of the user's shell
             else:
                 os.killpg(number, signal.SIGKILL)
 
 
 def _whole_texts(log: Path, until: int | None) -> list[dict[str, Any]]:
-    """The events in a log, with each call's text where its first piece arrived, and its next try's behind the retry."""
+    """The events in a log; each call's text is where its first piece was, and a retry's text follows the retry."""
     found: list[dict[str, Any]] = []
     texts: dict[str, list[str]] = {}
     begun: dict[str, dict[str, Any]] = {}
@@ -486,7 +486,7 @@ def _whole_texts(log: Path, until: int | None) -> list[dict[str, Any]]:
         if event["type"] != "text_arrived":
             found.append(event)
             ends = {path} if event["type"] in ("call_started", "call_finished", "call_lost") else set()
-            if event["type"] == "call_retried":  # which does not say of which call it is
+            if event["type"] == "call_retried":  # this event does not name its call
                 ends = set(begun)
             for one in ends & begun.keys():
                 begun.pop(one)["text"] = "".join(texts.pop(one))

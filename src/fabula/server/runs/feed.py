@@ -1,9 +1,8 @@
-"""All events of all projects that a server has, numbered once and for ever: what `/api/v1/events` replays and follows.
+"""All events of all projects of a server, with permanent numbers; `/api/v1/events` replays and follows them.
 
-The events themselves stand in the runs' own logs, which their processes write. Here is only kept which numbers which
-lines have, in a small file, the ledger: so numbers stay through a restart, and nothing is copied. Whoever has seen
-number N asks for what comes after N, from the past or as it comes; that is one way, for a page that is opened,
-reloaded, or was cut off.
+The events themselves are in the logs of the runs, which their processes write. A small file, the ledger, stores only
+the numbers of the lines. So the numbers survive a restart, and nothing is copied. A client that has seen number N asks
+for the events after N, past or future. This works in the same way for a page that is opened, reloaded or reconnected.
 """
 
 from __future__ import annotations
@@ -27,33 +26,33 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 
 Source: TypeAlias = tuple[str, str]
-"""A project's folder, and the run in it; two empty texts for the server itself."""
+"""The folder of a project and a run in it, or two empty strings for the server itself."""
 
 OWN: Final[Source] = ("", "")
 EVENTS: Final = "events.jsonl"
 UNREADABLE: Final = {"type": "unreadable"}
-_PIECE: Final = 2**17  # bytes that are read in one go; no line of ours is longer
-_SPAN: Final = 2**16  # bytes that one entry of the ledger covers, so that little is read to find one event
-_RECENT: Final = 2048  # events that are kept in memory, for whoever follows closely
+_PIECE: Final = 2**17  # bytes that are read at a time; no line of ours is longer
+_SPAN: Final = 2**16  # bytes that one entry of the ledger covers; little must be read to find an event
+_RECENT: Final = 2048  # events that are kept in memory for clients that follow closely
 _LARGEST_RECENT: Final = 8 * 2**20  # and their bytes
 BATCH: Final = 128
-"""Events that are sent in one go."""
-_MOST_SPANS: Final = 20_000  # entries of the ledger that a new server takes over
+"""The maximum number of events that are sent at once."""
+_MOST_SPANS: Final = 20_000  # entries of the ledger that a new server reads
 _LARGEST_LEDGER: Final = 64 * 2**20
-_LARGEST_OWN: Final = 4 * 2**20  # bytes of the server's own events, beyond which a new server begins anew
-_LEDGERS: Final = 100  # servers of the same projects at once
+_LARGEST_OWN: Final = 4 * 2**20  # bytes of the server's own events; a new server starts over if there are more
+_LEDGERS: Final = 100  # concurrent servers of the same projects
 
 
 @dataclass(frozen=True, slots=True)
 class EventSpan:
-    """Events that stand one after another in a log, and have numbers from `first` on.
+    """Consecutive events in a log, with numbers from `first`.
 
     Attributes:
-        first: number of the first of them.
-        count: how many there are: lines.
+        first: the number of the first event.
+        count: the number of events (lines).
         source: the run.
-        start: byte in its log at which the first begins.
-        end: byte behind the last.
+        start: the byte in its log at which the first event begins.
+        end: the byte after the last event.
     """
 
     first: int
@@ -64,7 +63,7 @@ class EventSpan:
 
     @property
     def last(self) -> int:
-        """The number of the last of them."""
+        """The number of the last event."""
         return self.first + self.count - 1
 
 
@@ -77,7 +76,7 @@ class Numbered:
 
     @property
     def sse(self) -> bytes:
-        """As a server-sent event."""
+        """The event as a server-sent event."""
         return b"id: %d\ndata: %b\n\n" % (self.n, self.data)
 
 
@@ -86,13 +85,13 @@ class Feed:
     """The events of all runs of some projects, in one order.
 
     Attributes:
-        folder: where the ledger and the server's own events are.
-        name: of both, without suffix.
+        folder: the folder of the ledger and the server's own events.
+        name: the name of both files, without suffix.
         clock: seconds since 1970.
-        names: how each project is called in events, by its folder.
+        names: the name of each project in events, by its folder.
         last: the number of the last event.
-        ended: no more events come; whoever follows is let go.
-        followers: how many follow.
+        ended: whether there will be no more events; followers are released.
+        followers: the number of followers.
     """
 
     folder: Path
@@ -104,7 +103,9 @@ class Feed:
     followers: int = field(default=0, init=False)
     _file: Path = field(default=Path(), init=False)
     _spans: list[EventSpan] = field(default_factory=list, init=False)
-    _read: dict[Source, int] = field(default_factory=dict, init=False)  # bytes that have numbers, of each log
+    _read: dict[Source, int] = field(
+        default_factory=dict, init=False
+    )  # the number of bytes of each log that have numbers
     _recent: deque[Numbered] = field(default_factory=deque, init=False)
     _recent_bytes: int = field(default=0, init=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
@@ -112,10 +113,10 @@ class Feed:
     _lock: int | None = field(default=None, init=False)
 
     def open(self) -> None:
-        """Take the ledger over, or begin one.
+        """Read the ledger, or begin one.
 
         Raises:
-            ProjectError: it cannot be written.
+            ProjectError: the ledger cannot be written.
         """
         make_folder(self.folder, "Set XDG_STATE_HOME to a folder that you can write to.", mode=0o700)
         try:
@@ -128,12 +129,12 @@ class Feed:
         self.take_in(OWN)
 
     def end(self) -> None:
-        """Let go of whoever follows: the server ends."""
+        """Release all followers, since the server ends."""
         self.ended = True
         self._notify()
 
     def close(self) -> None:
-        """Let go of the ledger, too."""
+        """Release the ledger."""
         self.end()
         for handle in (self._handle, self._lock):
             if handle is not None:
@@ -141,7 +142,7 @@ class Feed:
         self._handle = self._lock = None
 
     def _own_ledger(self) -> int:
-        """The lock on a ledger that no other server of the same projects uses now."""
+        """Lock a ledger that no other server of the same projects is using."""
         for number in range(_LEDGERS):
             name = f"{self.name}-{number}" if number else self.name
             handle = os.open(self.folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, PRIVATE)
@@ -150,14 +151,14 @@ class Feed:
                 self._file = self.folder / f"{name}.ledger"
                 return handle
             os.close(handle)
-        raise ProjectError(f"{_LEDGERS} servers of these projects are running. Stop some of them.")
+        raise ProjectError(f"{_LEDGERS} servers of these projects are already running. Stop some of them.")
 
     def _load(self) -> None:
         with suppress(OSError):
             if self._file.stat().st_size <= _LARGEST_LEDGER:
                 for line in self._file.read_text(encoding="utf-8", errors="replace").splitlines():
                     if (span := _span_of(line)) is None or (self._spans and span.first != self.last + 1):
-                        break  # what a killed server left half-written
+                        break  # a line that a killed server left incomplete
                     self._add(span)
         self._spans = self._spans[-_MOST_SPANS:]
         own = self.log_of(OWN)
@@ -169,7 +170,7 @@ class Feed:
                 self._spans = [replace(one, source=removed) if one.source == OWN else one for one in self._spans]
 
     def _add(self, span: EventSpan) -> None:
-        """Put a span behind the others, into the last one where it goes on with that."""
+        """Append a span, or extend the last span if this one continues it."""
         before = self._spans[-1] if self._spans else None
         self.last, self._read[span.source] = span.last, span.end
         if before and before.source == span.source and before.end == span.start and span.end - before.start <= _SPAN:
@@ -177,27 +178,27 @@ class Feed:
         else:
             self._spans.append(span)
 
-    # taking events in -----------------------------------------------------------------------------------------------
+    # reading events -----------------------------------------------------------------------------------------------
 
     def log_of(self, source: Source) -> Path:
-        """The log of a run, or the server's own."""
+        """The log of a run or of the server."""
         if not source[0]:
             return self._file.with_suffix(f".{source[1] or 'own'}.jsonl")
         return Path(source[0]) / ".fabula" / "runs" / source[1] / EVENTS
 
     def taken_in(self, source: Source) -> int:
-        """How many bytes of a run's log have numbers."""
+        """The number of bytes of a run's log that have numbers."""
         return self._read.get(source, 0)
 
     def take_in(self, source: Source) -> list[dict[str, Any]]:
-        """Number what is new in a log, as far as one piece of it goes; gives these events."""
+        """Number the new events of one piece of a log; gives these events."""
         start = self._read.get(source, 0)
         lines, end = _lines_at(self.log_of(source), start)
         if not lines:
             return []
         span = EventSpan(self.last + 1, len(lines), source, start, end)
         if self._handle is not None:
-            with suppress(OSError):  # a full disk; the numbers hold as long as this server does
+            with suppress(OSError):  # a full disk; the numbers are valid while this server runs
                 os.write(self._handle, _entry(span).encode())
         events = [_event_of(line) for line in lines]
         self._remember(self._all_numbered(lines, events, span))
@@ -208,7 +209,7 @@ class Feed:
         return events
 
     def _remember(self, numbered: Iterable[Numbered]) -> None:
-        """Keep the last events in memory, of which one may be as long as a piece of a log."""
+        """Keep the last events in memory; one of them may be as long as a piece of a log."""
         for event in numbered:
             if len(self._recent) == _RECENT:
                 self._recent_bytes -= len(self._recent.popleft().data)
@@ -218,14 +219,14 @@ class Feed:
             self._recent_bytes -= len(self._recent.popleft().data)
 
     def tell(self, type_: str, folder: str = "", run: str = "", **fields: Any) -> None:  # noqa: ANN401 - JSON data
-        """Put an event of the server's own behind the others; it may be about a run."""
+        """Append an event of the server; it may be about a run."""
         data = {"type": type_, "at": round(self.clock(), 3), "of": [folder, run], **fields}
         with suppress(ProjectError):  # a full disk
             append_synced(self.log_of(OWN), json.dumps(data, ensure_ascii=False).encode() + b"\n", sync=False)
         self.take_in(OWN)
 
     def _all_numbered(self, lines: list[bytes], events: list[dict[str, Any]], span: EventSpan) -> Iterator[Numbered]:
-        """The events of a span with their numbers, as they are sent."""
+        """The events of a span, with their numbers, as they are sent."""
         folder, run = span.source
         about = _shown({"project": self.names.get(folder, ""), "run": run})[1:]
         for n, (line, event) in enumerate(zip(lines, events, strict=True), span.first):
@@ -234,24 +235,24 @@ class Feed:
                 about = _shown({"project": self.names.get(folder, ""), "run": run})[1:]
             as_written = span.source != OWN and event is not UNREADABLE and line[-1:] == b"}" and b"\r" not in line
             shown = line if as_written else _shown(event)
-            # Of two fields of one name the last one holds, so that a log cannot say whose it is.
+            # If a field occurs twice, the last one counts, so that a log cannot claim to belong to another run.
             yield Numbered(n, b'%b,"n":%d,%b' % (shown[:-1], n, about))
 
     def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
-    # giving them out ------------------------------------------------------------------------------------------------
+    # giving events out ------------------------------------------------------------------------------------------------
 
     def after(self, n: int) -> list[Numbered]:
-        """The next events behind number `n`, at most as many as are sent in one go."""
+        """The next events after number `n`, at most as many as are sent at a time."""
         if n >= self.last:
             return []
         if self._recent and n + 1 >= self._recent[0].n:
             begin = n + 1 - self._recent[0].n
             return list(islice(self._recent, begin, begin + BATCH))
         place = bisect_right(self._spans, n + 1, key=lambda span: span.first) - 1
-        if place < 0:  # an older ledger had it
+        if place < 0:  # it was in an older ledger
             return [_gone(self._spans[0].first - 1 if self._spans else self.last)]
         span = self._spans[place]
         lines = _lines_between(self.log_of(span.source), span)
@@ -263,8 +264,8 @@ class Feed:
         return list(self._all_numbered(wanted, [_event_of(line) for line in wanted], part))
 
     async def follow(self, n: int, beat: float) -> AsyncIterator[list[Numbered]]:
-        """What comes after number `n`, for as long as there is a server; nothing, every `beat` seconds, as a sign."""
-        if n > self.last:  # it was given by a server whose ledger is gone
+        """The events after number `n`, as they come; an empty list every `beat` seconds is a sign of life."""
+        if n > self.last:  # the number came from a server whose ledger is gone
             yield [Numbered(self.last, _shown({"type": "numbers_anew", "n": self.last, "project": "", "run": ""}))]
             n = self.last
         self.followers += 1
@@ -272,7 +273,7 @@ class Feed:
             while not self.ended:
                 changed = self._changed
                 if events := self.after(n):
-                    n = events[-1].n  # by what was sent: more may have come meanwhile
+                    n = events[-1].n  # by the events sent: more may have come in the meantime
                     yield events
                     continue
                 try:
@@ -284,7 +285,7 @@ class Feed:
 
 
 def events_in(file: Path, until: int | None = None) -> Iterator[dict[str, Any]]:
-    """The events in a log, up to a byte or to its end."""
+    """The events in a log, up to a byte or to the end."""
     at = 0
     while until is None or at < until:
         lines, end = _lines_at(file, at)
@@ -299,7 +300,7 @@ def events_in(file: Path, until: int | None = None) -> Iterator[dict[str, Any]]:
 
 
 def _gone(last: int) -> Numbered:
-    """What stands for events whose log is gone, up to number `last`."""
+    """The event that replaces those whose log is gone, up to number `last`."""
     return Numbered(last, _shown({"type": "events_gone", "n": last, "project": "", "run": ""}))
 
 
@@ -320,9 +321,10 @@ def _span_of(line: str) -> EventSpan | None:
 
 
 def _event_of(line: bytes) -> dict[str, Any]:
-    """An event as it stands in a log; what cannot be read is one, too, so that numbers stay.
+    """An event from a line of a log; an unreadable line is an event too, so that the numbers do not change.
 
-    What only Python takes for JSON cannot: no browser reads `NaN` or UTF-16, and half a character cannot be sent.
+    JSON that only Python accepts counts as unreadable: no browser reads `NaN` or UTF-16, and half a character cannot be
+    sent.
     """
     try:
         event = json.loads(line.decode("utf-8"), parse_constant=_no_json)
@@ -338,10 +340,10 @@ def _no_json(constant: str) -> None:
 
 
 def _lines_at(file: Path, start: int) -> tuple[list[bytes], int]:
-    """The whole lines of a log from a byte on, as far as one piece goes, and the byte behind them."""
+    """The complete lines in one piece of a log from a byte onwards, and the byte after them."""
     data = _bytes_of(file, start, _PIECE)
     end = data.rfind(b"\n") + 1
-    if not end and len(data) == _PIECE:  # no log of ours: a line without an end
+    if not end and len(data) == _PIECE:  # not one of our logs: a line without an end
         return [data], start + len(data)
     return data[:end].split(b"\n")[:-1], start + end
 
@@ -361,5 +363,5 @@ def _bytes_of(file: Path, start: int, most: int) -> bytes:
 
 
 def no_link(path: str, flags: int) -> int:
-    """Open a file that is no link, and wait for nobody at the other end of a pipe."""
+    """Open a file that is not a link, without waiting for the other end of a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

@@ -1,4 +1,4 @@
-"""Looking at files again and again: no program says by itself what it does to them."""
+"""Looks at files repeatedly, since no program announces its changes to them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 _LOG: Final = logging.getLogger("fabula.server")
-AFTER_FAILURE: Final = 2.0  # seconds until it is tried again
+AFTER_FAILURE: Final = 2.0  # seconds until the next attempt
 
 
 async def again_and_again(look: Callable[[], Awaitable[float]]) -> None:
-    """Look until cancelled; `look` gives the seconds until the next one.
+    """Look until cancelled; `look` gives the seconds until the next look.
 
-    What fails, such as a folder that may not be read any more, is logged once and tried again: a server that has
-    stopped looking would show for ever what was true then.
+    A failure, such as a folder that can no longer be read, is logged once, and the look is repeated: a server that
+    stopped looking would show an outdated state forever.
     """
     said = ""
     while True:
@@ -27,6 +27,6 @@ async def again_and_again(look: Callable[[], Awaitable[float]]) -> None:
         except Exception as error:  # noqa: BLE001 - whatever it is, the next look may find it gone
             pause, words = AFTER_FAILURE, f"{type(error).__name__}: {error}"
             if words != said:
-                _LOG.error("What happens in the projects could not be seen; it is tried again: %s", words)
+                _LOG.error("The projects could not be watched. The server tries again: %s", words)
             said = words
         await asyncio.sleep(pause)

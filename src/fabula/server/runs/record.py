@@ -1,4 +1,4 @@
-"""What is known of one run: what was asked of it, how it stands, and what it has taken so far."""
+"""The record of a run: its verb and arguments, its state, and its calls, tokens and cost so far."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["queued", "running", "waits", "finished", "stopped", "failed", "killed"]
 
 NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
-"""How a run's folder is called: when it was asked for, and something that no other has."""
+"""The name of a run's folder: the time of the request and a unique suffix."""
 RUNS: Final = ".fabula/runs"
-"""The folder of a project in which each run has one of its own."""
+"""The folder of a project in which each run has its own folder."""
 RECORD: Final = "run.json"
 OPEN: Final = ("queued", "running")
 _LARGEST: Final = 1_000_000
 _MOST_KEPT: Final = 30  # runs of a project whose logs are kept
-_MOST: Final = 2**53  # of anything that is counted
-_MOST_FILES: Final = 100  # files that are waited for, as they are shown
+_MOST: Final = 2**53  # the limit of any count
+_MOST_FILES: Final = 100  # awaited files that are shown
 
 
 class Tally(BaseModel):
-    """What calls took, of one role or of all."""
+    """The number, tokens, time and cost of calls, of one role or of all."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -44,15 +44,15 @@ class Tally(BaseModel):
     cached: int = 0
     reply: int = 0
     seconds: float = 0.0
-    cost: float | None = Field(default=0.0, description="US dollars; null where a price is not known.")
+    cost: float | None = Field(default=0.0, description="US dollars; null if a price is unknown.")
 
     def begin(self, event: dict[str, Any]) -> None:
-        """Take in that a call has begun: before the first one is answered, its price may not be known."""
+        """Count that a call has begun: before the first call is answered, its price may be unknown."""
         if event.get("priced") is False and not self.calls:
             self.cost = None
 
     def count(self, event: dict[str, Any]) -> None:
-        """Take in that a call was answered, or lost; from the journal it costs nothing."""
+        """Count a call that was answered or lost; a call from the journal costs nothing."""
         if event.get("replayed"):
             self.replayed += 1
             return
@@ -74,33 +74,35 @@ class RunRecord(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False)
 
     id: str
-    verb: str = Field(description="What is done: a verb that takes long.")
-    arguments: dict[str, Any] = Field(default={}, description="Of the verb, by name.")
+    verb: str = Field(description="The long-running verb that the run executes.")
+    arguments: dict[str, Any] = Field(default={}, description="The arguments of the verb, by name.")
     state: State = "queued"
-    created: float = Field(default=0.0, description="Seconds since 1970, as all times here.")
+    created: float = Field(default=0.0, description="Seconds since 1970, like all times here.")
     started: float | None = None
     ended: float | None = None
     exit_code: int | None = None
-    kind_of_error: str = Field(default="", description="Its name in the tree of errors.")
-    message: str = Field(default="", description="Why it failed, or what it waits for.")
-    waits_for: str = Field(default="", description="The artefact that waits for approval.")
-    awaited: list[str] = Field(default=[], description="Files in which answers are awaited, in `awaited_in`.")
+    kind_of_error: str = Field(default="", description="The name of the error's class.")
+    message: str = Field(default="", description="Why the run failed, or what it waits for.")
+    waits_for: str = Field(default="", description="The artefact that is waiting for approval.")
+    awaited: list[str] = Field(
+        default=[], description="The answer files for which the run is waiting, in the folder `awaited_in`."
+    )
     awaited_in: str = ""
-    kept: int = Field(default=0, description="Artefacts that have their texts.")
+    kept: int = Field(default=0, description="The number of artefacts that already have their texts.")
     total: Tally = Tally()
     roles: dict[str, Tally] = {}
-    terminal: bool = Field(default=False, description="It is a command that a person has typed elsewhere.")
+    terminal: bool = Field(default=False, description="Whether the run is a command that a person typed in a terminal.")
     pid: int | None = Field(
-        default=None, ge=1, lt=2**31, description="Of the process, or of the server in whose queue it is."
+        default=None, ge=1, lt=2**31, description="The ID of the process, or of the server in whose queue the run is."
     )
 
     @property
     def is_open(self) -> bool:
-        """Whether something is still to come."""
+        """Whether the run has not ended."""
         return self.state in OPEN
 
     def hear(self, event: dict[str, Any]) -> None:
-        """Take in what has happened."""
+        """Update the record with an event."""
         kind = event["type"]
         if kind == "call_started":
             self.total.begin(event)
@@ -119,7 +121,7 @@ class RunRecord(BaseModel):
             self._ends(event)
 
     def _ends(self, event: dict[str, Any]) -> None:
-        """Take in how the command says that it ended."""
+        """Update the record with the command's own report of its end."""
         self.exit_code = _whole(event.get("exit_code"))
         self.kind_of_error, self.message = str(event.get("kind", "")), str(event.get("message", ""))
         self.awaited = []
@@ -131,17 +133,17 @@ class RunRecord(BaseModel):
             self.state = "finished" if self.exit_code == 0 else "failed"
 
     def save(self, folder: Path) -> None:
-        """Write it into its folder.
+        """Write the record into its folder.
 
         Raises:
-            ProjectError: it cannot be written.
+            ProjectError: the record cannot be written.
         """
         make_folder(folder, mode=0o700)
         write_atomically(folder / RECORD, self.model_dump_json(indent=1) + "\n", mode=PRIVATE)
 
 
 def new_name(now: float) -> str:
-    """A name for a run that is asked for `now`, in seconds since 1970."""
+    """A name for a run that is requested `now`, in seconds since 1970."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}"
 
 
@@ -154,14 +156,14 @@ def runs_in(folder: Path) -> Iterator[str]:
 
 
 def forget_old(folder: Path, at_work: Container[str] = ()) -> None:
-    """Remove the logs of a project's oldest runs, but for those `at_work`."""
+    """Remove the logs of a project's oldest runs, except those `at_work`."""
     ended = sorted(name for name in runs_in(folder) if name not in at_work)
     for name in ended[:-_MOST_KEPT]:
         shutil.rmtree(folder / RUNS / name, ignore_errors=True)
 
 
 def read_run(folder: Path) -> RunRecord | None:
-    """The run whose folder this is; `None` where there is none that can be read."""
+    """The run of this folder; `None` if it has no readable record."""
     try:
         run = RunRecord.model_validate_json(read_text(folder / RECORD, _LARGEST, links=False))
     except (FabulaError, ValidationError):
@@ -175,7 +177,7 @@ def _whole(value: object) -> int:
 
 
 def _number(value: object) -> float | None:
-    """What a log gives as a number; `None` where it is none, or more than any run can take."""
+    """A number from a log; `None` if it is not a number, or is larger than in any run."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST:
         return None
     return float(value)

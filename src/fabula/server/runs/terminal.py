@@ -1,7 +1,7 @@
-"""A command that a person types, as a run of its project: a studio shows how it goes on, and can stop it.
+"""A command that a person types, as a run of its project: a studio shows its progress and can stop it.
 
-It leaves what a process of the studio's leaves: a record with its number, and a locked log of its events. A studio
-finds both as it finds what another server has begun. So nothing has to be at work for a command to be seen later.
+The command leaves the same files as a process of the studio: a record with its process ID, and a locked log of its
+events. A studio finds both as it finds the runs of another server, even if it starts later than the command.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class OwnRun:
-    """The run of this process, from its first call on; what asks nobody leaves none, nor does what a server began.
+    """The run of this process, from its first call; commands that call no model or that a server began leave none.
 
     Attributes:
-        folder: the project's, which this process holds.
-        verb: that the command does.
-        model: of all roles, where it was typed.
-        environ: holds keys, which stay out of the log.
+        folder: the folder of the project, which this process holds.
+        verb: the verb that the command executes.
+        model: the model of all roles, if it was given.
+        environ: the environment; its keys stay out of the log.
     """
 
     folder: Path
@@ -44,7 +44,7 @@ class OwnRun:
     _log: EventLog | None = field(default=None, init=False)
 
     def begin(self) -> None:
-        """Say that this command is at work. One that cannot be watched works all the same."""
+        """Record that this command is running; a command that cannot be watched runs all the same."""
         if self.environ.get(BEGUN_BY):
             return
         now = time.time()
@@ -56,7 +56,7 @@ class OwnRun:
         with suppress(FabulaError, OSError):
             forget_old(self.folder)
             place = inside(self.folder, RUNS) / run.id
-            making = place.with_name(f".{run.id}")  # a folder without its record would be passed over for ever
+            making = place.with_name(f".{run.id}")  # a folder without its record would be ignored forever
             run.save(making)
             making.rename(place)
             log = EventLog(place / EVENTS, self.environ)
@@ -69,7 +69,7 @@ class OwnRun:
             self._log.hear(event)
 
     def end(self, error: BaseException | None) -> None:
-        """Record how the command ended; an error that is none of fabula's own is one, too."""
+        """Record how the command ended, including errors that are not fabula's own."""
         log, run = self._log, self._run
         if log is None or run is None:
             return

@@ -1,4 +1,4 @@
-"""Pages for a browser, over the same projects as `/api/v1`.
+"""Pages for a browser, for the same projects as `/api/v1`.
 
 A page is a module in `pages` with its routes as `router`, and a template:
 
@@ -8,5 +8,5 @@ A page is a module in `pages` with its routes as `router`, and a template:
     async def edit(request: Request, workspace: WorkspaceDep) -> Response:
         return page(request, "edit.html", texts=await asyncio.to_thread(workspace.artefacts))
 
-`application` finds it, `page` fills the template in, `base.html` is the frame around it.
+`application` finds the module, `page` fills in the template, and `base.html` is the frame around it.
 """

@@ -17,7 +17,7 @@ from fabula.base.version import __version__
 from fabula.server.api import PREFIX, routers
 from fabula.server.api.shared_schemas import with_shared
 from fabula.server.browser import Browser
-from fabula.server.faults import UNEXPECTED, ErrorBody, problem_for_author
+from fabula.server.faults import UNEXPECTED, ErrorBody, problem_for_author, problem_of_fields
 from fabula.server.gate import SILENT, Bounds
 from fabula.server.repeating import HEADER, Once
 from fabula.server.state import StudioState
@@ -34,51 +34,51 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("fabula.server")
 BOUNDS: Final = Bounds(body=20_000_000, shorter="a shorter text")
-"""Of the studio's requests: a long story fits into one."""
+"""The limits for requests to the studio. A long story fits into one request."""
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-# Who holds it is found out by what guards the application; here it is told to programs that read the document.
-_TOKEN: Final = HTTPBearer(auto_error=False, description="The token of the server; browsers send its cookie instead.")
+# The access control around the application checks the token; here it is documented for programs.
+_TOKEN: Final = HTTPBearer(auto_error=False, description="The token of the server. Browsers send a cookie instead.")
 _ONCE: Final = {
     "name": HEADER,
     "in": "header",
-    "description": "Of your choice: a request that is sent again with the same one is done once, and answered alike.",
+    "description": "A key of your choice. Requests with the same key are carried out once and get the same answer.",
     "schema": {"type": "string", "maxLength": 200},
 }
 _FAULT_CONTENT: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/FaultBody"}}}
-# FastAPI would make a validator of a `model` for each address and each of its faults, 900 in all, at each start.
+# With `model`, FastAPI would make a validator for each fault of each address, 900 in all, at each start.
 _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"description": description, "content": _FAULT_CONTENT}
     for status, description in {
-        400: "This cannot be done as asked.",
-        401: "No valid token.",
-        403: "Sent by a page of another site.",
-        404: "There is no such thing.",
-        409: "The project is in use, or has changed meanwhile.",
-        410: "The project is not there any more.",
+        400: "The request cannot be carried out.",
+        401: "There is no valid token.",
+        403: "A page of another site sent the request.",
+        404: "There is nothing with this name or address.",
+        409: "The project is in use or has changed in the meantime.",
+        410: "The project no longer exists.",
         413: "The body is too large.",
-        415: "The body is not said to be JSON.",
-        421: "Another server's name.",
-        422: "A field is missing or of another type.",
-        500: "An error that was not expected, or a journal that cannot be read.",
+        415: "The content type of the body is not JSON.",
+        421: "The request names another server.",
+        422: "A field is missing or has the wrong type.",
+        500: "An unexpected error occurred, or the journal cannot be read.",
         502: "The model's answer could not be used.",
-        503: "The model cannot be reached, or is busy.",
-        507: "The disk is full; what stood there before is not lost.",
+        503: "The model cannot be reached or is busy.",
+        507: "The disk is full. Saved texts are not lost.",
     }.items()
 }
 
 
 def application(state: StudioState, keys: Keys, names: Names, cookie: str, bounds: Bounds = BOUNDS) -> Browser:
-    """The whole application, with what guards it."""
+    """The complete application, with its access control."""
     return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds, problem_line)
 
 
 def pages_and_api(state: StudioState) -> FastAPI:
-    """The application without its guard."""
+    """The application without its access control."""
     app = _new_app("fabula studio")
     found = pages.routers()
     app.state.pages = [(name, title) for name, title in PAGES if name in found]
     app.state.pages += [(f"panels/{name}", panels.title_of(name)) for name in panels.brought()]
-    for router in found.values():  # as they are: FastAPI would put each route that is included together once more
+    for router in found.values():  # directly: with `include_router`, FastAPI would build each route twice
         app.router.routes += router.routes
 
     app.add_middleware(rendering.Begun, feed=state.runs.feed)
@@ -94,12 +94,12 @@ def pages_and_api(state: StudioState) -> FastAPI:
             return Response(status_code=304, headers=headers)
         return Response(asset.content, media_type=asset.kind, headers=headers)
 
-    mount_api(app, state)  # last: its routes are put together when one is looked for that is none of those above
+    mount_api(app, state)  # last: its routes are built when a request matches none of the routes above
     return app
 
 
 def _new_app(title: str) -> FastAPI:
-    """An application where each error has one shape."""
+    """An application in which all errors have the same format."""
     app = FastAPI(
         title=title,
         version=__version__,
@@ -116,12 +116,12 @@ def _new_app(title: str) -> FastAPI:
 
 
 def _operation(route: APIRoute) -> str:
-    """What clients that are made from the document call an operation: the verb's name, or `runs_stop`."""
+    """The name of an operation in generated clients: the verb's name, or a name such as `runs_stop`."""
     return route.name if route.name in names() else f"{route.endpoint.__module__.rpartition('.')[2]}_{route.name}"
 
 
 def _with_shared_faults(data: dict[str, Any]) -> dict[str, Any]:
-    """An OpenAPI document in which what every address may answer stands once; done twice, it is as done once."""
+    """An OpenAPI document in which the errors of all addresses occur once; applying this twice changes nothing more."""
     shared = data.setdefault("components", {}).setdefault("responses", {})
     for status, told in _FAULTS.items():
         shared[f"Fault{status}"] = dict(told)
@@ -136,7 +136,7 @@ def _with_shared_faults(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def document() -> dict[str, Any]:
-    """The OpenAPI document of `/api/v1`, whatever is served."""
+    """The OpenAPI document of `/api/v1`, independent of the projects served."""
     app = _new_app("fabula")
     mount_api(app, StudioState(Home(())))
     return app.openapi()
@@ -152,17 +152,17 @@ def mount_api(app: FastAPI, state: StudioState) -> None:
 
 
 def problem_page(problem: ErrorBody) -> str:
-    """A problem in words, on a page of the studio's look."""
+    """A page of the studio that describes a problem."""
     return templates().get_template("problem.html").render(problem=problem)
 
 
 def problem_line(problem: ErrorBody) -> str:
-    """A problem in words, above the page whose form was sent."""
+    """A line that describes a problem, above the page whose form was sent."""
     return templates().get_template("problem_line.html").render(problem=problem)
 
 
 def _handle(app: FastAPI) -> None:
-    """Say each error as who asked can read it."""
+    """Answer each error in a format that suits the client."""
 
     @app.exception_handler(RequestValidationError)
     async def misshapen(request: Request, error: RequestValidationError) -> Response:
@@ -183,7 +183,7 @@ def _handle(app: FastAPI) -> None:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """What was raised on purpose, in its own words."""
+    """The answer for an error that fabula raised, with its own message."""
     problem = problem_for_author(error)
     if problem.status >= UNEXPECTED.status:
         _LOG.error("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, error)
@@ -191,7 +191,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 def respond(request: Request, problem: ErrorBody, headers: dict[str, str] | None = None) -> Response:
-    """A problem as who asked can read it: JSON for a program, a line for a form, else a page."""
+    """The answer for a problem: JSON for a program, a line for a form, otherwise a page."""
     every = (headers or {}) | {name: value for name, value in problem.headers.items() if name != "content-type"}
     if request.headers.get("hx-request"):
         return _with(page(request, "problem_line.html", problem.status, problem=problem), every)
@@ -205,31 +205,20 @@ def _with(response: Response, headers: dict[str, str]) -> Response:
     return response
 
 
-def problem_of_fields(error: RequestValidationError) -> ErrorBody:
-    """What is wrong with the fields of a request."""
-    first = error.errors()[0]
-    where = ".".join(str(part)[:60] for part in first["loc"][1:8]) or "body"
-    if first["type"] == "json_invalid":
-        return ErrorBody(400, "The body is no valid JSON.", code="invalid_json")
-    count = len(error.errors())
-    fields = "A field is" if count == 1 else f"{count} fields are"
-    return ErrorBody(422, f"{fields} not as it should be; {where}: {first['msg']}.", code="invalid_field", param=where)
-
-
 def _is_unread(error: RequestValidationError, sent: str) -> bool:
-    """Whether a body was not read as JSON since it was not said to be that."""
+    """Whether a body was not read as JSON because of its content type."""
     whole = any(one["loc"] == ("body",) and isinstance(one["input"], bytes | str) for one in error.errors())
     return whole and "json" not in sent
 
 
 def _of_type(sent: str) -> ErrorBody:
     said = f"the content type {sent[:60]!r}" if sent else "no content type"
-    message = f"The body came with {said}. Send JSON, with the header `Content-Type: application/json`."
+    message = f"The body has {said}. Send JSON with the header `Content-Type: application/json`."
     return ErrorBody(415, message, code="unsupported_media_type")
 
 
 def _allowed(request: Request) -> str:
-    """The methods that an address takes, whichever routes they belong to."""
+    """The methods that an address accepts, whatever routes they belong to."""
     routes, scope = request.app.routes, dict(request.scope)
     found = [
         one for one in _METHODS if any(route.matches(scope | {"method": one})[0] == Match.FULL for route in routes)
@@ -238,14 +227,14 @@ def _allowed(request: Request) -> str:
 
 
 def _problem_of_status(error: HTTPException, path: str) -> ErrorBody:
-    """What the web framework complains of."""
-    way, again = "Go back to the first page, and choose from there.", "Load the page anew, and try again."
+    """The body for an error of the web framework."""
+    way, again = "Go back to the first page and choose from there.", "Reload the page and try again."
     if path.startswith("/api/"):
-        way = "/openapi.json lists the addresses that there are."
-        again = "Send JSON as /openapi.json has it."
+        way = "/openapi.json lists all addresses."
+        again = "Send JSON as described in /openapi.json."
     said = {
         404: (f"There is nothing at this address. {way}", "unknown_url"),
-        405: ("This address does not take such a request.", "method_not_allowed"),
+        405: ("This address does not accept this kind of request.", "method_not_allowed"),
         400: (f"The request cannot be read: {error.detail.rstrip('.')}. {again}", "invalid_request"),
     }
     message, code = said.get(error.status_code, (f"{error.detail}.", "refused"))

@@ -1,4 +1,4 @@
-"""The files that pages load: read once, and given by name."""
+"""The files that pages load, read once and found by name."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Asset:
     """A file.
 
     Attributes:
-        content: its bytes.
-        kind: its media type.
-        tag: tells it from any other.
+        content: the bytes of the file.
+        kind: the media type of the file.
+        tag: a tag that identifies the content.
     """
 
     content: bytes
@@ -40,7 +40,7 @@ class Asset:
 class Assets:
     """All files, by their names below `static`.
 
-    A page names them with the version of all of them, below which a browser may keep them for ever. Modules import each
+    A page names them below the version of all files, so a browser may cache them forever. Modules import each
     other relatively (`import { onEvent } from "./events.js"`), so that they come from the same version.
     """
 
@@ -49,7 +49,7 @@ class Assets:
 
     @classmethod
     def of(cls, folder: Path = FOLDER) -> Assets:
-        """Those of a folder."""
+        """The files of a folder."""
         files = {}
         for file in sorted(folder.rglob("*")):
             if file.is_file() and file.suffix in _KINDS:
@@ -60,16 +60,16 @@ class Assets:
         return cls(files, version)
 
     def address(self, name: str) -> str:
-        """Where a page loads a file from.
+        """The address from which a page loads a file.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: there is no file of that name.
         """
         _ = self.files[name]
         return f"{PREFIX}{self.version}/{name}"
 
     def find(self, path: str) -> tuple[Asset, str] | None:
-        """The file at a path below `PREFIX`, and how long it may be kept."""
+        """The file at a path below `PREFIX`, and how long it may be cached."""
         version, _, name = path.partition("/")
         if version == self.version and name in self.files:
             return self.files[name], _FOR_EVER
@@ -78,5 +78,5 @@ class Assets:
 
 @cache
 def studio_assets() -> Assets:
-    """Those of the studio."""
+    """The files of the studio."""
     return Assets.of()

@@ -1,4 +1,4 @@
-"""Pages and pieces of pages: templates filled in, and text of models made harmless HTML."""
+"""Pages and pieces of pages: filled-in templates, and model output as harmless HTML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PAGES: Final = (
     ("calls", "Prompts"),
     ("measure", "Measure"),
 )
-"""The pages of a project: the last part of the address (`/projects/{project}/write`), and what it is called."""
+"""The pages of a project by the last part of the address (`/projects/{project}/write`), with their titles."""
 _TAGS: Final = frozenset(
     {
         *(
@@ -66,7 +66,7 @@ _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def markdown(text: str) -> Markup:
-    """Markdown as HTML in which nothing runs, loads or is styled; what marks scenes in manuscripts is not shown."""
+    """Markdown as HTML without scripts, loaded files or styles; the scene marks of manuscripts are not shown."""
     html = nh3.clean(
         _MARKDOWN.render(without_marks(text)),
         tags=set(_TAGS),
@@ -79,7 +79,7 @@ def markdown(text: str) -> Markup:
 
 @cache
 def templates() -> Environment:
-    """The templates of the studio; all that is put into them is escaped."""
+    """The templates of the studio; all values in them are escaped."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -97,7 +97,7 @@ def templates() -> Environment:
 
 
 def expected_cost(cost: float | None) -> str:
-    """What an estimate comes to, as a part of a sentence: "price unknown", "at no cost", "about $0.0123"."""
+    """An estimated cost as part of a sentence: "price unknown", "at no cost", "about $0.0123"."""
     if cost is None:
         return dollars(cost)
     return f"about {dollars(cost)}" if cost else "at no cost"
@@ -105,29 +105,29 @@ def expected_cost(cost: float | None) -> str:
 
 @dataclass
 class Begun:
-    """A layer that notes the last event before a page is made: what happens meanwhile reaches the page as an event."""
+    """A layer that records the last event before a page is made, so that the page receives all later events."""
 
     app: App
     feed: Feed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Note it, and answer; what goes wrong is said in the words of a page, or of a program that asks."""
+        """Record the event, and answer; errors are answered with a page or, for a program, with JSON."""
         scope.setdefault("state", {})["after"] = self.feed.last
         with at_door("program" if scope.get("path", "").startswith(f"{PREFIX}/") else "page"):
             await self.app(scope, receive, send)
 
 
 def pages_of(request: Request) -> list[tuple[str, str]]:
-    """The pages that a project has here, by the last part of the address, with what they are called."""
-    found: list[tuple[str, str]] = getattr(request.app.state, "pages", [])  # a server without pages has none
+    """The pages of a project on this server, by the last part of the address, with their titles."""
+    found: list[tuple[str, str]] = getattr(request.app.state, "pages", [])  # empty for a server without pages
     return found
 
 
 def page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:  # noqa: ANN401 - a template's
-    """A template, filled in: a whole page, or a piece of one.
+    """A filled-in template: a whole page or a piece of a page.
 
-    Beside `values` a template has `request`, `project` (its name, or empty) and its `title`, `pages` (those of a
-    project that there are), `here` (the page's own) and `after` (the number of the last event before it was begun).
+    In addition to `values`, a template has `request`, `project` (its name, or empty) and its `title`, `pages` (the
+    project's pages), `here` (the current page) and `after` (the number of the last event before the page was made).
     """
     project = str(request.path_params.get("project", ""))
     now = request.app.state.studio.runs.feed.last

@@ -1,4 +1,4 @@
-"""The studio on its socket."""
+"""The studio on a socket."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from fabula.server.state import StudioState
 
 
-_PAUSE: Final = 0.5  # seconds for which the first page has the server to itself
+_PAUSE: Final = 0.5  # seconds in which only the first page is served
 
 
 @dataclass(frozen=True)
 class StudioOffer:
-    """What is to be served, and to whom.
+    """The projects to serve, and how.
 
     Attributes:
-        state: the projects, and what is known beside them.
-        tokens: open the studio.
-        host: that is listened at.
-        names: beside its own, under which a proxy passes requests on.
+        state: the projects and the state of the server.
+        tokens: the tokens that the studio accepts.
+        host: the host at which the server listens.
+        names: additional names of the server, under which a proxy forwards requests.
     """
 
     state: StudioState
@@ -41,10 +41,10 @@ class StudioOffer:
 
 
 async def serve_studio(offer: StudioOffer, opened: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until the task is cancelled; `ready` is called once requests are taken.
+    """Serve until the task is cancelled; `ready` is called once requests are accepted.
 
     Raises:
-        UsageError: a token is easily guessed.
+        UsageError: a token is easy to guess.
     """
     from fabula.server.studio.application import BOUNDS, application  # noqa: PLC0415 - a second of imports
 
@@ -65,9 +65,9 @@ async def serve_studio(offer: StudioOffer, opened: socket.socket, ready: Callabl
 
 
 async def warm_up(state: StudioState, app: App, pause: float = 0.0) -> None:
-    """Do what pages would wait for: look at a single project, and after a pause put templates and routes together.
+    """Do in advance what pages would wait for: read a single project, and after a pause compile templates and routes.
 
-    A page that is asked for in the pause makes what it needs of these itself, and does not wait for the others.
+    A page that is requested during the pause makes only what it needs and does not wait for the rest.
     """
     from fabula.server.studio.rendering import templates  # noqa: PLC0415 - a second of imports
 
@@ -91,7 +91,7 @@ _NOWHERE: Final[dict[str, Any]] = {
     "query_string": b"",
     "headers": [],
 }
-"""A request that is answered with a 404: the web framework puts its routes together when it looks for the first one."""
+"""A request whose answer is 404. It makes the web framework build its routes, which happens at the first request."""
 
 
 async def _nothing() -> dict[str, Any]:

@@ -6,10 +6,10 @@ from fabula.base.errors import UsageError
 
 
 def number(said: str, what: str) -> float | None:
-    """A number that was typed; `None` for nothing.
+    """The number that a person typed; `None` if the field is empty.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a number.
     """
     bare = said.replace(",", "").replace("$", "").strip()
     if not bare:
@@ -19,15 +19,15 @@ def number(said: str, what: str) -> float | None:
     except ValueError:
         found = -1.0
     if not 0 <= found < 10**9:
-        raise UsageError(f"{said!r} is no number of {what}. Write it as 2.50, or leave the field empty.")
+        raise UsageError(f"{said!r} is not a number of {what}. Enter a number such as 2.50, or leave the field empty.")
     return found
 
 
 def whole_number(said: str) -> int | None:
-    """A whole number of tokens that was typed; `None` for nothing.
+    """The whole number of tokens that a person typed; `None` if the field is empty.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a whole number.
     """
     found = number(said, "tokens")
     return None if found is None else int(found)

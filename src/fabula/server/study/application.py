@@ -1,7 +1,7 @@
-"""The application of a study: consent, tasks, pauses, withdrawal; and progress for the organiser.
+"""The application of a study: consent, tasks, pauses and withdrawal for raters, and progress for the organiser.
 
-A rater's page holds texts, questions and the rater's own answers, and nothing else: no system, no id of an item, no
-file, no length, and nothing that depends on which side was drawn to be A.
+A rater's page has only texts, questions and the rater's own answers. It shows no system, no item ID, no file, no length
+and nothing that depends on which side was drawn as A.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 _HERE: Final = Path(__file__).parent
 BOUNDS: Final = Bounds(body=200_000, shorter="a shorter text")
 _MOST_FIELDS: Final = 200
-_LONG: Final = 120  # minutes, from which on hours are said
+_LONG: Final = 120  # minutes; a longer time is given in hours
 _LOG: Final = logging.getLogger("fabula.server")
-# Whatever happened: messages of errors name files of this machine, and models, and raters are to know neither.
-_LATER: Final = ErrorBody(503, "This could not be done just now, and nothing is lost. Send it again in a minute.")
+# For every error: error messages name models and files of this machine, and raters must not see either.
+_LATER: Final = ErrorBody(503, "The request failed, but your answers are not lost. Send it again in a minute.")
 _PAGES: Final = Environment(
     loader=FileSystemLoader(_HERE / "templates"),
     autoescape=True,
@@ -60,10 +60,10 @@ _MARKDOWN: Final = MarkdownIt("zero", {"html": False}).enable(["emphasis", "esca
 
 
 def prose(text: str) -> Markup:
-    """A story as HTML: paragraphs, headings, breaks and what is stressed; all else of Markdown stays as it was written.
+    """A story as HTML: paragraphs, headings, breaks and emphasis; all other Markdown is shown as it was written.
 
-    Headings stand below those of the page, and all in one size. Blanks at the ends of lines, and signs that nobody
-    sees, go: a system may be known by them to whoever looks into the page.
+    Headings are below those of the page and have one size. Spaces at the ends of lines and invisible characters are
+    removed: they could identify a system to someone who reads the source of the page.
     """
     tokens = _MARKDOWN.parse(plain(readable(text)))
     for token in tokens:
@@ -78,14 +78,14 @@ _PAGES.filters["prose"] = prose
 
 @dataclass(frozen=True)
 class Means:
-    """What the server is given.
+    """The dependencies of the server.
 
     Attributes:
-        answers: the study, and all that raters did in it.
-        now: the time, ISO 8601.
-        names: that the server goes by.
-        conversations: raters', where characters are rated.
-        until: when raters' links end, ISO 8601; empty for when the tasks' assignment says.
+        answers: the study, and everything that raters did in it.
+        now: the time, in ISO 8601.
+        names: the names of the server.
+        conversations: the raters' conversations, if characters are rated.
+        until: when raters' links expire, in ISO 8601; if empty, the assignment of tasks decides.
     """
 
     answers: Answers
@@ -96,28 +96,28 @@ class Means:
 
     @property
     def study(self) -> Study:
-        """What is asked, of whom."""
+        """The study: its questions and its raters."""
         return self.answers.study
 
     @property
     def expires(self) -> str:
-        """When raters' links end."""
+        """The time when raters' links expire."""
         return self.until or (self.study.design.expires if self.study.design else self.now())
 
     @property
     def ended(self) -> str:
-        """That raters' links have ended, in words; empty before. Who comes later can still withdraw."""
+        """The message that raters' links have expired; empty before that. Raters can still withdraw afterwards."""
         if datetime.fromisoformat(self.now()) <= datetime.fromisoformat(self.expires):
             return ""
         return (
-            f"Your link has ended: answers could be given until {self.expires[:10]}. What you had answered is kept. "
-            "Ask those who sent you the link for a longer time."
+            f"Your link has expired: it was valid until {self.expires[:10]}. Your answers are kept. If you need "
+            "more time, ask the people who sent you the link."
         )
 
 
 @dataclass(frozen=True)
 class Links:
-    """Who holds which link."""
+    """The holders of the links."""
 
     means: Means
 
@@ -127,7 +127,7 @@ class Links:
 
 
 def application(means: Means, cookie: str) -> App:
-    """The whole application, with its guard."""
+    """The complete application, with its access control."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False, telemetry=SILENT)
     app.state.means = means
     app.mount("/static", StaticFiles(directory=_HERE / "static"))
@@ -147,7 +147,7 @@ def application(means: Means, cookie: str) -> App:
     return Browser(app, Links(means), means.names, cookie, _problem_page, BOUNDS)
 
 
-# who asks -------------------------------------------------------------------------------------------------------------
+# visitors -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Visit:
         """One of the rater's own tasks.
 
         Raises:
-            HTTPException: it is none.
+            HTTPException: there is no such task.
         """
         task = self.means.study.by_key.get(key)
         if task is None or task.rater != self.rater:
@@ -169,19 +169,19 @@ class Visit:
         return task
 
     def check_open(self) -> None:
-        """Stop a rater whose link has ended.
+        """Stop a rater whose link has expired.
 
         Raises:
-            HTTPException: so it is.
+            HTTPException: the link has expired.
         """
         if self.means.ended:
             raise HTTPException(401, self.means.ended)
 
     def check_takes_part(self) -> None:
-        """Stop a rater who has not agreed, or has withdrawn, or whose link has ended.
+        """Stop a rater who has not agreed, who has withdrawn, or whose link has expired.
 
         Raises:
-            HTTPException: so it is.
+            HTTPException: the rater may not answer.
         """
         self.check_open()
         mine = self.means.answers.progress[self.rater]
@@ -192,7 +192,7 @@ class Visit:
 
 async def _visit(request: Request) -> Visit:
     if request.state.who == ORGANISER:
-        raise HTTPException(403, "This is a rater's page; you came with the organiser's link. Go to /organiser.")
+        raise HTTPException(403, "This is a rater's page, but you have the organiser's link. Go to /organiser.")
     return Visit(request.app.state.means, request.state.who)
 
 
@@ -211,7 +211,7 @@ OrganiserDep: TypeAlias = Annotated[Means, Depends(_organiser)]
 
 
 async def start(request: Request) -> Response:
-    """What the study is about; consent first."""
+    """The first page: the study, and the rater's consent."""
     if request.state.who == ORGANISER:
         return _to("/organiser")
     visit = await _visit(request)
@@ -220,14 +220,14 @@ async def start(request: Request) -> Response:
 
 
 async def consent(visit: VisitDep) -> Response:
-    """The rater agrees to take part."""
+    """Record that the rater agrees to take part."""
     visit.check_open()
     await asyncio.to_thread(visit.means.answers.consent, visit.rater)
     return _to("/task")
 
 
 async def current(visit: VisitDep) -> Response:
-    """The task that comes next; a pause after a sitting; thanks after the last one."""
+    """The next task, a pause after a sitting, or thanks after the last task."""
     answers = visit.means.answers
     if not answers.progress[visit.rater].consented:
         return _to("/")
@@ -239,7 +239,7 @@ async def current(visit: VisitDep) -> Response:
 
 
 async def one_task(visit: VisitDep, key: str) -> Response:
-    """A task that was sent before, to be changed; or the present one."""
+    """A task that was sent earlier, so that it can be changed, or the current task."""
     task = visit.task(key)
     visit.check_takes_part()
     return await _task_page(visit, task)
@@ -252,20 +252,22 @@ async def send(visit: VisitDep, key: str, request: Request) -> Response:
     given = _fields(await request.body())
     skipped = given.get("skip", "").strip()
     if "skipping" in given and not skipped:
-        return await _task_page(visit, task, ErrorBody(400, "Say in a few words why you skip this task."), given)
+        return await _task_page(
+            visit, task, ErrorBody(400, "Explain in a few words why you are skipping this task."), given
+        )
     sent = replace(_sent(visit, given), skipped=skipped)
     try:
         await asyncio.to_thread(visit.means.answers.send, visit.rater, task, sent, _seen(given))
     except UsageError as error:
         return await _task_page(visit, task, ErrorBody(400, str(error)), given)
-    except FabulaError as error:  # the answers stay in the page
+    except FabulaError as error:  # the answers stay on the page
         _LOG.error("An answer was not kept: %s", error)
         return await _task_page(visit, task, _LATER, given)
     return _to("/task")
 
 
 async def draft(visit: VisitDep, key: str, request: Request) -> Response:
-    """Keep what is clicked so far."""
+    """Keep the answers so far."""
     task = visit.task(key)
     visit.check_takes_part()
     so_far = _sent(visit, _fields(await request.body()))
@@ -274,16 +276,16 @@ async def draft(visit: VisitDep, key: str, request: Request) -> Response:
 
 
 async def go_on(visit: VisitDep) -> Response:
-    """The rater begins another sitting."""
+    """Begin another sitting."""
     visit.check_takes_part()
     await asyncio.to_thread(visit.means.answers.go_on, visit.rater)
     return _to("/task")
 
 
 async def withdraw(visit: VisitDep, request: Request) -> Response:
-    """Delete all that the rater has given."""
+    """Delete everything that the rater has given."""
     if _fields(await request.body()).get("sure") != "yes":
-        return _page("start.html", visit, message="Tick the box if all of your answers are to be deleted.", status=400)
+        return _page("start.html", visit, message="To delete all of your answers, tick the box.", status=400)
     await asyncio.to_thread(visit.means.answers.withdraw, visit.rater)
     return _to("/")
 
@@ -309,12 +311,12 @@ async def say(visit: VisitDep, key: str, side: str, request: Request) -> Respons
 
 
 async def organiser(means: OrganiserDep) -> Response:
-    """How far the study is; nothing of which system is which."""
+    """The progress of the study, without the names of the systems."""
     return HTMLResponse(_PAGES.get_template("organiser.html").render(_overview(means, unblinded=False)))
 
 
 async def unblind(means: OrganiserDep) -> Response:
-    """The same with the systems' names, since it was asked for; the log says that it was."""
+    """The progress with the systems' names, on request; the request is logged."""
     await asyncio.to_thread(means.answers.unblinded)
     return HTMLResponse(_PAGES.get_template("organiser.html").render(_overview(means, unblinded=True)))
 
@@ -356,7 +358,7 @@ def _page(name: str, visit: Visit, *, message: str = "", status: int = 200, **mo
 
 
 def _time(minutes: float) -> str:
-    """How long something takes, in words."""
+    """A duration in words."""
     if minutes < _LONG:
         return f"{max(round(minutes), 1)} minute{'' if round(minutes) <= 1 else 's'}"
     return f"{minutes / 60:.0f} hours"
@@ -370,7 +372,7 @@ async def _task_page(
     await asyncio.to_thread(answers.open, visit.rater, task)
     mine, form = answers.progress[visit.rater], means.study.form
     so_far = mine.drafts.get(task.key) or mine.sent.get(task.key) or Sent()
-    if given is not None and "message" not in given:  # else it is what was said to a character
+    if given is not None and "message" not in given:  # otherwise, it is a message to a character
         so_far = _sent(visit, given)
     has = means.conversations
     conversations = [await has.shown(task, place) for place in range(len(task.items))] if has else []
@@ -401,7 +403,7 @@ async def _task_page(
 
 
 def _overview(means: Means, *, unblinded: bool) -> dict[str, Any]:
-    """Progress by rater and by what is compared; systems are numbers until they are asked for."""
+    """Progress by rater and by comparison; systems are numbers until somebody asks for their names."""
     study, answers = means.study, means.answers
     answers.put_back()
     raters: list[dict[str, Any]] = [
@@ -444,7 +446,7 @@ def _state(answers: Answers, rater: str) -> str:
     return "finished" if answers.current(rater) is None else "takes part"
 
 
-# what requests hold ---------------------------------------------------------------------------------------------------
+# contents of requests -----------------------------------------------------------------------------------------------
 
 
 def _fields(body: bytes) -> dict[str, str]:
@@ -453,7 +455,7 @@ def _fields(body: bytes) -> dict[str, str]:
         text = body.decode("utf-8")
         return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError:
-        raise HTTPException(400, "What was sent is no form. Send the page's own form") from None
+        raise HTTPException(400, "The request is not a valid form. Use the form on the page") from None
 
 
 def _sent(visit: Visit, given: Mapping[str, str]) -> Sent:
@@ -462,7 +464,7 @@ def _sent(visit: Visit, given: Mapping[str, str]) -> Sent:
 
 
 def _seen(given: Mapping[str, str]) -> Seen:
-    """How the task was read, as far as the page said it; a page may say anything."""
+    """How the task was read, according to the page, whose values cannot be trusted."""
     try:
         read: Any = json.loads(given.get("depths") or "[]")
         seconds, *depths = (float(one) for one in (given.get("seconds") or 0, *list(read)[:2]))

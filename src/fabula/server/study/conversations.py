@@ -1,7 +1,7 @@
 """Conversations with the two characters of a task, each in a copy of its project that belongs to one rater.
 
-So what raters say lies in the study's folder alone, nobody waits for another's answer, and who withdraws takes all of
-it away.
+So a rater's messages are only in the study's folder, no rater waits for another's answer, and withdrawal deletes all of
+them.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 _CONVERSATION: Final = "conversation"
 _PROJECT: Final = "project"
-_ENDED: Final = "ended"  # the file that says that the rater has ended it
+_ENDED: Final = "ended"  # the file that marks a conversation that the rater has ended
 _LONGEST: Final = 4000
 
 
 class ConversationError(UsageError):
-    """What a rater wants cannot be done in this conversation; the message names no model and no file."""
+    """A rater's action is impossible in this conversation; the message names no model and no file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownConversation:
-    """A conversation as its page shows it: who said what, and whether it has ended."""
+    """A conversation, as its page shows it: who said what, and whether it has ended."""
 
     lines: tuple[tuple[str, str], ...] = ()
     ended: bool = False
@@ -52,9 +52,9 @@ class RatersConversations:
     """All conversations of a study.
 
     Attributes:
-        study: with copies of the characters' projects.
-        options: what calls are made with.
-        at_once: answers that are made side by side.
+        study: the study, with copies of the characters' projects.
+        options: the options of the calls.
+        at_once: the number of concurrent answers.
     """
 
     study: Study
@@ -64,23 +64,23 @@ class RatersConversations:
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(8))
 
     async def __aenter__(self) -> Self:
-        """Be ready for conversations."""
+        """Prepare for conversations."""
         self._room = asyncio.Semaphore(self.at_once)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Nothing is open between two moves."""
+        """Do nothing: no project is open between two moves."""
 
     async def shown(self, task: Task, place: int) -> ShownConversation:
-        """A conversation as it stands; nothing is asked."""
+        """The current conversation; no model is called."""
         return await asyncio.to_thread(_kept, self._folder(task, place))
 
     async def move(self, task: Task, place: int, what: str, message: str) -> None:
         """Say something, begin the next chapter, or end the conversation.
 
         Raises:
-            ConversationError: it has ended, or the message cannot be said.
-            FabulaError: the character gave no answer; the conversation stands as before.
+            ConversationError: the conversation has ended, or the message is not allowed.
+            FabulaError: the character gave no answer; the conversation is unchanged.
         """
         folder = self._folder(task, place)
         async with self._locks[str(folder)]:
@@ -96,11 +96,11 @@ class RatersConversations:
                 return
             if len(message) > _LONGEST:
                 raise ConversationError(
-                    f"You wrote {len(message):,} characters, and {_LONGEST:,} can be said at once. Say less."
+                    f"You wrote {len(message):,} characters. The maximum is {_LONGEST:,}. Say less at a time."
                 )
             if what == "say" and not message.strip() and before.lines:
                 raise ConversationError(
-                    "You wrote nothing. Say something, begin the next chapter, or end the conversation."
+                    "Your message is empty. Say something, begin the next chapter, or end the conversation."
                 )
             async with self._room:
                 await self._moved(task, place, folder, what, message)
@@ -109,7 +109,7 @@ class RatersConversations:
         entry = self.study.entries[task.items[place]]
         if not (folder / _PROJECT).is_dir():
             await asyncio.to_thread(self._copy, entry, folder)
-        # The settings are those that the organiser has trusted, and not the copy of them.
+        # The settings are those that the organiser has trusted, not their copy.
         settings = await asyncio.to_thread(character_settings, self.study, entry)
         project = await asyncio.to_thread(ProjectFolder.open, folder / _PROJECT)
         async with conversing(project, settings, self.options()) as open_:
@@ -121,7 +121,9 @@ class RatersConversations:
             else:
                 await conversation.say(message)
         if not (folder / _PROJECT).is_dir():  # the rater has withdrawn while the character was answering
-            raise ConversationError("This conversation was deleted, since you have withdrawn. Begin on the first page.")
+            raise ConversationError(
+                "This conversation was deleted because you withdrew from the study. Begin on the first page."
+            )
 
     async def _conversation(self, open_: Conversing, player: str, partner: str) -> Conversation:
         return await open_.conversation(_CONVERSATION, Parties(player, (partner,)))
@@ -135,7 +137,7 @@ class RatersConversations:
 
 
 def _kept(folder: Path) -> ShownConversation:
-    """A conversation by its log, with who said what, and where a chapter ends."""
+    """A conversation from its log: who said what, and where chapters end."""
     log = Log.at(folder / _PROJECT, _CONVERSATION, mend=False)
     if not log.records:
         return ShownConversation()

@@ -1,4 +1,4 @@
-"""A study on its socket."""
+"""A study on a socket."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyOffer:
-    """What is to be served.
+    """The study to serve, and how.
 
     Attributes:
-        host: that is listened at.
-        names: beside its own, under which a proxy passes requests on.
-        conversations: raters', where characters are rated.
-        until: when raters' links end, if not when the assignment of tasks says; ISO 8601.
+        host: the host at which the server listens.
+        names: additional names of the server, under which a proxy forwards requests.
+        conversations: the raters' conversations, if characters are rated.
+        until: when raters' links expire, in ISO 8601; if empty, the assignment of tasks decides.
     """
 
     study: Study
@@ -39,15 +39,15 @@ class StudyOffer:
 
 
 def now() -> str:
-    """The time, ISO 8601, in seconds and their parts."""
+    """The time in ISO 8601, with fractions of seconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 async def serve_study(offer: StudyOffer, opened: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until the task is cancelled; `ready` is called once requests are taken.
+    """Serve until the task is cancelled; `ready` is called once requests are accepted.
 
     Raises:
-        ProjectError: another process serves the study.
+        ProjectError: another process is serving the study.
     """
     from fabula.server.study.application import BOUNDS, Means, application  # noqa: PLC0415 - a second of imports
 

@@ -1,10 +1,10 @@
-"""Character cards as other programs write them (V1, V2 and V3; JSON, within a PNG, or `.charx`), and lorebooks.
+"""Character cards from other programs (V1, V2 and V3; as JSON, PNG or `.charx`), and lorebooks.
 
-A card comes from a stranger. Its sizes and its nesting are bounded, no address in it is fetched, no picture in it is
-decoded, no pattern in it is run, nothing in it is rendered as HTML; control characters stay out of prompts and
-terminals. What is not known here is kept: an unchanged card is written byte for byte as it was read.
+A card may come from a stranger, so it is not trusted. Size and nesting are limited; no URL is fetched, no picture is
+decoded, no pattern is run, and no text is rendered as HTML. Control characters are removed from texts for prompts and
+terminals. Unknown fields are kept, and an unchanged card is written exactly as it was read, byte for byte.
 
-Formats: character-card-spec-v2 (malfoyslastname) and character-card-spec-v3 (kwaroran).
+The formats are character-card-spec-v2 (malfoyslastname) and character-card-spec-v3 (kwaroran).
 """
 
 from __future__ import annotations

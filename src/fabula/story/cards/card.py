@@ -1,4 +1,4 @@
-"""`CharacterCard`: a card with everything that was in its file, read from JSON, PNG or `.charx` and written back."""
+"""`CharacterCard`: a card with the complete contents of its file, which can be JSON, PNG or `.charx`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
+from fabula.base.files import unreadable
 from fabula.story import one_line
 from fabula.story.cards import png
 from fabula.story.cards.lorebook import Lorebook
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES: Final = 32_000_000
 MAX_JSON_BYTES: Final = 8_000_000
 MAX_NAME: Final = 200
+_GIVE: Final = "Give a character card of version 1, 2 or 3, as JSON or PNG."
 MAX_LISTED: Final = 1_000
 KEYWORDS: Final = {"ccv3": "chara_card_v3", "chara": "chara_card_v2"}  # the first one found counts
 _MAX_LISTED_BYTES: Final = 4_000_000  # of the list of files in a .charx
@@ -32,19 +34,19 @@ _SPEC: Final = "chara_card_v"
 _NEWEST: Final = 3
 _FIRST: Final = ("description", "personality", "scenario", "first_mes", "mes_example")
 _TEXTS: Final = (*_FIRST, "creator_notes", "system_prompt", "post_history_instructions", "creator", "nickname")
-_BACKFILL: Final = "This is a card of version 3, given here as version 2. A program that reads version 3 shows more."
+_BACKFILL: Final = "This is a version 3 card, stored here as version 2. A program that reads version 3 shows more."
 
 
 @dataclass(frozen=True, slots=True)
 class CharacterCard:
     """A character card.
 
-    The properties give texts that are fit to be shown; in prompts, `said` fills their macros too.
+    Texts from the properties are safe to show; for prompts, `said` also replaces their macros.
 
     Attributes:
-        raw: the whole JSON object, with all that is not known here.
-        origin: the JSON as it was read; empty if the card was made or changed here.
-        picture: the PNG it was read from; empty if there was none.
+        raw: the complete JSON object, including unknown fields.
+        origin: the JSON as it was read; empty if the card was created or changed after reading.
+        picture: the PNG from which the card was read; empty if there was none.
     """
 
     raw: Mapping[str, Any]
@@ -55,7 +57,7 @@ class CharacterCard:
 
     @property
     def version(self) -> int:
-        """1, 2, 3, or more for a version that came later and is read as 3."""
+        """The card's version: 1, 2 or 3, or a higher number for a later version, which is read like version 3."""
         spec = self.raw.get("spec")
         number = spec.removeprefix(_SPEC) if isinstance(spec, str) else ""
         if number.isascii() and number.isdigit():
@@ -64,23 +66,23 @@ class CharacterCard:
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The object that holds the fields: `data`, or the whole of a card of version 1."""
+        """The object with the card's fields: `data`, or, for a version 1 card, the whole object."""
         inner = self.raw.get("data")
         return inner if isinstance(inner, dict) else self.raw
 
     @property
     def name(self) -> str:
-        """The character's name, on one line."""
+        """The character's name as a single line."""
         return one_line(self.text("name"))
 
     @property
     def called(self) -> str:
-        """What the character is called in its texts: the nickname of version 3, else the name."""
+        """The name used for the character in texts: the nickname (version 3) or else the name."""
         return one_line(self.text("nickname")) or self.name
 
     @property
     def greetings(self) -> tuple[str, ...]:
-        """The first message and the other ones that may stand in its place; empty ones are left out."""
+        """The first message and the alternative greetings, without empty ones."""
         return tuple(filter(None, (self.text("first_mes"), *self.texts("alternate_greetings"))))
 
     @property
@@ -91,36 +93,41 @@ class CharacterCard:
 
     @property
     def extensions(self) -> Mapping[str, Any]:
-        """What programs keep in the card, by their names."""
+        """The data that programs store in the card, by program name."""
         found = self.data.get("extensions")
         return found if isinstance(found, dict) else {}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know about the file."""
+        """Remarks on the file for its reader."""
         if self.version > _NEWEST:
-            return (f"This card has version {self.version}, which came after this fabula; what is new in it is kept.",)
+            return (
+                (
+                    f"This card has version {self.version}, which is newer than this version of fabula. Its new "
+                    "fields are kept."
+                ),
+            )
         return ()
 
     def text(self, name: str) -> str:
-        """A field's text, cleaned; empty where there is none."""
+        """The cleaned text of a field; empty if there is no text."""
         value = self.data.get(name)
         return cleaned(value) if isinstance(value, str) else str(value) if _is_number(value) else ""
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A field that is a list of texts, cleaned; a lone text is a list of one."""
+        """The cleaned texts of a list field; a single text counts as a list with one element."""
         value = self.data.get(name)
         listed = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         return tuple(cleaned(text) for text in listed[:MAX_LISTED] if isinstance(text, str) and cleaned(text))
 
     def said(self, name: str, user: str) -> str:
-        """A field's text for a prompt: `{{char}}` and `{{user}}` are replaced, comments are taken out."""
+        """The text of a field for a prompt, with `{{char}}` and `{{user}}` replaced and comments removed."""
         return filled(self.text(name), self.called, user)
 
     # changing and writing -------------------------------------------------------------------------------------------
 
     def with_data(self, **changes: Any) -> CharacterCard:  # noqa: ANN401 - fields of any kind
-        """The card with some fields changed, and all others as they are; itself where nothing changes."""
+        """The card with some fields changed, or the card itself if nothing changes."""
         data = {**self.data, **changes}
         if data == self.data:
             return self
@@ -130,17 +137,17 @@ class CharacterCard:
         return CharacterCard(raw, picture=self.picture)
 
     def as_json(self) -> bytes:
-        """The card as a JSON file: as it was read, where nothing changed."""
+        """The card as a JSON file, identical to the original if nothing has changed."""
         return self.origin or write_json(self.raw, indent=2) + b"\n"
 
     def as_png(self, picture: bytes = b"") -> bytes:
-        """The card within a PNG: `picture`, else the one it was read from, else a grey one.
+        """The card as a PNG with one of three pictures: `picture`, the original one, or a plain grey one.
 
-        The picture of an unchanged card comes back as it is. A card of version 3 is written twice, as `ccv3`
-        and, for older programs, as `chara`.
+        The picture in an unchanged card's PNG stays as it is. A version 3 card is stored twice: as `ccv3`, and as
+        `chara` for older programs.
 
         Raises:
-            UsageError: `picture` is no valid PNG.
+            UsageError: `picture` is not a valid PNG.
         """
         base = picture or self.picture or png.plain_picture()
         if self.origin and base == self.picture:
@@ -166,33 +173,33 @@ def read_card(path: Path) -> CharacterCard:
     """The card in a file: JSON, PNG, or `.charx`.
 
     Raises:
-        UsageError: the file cannot be read, is too large, or holds no card.
+        UsageError: the file cannot be read, is too large, or does not contain a card.
     """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"Cannot read {path}: {error.strerror}. Give a card's PNG or JSON file.") from error
+        raise UsageError(unreadable(path, error, "a card's PNG or JSON file")) from error
     return parse_card(data, str(path))
 
 
 def parse_card(data: bytes, name: str = "card") -> CharacterCard:
-    """The card in the bytes of a file; `name` is for messages.
+    """The card in a file's bytes; `name` is used in messages.
 
     Raises:
-        UsageError: they are too many, or hold no valid card.
+        UsageError: the file is too large, or does not contain a valid card.
     """
     if len(data) > MAX_FILE_BYTES:
-        raise UsageError(f"{name} is larger than {MAX_FILE_BYTES:,} bytes. Give a smaller picture.")
+        raise UsageError(f"{name} is larger than {MAX_FILE_BYTES:,} bytes. Use a smaller picture.")
     if not data.startswith(png.SIGNATURE):
         if data.startswith((b"\xff\xd8\xff", b"RIFF")):
             raise UsageError(
-                f"{name} is neither PNG, JSON nor .charx. Have the program that made it write one of these."
+                f"{name} is not a PNG, JSON or .charx file. Export the card again in one of these formats."
             )
         return _card(_unzipped(data, name) if data.startswith(b"PK\x03\x04") else data, name)
     text = _card_in(png.chunks(data, name)[0], name)
     if text is None:
-        raise UsageError(f"{name} is a picture without a character card. Take the file as it was downloaded.")
+        raise UsageError(f"{name} is a picture without a character card. Use the original download.")
     made = _card(text, name)
     return CharacterCard(made.raw, made.origin, data)
 
@@ -217,9 +224,11 @@ def _unzipped(data: bytes, where: str) -> bytes:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_IN_CHARX) as file:
             return file.read(MAX_JSON_BYTES + 1)
     except KeyError as error:
-        raise UsageError(f"{where} holds no {_IN_CHARX}. Give a .charx file, or a card's PNG or JSON.") from error
+        raise UsageError(
+            f"{where} contains no {_IN_CHARX}. Use a .charx file, or the PNG or JSON file of a card."
+        ) from error
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
-        raise UsageError(f"{where} is damaged, or packed in a way that is not read. Export the card again.") from error
+        raise UsageError(f"{where} is damaged or compressed in an unsupported way. Export the card again.") from error
 
 
 def _decoded(text: bytes, where: str) -> bytes:
@@ -227,19 +236,19 @@ def _decoded(text: bytes, where: str) -> bytes:
     try:
         return base64.b64decode(bare + b"=" * (-len(bare) % 4), validate=True)
     except binascii.Error as error:
-        raise UsageError(f"The card in {where} is damaged: it is no Base64 ({error}). Copy the file again.") from error
+        raise UsageError(f"The card in {where} is damaged: it is not Base64 ({error}). Copy the file again.") from error
 
 
 def _card(data: bytes, where: str) -> CharacterCard:
     if len(data) > MAX_JSON_BYTES:
-        raise UsageError(f"The card in {where} is larger than {MAX_JSON_BYTES:,} bytes. Take pictures out of it.")
+        raise UsageError(f"The card in {where} is larger than {MAX_JSON_BYTES:,} bytes. Remove pictures from it.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"The card in {where} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from error
+        raise UsageError(f"The card in {where} is not UTF-8 text (byte {error.start}). {_GIVE}") from error
     raw = parse_json(text, f"The card in {where}")
     if not isinstance(raw, dict):
-        raise UsageError(f"The card in {where} is no JSON object. Give a character card of version 1, 2 or 3.")
+        raise UsageError(f"The card in {where} is not a JSON object. {_GIVE}")
     card = CharacterCard(raw, data)
     _check(card, where)
     return card
@@ -252,17 +261,19 @@ def _check(card: CharacterCard, where: str) -> None:
         UsageError: it is none, has no name, or a field holds something else than it should; names the field.
     """
     if card.version == 1 and not any(name in card.data for name in _FIRST):
-        raise UsageError(f"{where} holds JSON, but no character card: it has no `spec`, `data` or `description`.")
+        raise UsageError(
+            f"{where} contains JSON but no character card: it has no `spec`, `data` or `description`. {_GIVE}"
+        )
     if not card.name:
-        raise UsageError(f"The card in {where} has no name. Write one into its field `name`.")
+        raise UsageError(f"The card in {where} has no name. Write a name in its field `name`.")
     if len(card.name) > MAX_NAME:
         raise UsageError(f"The card in {where} has a name of {len(card.name):,} letters. Shorten it to {MAX_NAME}.")
     for name in ("name", *_TEXTS):
         value = card.data.get(name)
         if not (value is None or isinstance(value, str) or _is_number(value)):
-            raise UsageError(f"The card in {where}: {name} is no text. Correct the field or take it out.")
+            raise UsageError(f"The card in {where}: {name} is not text. Correct the field or remove it.")
     if (book := card.data.get("character_book")) is not None and not isinstance(book, dict):
-        raise UsageError(f"The card in {where}: character_book is no object. Correct the field or take it out.")
+        raise UsageError(f"The card in {where}: character_book is not an object. Correct the field or remove it.")
     if isinstance(book, dict):
         Lorebook.of(book, f"The card in {where}: character_book")
 

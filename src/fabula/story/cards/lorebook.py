@@ -1,11 +1,11 @@
-"""Lorebooks: what a character knows of its world, entry by entry, each shown where its keys are spoken of.
+"""Lorebooks: entries with a character's knowledge of the world, which are shown when their keys are mentioned.
 
-V2 and V3 leave open how keys match. Here: whole words, case aside, unless an entry says otherwise. Patterns
-(`use_regex`, `/.../`) are never run, as one from a stranger could keep a program busy for ever; those that only list
-words are read as words.
+The V2 and V3 specifications do not define how keys match. In fabula, keys match whole words and ignore case, unless an
+entry specifies otherwise. Patterns (`use_regex`, `/.../`) are never run, because a stranger's pattern could keep a
+program busy forever; patterns that only list words are treated as words.
 
-A book stands in a card, in a file of its own (`lorebook_v3`), or in a world file of SillyTavern, whose entries have
-other names for the same and stand in an object.
+A lorebook can be in a card, in a separate file (`lorebook_v3`), or in a SillyTavern world file, whose entries are in an
+object and have different field names.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
+from fabula.base.files import unreadable
 from fabula.models.budget import estimate_tokens
 from fabula.story.cards.texts import cleaned, parse_json
 
@@ -51,29 +52,29 @@ _DECORATOR: Final = re.compile(r"@@(?P<more>@?)(?P<name>[a-z_]{1,60})(?:[ \t]+(?
 
 @dataclass(frozen=True, slots=True)
 class LorebookEntry:
-    """One entry of a lorebook.
+    """An entry in a lorebook.
 
     Attributes:
-        keys: any of them calls the entry.
-        content: what is shown then, without decorators.
-        secondary: further keys; `logic` says what they do.
-        logic: 0 needs any of `secondary`, 1 not all of them, 2 none of them, 3 all of them.
-        constant: shown always.
-        order: shown in rising order.
-        priority: kept longer the higher it is, where not all fit.
-        whole_words: a key is not found within a longer word.
-        position: before or after the character's own description.
-        depth: messages that are looked through for it, where it has a number of its own.
-        after: shown only when the character has spoken so often.
-        additional: one of these keys has to be spoken of, too.
-        exclude: none of these keys may be spoken of.
-        chance: of being shown when it is called, in percent.
-        sticky: so many messages it stays after it was called.
-        cooldown: so many messages it cannot be called after that.
-        delay: messages that there have to be before it can be called.
-        unheard: what other entries say does not call it.
-        silent: what it says calls no other entry.
-        recalled: nothing but what other entries say calls it.
+        keys: the keys; each of them activates the entry.
+        content: the text that is shown when the entry is active, without decorators.
+        secondary: additional keys, used as `logic` specifies.
+        logic: which of `secondary` must be mentioned: 0 means any, 1 not all, 2 none, and 3 all.
+        constant: whether the entry is always active.
+        order: the position of the entry; entries are shown in ascending order.
+        priority: the priority; if not all entries fit, those with lower priority are dropped first.
+        whole_words: whether keys match only whole words.
+        position: where the entry is shown: before or after the character's description.
+        depth: the number of messages to search for the keys, if it differs from the book's.
+        after: how many times the character must have spoken before the entry can be active.
+        additional: keys, at least one of which must also be mentioned.
+        exclude: keys that must not be mentioned.
+        chance: the probability, in percent, that the entry is activated when its keys match.
+        sticky: the number of messages for which the entry stays active after activation.
+        cooldown: the number of messages after that during which it cannot be activated again.
+        delay: the number of messages that a chat must have before the entry can be activated.
+        unheard: whether the content of other entries cannot activate the entry.
+        silent: whether the entry's content cannot activate other entries.
+        recalled: whether only the content of other entries can activate the entry.
     """
 
     keys: tuple[str, ...]
@@ -106,10 +107,10 @@ class Lorebook:
     """A lorebook.
 
     Attributes:
-        depth: how many of the latest messages are looked through.
-        budget: tokens of all that is shown at once; `None` where the book does not say.
-        recursive: what is shown may call further entries.
-        notes: what of it is not used, and why.
+        depth: the number of latest messages to search.
+        budget: the maximum number of tokens for all active entries; `None` if the book does not set a limit.
+        recursive: whether active entries may activate other entries.
+        notes: the parts of the file that are not used, with the reasons.
     """
 
     entries: tuple[LorebookEntry, ...]
@@ -121,19 +122,19 @@ class Lorebook:
 
     @classmethod
     def of(cls, raw: Mapping[str, Any], where: str = "character_book") -> Lorebook:
-        """The book of a card's `character_book`, of a lorebook file (`lorebook_v3`), or of a world of SillyTavern.
+        """The lorebook in a card's `character_book`, in a lorebook file (`lorebook_v3`), or in a SillyTavern world.
 
         Raises:
-            UsageError: it has no list of entries, or too many.
+            UsageError: the book has no list of entries, or it has too many entries.
         """
         raw = raw["data"] if isinstance(raw.get("data"), dict) else raw
         listed = raw.get("entries", [])
         if isinstance(listed, dict):
             listed = [_of_world(entry) if isinstance(entry, dict) else entry for entry in listed.values()]
         if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
-            raise UsageError(f"{where}: entries is no list of objects. Correct it or take it out.")
+            raise UsageError(f"{where}: `entries` is not a list of objects. Correct or remove it.")
         if len(listed) > MAX_ENTRIES:
-            raise UsageError(f"{where} has {len(listed):,} entries. Give at most {MAX_ENTRIES:,}.")
+            raise UsageError(f"{where} has {len(listed):,} entries. The maximum is {MAX_ENTRIES:,}.")
         reader = _Reader()
         entries = tuple(reader.entry(entry) for entry in listed)
         return cls(
@@ -207,9 +208,11 @@ class _Reader:
         found = []
         if self.patterns:
             counted = "pattern is" if self.patterns == 1 else "patterns are"
-            found.append(f"{self.patterns} {counted} not used as a key: patterns from a card are never run.")
+            found.append(
+                f"{self.patterns} {counted} not used as a key, because fabula never runs patterns from a card."
+            )
         if self.dropped:
-            found.append(f"{self.dropped} keys are not used: they are too long, or the book has too many.")
+            found.append(f"{self.dropped} keys are not used because they are too long or the lorebook has too many.")
         return tuple(found)
 
 
@@ -238,25 +241,25 @@ def _of_world(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_lorebook(path: Path) -> Lorebook:
-    """The lorebook of a file: `lorebook_v3`, a card's `character_book`, or a world of SillyTavern.
+    """The lorebook in a file: `lorebook_v3`, a card's `character_book`, or a SillyTavern world.
 
     Raises:
-        UsageError: the file cannot be read, is too large, or holds no lorebook.
+        UsageError: the file cannot be read, is too large, or does not contain a lorebook.
     """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         text = data.decode("utf-8-sig")
     except OSError as error:
-        raise UsageError(f"Cannot read {path}: {error.strerror}. Give a lorebook's JSON file.") from error
+        raise UsageError(unreadable(path, error, "a lorebook's JSON file")) from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text (byte {error.start}). Give a lorebook's JSON file.") from error
+        raise UsageError(f"{path} is not UTF-8 text (byte {error.start}). Use the JSON file of a lorebook.") from error
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{path} is larger than {MAX_BYTES:,} bytes. Give a smaller lorebook.")
+        raise UsageError(f"{path} is larger than {MAX_BYTES:,} bytes. Use a smaller lorebook.")
     raw = parse_json(text, str(path), "lorebook")
     book = raw.get("data", raw) if isinstance(raw, dict) else None
     if not isinstance(book, dict) or not isinstance(book.get("entries"), list | dict):
-        raise UsageError(f"{path} holds no lorebook: it has no `entries`. Give a world file of SillyTavern.")
+        raise UsageError(f"{path} contains no lorebook: it has no `entries`. Use a SillyTavern world file.")
     return Lorebook.of(book, str(path))
 
 
@@ -292,13 +295,13 @@ def _undecorated(content: str) -> tuple[str, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What of a lorebook is shown at one moment, in its order.
+    """The active entries of a lorebook at one moment, in order.
 
     Attributes:
-        before: entries that belong before the character's description.
-        after: those that belong behind it.
-        left_out: entries that were called and did not fit.
-        tokens: estimate of all that is shown.
+        before: the entries before the character's description.
+        after: the entries after the character's description.
+        left_out: the entries that were activated but did not fit.
+        tokens: the estimated number of tokens in all active entries.
     """
 
     before: tuple[LorebookEntry, ...] = ()
@@ -308,7 +311,7 @@ class Scanned:
 
     @property
     def shown(self) -> tuple[LorebookEntry, ...]:
-        """Both."""
+        """All active entries, both before and after the description."""
         return (*self.before, *self.after)
 
 
@@ -320,17 +323,18 @@ def scan(
     spoken: int | None = None,
     seed: str | None = None,
 ) -> Scanned:
-    """The entries that the latest messages call, and those that are constant, as far as they fit.
+    """The constant entries and the entries activated by the latest messages, if they fit.
 
-    The same book, messages and seed give the same entries. Of two entries that do not both fit, a constant one goes
-    first, then the one of higher `priority` (`order` where it has none); then that which stands first in the book.
+    The result is the same for the same book, messages and seed. If two entries do not both fit, a constant entry comes
+    first, then the entry with the higher `priority` (or `order` if it has none), then the entry that is earlier in the
+    book.
 
     Args:
         book: the lorebook.
-        messages: of the chat, the latest last; at most 20,000 characters of them are looked through.
-        budget: tokens that may be shown; the book's own if that is less. 1,000 where neither says.
-        spoken: how often the character has spoken; entries that wait for a number of turns do so only if it is given.
-        seed: settles which entries are shown that have a chance of it; without one all are.
+        messages: the messages of the chat, with the latest one last; at most 20,000 characters are searched.
+        budget: the maximum number of tokens; the book's own budget applies if it is lower, and 1,000 if neither is set.
+        spoken: how many times the character has spoken; without it, entries do not wait for a number of turns.
+        seed: the seed that decides which entries with a probability are activated; without a seed, all are.
     """
     able = {
         place: entry
@@ -433,7 +437,7 @@ class _Views:
         return self._made[wanted]
 
     def add(self, contents: Iterable[str]) -> None:
-        """Look through the contents of entries too."""
+        """Add the contents of entries to the searched text."""
         self.contents = "\n".join(contents)[:MAX_SCANNED]
         self._made.clear()
 
@@ -461,12 +465,12 @@ class _View:
 
     @cached_property
     def runs(self) -> tuple[frozenset[str], frozenset[str]]:
-        """All runs of three characters: a look at these spares nearly all searches for keys within words."""
+        """All sequences of three characters in the text, which rule out most keys without a full search."""
         some, other = (frozenset(text[at : at + _RUN] for at in range(len(text))) for text in self.plain)
         return some, other
 
     def holds(self, key: str, entry: LorebookEntry) -> bool:
-        """Whether a key is spoken of; in writing without blanks between words, also within a run of it."""
+        """Whether the text mentions a key; in scripts without spaces, a key may be part of a longer run."""
         form = 0 if entry.case_sensitive else 1
         wanted = key if entry.case_sensitive else key.casefold()
         split = _WORD.findall(wanted)

@@ -1,8 +1,8 @@
-"""From cards to characters of a plan and personas, and back.
+"""Conversion between cards and a plan's characters or personas.
 
-What a card has no field for (role, goals, relationships, ...) is kept in its `extensions.fabula`, so that a persona
-that was made a card comes back as it was. Nothing else of a card's extensions is read. A card's `system_prompt` and
-`post_history_instructions` are orders to a model, not a character: they are never taken over.
+Data that has no field in a card (role, goals, relationships, ...) is stored in `extensions.fabula`, so that a persona
+saved as a card can be restored unchanged. Other extensions of a card are ignored. A card's `system_prompt` and
+`post_history_instructions` are instructions to a model, not part of a character, and are never used.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _EMPTY: Final[Mapping[str, Any]] = {
 
 
 def persona_of(card: CharacterCard, user: str = PLAYER) -> Persona:
-    """The card's character as a persona; `user` stands where the card says `{{user}}`.
+    """The card's character as a persona; `user` is the text that replaces `{{user}}`.
 
-    A description of more than 4,000 characters ends at the last sentence that fits; `left_out` says so.
+    A description of more than 4,000 characters is cut after the last sentence that fits; `left_out` reports this.
     """
     ours = _ours(card)
     traits = _listed(ours.get("personality"))
@@ -67,7 +67,7 @@ def persona_of(card: CharacterCard, user: str = PLAYER) -> Persona:
 
 
 def character_of(card: CharacterCard, user: str = PLAYER) -> Character:
-    """The card's character as one of a plan; its description and situation stand in `setup`."""
+    """The card's character as a character of a plan, with the description and situation in `setup`."""
     ours = _ours(card)
     parts = (_said(card, "description", user), _situation(card, user))
     return Character(
@@ -86,16 +86,16 @@ def character_of(card: CharacterCard, user: str = PLAYER) -> Character:
 
 
 def card_of(who: Persona | Character, base: CharacterCard | None = None) -> CharacterCard:
-    """A card of version 3 for a persona or a character; with `base`, that card with what differs put over it.
+    """A version 3 card for a persona or a character; with `base`, an updated version of that card.
 
-    What the card says already stays as it is there, with its macros, and so do fields that only a card has (greetings,
-    lorebook, unknown ones). Where nothing differs the card comes back as it is.
+    Unchanged texts keep their original form with macros, and fields that exist only in a card (greetings, lorebook,
+    unknown fields) are kept. If nothing differs, the card is returned unchanged.
 
     Raises:
         UsageError: the name is empty.
     """
     if not cleaned(who.name):
-        raise UsageError("A card needs a name. Name the character.")
+        raise UsageError("A card needs a name. Give the character a name.")
     start = base or CharacterCard({"spec": "chara_card_v3", "spec_version": "3.0", "data": dict(_EMPTY)})
     fields, ours = _fields_of(who)
     if base is not None:
@@ -112,19 +112,19 @@ def card_of(who: Persona | Character, base: CharacterCard | None = None) -> Char
 
 
 def left_out(card: CharacterCard) -> tuple[str, ...]:
-    """What of the card neither persona nor character hold, one sentence each."""
+    """The parts of a card that do not fit into a persona or a character, one sentence for each part."""
     found = []
     whole = "\n\n".join(filter(None, (card.text("description"), card.text("scenario"))))
     if len(whole) > MAX_TEXT:
-        found.append(f"The description has {len(whole):,} characters; the first {MAX_TEXT:,} are kept.")
+        found.append(f"The description has {len(whole):,} characters, of which the first {MAX_TEXT:,} are kept.")
     if card.greetings:
         found.append(f"First messages: {len(card.greetings)}.")
     if card.text("mes_example"):
-        found.append("The examples of its dialogue.")
+        found.append("Its examples of dialogue.")
     if card.book:
         found.append(f"The lorebook, of {len(card.book.entries)} entries.")
     if card.text("system_prompt") or card.text("post_history_instructions"):
-        found.append("Orders to a model (system_prompt, post_history_instructions); they are never followed.")
+        found.append("Instructions to a model (system_prompt, post_history_instructions), which fabula never follows.")
     return tuple(found)
 
 

@@ -1,7 +1,7 @@
-"""The text chunks of PNG files, read and replaced; a picture is never decoded.
+"""Read and replace the text chunks of PNG files without decoding the picture.
 
-PNG specification, third edition: a signature, then chunks of length, type, data and checksum. Text is in `tEXt`
-(Latin-1), `zTXt` (compressed) and `iTXt` (UTF-8, possibly compressed).
+According to the PNG specification (third edition), a file is a signature followed by chunks with length, type, data and
+checksum. Text is stored in `tEXt` (Latin-1), `zTXt` (compressed) and `iTXt` (UTF-8, optionally compressed) chunks.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ _GREY: Final = b"\x60"
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One chunk: its type of four letters, and its data."""
+    """A chunk with its four-letter type and its data."""
 
     kind: bytes
     data: bytes
 
     def packed(self) -> bytes:
-        """The chunk as it stands in a file."""
+        """The chunk as bytes in a file."""
         body = self.kind + self.data
         return struct.pack(">I", len(self.data)) + body + struct.pack(">I", zlib.crc32(body))
 
 
 def chunks(data: bytes, where: str) -> tuple[list[Chunk], bytes]:
-    """The chunks of a PNG file, and what stands behind the last.
+    """The chunks of a PNG file, and the bytes after the last chunk.
 
     Raises:
-        UsageError: it is no PNG, a chunk is cut or damaged, or there are too many.
+        UsageError: the file is not a PNG, a chunk is truncated or damaged, or there are too many chunks.
     """
     if not data.startswith(SIGNATURE):
-        raise UsageError(f"{where} is no PNG. Give a PNG that holds a card, or a card's JSON.")
+        raise UsageError(f"{where} is not a PNG file. Use a PNG file that contains a card, or the JSON file of a card.")
     found: list[Chunk] = []
     at = len(SIGNATURE)
     while not (found and found[-1].kind == b"IEND"):
         if len(found) == MAX_CHUNKS:
-            raise UsageError(f"{where} has more than {MAX_CHUNKS:,} chunks. Save the picture anew.")
+            raise UsageError(f"{where} has more than {MAX_CHUNKS:,} chunks. Save the picture again.")
         chunk = _chunk(data, at, where)
         if not found and chunk.kind != b"IHDR":
-            raise UsageError(f"{where} is no valid PNG: it begins with {chunk.kind!r}. Save the picture anew.")
+            raise UsageError(f"{where} is not a valid PNG file: it begins with {chunk.kind!r}. Save the picture again.")
         found.append(chunk)
         at += _FRAME + len(chunk.data)
     return found, data[at:]
@@ -61,11 +61,11 @@ def chunks(data: bytes, where: str) -> tuple[list[Chunk], bytes]:
 def _chunk(data: bytes, at: int, where: str) -> Chunk:
     head = data[at : at + 8]
     if len(head) < 8:  # noqa: PLR2004 - length and type
-        raise UsageError(f"{where} ends within the picture. It was not copied whole; copy it again.")
+        raise UsageError(f"{where} ends within the picture because it was not copied completely. Copy it again.")
     size, kind = struct.unpack(">I4s", head)
     end = at + _FRAME + size
     if not kind.isalpha() or end > len(data):
-        raise UsageError(f"{where} is cut or damaged at byte {at:,}. Copy it again.")
+        raise UsageError(f"{where} is truncated or damaged at byte {at:,}. Copy it again.")
     body = data[at + 4 : end - 4]
     if zlib.crc32(body) != int.from_bytes(data[end - 4 : end], "big"):
         name = kind.decode("ascii", "replace")
@@ -76,7 +76,7 @@ def _chunk(data: bytes, at: int, where: str) -> Chunk:
 
 
 def keyword(chunk: Chunk) -> str:
-    """The keyword of a text chunk; empty for any other chunk."""
+    """The keyword of a text chunk; empty for other chunks."""
     if chunk.kind not in (b"tEXt", b"zTXt", b"iTXt"):
         return ""
     word, end, _ = chunk.data[: _LONGEST_KEYWORD + 1].partition(b"\0")
@@ -87,7 +87,7 @@ def text_of(chunk: Chunk, where: str) -> bytes:
     """The text of a text chunk, as bytes.
 
     Raises:
-        UsageError: it is cut, too large, or compressed in a way that PNG does not know.
+        UsageError: the text is truncated, too large, or compressed with a method that PNG does not define.
     """
     rest = chunk.data.partition(b"\0")[2]
     packed = chunk.kind == b"zTXt"
@@ -99,7 +99,7 @@ def text_of(chunk: Chunk, where: str) -> bytes:
     if packed:
         rest = _unpacked(rest, method, where)
     if len(rest) > MAX_TEXT_BYTES:
-        raise UsageError(f"The card in {where} is larger than {MAX_TEXT_BYTES:,} bytes. Take pictures out of it.")
+        raise UsageError(f"The card in {where} is larger than {MAX_TEXT_BYTES:,} bytes. Remove pictures from it.")
     return rest
 
 
@@ -108,19 +108,19 @@ def _unpacked(data: bytes, method: bytes, where: str) -> bytes:
     unpacker = zlib.decompressobj()
     try:
         if method != b"\0":
-            raise UsageError(f"The card in {where} is compressed in an unknown way. Save it anew.")
+            raise UsageError(f"The card in {where} is compressed with an unknown method. Save it again.")
         text = unpacker.decompress(data, MAX_TEXT_BYTES + 1)
     except zlib.error as error:
         raise UsageError(f"The compressed card in {where} is damaged ({error}). Copy the file again.") from error
     if not unpacker.eof and len(text) <= MAX_TEXT_BYTES:
-        raise UsageError(f"The compressed card in {where} is cut. Copy the file again.")
+        raise UsageError(f"The compressed card in {where} is truncated. Copy the file again.")
     return text
 
 
 def replaced(found: Sequence[Chunk], texts: Mapping[str, bytes], gone: Sequence[str]) -> list[Chunk]:
-    """The chunks with `texts` (by keyword) in place of all text chunks whose keyword is in `gone`, case aside.
+    """The chunks with `texts` (by keyword) instead of all text chunks whose keyword is in `gone`, ignoring case.
 
-    They stand where the first of those stood, else before the end.
+    The new chunks are inserted at the position of the first old chunk, or before the end if there was none.
     """
     made = [Chunk(b"tEXt", name.encode("latin-1") + b"\0" + text) for name, text in texts.items()]
     out = [place for place, chunk in enumerate(found) if keyword(chunk).lower() in gone]
@@ -130,12 +130,12 @@ def replaced(found: Sequence[Chunk], texts: Mapping[str, bytes], gone: Sequence[
 
 
 def packed(found: Sequence[Chunk], rest: bytes = b"") -> bytes:
-    """The PNG file of `chunks`, with `rest` behind it."""
+    """The PNG file that consists of the chunks in `found`, followed by `rest`."""
     return SIGNATURE + b"".join(chunk.packed() for chunk in found) + rest
 
 
 def plain_picture(width: int = 240, height: int = 360) -> bytes:
-    """A grey PNG, for a card that has no picture of its own."""
+    """A plain grey PNG for a card without a picture."""
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)  # 8 bits of grey, nothing interlaced
     rows = zlib.compress((b"\0" + _GREY * width) * height, 9)
     return packed([Chunk(b"IHDR", header), Chunk(b"IDAT", rows), Chunk(b"IEND", b"")])

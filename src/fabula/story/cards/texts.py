@@ -1,4 +1,4 @@
-"""A card's texts as they may go into prompts and terminals, and JSON of bounded depth."""
+"""Functions that clean a card's texts for prompts and terminals, and that read JSON of limited depth."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NESTING: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOT
 
 
 def cleaned(text: str) -> str:
-    """`text` as `readable` leaves it, with one kind of line end and no blanks around it."""
+    """`text` after `readable`, with uniform line ends and without surrounding white space."""
     return readable(text).replace("\r\n", "\n").strip()
 
 
 def filled(text: str, char: str, user: str) -> str:
-    """`text` with `{{char}}`, `{{user}}`, `<BOT>` and `<USER>` replaced, and comments (`{{// ...}}`) taken out.
+    """`text` with `{{char}}`, `{{user}}`, `<BOT>` and `<USER>` replaced, and comments (`{{// ...}}`) removed.
 
-    Names are put in once and not looked at again. Other macros stay as they are.
+    Macros in the inserted names are not replaced. Other macros stay as they are.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -42,22 +42,23 @@ def filled(text: str, char: str, user: str) -> str:
 
 
 def parse_json(text: str, where: str, what: str = "character card") -> Any:  # noqa: ANN401 - JSON of any kind
-    """The JSON value of `text`; of a key that comes twice, the last.
+    """The JSON value of `text`; if a key occurs more than once, the last value is used.
 
     Raises:
-        UsageError: it is no JSON, nested deeper than 64 levels, or holds a number that JSON has not.
+        UsageError: the text is not JSON, is nested more than 64 levels deep, or contains a number that JSON does not
+            allow.
     """
     if nesting(text) > MAX_DEPTH:
-        raise UsageError(f"{where} is nested deeper than {MAX_DEPTH} levels. It is no {what}.")
+        raise UsageError(f"{where} is nested deeper than {MAX_DEPTH} levels. It is not a {what}.")
     try:
         return json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         which = " of version 1, 2 or 3" if what == "character card" else ""
-        raise UsageError(f"{where} is no JSON ({error}). Give a {what}{which}.") from error
+        raise UsageError(f"{where} is not JSON ({error}). Give a {what}{which}.") from error
 
 
 def nesting(text: str) -> int:
-    """How deep brackets outside of texts are nested."""
+    """The maximum nesting depth of brackets outside strings."""
     depth = most = 0
     for found in _NESTING.finditer(text):
         bracket = found.group()
@@ -70,7 +71,10 @@ def nesting(text: str) -> int:
 
 
 def write_json(data: Mapping[str, Any], *, indent: int | None = None) -> bytes:
-    """`data` as UTF-8, keys in their order; halves of characters, which UTF-8 has not, are written as escapes."""
+    """`data` as UTF-8 JSON with its keys in the given order.
+
+    If a text has lone surrogates, which UTF-8 cannot encode, all non-ASCII characters are escaped.
+    """
     between = (",", ":") if indent is None else None
     try:
         return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, separators=between).encode()
@@ -79,7 +83,7 @@ def write_json(data: Mapping[str, Any], *, indent: int | None = None) -> bytes:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _finite(digits: str) -> float:

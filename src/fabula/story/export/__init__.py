@@ -1,6 +1,6 @@
-"""A finished story as a file for readers, editors and programs.
+"""Export of a finished story to files for readers, editors and programs.
 
-What is heavy to import is imported when a format is rendered, since most commands export nothing.
+Slow imports are delayed until a format is rendered, because most commands do not export anything.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["Format", "Meta", "find", "formats", "without_comments"]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format that stories are written in.
+    """A format for stories.
 
     Attributes:
-        name: as users type it.
-        suffix: of its files.
-        write: makes the file of a story without comments.
+        name: the name of the format for users.
+        suffix: the suffix of files in this format.
+        write: the function that creates a file from a story without comments.
     """
 
     name: str
@@ -38,11 +38,12 @@ class Format:
     write: Callable[..., bytes | str]
 
     def render(self, story: Story, meta: Meta, **options: Any) -> bytes:  # noqa: ANN401 - each format has its own
-        """The whole file, without what stands in comments; equal input gives equal bytes."""
+        """The complete file without comments; equal input always results in equal bytes."""
         made = self.write(without_comments(story), meta, **options)
         return made.encode() if isinstance(made, str) else made
 
 
+_NO_PDF: Final = "For a PDF, export docx or epub, and print that."
 _OWN: Final = {
     format_.name: format_
     for format_ in (
@@ -57,27 +58,28 @@ _OWN: Final = {
 
 
 def formats() -> dict[str, Format]:
-    """All formats by name: fabula's own, and those of installed packages.
+    """All formats by name: fabula's own formats and those of installed packages.
 
-    A package names its own as entry points of the group `fabula.exporters`: `html = "my_papers:as_html"` is a function
-    of a story and its `Meta` that gives the text or the bytes of a file whose name ends in `.html`.
+    A package registers its formats as entry points of the group `fabula.exporters`. For example, `html =
+    "my_papers:as_html"` refers to a function that accepts a story and its `Meta` and returns the text or bytes of an
+    `.html` file.
     """
     return _OWN | {name: Format(name, f".{name}", plugin) for name, plugin in brought().found.items()}
 
 
 def brought() -> Plugins:
-    """What installed packages bring for it."""
+    """The formats from installed packages."""
     return plugins("fabula.exporters", [*_OWN, "md", "txt"], "format")
 
 
 def find(name: str) -> Format:
-    """The format of that name or file suffix, in any case: "epub", ".EPUB", "md".
+    """The format with this name or file suffix, ignoring case: "epub", ".EPUB", "md".
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: there is no such format.
     """
     wanted = name.lower().removeprefix(".")
     for format_ in (found := formats()).values():
         if wanted in {format_.name, format_.suffix.removeprefix(".")}:
             return format_
-    raise UnknownNameError("format", name, found)
+    raise UnknownNameError("format", name, found, _NO_PDF if wanted == "pdf" else "")

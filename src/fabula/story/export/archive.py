@@ -1,4 +1,4 @@
-"""Zip files whose bytes depend on their content alone."""
+"""ZIP files whose bytes depend only on their content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _READABLE = 0o100644 << 16
 
 
 def pack(files: Mapping[str, bytes], *, first: str, stored: bool = False) -> bytes:
-    """A zip file of `files` by name: `first` at its start, uncompressed if `stored`, then the others, sorted."""
+    """A ZIP file of `files` by name: first `first`, uncompressed if `stored`, and then the other files, sorted."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         for name in (first, *sorted(files.keys() - {first})):
@@ -27,6 +27,6 @@ def pack(files: Mapping[str, bytes], *, first: str, stored: bool = False) -> byt
 
 
 def unpack(data: bytes) -> dict[str, bytes]:
-    """The files of a zip file by name."""
+    """The files in a ZIP file, by name."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}

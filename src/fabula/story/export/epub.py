@@ -1,4 +1,4 @@
-"""A story as an EPUB 3.3 book (https://www.w3.org/TR/epub-33/), with the metadata of EPUB Accessibility 1.1."""
+"""Export of a story as an EPUB 3.3 book (https://www.w3.org/TR/epub-33/), with EPUB Accessibility 1.1 metadata."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fabula.story import one_line
 from fabula.story.export.archive import pack
 from fabula.story.export.meta import title_for_readers
 from fabula.story.export.prose import Block, StyledSpan, blocks, clean, title_of
+from fabula.story.printed import printed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,33 +19,9 @@ if TYPE_CHECKING:
     from fabula.story import Scene, Story
     from fabula.story.export.meta import Meta
 
-_UNTITLED = "Untitled"
 _ROOT = "EPUB"
 _RIGHT_TO_LEFT = frozenset({"ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"})
-_CONTENTS = {
-    "ar": "المحتويات",
-    "cs": "Obsah",
-    "da": "Indhold",
-    "de": "Inhalt",
-    "es": "Índice",
-    "fi": "Sisällys",
-    "fr": "Table des matières",
-    "hi": "विषय-सूची",
-    "it": "Indice",
-    "ja": "目次",
-    "ko": "차례",
-    "nl": "Inhoud",
-    "no": "Innhold",
-    "pl": "Spis treści",
-    "pt": "Sumário",
-    "ru": "Содержание",
-    "sv": "Innehåll",
-    "th": "สารบัญ",
-    "tr": "İçindekiler",
-    "uk": "Зміст",
-    "zh": "目录",
-}
-_SUMMARY = "Text only, in reading order, with a table of contents. There are no images, sound or motion."
+_SUMMARY = "Text only, in reading order, with a table of contents. There are no images, sounds or animations."
 
 _CONTAINER = """<?xml version="1.0" encoding="UTF-8"?>
 <container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">
@@ -56,8 +33,8 @@ _CONTAINER = """<?xml version="1.0" encoding="UTF-8"?>
 
 _CSS = """body { margin: 1em 5%; line-height: 1.5; }
 p { margin: 0; text-indent: 1.5em; widows: 2; orphans: 2; }
-h1 + p, h2 + p, hr + p, p.first { text-indent: 0; }
-h1, h2 { font-weight: normal; text-align: center; line-height: 1.25; margin: 2em 0 1.5em; }
+h1 + p, h2 + p, h3 + p, hr + p, p.first { text-indent: 0; }
+h1, h2, h3, h4, h5, h6 { font-weight: normal; text-align: center; line-height: 1.25; margin: 2em 0 1.5em; }
 hr { border: none; margin: 1.2em 0; text-align: center; }
 hr::before { content: "* * *"; letter-spacing: 0.25em; }
 .title-page { text-align: center; margin-top: 30%; }
@@ -95,7 +72,7 @@ _PACKAGE = """<?xml version="1.0" encoding="UTF-8"?>
     <meta property="schema:accessibilityFeature">structuralNavigation</meta>
     <meta property="schema:accessibilityFeature">tableOfContents</meta>
     <meta property="schema:accessibilityHazard">none</meta>
-    <meta property="schema:accessibilitySummary">{summary}</meta>
+    <meta property="schema:accessibilitySummary" xml:lang="en">{summary}</meta>
   </metadata>
   <manifest>
     <item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>
@@ -110,17 +87,21 @@ _PACKAGE = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def render(story: Story, meta: Meta, *, headings: bool = False, title_page: bool = True) -> bytes:
-    """A book with a title page, a table of contents and one page file per scene; valid under epubcheck.
+    """A book with a title page, a table of contents and one page file per scene, which epubcheck accepts.
 
-    The table of contents names the scenes that have a title: a heading of their own, or a label for readers. With
-    `headings` labels also stand above their scenes. A book without scenes always has the title page, since a book needs
-    a page.
+    The table of contents lists the scenes that have a title, which is their own heading or a label for readers. With
+    `headings`, labels are also printed above the scenes. A book without scenes still has a title page, because a book
+    needs at least one page.
 
     Raises:
-        UsageError: the language is no language tag.
+        UsageError: the language is not a language tag.
     """
     lang = meta.language_tag()
-    book = _Book(lang, "rtl" if lang.split("-")[0].lower() in _RIGHT_TO_LEFT else "ltr", _line(meta.title) or _UNTITLED)
+    book = _Book(
+        lang,
+        "rtl" if lang.split("-")[0].lower() in _RIGHT_TO_LEFT else "ltr",
+        _line(meta.title) or printed(lang).untitled,
+    )
     scenes = [scene for scene in story.scenes if _line(scene.text)]
     names = [f"scene-{number:03}" for number in range(1, len(scenes) + 1)]
     labels = [
@@ -158,7 +139,7 @@ class _Book:
         return _PAGE.format(lang=self.lang, dir=self.direction, title=escape(title), body=body)
 
     def package(self, meta: Meta, identifier: str, pages: Sequence[str]) -> str:
-        """The package document: metadata, every file, and the reading order."""
+        """The package document with the metadata, the list of files, and the reading order."""
         item = '    <item id="{0}" href="{0}.xhtml" media-type="application/xhtml+xml"/>'
         return _PACKAGE.format(
             lang=self.lang,
@@ -205,7 +186,7 @@ def _nav(contents: Sequence[tuple[str, str]], book: _Book, first: str) -> str:
     entry = '<li><a href="{}.xhtml">{}</a></li>'
     lines = [
         '<nav epub:type="toc" role="doc-toc">',
-        f"<h1>{_CONTENTS.get(book.lang.partition('-')[0].lower(), 'Contents')}</h1>",
+        f"<h1>{printed(book.lang).contents}</h1>",
         "<ol>",
         *(entry.format(name, escape(label)) for name, label in contents),
         "</ol>",
@@ -229,7 +210,7 @@ def _block(block: Block, *, first: bool) -> str:
         return "<hr/>"
     content = "".join(map(_span, block.spans))
     if block.kind == "heading":
-        return f"<h2{_direction(block.text)}>{content}</h2>"
+        return f"<h{block.level}{_direction(block.text)}>{content}</h{block.level}>"
     css = ' class="first"' if first else ""
     return f"<p{css}{_direction(block.text)}>{content}</p>"
 

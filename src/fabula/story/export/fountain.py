@@ -1,8 +1,9 @@
-"""A story as a Fountain screenplay (syntax 1.1, fountain.io/syntax), plain text that screenwriting programs read.
+"""Export of a story as a Fountain screenplay (syntax 1.1, fountain.io/syntax), plain text for screenwriting programs.
 
-A scene becomes a scene heading and what follows it. A text that begins with a heading of its own (`INT.`, `EXT/INT` and
-the like) keeps it; else the scene's label is a forced heading. A paragraph whose first line is a speaker's name in
-capitals is dialogue; everything else is action, forced or escaped where Fountain would read it as something else.
+Each scene becomes a scene heading followed by the scene's text. A text with its own heading (`INT.`, `EXT/INT` and
+similar) keeps that heading; otherwise the scene's label becomes a forced heading. A paragraph whose first line is a
+speaker's name in capitals is dialogue. All other text is action, forced or escaped if Fountain would interpret it
+differently.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fabula.story import one_line, plain
 from fabula.story.export.meta import title_for_readers
 from fabula.story.export.prose import StyledSpan, blocks, title_of
+from fabula.story.printed import printed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,14 +35,17 @@ _TRANSITION: Final = re.compile(r"\A[^a-z\n]*\bTO:")
 _SIGNS: Final = re.compile(r"[\\*_]")
 
 
-def render(story: Story, meta: Meta) -> bytes:
-    """Title page, scene headings, action and dialogue, in UTF-8, with one blank line between elements.
+def render(story: Story, meta: Meta, *, is_fountain: bool = False) -> bytes:
+    """A title page, scene headings, action and dialogue in UTF-8, with one blank line between elements.
 
-    Emphasis stays; signs that would make emphasis, notes or comments of plain text are escaped.
+    Emphasis is kept; characters that would turn plain text into emphasis, notes or comments are escaped. With
+    `is_fountain`, the texts are Fountain already, with a title page if they have one, and are written unchanged.
     """
+    if is_fountain:
+        return ("\n\n".join(plain(scene.text) for scene in story.scenes) + "\n").encode("utf-8", "replace")
     parts = [_title_page(meta)]
     for scene in story.scenes:
-        parts += _scene(scene.label, plain(scene.text))
+        parts += _scene(title_for_readers(scene.label, meta.language), plain(scene.text))
     return ("\n\n".join(parts) + "\n").encode("utf-8", "replace")
 
 
@@ -50,7 +55,7 @@ def _title_page(meta: Meta) -> str:
     author = one_line(meta.author)
     fields = {
         "Title": title,
-        "Credit": "by" if author else "",
+        "Credit": printed(meta.language).by.format("").strip() if author else "",
         "Author": author,
         "Draft date": meta.created_utc().strftime("%Y-%m-%d"),
         "Contact": plain(meta.contact),
@@ -65,10 +70,10 @@ def _field(name: str, value: str) -> str:
 
 
 def _scene(label: str, text: str) -> Iterator[str]:
-    """The elements of a scene, its heading first."""
+    """The elements of a scene, its heading first: that of its text, or its label for readers."""
     found, title = blocks(text), title_of(text)
-    shown = title or title_for_readers(label, "en")
-    if not (found and _is_heading(found[0].text)) and (name := _forced(shown)):
+    shown = title or label
+    if not (found and is_heading(found[0].text)) and (name := _forced(shown)):
         yield name
         found = found[1:] if title else found
     for block in found:
@@ -81,8 +86,14 @@ def _forced(label: str) -> str:
     return f".{name.upper()}" if name else ""
 
 
-def _is_heading(text: str) -> bool:
+def is_heading(text: str) -> bool:
+    """Whether a line is a scene heading."""
     return bool(_HEADING.fullmatch(text.strip()))
+
+
+def is_transition(line: str) -> bool:
+    """Whether a line of capitals is a transition: `CUT TO:`."""
+    return bool(_TRANSITION.fullmatch(line))
 
 
 def _element(block: Block) -> str:
@@ -93,11 +104,11 @@ def _element(block: Block) -> str:
     if block.kind == "heading":
         return f"> {' '.join(map(_written, lines))} <"
     texts = ["".join(span.text for span in line) for line in lines]
-    if len(texts) == 1 and (_is_heading(texts[0]) or _TRANSITION.fullmatch(texts[0])):
+    if len(texts) == 1 and (is_heading(texts[0]) or is_transition(texts[0])):
         return texts[0].upper()
     if len(texts) > 1 and (cue := _cue(texts[0])):
         return "\n".join([cue, *(_speech(_written(line)) for line in lines[1:])])
-    force = "!" if any(map(_misread, texts)) else ""
+    force = "!" if any(map(is_misread, texts)) else ""
     return "\n".join(force + _written(line) for line in lines)
 
 
@@ -144,7 +155,7 @@ def _cue(line: str) -> str:
     found = _CUE.fullmatch(line)
     name = found["name"].strip() if found else ""
     loud = name == name.upper() and name != name.lower()
-    if not found or not loud or _is_heading(line) or _TRANSITION.fullmatch(line) or name[0] in "\"'\u201c\u2018":
+    if not found or not loud or is_heading(line) or is_transition(line) or name[0] in "\"'\u201c\u2018":
         return ""
     if _STOP.search(name) and not _ABBREVIATED.search(name):
         return ""
@@ -158,6 +169,6 @@ def _speech(line: str) -> str:
     return f"\\{line}" if line.startswith("~") else line
 
 
-def _misread(line: str) -> bool:
+def is_misread(line: str) -> bool:
     """Whether a line of action needs a `!` to be one: it has a sign first, or is loud as cues and headings are."""
-    return bool(_MARKED.match(line)) or _is_heading(line) or (line == line.upper() and line != line.lower())
+    return bool(_MARKED.match(line)) or is_heading(line) or (line == line.upper() and line != line.lower())

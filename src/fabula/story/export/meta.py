@@ -1,4 +1,4 @@
-"""What an exported file says about a story; all of it is handed in, so the same input gives the same bytes."""
+"""Metadata of an exported story, which the caller supplies completely, so that equal input results in equal bytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.story import one_line
+from fabula.story.printed import printed
 
 if TYPE_CHECKING:
     from fabula.story import Story
@@ -28,24 +29,24 @@ _CHAPTER: Final = re.compile(r"chapter[- ](\d{1,4})", re.IGNORECASE)
 
 
 def title_for_readers(label: str, language: str) -> str:
-    """A scene's label where it is a title; empty where it only says which part of the work it is.
+    """A scene's label if it is a title; empty if the label only names the part of the work.
 
-    "The Letter" is one, "Exposition" and "Scene 3" are none; of "Chapter 3" a book in another language has the number.
+    "The Letter" is a title, but "Exposition" and "Scene 3" are not. In German, "Chapter 3" becomes "Kapitel 3".
     """
     label = one_line(label)
     if _OURS.fullmatch(label):
         return ""
     chapter = _CHAPTER.fullmatch(label)
-    return label if not chapter else f"Chapter {chapter[1]}" if language.partition("-")[0] == "en" else chapter[1]
+    return printed(language).chapter.format(chapter[1]) if chapter else label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meta:
-    """Title, author and the like of an exported story.
+    """The title, author and other metadata of an exported story.
 
-    `language` is a tag such as "en" or "pt-BR"; `words` the word count to print; `brief` what was asked; `contact`
-    the lines of a manuscript's address block. `created` without a time zone is taken as UTC. An empty `identifier`
-    is made from title, author and text.
+    `language` is a tag such as "en" or "pt-BR", `words` is the word count to print, `brief` is the author's brief, and
+    `contact` contains the lines of the address block in a manuscript. If `created` has no time zone, it is interpreted
+    as UTC. If `identifier` is empty, an identifier is made from title, author and text.
     """
 
     title: str
@@ -59,7 +60,7 @@ class Meta:
     subtitle: str = ""
 
     def created_utc(self) -> datetime:
-        """When the story was made, in UTC, to the second."""
+        """The creation time of the story in UTC, to the second."""
         aware = self.created if self.created.tzinfo else self.created.replace(tzinfo=UTC)
         return aware.astimezone(UTC).replace(microsecond=0)
 
@@ -68,7 +69,7 @@ class Meta:
         return self.created_utc().strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def urn(self, story: Story) -> str:
-        """The identifier, or a `urn:uuid:` made from title, author and text, equal for equal stories."""
+        """The identifier, or a `urn:uuid:` made from title, author and text, which is equal for equal stories."""
         if self.identifier.strip():
             return self.identifier.strip()
         content = "\0".join((self.title, self.author, *(scene.text for scene in story.scenes)))
@@ -77,11 +78,11 @@ class Meta:
         return uuid.uuid5(_NAMESPACE, name).urn
 
     def language_tag(self) -> str:
-        """The language as a tag that formats take.
+        """The language tag for export formats.
 
         Raises:
-            UsageError: it is not a tag like "en" or "pt-BR".
+            UsageError: the language is not a tag such as "en" or "pt-BR".
         """
         if not _LANGUAGE.fullmatch(self.language):
-            raise UsageError(f"{self.language!r} is not a language tag. Give one such as 'en' or 'pt-BR'.")
+            raise UsageError(f"{self.language!r} is not a language tag. Use a tag such as 'en' or 'pt-BR'.")
         return self.language

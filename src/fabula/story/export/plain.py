@@ -1,4 +1,4 @@
-"""A story in the formats that need no library: Markdown, plain text, JSON."""
+"""Export of a story in the formats that do not need a library: Markdown, plain text, JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from fabula.story import one_line, plain
+from fabula.story.export.meta import title_for_readers
 from fabula.story.export.prose import is_break, paragraphs, title_of, unfold
+from fabula.story.printed import printed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,16 +24,20 @@ _SPECIAL: Final = re.compile(r"([\\`*_\[<])")
 
 
 def render_markdown(story: Story, meta: Meta, *, headings: bool = False) -> bytes:
-    """Markdown, as a site, an editor or pandoc takes it, in UTF-8: title, subtitle and author, then the scenes.
+    """A Markdown file in UTF-8 for sites, editors and pandoc: title, subtitle and author, followed by the scenes.
 
-    Scenes stand as they were written, with `* * *` between them, or with `headings` each below its label.
+    The scenes stay as they were written, separated by `* * *` or, with `headings`, each under its label.
     """
     parts = [f"# {_literal(meta.title)}"] if meta.title.strip() else []
     parts += [f"**{_literal(meta.subtitle)}**"] if meta.subtitle.strip() else []
     parts += [f"*{_literal(meta.author)}*"] if meta.author.strip() else []
     scenes = [(scene.label, _without_break(scene.text)) for scene in story.scenes]
     if headings:
-        parts += [f"## {_literal(label)}\n\n{text}" if label.strip() else text for label, text in scenes]
+        shown = [title_for_readers(label, meta.language) or label for label, _ in scenes]
+        parts += [
+            f"## {_literal(label)}\n\n{text}" if label.strip() else text
+            for label, (_, text) in zip(shown, scenes, strict=True)
+        ]
     else:
         parts += [_joined([text for _, text in scenes if text])]
     return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace")
@@ -56,12 +62,12 @@ def _literal(text: str) -> str:
 
 
 def render_text(story: Story, meta: Meta, *, width: int = 0) -> bytes:
-    """Plain text: title, subtitle and author, then the scenes as they were written, `* * *` between them, in UTF-8.
+    """A plain text file in UTF-8: title, subtitle and author, followed by the scenes as written, separated by `* * *`.
 
-    With a `width`, paragraphs are wrapped to that many characters; line ends that the author meant stay, and signs
-    for emphasis stay as typed.
+    With a `width`, paragraphs are wrapped at that many characters; the author's own line ends and emphasis marks are
+    kept.
     """
-    byline = f"by {one_line(meta.author)}" if meta.author.strip() else ""
+    byline = printed(meta.language).by.format(one_line(meta.author)) if meta.author.strip() else ""
     head = "\n".join(line for line in (one_line(meta.title), one_line(meta.subtitle), byline) if line)
     scenes = [text for scene in story.scenes if (text := _without_break(scene.text))]
     titles = [title_of(text) for text in scenes]
@@ -93,12 +99,12 @@ def _wrap_lines(text: str, width: int) -> str:
 
 
 def render_json(story: Story, meta: Meta) -> bytes:
-    """One JSON object in UTF-8, for programs.
+    """A JSON object in UTF-8, for programs.
 
-    Its fields are `format`, `version`, `title`, `author`, `words`, `brief`, `meta` and `scenes`. A scene has `label`,
-    `words` and `text`. `meta` has `subtitle`, `language`, `identifier` and `created` (UTC). The address block of a
-    manuscript is left out: it is private, and such files get published. A new field keeps the version; a field that
-    changes or goes raises it.
+    Its fields are `format`, `version`, `title`, `author`, `words`, `brief`, `meta` and `scenes`. Each scene has
+    `label`, `words` and `text`. `meta` has `subtitle`, `language`, `identifier` and `created` (UTC). The address block
+    of a manuscript is left out, because it is private and JSON files are often published. Adding a field does not
+    change the version; changing or removing a field raises it.
     """
     document = {
         "format": JSON_FORMAT,

@@ -1,7 +1,7 @@
-"""A scene's text as blocks of styled runs: the little Markdown that writers use, read the same way by all formats.
+"""The text of a scene as blocks of styled spans, read from the Markdown subset that writers use, for all formats.
 
-Read are `*emphasis*`, `_emphasis_`, `**strong**`, headings, backslash escapes and lines that part scenes. Everything
-else (HTML, links, lists, code) is text and stays as it was typed.
+The subset consists of `*emphasis*`, `_emphasis_`, `**strong**`, headings, backslash escapes and scene separators.
+Everything else (HTML, links, lists, code) is plain text and stays as it was typed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WRAP_AT_LEAST, _WRAP_AT_MOST = 60, 120
 
 @dataclass(frozen=True, slots=True)
 class StyledSpan:
-    """A run of text in one style; a line end in it is one that the author meant."""
+    """A span of text in one style; a line end in the span is intended by the author."""
 
     text: str
     italic: bool = False
@@ -43,24 +43,25 @@ class StyledSpan:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, a heading inside a scene, or a scene break (which has no spans)."""
+    """A paragraph, a heading inside a scene with its level, or a scene break (without spans)."""
 
     kind: Kind
     spans: tuple[StyledSpan, ...] = ()
+    level: int = 0
 
     @property
     def text(self) -> str:
-        """Its text without styles."""
+        """The text of the block without styling."""
         return "".join(span.text for span in self.spans)
 
 
 def clean(text: str) -> str:
-    """`text` with every character that XML forbids or discourages taken out; vertical tabs and the like are blanks."""
+    """`text` without characters that XML forbids or discourages; vertical tabs and similar characters become spaces."""
     return _ILLEGAL.sub("", _BLANK_CONTROL.sub(" ", text))
 
 
 def without_comments(story: Story) -> Story:
-    """`story` without `<!-- comments -->`, which are notes of its author and of programs; an open one is text."""
+    """`story` without `<!-- comments -->` (notes by authors or programs); an unclosed comment is treated as text."""
     if not any("<!--" in scene.text for scene in story.scenes):
         return story
     return replace(story, scenes=tuple(replace(scene, text=_uncommented(scene.text)) for scene in story.scenes))
@@ -78,21 +79,21 @@ def _uncommented(text: str) -> str:
 
 
 def is_break(line: str) -> bool:
-    """Whether a line holds nothing but the signs that part scenes: `***`, `* * *`, `---`, `#`, `~`, `⁂`."""
+    """Whether a line consists only of scene separators: `***`, `* * *`, `---`, `#`, `~`, `⁂`."""
     return bool(_BREAK.fullmatch(line))
 
 
 def paragraphs(text: str) -> list[str]:
-    """The paragraphs of a text, as they stand, between blank lines."""
+    """The paragraphs of a text, which are separated by blank lines and otherwise unchanged."""
     return [piece for piece in _PARAGRAPHS.split(text.strip("\n")) if piece.strip()]
 
 
 def unfold(paragraph: str) -> str:
-    """`paragraph` with the line ends taken out that an editor put in; those that the author meant stay.
+    """`paragraph` without an editor's line ends; the author's own line ends are kept.
 
-    An editor breaks a line only where the next word would not fit. So a line end is taken out if the line and the
-    next line's first word are longer than the longest line of the paragraph (60 characters at least, lines above 120
-    are never an editor's); it stays in verse, dialogue and lists.
+    An editor breaks a line only if the next word does not fit. A line end is therefore removed if the line and the
+    first word of the next line together would be longer than the longest line of the paragraph. The longest line counts
+    as at least 60 characters, and lines of more than 120 are ignored. In verse, dialogue and lists, line ends are kept.
     """
     lines = [line.strip() for line in paragraph.split("\n")]
     width = max([_WRAP_AT_LEAST, *(len(line) for line in lines if len(line) <= _WRAP_AT_MOST)])
@@ -110,7 +111,7 @@ def _wrapped(line: str, following: str, width: int) -> bool:
 
 
 def blocks(text: str) -> list[Block]:
-    """The blocks of a scene's text, in order; no two breaks follow each other, and none stands at an end."""
+    """The blocks of a scene's text in order, without repeated breaks and without breaks at the beginning or end."""
     source = "\n\n".join(unfold(paragraph) for paragraph in paragraphs(plain(clean(text))))
     tokens = _parser().parse(source)
     found: list[Block] = []
@@ -125,18 +126,20 @@ def blocks(text: str) -> list[Block]:
 
 def _blocks(tokens: list[Token]) -> Iterator[Block]:
     kind: Kind = "paragraph"
+    level = 0
     for token in tokens:
         if token.type == "hr":
             yield Block("break")
         elif token.type.endswith("_open"):
             kind = "heading" if token.type == "heading_open" else "paragraph"
+            level = int(token.tag[1:]) if kind == "heading" else 0
         elif token.type == "inline":
             spans = tuple(_spans(token.children or []))
             content = "".join(span.text for span in spans)
             if is_break(content) or not content.strip():
                 yield Block("break")
             else:
-                yield Block(kind, spans)
+                yield Block(kind, spans, level)
 
 
 def _spans(tokens: Iterable[Token]) -> Iterator[StyledSpan]:
@@ -151,7 +154,7 @@ def _spans(tokens: Iterable[Token]) -> Iterator[StyledSpan]:
 
 
 def title_of(text: str) -> str:
-    """The heading that a scene's text begins with, as a chapter's does; empty where it begins otherwise."""
+    """The heading at the beginning of a scene's text, as at the start of a chapter; empty if there is none."""
     first = plain(clean(text)).partition("\n")[0]
     found = blocks(first) if first.startswith("#") else []
     return one_line(found[0].text) if found and found[0].kind == "heading" else ""

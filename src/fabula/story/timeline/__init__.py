@@ -1,4 +1,4 @@
-"""Pictures of a plan in its two orders of time: told (syuzhet) over happening (fabula), and who is in which scene."""
+"""Pictures of a plan's two orders (telling or syuzhet, events or fabula) and of the characters in each scene."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names as pictures may show them: nothing that steers a terminal or breaks XML, and no wider than there is room."""
+"""Names for pictures, without characters that control terminals or break XML, and shortened to the available space."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MARKS_A_CELL: Final = 4  # a name of a thousand accents on one letter is wider 
 
 
 def clean(text: str) -> str:
-    """`text` on one line, with U+FFFD for control characters and without marks that turn the direction of writing."""
+    """`text` on one line, with U+FFFD for control characters and without marks that change the text direction."""
     return _CONTROL.sub("\ufffd", _TURNING.sub("", one_line(text)))
 
 
 def cells(text: str) -> int:
-    """Columns that `text` takes on a terminal: 2 for a wide character, 0 for a combining one."""
+    """The number of terminal columns that `text` needs: 2 for a wide character, 0 for a combining one."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
@@ -31,7 +31,7 @@ def _width(character: str) -> int:
 
 
 def cut(text: str, room: int) -> str:
-    """`text`, cleaned, in at most `room` columns (at least 1); where it is cut it ends in an ellipsis."""
+    """`text`, cleaned, in at most `room` columns (at least 1); a shortened text ends in an ellipsis."""
     text = clean(text)
     if cells(text) <= room and len(text) <= room * _MARKS_A_CELL:
         return text
@@ -45,14 +45,14 @@ def cut(text: str, room: int) -> str:
 
 
 def padded(text: str, room: int, *, right: bool = False) -> str:
-    """`text`, cut or filled with blanks to `room` columns; at its left side if `right`."""
+    """`text`, shortened or padded with spaces to `room` columns; with `right`, the spaces are on the left."""
     shown = cut(text, room)
     blanks = " " * (room - cells(shown))
     return blanks + shown if right else shown + blanks
 
 
 def wrapped(text: str, room: int, most: int) -> list[str]:
-    """`text`, cleaned, in lines of at most `room` columns, broken between words; the last of `most` lines is cut."""
+    """`text`, cleaned and wrapped between words at `room` columns; text beyond `most` lines is cut off."""
     words, lines = clean(text).split(), [""]
     for place, word in enumerate(words):
         joined = f"{lines[-1]} {word}".lstrip()

@@ -1,4 +1,4 @@
-"""Where each stretch of a plan stands in the telling and in story time, and which are told out of order."""
+"""The position of each unit of a plan in the telling and in story time, and the units told out of order."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ KINDS: Final[Mapping[Kind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TimelineLine:
-    """One unit's places in the two orders.
+    """The positions of a unit in the two orders.
 
     Attributes:
-        scene: number of its scene in the telling, from 1.
-        number: that number; with a second one, from 1 in the order of telling, where the scene has several units.
-        told: place among all units as they are told, from 1.
-        happens: place among all units as they happen, from 1.
-        kind: whether it is told as it happens, later (flashback) or before (ahead).
-        name: the scene's name; where the scene has several units, its main one has it, the others their first event.
+        scene: the number of the unit's scene in the telling, counted from 1.
+        number: the same number as text; if the scene has several units, followed by the number of the unit in the order
+            of telling.
+        told: the position among all units in the order of telling, counted from 1.
+        happens: the position among all units in story time, counted from 1.
+        kind: whether the unit is told in order, later (flashback) or earlier (ahead).
+        name: the scene's name; if the scene has several units, all except the main unit are named after their first
+            event.
     """
 
     unit: Unit
@@ -44,13 +46,13 @@ class TimelineLine:
 
     @property
     def time(self) -> str:
-        """Story time as the author wrote it; empty where it is not known."""
+        """The story time as the author wrote it; empty if unknown."""
         return next((event.time for event in self.unit.events if event.time), "") or self.unit.scene.time
 
 
 @dataclass(frozen=True, slots=True)
 class PresenceRow:
-    """A character's presence: `goals` by scene number (from 1), only of the scenes it is in."""
+    """A character's presence: the `goals` in each of the character's scenes, by scene number (counted from 1)."""
 
     name: str
     group: bool
@@ -59,13 +61,13 @@ class PresenceRow:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A plan in both orders.
+    """A plan in both orders of time.
 
     Attributes:
-        title: the plan's title; may be empty.
-        scenes: names in the order in which they are told.
-        lines: one a unit, in the order in which they are told.
-        rows: one a character, in the plan's order.
+        title: the plan's title, which may be empty.
+        scenes: the names of the scenes in the order of telling.
+        lines: the units, in the order of telling.
+        rows: the characters, in the plan's order.
     """
 
     title: str
@@ -77,13 +79,13 @@ class Timeline:
     def of(cls, plan: Plan, order: Sequence[str]) -> Timeline:
         """The timeline of `plan`, whose scenes happen in `order`.
 
-        A unit stands in the telling where its first event does. The longest sequence of units that is told as it
-        happens is the story's first narrative (of several equally long ones that which is told first). Any other unit
-        breaks into it, and always in one way: it happens before something of it that is already told (a flashback),
-        or after something of it that is still to be told (ahead).
+        A unit's place in the telling is the place of its first event. The longest sequence of units told in the order
+        of events is the story's first narrative; if several are equally long, it is the one told first. Any other unit
+        interrupts the first narrative in one of two ways: it happens before a part that has already been told (a
+        flashback), or after a part that is yet to be told (ahead).
 
         Raises:
-            UsageError: `order` is none of the plan's orders of time (see `Plan.accepts`).
+            UsageError: `order` is not a possible story-time order of the plan (see `Plan.accepts`).
         """
         ranks = {scene.name: rank for rank, scene in enumerate(plan.scenes)}
         happening = list(enumerate(plan.units(order), 1))
@@ -100,20 +102,20 @@ class Timeline:
 
     @property
     def pairs(self) -> int:
-        """Number of pairs of units."""
+        """The number of pairs of units."""
         return len(self.lines) * (len(self.lines) - 1) // 2
 
     @property
     def crossings(self) -> int:
-        """Number of pairs of units of which the one told first happens later: lines that cross. At most `pairs`."""
+        """The number of pairs of units in which the one told first happens later, so that their lines cross."""
         return inversions([line.happens for line in self.lines])
 
     def count(self, kind: Kind) -> int:
-        """Number of units of a kind."""
+        """The number of units of a kind."""
         return sum(1 for line in self.lines if line.kind == kind)
 
     def summary(self) -> str:
-        """Scenes, units, what is told out of order, and crossing pairs, in one line."""
+        """The numbers of scenes, units, units told out of order and crossing pairs, in one line."""
         units = "" if len(self.lines) == len(self.scenes) else f" in {len(self.lines):,} units"
         parts = [_many(len(self.scenes), "scene") + units]
         if flashbacks := self.count("flashback"):
@@ -125,10 +127,10 @@ class Timeline:
 
 
 def timeline_data(plan: Plan, order: Sequence[str]) -> dict[str, Any]:
-    """The timeline as plain JSON data: `units` in the order told, `present` by character, and the counts.
+    """The timeline as plain JSON data, with `units` in the order of telling, `present` by character, and the counts.
 
     Raises:
-        UsageError: as `Timeline.of`.
+        UsageError: see `Timeline.of`.
     """
     timeline = Timeline.of(plan, order)
     return {

@@ -1,7 +1,7 @@
-"""The timeline as a picture: the telling above, story time below, a line a unit; beneath them who is where.
+"""The timeline as a picture: telling at the top, story time below, a line for each unit, and a presence grid.
 
-Plain SVG without scripts or styles, so that any viewer shows it and any page can hold it; links only where a page asks
-for them. Every line says by its dashes and end marks, too, what its colour says.
+The picture is plain SVG without scripts or styles, so that any viewer or page can show it; it has links only if a page
+requests them. The colour of a line is repeated in its dashes and end marks.
 """
 
 from __future__ import annotations
@@ -59,35 +59,35 @@ class _Frame:
 
     @property
     def right(self) -> float:
-        """Room for the last slanted labels."""
+        """The space for the last slanted labels."""
         return _RIGHT if self.level else _RIGHT + _NAME_ROOM * _CELL * cos(radians(_ANGLE)) / 2
 
     @property
     def narrow(self) -> bool:
-        """Whether cells in succession are drawn as one."""
+        """Whether adjacent cells are drawn as one."""
         return self.step < _SMALLEST_STEP / 2
 
     def x(self, place: float) -> float:
-        """Middle of the unit at a place, from 1."""
+        """The centre of the unit at a position, counted from 1."""
         return _LEFT + (place - 0.5) * self.step
 
     def labelled(self, place: int) -> bool:
-        """Whether the label of that place has room; where units are close, only some have."""
+        """Whether the label at that position is shown; if units are close together, only some labels are."""
         return (place - 1) % ceil(_SMALLEST_STEP / self.step) == 0
 
 
 def timeline_svg(plan: Plan, order: Sequence[str], note: str = "", link: Callable[[int], str] | None = None) -> str:
-    """One SVG document: the crossing lines of the two orders over the presence grid; `note` stands below the title.
+    """An SVG document with the crossing lines of the two orders above the presence grid, and `note` below the title.
 
-    With `link`, which gives the address of a scene by its number in the telling, labels, lines and cells lead there; by
-    keyboard one reaches the labels of the upper axis.
+    `link` returns the URL of a scene, given its number in the telling; labels, lines and cells then link to the scene.
+    The labels of the upper axis can be reached with the keyboard.
 
-    Same plan, same text. At most 2,100 pixels wide and some 2,000 high, whatever the number of scenes and characters:
-    close units are labelled now and then, neighbouring cells grow together, and only the 60 characters that are in the
-    most scenes are shown.
+    The same plan always results in the same SVG text. The picture is at most 2,100 pixels wide and about 2,000 high,
+    whatever the number of scenes and characters: if units are close together, only some are labelled; adjacent cells
+    are joined, and only the 60 characters with the most scenes are shown.
 
     Raises:
-        UsageError: as `Timeline.of`.
+        UsageError: see `Timeline.of`.
     """
     timeline = Timeline.of(plan, order)
     frame, rows = replace(_frame(timeline), link=link), _shown(timeline.rows)

@@ -1,4 +1,4 @@
-"""The timeline for a terminal: a table with the telling downwards and story time to the right, and a presence grid."""
+"""The timeline for a terminal: a table with telling downwards and story time to the right, and a presence grid."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ _TEN: Final = 10
 
 
 def timeline_text(plan: Plan, order: Sequence[str], width: int = 100) -> str:
-    """The timeline in lines of at most `width` columns (at least 40).
+    """The timeline as text with lines of at most `width` columns (at least 40).
 
-    Each row of the table is a unit, in the order told; its mark stands where it happens: the earliest at the left. A
-    story told as it happens runs down to the right; a flashback points back from where the story was, a look ahead
-    points forward. Below stand the presence grid, a column a scene, and the legend.
+    Each row of the table is a unit, in the order of telling, with a mark at its story time; the earliest time is on the
+    left. A story told in the order of events runs down to the right; flashbacks point back from the current place in
+    the story, and looks ahead point forward. Below the table are the presence grid, with one column per scene, and the
+    legend.
 
     Raises:
-        UsageError: as `Timeline.of`.
+        UsageError: see `Timeline.of`.
     """
     timeline, width = Timeline.of(plan, order), max(width, NARROWEST)
     title = [cut(timeline.title, width)] if clean(timeline.title) else []

@@ -1,7 +1,7 @@
-"""The world of a story: typed facts with two times, who witnessed them, and what became of them.
+"""The world of a story: typed facts with two times, the witnesses of each fact, and later changes.
 
-`WorldState` records facts and answers questions; `flat` is MAGNET's view of it; `graph` and `file`
-write it for other programs and people.
+`WorldState` records facts and answers queries, `flat` is MAGNET's view of the world, and `graph` and `file` write the
+world for other programs and for people.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What later assertions do to earlier ones: a function of the assertions and their order, and of nothing else.
+"""The effect of later assertions on earlier ones, which depends only on the assertions themselves and their order.
 
-Facts of one subject, slot and plane are a *chain*. Going through it in the order of telling, a fact repeats what
-stands, or closes what it contradicts. So closings need no bookkeeping of their own: whoever adds a fact in the middle
-goes through the chain again.
+Facts with the same subject, slot and plane form a *chain*. In the order of telling, each fact repeats a fact that is in
+force, or closes the facts that it contradicts, or does neither. Closings do not need separate bookkeeping: if a fact is
+inserted in the middle, the chain is processed again.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ ACCOUNTED: Final = frozenset({"explained", "retcon"})
 
 
 def place(fact: Fact, *, many: bool) -> str:
-    """Which standing fact of its chain a fact would take the place of; `many`: the slot holds several values."""
+    """The key of the fact in force that a fact would replace; with `many`, the slot can have several values."""
     if not fact.polarity:
         return f"-{fact.norm}"
     return f"+{fact.norm}" if many else _THE_ONE
 
 
 def settle(standing: dict[str, Fact], arriving: Iterable[Fact], *, many: bool) -> dict[int, Fact]:
-    """The facts that are new or have changed, by id, once `arriving` (in order, none closed) have come.
+    """The new and changed facts by id, after `arriving` (in order, none of them closed) has been added.
 
-    `standing` holds the chain's open facts by `place`, and is brought up to date.
+    `standing` contains the open facts of the chain by `place`, and is updated.
     """
     changed: dict[int, Fact] = {}
     for fact in arriving:
@@ -59,12 +59,12 @@ def _contradicted(standing: dict[str, Fact], fact: Fact, *, many: bool) -> Itera
 
 
 def bare(fact: Fact) -> Fact:
-    """The fact as it was asserted: neither closed nor a repetition."""
+    """The fact as it was asserted, neither closed nor marked as a repetition."""
     return fact if fact.closed is None and fact.restates is None else replace(fact, closed=None, restates=None)
 
 
 def contradicts(a: Fact, b: Fact, *, many: bool) -> bool:
-    """Whether two facts of one chain cannot both be true at one time."""
+    """Whether two facts of a chain cannot both be true at the same time."""
     if a.polarity and b.polarity:
         return not many and a.norm != b.norm
     if a.polarity == b.polarity:
@@ -74,11 +74,11 @@ def contradicts(a: Fact, b: Fact, *, many: bool) -> bool:
 
 
 def collides(earlier: Fact, later: Fact, *, many: bool) -> bool:
-    """Whether a reader would stumble: the two contradict each other and nothing accounts for it.
+    """Whether a reader would notice an unexplained contradiction.
 
-    What is permanent may differ only where the text explains it. What is durable may also differ by an announced
-    change, or where story times are known to be apart. What is transient collides only where both are known to be true
-    at once.
+    A permanent fact may change only if the text explains it. A durable fact may also change if the text announces the
+    change or if the story times are known to differ. Transient facts collide only if both are known to be true at the
+    same time.
     """
     if not contradicts(earlier, later, many=many):
         return False

@@ -1,8 +1,8 @@
-"""Which assertions of a chain collide with earlier ones, found in n log n; what colliding is, `chains.collides` says.
+"""Collisions of a chain's assertions with earlier ones, found in O(n log n); `chains.collides` defines a collision.
 
-A chain may hold 100,000 values. So an assertion is not held against each earlier one: those are filed by what decides
-whether they collide (claim or denial, how durable, how they ended), each file giving its earliest assertion of another
-value that is true at a common time.
+A chain may have 100,000 values, so an assertion is not compared with every earlier one. Earlier assertions are grouped
+by the properties that decide whether they collide (claim or denial, durability, the way they ended). Each group
+provides its earliest assertion that has another value and is true at a common time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NEVER, _ALWAYS = Decimal("-Infinity"), Decimal("Infinity")
 
 
 class Tellings(Sequence[Moment]):
-    """Where a value is told within a part of its chain; the moments themselves are kept once for the whole chain."""
+    """The moments at which a value is told within a part of its chain; they are stored once for the whole chain."""
 
     __slots__ = ("_first", "_last", "_moments")
 
@@ -58,9 +58,9 @@ class Tellings(Sequence[Moment]):
 
 
 def earliest_collisions(chain: Sequence[Fact], *, many: bool) -> dict[int, tuple[Fact, Tellings]]:
-    """What each fact of a chain (in order) collides with: the first such fact, and where that is told again before it.
+    """The first fact that each fact in `chain` collides with, and where it is told again before the later one.
 
-    By the later fact's id; a fact that collides with nothing is left out.
+    `chain` must be in order. The keys are the ids of the later facts; facts without a collision are left out.
     """
     files = _empty_files(chain)
     told: dict[tuple[bool, str], list[Moment]] = {}
@@ -191,7 +191,7 @@ class _Firsts:
             self._other[place] = fact
 
     def get(self, place: int, but: str | None) -> Fact | None:
-        """The first fact of a place whose value is another than `but`."""
+        """The first fact at a place whose value differs from `but`."""
         first = self._first[place]
         return first if first is None or but is None or first.norm != but else self._other[place]
 
@@ -210,7 +210,7 @@ class _File:
         self._all = _Firsts(1)
 
     def add(self, fact: Fact, span: _Span | None) -> None:
-        """Take in a fact, the latest so far."""
+        """Add a fact, which is the latest so far."""
         if span is None:
             self._all.add(0, fact)
             return
@@ -221,7 +221,7 @@ class _File:
             self._covering.add(place, fact)
 
     def first(self, span: _Span | None, but: str | None) -> Fact | None:
-        """The earliest fact of another value than `but` that is true within a span; `None`: whenever it is true."""
+        """The earliest fact with a value other than `but` that is true within a span (with `None`, at any time)."""
         if span is None:
             return self._all.get(0, but)
         low, high = 2 * bisect_left(self._instants, span[0]), 2 * bisect_right(self._instants, span[1])

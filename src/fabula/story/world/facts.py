@@ -1,7 +1,8 @@
-"""One assertion about the story's world: `Fact`, when it was told, and what became of it.
+"""An assertion about the story's world: `Fact`, with the place where it is told and its later state.
 
-Two times are kept apart. *Told* is the place in the telling, a scene and an offset in it; *story time* is when the
-thing is true in the story. A fact says what one passage asserts; what the world then is, is a question to `WorldState`.
+There are two times. *Told* is the place in the telling, which consists of a scene and an offset in the scene; *story
+time* is the time at which the fact is true in the story. A fact is the assertion of a single passage. To find out what
+is true in the world, ask `WorldState`.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ _INNER: Final = frozenset({"believed", "planned", "hypothetical", "dream"})
 
 
 class Moment(NamedTuple):
-    """A place in the telling: scene (0 is before the first one) and offset in it (a paragraph, or a character)."""
+    """A place in the telling: a scene (0 is before the first one) and an offset in it (a paragraph or character)."""
 
     scene: int
     offset: int = 0
 
     @classmethod
     def end(cls, scene: int) -> Moment:
-        """The end of a scene, after everything that is told in it."""
+        """The end of a scene, after all facts told in the scene."""
         return cls(scene, MAX_OFFSET)
 
 
@@ -56,7 +57,7 @@ START: Final = Moment(0)
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """What ended a fact: the fact `by` that replaced it, where that was told, and how it accounts for the change."""
+    """The end of a fact: the fact `by` that replaced it, where that fact is told, and how the change is explained."""
 
     by: int
     at: Moment
@@ -65,30 +66,32 @@ class Closing:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One assertion; the fields from `id` on are the world's own.
+    """An assertion; the world sets the fields from `id` on.
 
     Attributes:
-        subject: the name of whom or what it is about, as written.
+        subject: the name of the person or thing that the fact is about, as written.
         slot: the property or relation, such as "eye colour" or "owns".
-        value: JSON scalar, or a tuple of them.
-        told: where it is told.
+        value: a JSON scalar, or a tuple of scalars.
+        told: the place where the fact is told.
         polarity: false for a denial ("her eyes are not grey"); a denial of `None` denies every value.
-        modality: "asserted" by the text, "author" for what was set down beforehand; the others do not bind the world.
-        source: who says, believes or plans it; empty for the narrator.
+        modality: "asserted" by the text, or "author" for facts set in advance; facts with other modalities do not apply
+            to the world itself.
+        source: the person who says, believes or plans it; empty for the narrator.
         durability: "permanent" (a birthday), "durable" (a job) or "transient" (where somebody stands).
-        witnesses: who learns of it as it is told; `()` nobody, `None` everybody, or for what goes on in somebody's
-            head only that person.
-        about: names of further ones that it concerns; each is an edge of the graph.
-        story_from, story_to: story times between which it is true, as plans write them; empty where not known.
-        quote: the words that say so; `span` is their place in the scene's text, in characters.
-        confidence: 0 to 1.
-        change: how the text accounts for what this replaces.
-        step: the step of a run that wrote it.
-        origin: the file it was read from.
-        id: number in the world, from 1 on.
-        restates: the fact that this repeats; such a fact is evidence, and opens nothing.
-        closed: what ended it.
-        withdrawn: why it counts no more; empty while it counts.
+        witnesses: the characters who learn of the fact when it is told; `()` means nobody, and `None` means everybody
+            or, for a thought, only the person who has it.
+        about: the names of other entities that the fact concerns; each of them becomes an edge in the graph.
+        story_from, story_to: the story times between which the fact is true, in the form used in plans; empty if
+            unknown.
+        quote: the words that assert the fact; `span` is their position in the scene's text, in characters.
+        confidence: the confidence from 0 to 1.
+        change: how the text explains the change from the replaced fact.
+        step: the step of the run that wrote the fact.
+        origin: the file that the fact was read from.
+        id: the number of the fact in the world, counted from 1.
+        restates: the id of the fact that this one repeats; a repetition is only evidence.
+        closed: the end of the fact, if another fact replaced it.
+        withdrawn: the reason why the fact no longer counts; empty while it counts.
     """
 
     subject: str
@@ -116,31 +119,31 @@ class Fact:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """What facts are sorted by: where told, then when recorded."""
+        """The sort key of facts: first the place of telling, then the order in which they were recorded."""
         return (*self.told, self.id)
 
     @property
     def real(self) -> bool:
-        """Whether it speaks of the story's own world; else of what its source reports, believes, plans or dreams."""
+        """Whether the fact is about the story's world, not about what a source reports, believes, plans or dreams."""
         return self.modality in _REAL
 
     @property
     def public(self) -> bool:
-        """Whether everybody learns of it as it is told."""
+        """Whether everybody learns of the fact when it is told."""
         return self.witnesses is None and self.modality not in _INNER
 
     @property
     def norm(self) -> str:
-        """The value in the form in which values are compared (`fabula.story.world.meaning`)."""
+        """The normalised form of the value (see `fabula.story.world.meaning`)."""
         return value_form(self.value, self.slot)
 
     @property
     def property(self) -> str:
-        """The slot in the form in which slots are compared; with `norm` it says what the fact means."""
+        """The normalised form of the slot; together with `norm`, it determines the meaning of the fact."""
         return slot_form(self.slot, self.value)
 
     def stands(self, at: Moment) -> bool:
-        """Whether it is told and not ended at that moment; a repetition never stands, the fact it repeats does."""
+        """Whether the fact has been told and has not ended at that moment; `False` for repetitions of another fact."""
         return (
             self.told <= at
             and self.restates is None
@@ -151,12 +154,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Somebody or something that facts are about.
+    """A person or thing that facts are about.
 
     Attributes:
-        kind: "character", "location", "object" or another word; empty where not known.
-        aliases: other names for it.
-        scene: the first scene that names it.
+        kind: "character", "location", "object" or another word; empty if unknown.
+        aliases: other names of the entity.
+        scene: the first scene that mentions the entity.
     """
 
     name: str
@@ -167,7 +170,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """That a name means an entity of another name, since when and why."""
+    """Another name of an entity, with the first scene that uses it and the reason."""
 
     name: str
     entity: str
@@ -184,11 +187,11 @@ def from_json(value: object) -> Value:
     """A JSON value as a fact's value: lists become tuples.
 
     Raises:
-        UsageError: it is nested, not finite, or too large.
+        UsageError: the value is nested, not finite, or too large.
     """
     if isinstance(value, (list, tuple)):
         if len(value) > MAX_ITEMS:
-            raise UsageError(f"A list has {len(value):,} items, at most {MAX_ITEMS:,} can stand. Give fewer.")
+            raise UsageError(f"A list has {len(value):,} items, but the maximum is {MAX_ITEMS:,}. Use fewer items.")
         return tuple(_scalar(item) for item in value)
     return _scalar(value)
 
@@ -196,7 +199,7 @@ def from_json(value: object) -> Value:
 def _scalar(value: object) -> Scalar:
     if isinstance(value, str):
         if len(value) > MAX_TEXT:
-            raise UsageError(f"A value has {len(value):,} characters, at most {MAX_TEXT:,} can stand. Shorten it.")
+            raise UsageError(f"A value has {len(value):,} characters, but the maximum is {MAX_TEXT:,}. Shorten it.")
         return readable(value)
     if value is None or isinstance(value, bool):
         return value
@@ -205,16 +208,16 @@ def _scalar(value: object) -> Scalar:
     if isinstance(value, float) and math.isfinite(value):
         return value
     kind = repr(value) if isinstance(value, float) else type(value).__name__
-    raise UsageError(f"A value is {kind}. Give a text, a number of at most 18 digits, true, false, null, or a list.")
+    raise UsageError(f"A value is {kind}. Use a text, a number with at most 18 digits, true, false, null or a list.")
 
 
 def cleaned(fact: Fact, number: int = 0) -> Fact:
-    """The fact as somebody asserts it, under a number, without anything that the world made of it.
+    """The fact as it was asserted, with a new number and without its state in the world.
 
-    Names come out on one line, and no text holds what a file cannot.
+    Names are put on one line, and characters that cannot be stored in a file are removed.
 
     Raises:
-        UsageError: the value is none that can stand.
+        UsageError: the value is not allowed.
     """
     return Fact(  # not `replace`, which takes as long as all the rest of recording a fact
         _line(fact.subject),
@@ -244,10 +247,10 @@ def _names_of(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def checked(facts: Iterable[Fact], first: int) -> list[Fact]:
-    """Facts as `cleaned` leaves them, numbered from `first` on.
+    """The facts after `cleaned`, numbered from `first`.
 
     Raises:
-        UsageError: one cannot be recorded; names it, the field, and what to do.
+        UsageError: a fact cannot be recorded; the message names the fact and the field, and suggests a remedy.
     """
     found = []
     for place, fact in enumerate(facts):
@@ -259,7 +262,7 @@ def checked(facts: Iterable[Fact], first: int) -> list[Fact]:
 
 
 def problems_of(fact: Fact) -> Iterator[tuple[str, str]]:
-    """What keeps a fact from being recorded: pairs of field and sentence."""
+    """The reasons why a fact cannot be recorded, as pairs of a field and a sentence."""
     for field, text in (("subject", fact.subject), ("slot", fact.slot), ("source", fact.source)):
         if len(text) > MAX_NAME:
             yield field, f"is longer than {MAX_NAME} characters. Shorten it."
@@ -299,14 +302,14 @@ def _time_problems(fact: Fact) -> Iterator[tuple[str, str]]:
         return
     for field, text in (("from", fact.story_from), ("to", fact.story_to)):
         if text and story_time(text) is None:
-            yield field, f"is {text[:40]!r}, which is no story time. Give a number, or a date as 1921-05-03 14:30."
+            yield field, f"is {text[:40]!r}, which is not a story time. Give a number, or a date as 1921-05-03 14:30."
             return
     if fact.story_from and fact.story_to and before(fact.story_to, fact.story_from):
         yield "to", f"is {fact.story_to}, before {fact.story_from}. Give the earlier one first."
 
 
 def before(first: str, second: str) -> bool:
-    """Whether a story time is known to be before another; 1921 and 1921-05 are not known to differ."""
+    """Whether a story time is known to be before another; for example, 1921 and 1921-05 are not known to differ."""
     a, b = story_time(first), story_time(second)
     if a is None or b is None:
         return False
@@ -315,7 +318,7 @@ def before(first: str, second: str) -> bool:
 
 
 def apart(a: Fact, b: Fact) -> bool:
-    """Whether two facts are known to be true at different story times; without an end a fact goes on being true."""
+    """Whether two facts are known to be true at different story times; a fact without an end remains true."""
     return _ends_before(a, b) or _ends_before(b, a)
 
 
@@ -324,14 +327,14 @@ def _ends_before(a: Fact, b: Fact) -> bool:
 
 
 def at_once(a: Fact, b: Fact) -> bool:
-    """Whether two facts are known to be true at one story time; without an end a fact is true at its beginning."""
+    """Whether two facts are known to be true at the same story time; without an end, a fact counts at its beginning."""
     if not (a.story_from and b.story_from):
         return False
     return not (before(a.story_to or a.story_from, b.story_from) or before(b.story_to or b.story_from, a.story_from))
 
 
 def true_at(fact: Fact, time: str) -> bool:
-    """Whether nothing is known against the fact being true at a story time."""
+    """Whether the fact may be true at a story time."""
     return not time or not (
         (fact.story_from and before(time, fact.story_from)) or (fact.story_to and before(fact.story_to, time))
     )

@@ -1,8 +1,8 @@
-"""A world as a file: JSON as it is exported, YAML or JSON as a person writes it.
+"""A world in a file: exported as JSON, or written by a person as YAML or JSON.
 
-Of a fact only subject and slot must be there::
+A fact requires only a subject and a slot::
 
-    many: [owns]                       # slots that hold several values at a time
+    many: [owns]                       # slots that can have several values at a time
     entities:
       - name: Mara
         kind: character
@@ -12,23 +12,23 @@ Of a fact only subject and slot must be there::
         slot: eye colour
         value: grey
         durability: permanent          # or durable, transient
-        scene: 2                       # where it is told; 0, before the story, if left out
+        scene: 2                       # where the fact is told; by default 0, before the story
         offset: 4                      # paragraph or character in the scene
-        from: 1921-10-30               # story times between which it is true
+        from: 1921-10-30               # story times between which the fact is true
         to: 1921-11-02
-        witnesses: [Tobias]            # who learns of it; everybody if left out, [] nobody
+        witnesses: [Tobias]            # who learns of the fact; everybody by default; [] means nobody
         quote: her grey eyes
       - subject: Mara
         slot: owns
         value: the lamp
-        denied: yes                    # she does not
-        modality: reported             # author if left out; or asserted, believed, planned, hypothetical, dream
+        denied: yes                    # Mara does not own the lamp
+        modality: reported             # author by default; or asserted, believed, planned, hypothetical, dream
         source: Tobias                 # who says so
-        about: [Jonas]                 # others that it concerns
-        change: update                 # or explained, retcon: how the text accounts for what this replaces
+        about: [Jonas]                 # others whom the fact concerns
+        change: update                 # or explained, retcon: how the text explains the change
         confidence: 0.8
 
-In YAML every value is text, as in plans. What is wrong is reported all at once, with file, line, entry and field.
+In YAML, all values are text, as in plans. All problems are reported at once with file, line, entry and field.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _Plain: TypeAlias = Any  # what JSON gives
 
 @dataclass(frozen=True, slots=True)
 class WorldFile:
-    """What a file says; `learned` are pairs of a fact's place in `facts` and who learned of it when."""
+    """The contents of a file; `learned` contains, for a fact's index in `facts`, who learned of the fact when."""
 
     facts: tuple[Fact, ...] = ()
     entities: tuple[Entity, ...] = ()
@@ -75,7 +75,7 @@ class WorldFile:
     learned: tuple[tuple[int, str, Moment], ...] = ()
 
     def add_to(self, world: WorldState) -> None:
-        """Put all of it into an empty world.
+        """Add all contents to an empty world.
 
         Raises:
             UsageError: names contradict each other.
@@ -87,7 +87,7 @@ class WorldFile:
             world.learn(made[place].id, who, at)
 
     def add_names_to(self, world: WorldState) -> None:
-        """Put all but the facts into a world.
+        """Add all contents except the facts to a world.
 
         Raises:
             UsageError: names contradict each other.
@@ -100,27 +100,36 @@ class WorldFile:
 
 
 def read_world(path: Path) -> WorldFile:
-    """The world in a file: JSON if its name ends in .json, else YAML.
+    """The world in a file, which is JSON if its name ends in .json, and otherwise YAML.
 
     Raises:
-        UsageError: the file cannot be read, is larger than 100 MB (YAML: 4 MB), or something in it is wrong; names all
-            of it.
+        UsageError: the file cannot be read, is larger than 100 MB (YAML: 4 MB), or has errors; the message lists all
+            errors.
     """
     is_json = path.suffix.lower() == ".json"
-    return parse_world(read_text(path, MAX_BYTES if is_json else MAX_YAML_BYTES), str(path), is_json=is_json)
+    return parse_world(
+        read_text(path, MAX_BYTES if is_json else MAX_YAML_BYTES, kind="a world (a YAML or JSON file)"),
+        str(path),
+        is_json=is_json,
+    )
 
 
 def parse_world(text: str, where: str = "world.yaml", *, is_json: bool = False) -> WorldFile:
-    """The world in a text; `where` is what messages call it.
+    """The world in a text; `where` is the name of the text in messages.
 
     Raises:
-        UsageError: something is wrong; a line for each, "FILE:LINE: fact 3 > scene: what, and what to do".
+        UsageError: the text has errors; the message has one line per error, as "FILE:LINE: fact 3 > scene: problem and
+            remedy".
     """
     problems: list[str] = []
     root = (_tree_of_json if is_json else _tree_of_yaml)(text, where, problems)
     found = WorldFile() if root is None else _world(root)
     if problems:
-        more = [f"{where}: More may be wrong; these are the first problems."] if len(problems) > MAX_PROBLEMS else []
+        more = (
+            [(f"{where}: These are only the first problems. There may be more.")]
+            if len(problems) > MAX_PROBLEMS
+            else []
+        )
         raise UsageError("\n".join([*problems[:MAX_PROBLEMS], *more]))
     return found
 
@@ -164,29 +173,29 @@ class _Form:
     problems: list[str]
 
     def wrong(self, field: str, what: str) -> None:
-        """Note a problem of a field."""
+        """Record a problem with a field."""
         line = self.lines.get(field, self.line)
         place = f"{self.file}:{line}" if line else self.file
         self.problems.append(f"{place}: {f'{self.name} > ' if self.name else ''}{field}: {what}")
 
     def only(self, known: Sequence[str]) -> None:
-        """Note fields that are not known."""
+        """Record unknown fields as problems."""
         for field in self.fields:
             if field not in known:
                 self.wrong(field[:40], f"is no field of this entry. Known: {', '.join(known)}.")
 
     def text(self, field: str, default: str = "") -> str:
-        """A text; a number stands for its digits."""
+        """A text; a number is converted to its digits."""
         value = self.fields.get(field)
         if value is None or value == "":
             return default
         if isinstance(value, (dict, list, bool)):
-            self.wrong(field, "is no text. Write one.")
+            self.wrong(field, "is not text. Write one.")
             return default
         return str(value)
 
     def whole(self, field: str, default: int = 0, most: int = MAX_SCENE) -> int:
-        """A whole number from 0 on."""
+        """A whole number that is not negative."""
         text = self.text(field, str(default)).strip()
         if not _WHOLE.fullmatch(text) or int(text) > most:
             self.wrong(field, f"is {text[:40]!r}. Give a whole number from 0 to {most:,}.")
@@ -203,7 +212,7 @@ class _Form:
             return default
 
     def flag(self, field: str) -> bool:
-        """Yes or no; no where it is left out."""
+        """A Boolean written as yes or no; no if it is left out."""
         value = self.fields.get(field)
         answer = value if isinstance(value, bool) else _YES_NO.get(self.text(field, "no").casefold())
         if answer is None:
@@ -211,18 +220,18 @@ class _Form:
         return bool(answer)
 
     def names(self, field: str) -> tuple[str, ...] | None:
-        """A list of names, or one; `None` where it is left out."""
+        """A list of names, which may be given as a single name; `None` if it is left out."""
         value = self.fields.get(field)
         if value is None or value == "":
             return None
         items = value if isinstance(value, list) else [value]
         if not all(isinstance(item, (str, int)) and str(item).strip() for item in items):
-            self.wrong(field, "is no list of names. Write [Mara, Tobias], or one name.")
+            self.wrong(field, "is not a list of names. Write [Mara, Tobias], or one name.")
             return None
         return tuple(str(item) for item in items)
 
     def span(self) -> tuple[int, int] | None:
-        """Two places in a text."""
+        """A pair of positions in a text."""
         ends = self.names("span")
         if ends is None:
             return None
@@ -232,12 +241,12 @@ class _Form:
         return int(ends[0]), int(ends[1])
 
     def forms(self, field: str, name: str) -> Iterator[_Form]:
-        """The mappings of a list."""
+        """The mappings in a list."""
         value = self.fields.get(field)
         if value is None or value == "":
             return
         if not isinstance(value, list):
-            self.wrong(field, "is no list. Begin every entry with '- '.")
+            self.wrong(field, "is not a list. Begin every entry with '- '.")
             return
         for number, item in enumerate(value, 1):
             entry = f"{self.name} > {name} {number}" if self.name else f"{name} {number}"
@@ -246,7 +255,7 @@ class _Form:
             elif isinstance(item, dict):
                 yield _Form(self.file, entry, 0, item, {}, self.problems)
             else:
-                self.wrong(field, f"{name} {number} is no mapping. Give its fields, as 'subject: Mara'.")
+                self.wrong(field, f"{name} {number} is not a mapping. Write its fields, such as 'subject: Mara'.")
             if len(self.problems) > MAX_PROBLEMS:
                 return
 
@@ -323,18 +332,20 @@ def _tree_of_json(text: str, where: str, problems: list[str]) -> _Form | None:
     """The whole of a JSON file."""
 
     def refuse(name: str) -> None:
-        raise ValueError(f"{name} is no JSON")
+        raise ValueError(f"{name} is not JSON")
 
     try:
         root = json.loads(text, parse_constant=refuse)
     except RecursionError:
-        problems.append(f"{where}: Too deeply nested. Write it with fewer levels.")
+        problems.append(f"{where}: This is nested too deeply. Use fewer levels.")
         return None
     except ValueError as error:
-        problems.append(f"{where}: This is not JSON ({error}). Give a file that `fabula world --export json` wrote.")
+        problems.append(
+            f"{where}: This is not valid JSON ({error}). Use a file that `fabula world --export json` wrote."
+        )
         return None
     if not isinstance(root, dict):
-        problems.append(f"{where}: A mapping with 'facts' is wanted here. See `fabula world --export json`.")
+        problems.append(f"{where}: A mapping with 'facts' is expected here. See `fabula world --export json`.")
         return None
     return _Form(where, "", 0, root, {}, problems)
 
@@ -352,7 +363,7 @@ def _tree_of_yaml(text: str, where: str, problems: list[str]) -> _Form | None:
     root = None if node is None else _plain(node, where, problems)
     if not isinstance(root, _Mapping):
         if not problems:
-            problems.append(f"{where}: A mapping with 'facts:' is wanted here. See docs/how-to/world.md.")
+            problems.append(f"{where}: A mapping with 'facts:' is expected here. See docs/how-to/world.md.")
         return None
     return _Form(where, "", root.line, root.fields, root.lines, problems)
 
@@ -368,7 +379,7 @@ def _plain(node: Node, where: str, problems: list[str]) -> _Plain:
     found = _Mapping({}, {}, node.line)
     for key, value in node.pairs:
         if key.value in found.fields:
-            problems.append(f"{where}:{key.line}: {key.value[:40]!r} comes twice. Keep one.")
+            problems.append(f"{where}:{key.line}: {key.value[:40]!r} appears twice. Keep only one.")
         found.fields[key.value], found.lines[key.value] = _plain(value, where, problems), key.line
     return found
 
@@ -377,7 +388,7 @@ def _plain(node: Node, where: str, problems: list[str]) -> _Plain:
 
 
 def write_world(world: WorldState, facts: Sequence[Fact] | None = None) -> str:
-    """The world, or some of its facts, as JSON that `read_world` reads back; what was withdrawn is left out."""
+    """The world, or some of its facts, as JSON that `read_world` can read; withdrawn facts are left out."""
     chosen = world.facts() if facts is None else facts
     scenes = [{"no": scene.no, "title": scene.title} for scene in world.scenes()]
     data = {
@@ -397,13 +408,13 @@ def entity_data(entity: Entity) -> dict[str, Any]:
 
 
 def learned_data(world: WorldState, fact: Fact) -> dict[str, Any]:
-    """Who learned of a fact later, as plain data; nothing if nobody did."""
+    """The later learners of a fact as plain data; empty if there are none."""
     data = [{"who": who, "scene": at.scene, "offset": at.offset} for who, at in world.learned(fact.id)]
     return {"learned": data} if data else {}
 
 
 def fact_data(fact: Fact) -> dict[str, Any]:
-    """A fact as plain data; fields that say nothing are left out."""
+    """A fact as plain data; empty fields are left out."""
     data: dict[str, Any] = {"id": fact.id, "subject": fact.subject, "slot": fact.slot, "value": fact.value}
     data |= {"modality": fact.modality, "scene": fact.told.scene}
     data |= _only(

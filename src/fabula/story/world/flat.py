@@ -1,7 +1,8 @@
 """MAGNET's world state W: variables that actions overwrite, committed step by step (section 3.3; Algorithm 1, line 13).
 
-W has no store of its own. A variable is a fact about the subject "world", its key the slot; what a key holds now is the
-last write. So W at any earlier step is a question like any other, and every write keeps who made it and when.
+W is not stored separately. A variable is a fact about the subject "world" whose slot is the variable's key; the current
+value is the last write. The state of W at an earlier step is therefore an ordinary query, and the author and time of
+every write are kept.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ _NOT_IN_KEY: Final = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One variable that an action sets.
+    """A variable that an action sets.
 
     Attributes:
-        value: `None` retires the variable: it is no longer one of W's, and its past stays.
-        actor: whose action it is; "author" for what was so from the beginning.
-        about: characters that it concerns.
-        witnesses: who learns of it; `None` for everybody.
+        value: the value; `None` removes the variable from W but keeps its history.
+        actor: the character who acts; "author" for the initial state.
+        about: the characters whom the variable concerns.
+        witnesses: the characters who learn of the write; `None` means everybody.
     """
 
     key: str
@@ -55,7 +56,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class RefusedUpdate:
-    """An update that was not taken, and why; the run's record counts them."""
+    """A refused update and the reason; the run's record counts refused updates."""
 
     key: str
     why: str
@@ -63,17 +64,17 @@ class RefusedUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Variable(Write):
-    """One key of W with its last write, and the step of that."""
+    """A key of W with its last write and the step of that write."""
 
     step: int = 0
 
 
 def updates_of(updates: Mapping[str, object]) -> tuple[dict[str, Value], tuple[RefusedUpdate, ...]]:
-    """A critic's `world_updates` as values by key, and what cannot be taken.
+    """A critic's `world_updates` as values by key, followed by the refused updates.
 
-    Keys come out as the rule wants them ("Lucia's alibi" gives `lucias_alibi`); objects are flattened, their keys
-    joined with `_`. Reserved keys, keys without a letter in front or of more than 64 characters, and values that are no
-    scalar or list of scalars are refused.
+    Keys are normalised ("Lucia's alibi" becomes `lucias_alibi`), and objects are flattened, with their keys joined by
+    `_`. Three kinds of updates are refused: reserved keys, keys that do not begin with a letter or have more than 64
+    characters, and values that are neither scalars nor lists of scalars.
     """
     taken: dict[str, Value] = {}
     refused: list[RefusedUpdate] = []
@@ -102,7 +103,7 @@ def _leaves(value: Mapping[str, object], prefix: str, depth: int) -> Iterator[tu
 
 
 def key_of(name: str) -> str:
-    """A name in the form of a key; it need not be a valid one."""
+    """A name converted to the form of a key, which may still be invalid."""
     text = name.casefold().replace("'", "").replace("\u2019", "")
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     return _NOT_IN_KEY.sub("_", plain).strip("_")
@@ -123,21 +124,21 @@ def commit(
     system: Mapping[str, Value] | None = None,
     time: str = "",
 ) -> None:
-    """Write a step's updates into W, in order: a new key is inserted, an old one overwritten; all of it or nothing.
+    """Write all updates of a step into W in order, or none; new keys are inserted, and existing keys are overwritten.
 
-    Writes to reserved and impossible keys are left out.
+    Writes to reserved or invalid keys are left out.
 
     Args:
-        world: where it goes.
-        step: its number, higher than any before.
-        writes: of the chosen actions, in the narrator's order.
-        at: where it is told; by default in the scene of the step's number.
-        system: reserved keys that the system itself sets.
-        time: the story time from which on it is so; empty where that is not known.
+        world: the world to write to.
+        step: the number of the step, which must be higher than all earlier ones.
+        writes: the writes of the chosen actions, in the narrator's order.
+        at: the place in the telling; by default, the scene whose number is that of the step.
+        system: the reserved keys that the system sets, with their values.
+        time: the story time from which the values hold; empty if unknown.
 
     Raises:
-        UsageError: the step, or a later one, is there, or one that is told later.
-        ProjectError: the file cannot be written; the world is as it was.
+        UsageError: this step, a later one, or one that is told later already exists.
+        ProjectError: the file cannot be written; the world is unchanged.
     """
     when, last = Moment(step) if at is None else at, world.last_step
     if last is not None and when < last.at:
@@ -148,7 +149,7 @@ def commit(
 
 
 def conflicts_of(writes: Sequence[Write]) -> tuple[str, ...]:
-    """The keys that are written with different values; the last one holds."""
+    """The keys that are written with different values; the last value counts."""
     often = Counter(write.key for write in writes)
     values: dict[str, set[str]] = {}
     for write in writes:
@@ -158,9 +159,10 @@ def conflicts_of(writes: Sequence[Write]) -> tuple[str, ...]:
 
 
 def near(world: WorldState, writes: Sequence[Write]) -> Iterator[tuple[str, str]]:
-    """Pairs of a key that W does not have and one that it has and says nearly the same.
+    """Pairs of a new key and a similar existing key of W.
 
-    Both are about the same characters, as far as that is known. Two keys that have no word in common are not compared.
+    If the characters that both keys concern are known, they must overlap. Keys without any common words are not
+    compared.
     """
     now = _now(world)
     before, words = now.found, now.words
@@ -174,7 +176,7 @@ def near(world: WorldState, writes: Sequence[Write]) -> Iterator[tuple[str, str]
 
 
 def near_keys(key: str, keys: Container[str], words: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-    """The keys whose words are nearly those of `key` (Jaccard index of at least 0.6), `key` itself left out."""
+    """The keys whose words are similar to those of `key` (Jaccard index of at least 0.6), except `key` itself."""
     mine = _parts(key)
     common = Counter(chain.from_iterable(words.get(word, ()) for word in mine))
     return tuple(
@@ -207,9 +209,10 @@ def _fact(write: Write, step: int | None, at: Moment, time: str) -> Fact:
 
 
 def variables(world: WorldState, *, step: int | None = None, at: Moment | None = None) -> tuple[Variable, ...]:
-    """The variables of W in the order in which they were first written: now, after a step, or at a moment.
+    """The variables of W in the order in which they were first written: at present, after a step, or at a moment.
 
-    Facts about "world" that no step wrote, such as those a person gave, count from where they are told.
+    Facts about "world" that were not written in a step, such as those from a person, count from the place where they
+    are told.
     """
     if step is None:
         now = _now(world)
@@ -222,7 +225,7 @@ def variables(world: WorldState, *, step: int | None = None, at: Moment | None =
 
 
 def variable(world: WorldState, key: str) -> Variable | None:
-    """The variable of a key as it stands; `None` where W has none."""
+    """The current variable for a key; `None` if W has none."""
     return _now(world).found.get(key)
 
 
@@ -241,7 +244,7 @@ class _View:
     words: dict[str, set[str]] = field(default_factory=dict)
 
     def write(self, fact: Fact) -> None:
-        """One more write. A key is overwritten by the same key alone, whatever else means the same."""
+        """One more write. A key is overwritten only by the same key, even if another key has the same meaning."""
         self.written, self.until = self.written if fact.step is None else fact.step, fact.told
         if fact.value is None:
             self.found.pop(fact.slot, None)
@@ -268,14 +271,14 @@ def _now(world: WorldState) -> _View:
 
 
 def standing(world: WorldState) -> tuple[Fact, ...]:
-    """The last write of each variable of W, as facts."""
+    """The last write of each variable of W as a fact."""
     return tuple(
         last for last in {one.slot: one for one in _writes(world, None, None)}.values() if last.value is not None
     )
 
 
 def amend(world: WorldState, writes: Iterable[Write], at: Moment, time: str = "") -> None:
-    """Write variables into W between two steps, as where a person changed what is told; `time` as in `commit`.
+    """Write variables into W between two steps, for example after a change by a person; `time` is as in `commit`.
 
     Raises:
         UsageError: a write cannot be recorded.
@@ -301,5 +304,5 @@ def _counts(fact: Fact, step: int | None, at: Moment | None) -> bool:
 
 
 def flat(world: WorldState, *, step: int | None = None, at: Moment | None = None) -> dict[str, Value]:
-    """The flat view of W, which agents see: value by key, in the order in which the keys were first written."""
+    """The flat view of W for agents: values by key, in the order in which the keys were first written."""
     return {variable.key: variable.value for variable in variables(world, step=step, at=at)}

@@ -1,8 +1,8 @@
-"""Facts about the world as a graph, in the form of MAGNET's (section 3.3); GraphML and Mermaid diagrams of it.
+"""Facts about the world as a graph in the form used by MAGNET (section 3.3), and its export to GraphML and Mermaid.
 
-Nodes are the world, entities and state variables. The world `contains` entities; it and they have `has_state` edges to
-their variables; a variable is `about` entities. A fact about an entity that concerns others is an edge between them,
-named by its slot.
+The nodes are the world, entities and state variables. The world has `contains` edges to the entities, the world and the
+entities have `has_state` edges to their variables, and variables have `about` edges to entities. A fact about an entity
+that concerns other entities is an edge between them, labelled with the slot.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TYPES: Final = {"scene": "int", "denied": "boolean"}
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node; `kind` is "world", "state", or the kind of an entity ("entity" where that is not known)."""
+    """A node, with `kind` being "world", "state", or the kind of an entity ("entity" if the kind is unknown)."""
 
     id: str
     kind: str
@@ -47,7 +47,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A directed edge between the nodes of two ids."""
+    """A directed edge between two nodes, which are given by their ids."""
 
     source: str
     relation: str
@@ -57,14 +57,14 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes and edges, each in a fixed order."""
+    """Nodes and edges in a fixed order."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
 
 
 def graph_of(world: WorldState, facts: Iterable[Fact], entities: Iterable[Entity] = ()) -> Graph:
-    """The graph of some of the world's facts; `entities` are nodes of it even where no fact speaks of them."""
+    """The graph of a selection of facts; `entities` are nodes even if no fact mentions them."""
     builder = _Builder(world)
     for entity in entities:
         builder.entity(entity.name)
@@ -85,7 +85,7 @@ class _Builder:
         self._edges: list[Edge] = []
 
     def entity(self, name: str) -> str:
-        """The id of an entity's node."""
+        """The id of the node for an entity."""
         owner = self._owner(name)
         if owner not in self._ids:
             known = self._known.get(owner)
@@ -107,14 +107,14 @@ class _Builder:
     def state(
         self, key: str, attributes: Mapping[str, Any], about: Iterable[str], owner: str = WORLD, name: str = ""
     ) -> None:
-        """A variable of the world or of an entity."""
+        """Add a variable of the world or of an entity."""
         number = self._free(f"{STATE}:{name or key}")
         self._nodes[number] = Node(number, STATE, key, attributes)
         self._edges.append(Edge(owner, "has_state", number))
         self._edges += [Edge(number, "about", self.entity(name)) for name in about]
 
     def fact(self, fact: Fact) -> None:
-        """A fact, as an edge if it concerns others and as a variable if not."""
+        """Add a fact as an edge if it concerns others, and otherwise as a variable."""
         attributes: dict[str, Any] = {"value": fact.value, "scene": fact.told.scene, "modality": fact.modality}
         attributes |= {"denied": True} if not fact.polarity else {}
         attributes |= {"source": fact.source} if fact.source else {}
@@ -128,12 +128,12 @@ class _Builder:
             self.state(fact.slot, attributes, (), mine, f"{mine}:{slug(fact.slot)}")
 
     def graph(self) -> Graph:
-        """All nodes and edges, the world first."""
+        """All nodes and edges, starting with the world."""
         return Graph((Node(WORLD, WORLD, WORLD), *self._nodes.values()), tuple(self._edges))
 
 
 def graphml(graph: Graph) -> str:
-    """The graph as GraphML, as Gephi, yEd and networkx read it; a value is in the form that JSON gives it."""
+    """The graph as GraphML for Gephi, yEd and networkx, with values as JSON."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">']
     lines += [f'  <key id="{name}" for="node" attr.name="{name}" attr.type="string"/>' for name in ("kind", "label")]
     lines.append('  <key id="relation" for="edge" attr.name="relation" attr.type="string"/>')
@@ -170,9 +170,9 @@ def _xml(text: str) -> str:
 
 
 def mermaid(graph: Graph, most: int = MAX_DRAWN) -> str:
-    """The graph as a Mermaid flowchart of at most `most` edges; a comment says how many were left out.
+    """The graph as a Mermaid flowchart with at most `most` edges; a comment shows how many edges were left out.
 
-    The world itself and its edges to what it contains are left out first: they say nothing to a reader.
+    The world's `contains` edges are always left out, because they are not informative.
     """
     edges = [edge for edge in graph.edges if edge.relation != "contains"]
     drawn, nodes = edges[:most], {node.id: node for node in graph.nodes}

@@ -1,4 +1,4 @@
-"""The facts in memory, filed so that a question touches only what it asks for."""
+"""The facts in memory, indexed so that each query reads only the facts that it needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST_ID: Final = 2**62
 
 
 class Index:
-    """Facts by id, chain, subject, witness's name and time; who is meant by a name; which slots hold many values."""
+    """The facts by id, chain, subject, witness and time, the entities for names, and the slots with several values."""
 
     def __init__(self) -> None:
         self.facts: dict[int, Fact] = {}
@@ -42,7 +42,7 @@ class Index:
     # names ----------------------------------------------------------------------------------------------------------
 
     def owner(self, name: str) -> str:
-        """The caseless name of the entity that `name` means."""
+        """The caseless name of the entity to which `name` refers."""
         found = self._owners.get(name)
         if found is None:
             found = name_key(name)
@@ -52,7 +52,7 @@ class Index:
         return found
 
     def called(self, owner: str) -> str:
-        """How the entity of a caseless name is written: as in the first fact that names it."""
+        """The spelling of the entity with a caseless name, as in the first fact that mentions the entity."""
         return self._spelled.get(owner, owner)
 
     def _spell(self, name: str) -> None:
@@ -63,7 +63,7 @@ class Index:
         self._spelled.setdefault(found, one_line(name))
 
     def differs(self, other: Index) -> bool:
-        """Whether a name or slot that the other index has filed means something else here."""
+        """Whether any name or slot in the other index has a different meaning in this index."""
         slots = {key[1] for key in other.chains}
         names = list(other._owners)
         return bool((self._many_forms ^ other._many_forms) & slots) or any(
@@ -71,32 +71,32 @@ class Index:
         )
 
     def key(self, fact: Fact) -> Key:
-        """The chain that a fact belongs to: whom it is about, which property, and in whose world.
+        """The chain of a fact, identified by its subject, its property, and the person whose world it belongs to.
 
-        What one person reports, or believes, is one world, by whatever name that person is called.
+        Everything that a person reports or believes belongs to one world, whichever name is used for the person.
         """
         plane = "" if fact.real else f"{fact.modality}:{self.owner(fact.source)}"
         return self.owner(fact.subject), fact.property, plane
 
     def holds_many(self, slot: str) -> bool:
-        """Whether a slot holds several values at a time."""
+        """Whether a slot can have several values at a time."""
         return bool(self._many) and slot_form(slot) in self._many_forms
 
     @property
     def many(self) -> frozenset[str]:
-        """The slots that hold several values, as they are written."""
+        """The slots that can have several values, as written."""
         return self._many
 
     @many.setter
     def many(self, slots: Iterable[str]) -> None:
-        """Let these slots hold several values."""
+        """Allow these slots to have several values."""
         self._many = frozenset(slots)
         self._many_forms = frozenset(form for slot in self._many for form in slot_forms(slot))
 
     # writing --------------------------------------------------------------------------------------------------------
 
     def arrived(self, facts: Iterable[Fact]) -> dict[int, Fact]:
-        """What recording `facts` makes of them and of others, by id; nothing is recorded yet."""
+        """The states that `facts` and other facts would have if `facts` were recorded, by id; nothing is recorded."""
         changed: dict[int, Fact] = {}
         filed: dict[Key, list[Fact]] = {}
         for fact in facts:
@@ -112,12 +112,12 @@ class Index:
         return changed
 
     def resettled(self, facts: Iterable[Fact], *, many: bool) -> dict[int, Fact]:
-        """The facts of one chain gone through again; those that come out as they are recorded are left out."""
+        """The facts of a chain whose states change when the chain is processed again."""
         start = sorted((bare(fact) for fact in facts), key=lambda fact: fact.order)
         return {n: fact for n, fact in settle({}, start, many=many).items() if self.facts.get(n) != fact}
 
     def put(self, facts: Iterable[Fact]) -> None:
-        """Record facts, new ones or new states of old ones."""
+        """Record facts, which may be new facts or new states of existing ones."""
         for fact in facts:
             self._put(fact)
 
@@ -172,7 +172,7 @@ class Index:
             insort(into, order)
 
     def refile(self, changed: dict[int, Fact]) -> None:
-        """File everything anew, with new states of some facts."""
+        """Rebuild the index with the new states of some facts."""
         self.redone += 1
         facts = list((self.facts | changed).values())
         for filed in (self.facts, self.chains, self.standing, self._keys, self._abouts, self._spelled, self._seen):
@@ -187,19 +187,19 @@ class Index:
         return (self.facts[order[2]] for order in orders)
 
     def since(self, number: int) -> list[Fact]:
-        """All facts, withdrawn ones too, in the order in which they are told, without the first `number` of them."""
+        """All facts, including withdrawn ones, in the order of telling, without the first `number` facts."""
         return list(self._in(self._told[number:]))
 
     def told(self, after: Moment | None, until: Moment) -> list[Fact]:
-        """Facts told after one moment (from the beginning for `None`) and not after another, in order."""
+        """The facts told after one moment (`None` means from the beginning) and up to another, in order."""
         return list(self._in(_between(self._told, after, until)))
 
     def closed(self, after: Moment, until: Moment) -> list[Fact]:
-        """Facts that ended after one moment and not after another."""
+        """The facts that ended after one moment and up to another."""
         return list(self._in(_between(self._closed, after, until)))
 
     def chain(self, key: Key) -> list[Fact]:
-        """All assertions of a chain, in order."""
+        """All assertions in a chain, in order."""
         return list(self._in(self.chains.get(key, ())))
 
     def keys(self, owner: str) -> list[Key]:
@@ -211,7 +211,7 @@ class Index:
         return sorted(owner for owner, keys in self._keys.items() if any(self.chains.get(key) for key in keys))
 
     def concerning(self, owner: str) -> list[Fact]:
-        """Facts of others that concern an entity, in order."""
+        """The facts about other entities that concern an entity, in order."""
         found = (self.facts[number] for number in self._abouts.get(owner, ()))
         return sorted((fact for fact in found if not fact.withdrawn), key=lambda fact: fact.order)
 

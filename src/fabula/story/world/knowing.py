@@ -1,4 +1,4 @@
-"""Who knows what since when: a table of facts and characters, and its picture."""
+"""A table that shows when each character learns each fact, which can also be drawn as a picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FACT_ROOM, _WHO_ROOM, _MOST_ROWS, _MOST_PEOPLE, _LONGEST_TITLE = 50, 20, 200, 4
 
 @dataclass(frozen=True, slots=True)
 class LearnedFact:
-    """A fact, and in which scene each character learns of it; `None` for never."""
+    """A fact and the scenes in which the characters learn of it; `None` means never."""
 
     fact: Fact
     scenes: tuple[int | None, ...]
@@ -31,11 +31,11 @@ class LearnedFact:
 
 @dataclass(frozen=True, slots=True)
 class Knowing:
-    """Who knows what since when.
+    """Who knows which facts, and since when.
 
     Attributes:
-        people: whose knowledge it is; a column each.
-        rows: one a fact, in the order of telling.
+        people: the characters, one per column.
+        rows: the facts, one per row, in the order of telling.
     """
 
     people: tuple[str, ...]
@@ -43,9 +43,9 @@ class Knowing:
 
     @classmethod
     def of(cls, state: WorldState, people: Iterable[str], facts: Iterable[Fact] | None = None) -> Knowing:
-        """What each of `people` learns, and when: of `facts`, or of all that are told and not taken back.
+        """What each of `people` learns about `facts` and when; by default, about all facts told and not withdrawn.
 
-        A fact that repeats another is left out, as the one that it repeats stands for both.
+        A fact that repeats another is left out, because the first fact represents both.
         """
         names = tuple(people)
         asked = state.facts() if facts is None else facts
@@ -57,13 +57,13 @@ class Knowing:
         return cls(names, rows)
 
     def told_apart(self) -> Knowing:
-        """Only the facts that some of the people know, and others do not, or learn in different scenes."""
+        """Only the facts that some people know and others do not, or that people learn in different scenes."""
         return Knowing(self.people, tuple(row for row in self.rows if len(set(row.scenes)) > 1))
 
     def svg(self) -> str:
-        """The table as a picture: a column for each character, and in it the number of the scene of learning.
+        """The table as a picture; each character's column shows the scenes in which the character learns the facts.
 
-        Of more than 200 facts or 40 characters the first are drawn, and a line says so.
+        Only the first 200 facts and 40 characters are drawn; a line shows how many are left out.
         """
         return _drawn(self)
 

@@ -1,8 +1,8 @@
-"""What slots and values mean: "Eye Colour" and "eyes" are one slot, "24" and "twenty-four" one value.
+"""The meaning of slots and values: "Eye Colour" and "eyes" are one slot; "24" and "twenty-four" are one value.
 
-Two texts mean the same where their *forms* are equal. A form is made by general rules (case, spelling, articles,
-numbers in words, ordinals, units, dates, times of day) and a short list of names that a property goes by. It is
-compared and never shown. What no rule covers stays as it is written, so that a doubt leaves two things apart.
+Two texts have the same meaning if their *forms* are equal. A form is the result of general rules (for case, spelling,
+articles, numbers in words, ordinals, units, dates and times of day) and a short list of names for properties. Forms are
+only compared, not shown. Text without a rule stays as it is, so that, in case of doubt, two things count as different.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ NOTHING: Final = "null"  # the form of no value; its denial denies every value
 
 @remembered(_CACHED, 100)
 def name_key(name: str) -> str:
-    """A name in the form in which names are compared: one line, composed, without case."""
+    """The normalised form of a name for comparison: a single line, in composed form, without case."""
     if name.isascii():
         return " ".join(name.split()).lower()
     return unicodedata.normalize("NFKC", one_line(name).casefold())
 
 
 def value_form(value: Value, slot: str = "") -> str:
-    """A value of a slot in the form in which values are compared: 3, "3.0" and "three" have one."""
+    """The normalised form of a slot's value for comparison, which is the same for 3, "3.0" and "three"."""
     if isinstance(value, str):
         return _text_form(value, slot)
     if isinstance(value, tuple):
@@ -50,9 +50,9 @@ def value_form(value: Value, slot: str = "") -> str:
 
 
 def slot_form(slot: str, value: Value = None) -> str:
-    """A slot in the form in which slots are compared: "Eye Colour", "eye_color" and "colour of the eyes" are one.
+    """The normalised form of a slot, which is the same for "Eye Colour", "eye_color" and "colour of the eyes".
 
-    "eyes" alone is the colour of the eyes where `value` is a colour, as "grey" is and "tired" is not.
+    "eyes" alone means the colour of the eyes if `value` is a colour such as "grey", but not if it is "tired".
     """
     form = _slot_form(slot)
     if form in _FEATURES and isinstance(value, str) and _is_colour(_text_form(value, slot)):
@@ -61,13 +61,13 @@ def slot_form(slot: str, value: Value = None) -> str:
 
 
 def slot_forms(slot: str) -> tuple[str, ...]:
-    """All forms that a slot may have, whatever its values are."""
+    """All normalised forms that a slot can have, depending on its values."""
     form = slot_form(slot)
     return (form, f"{form} color") if form in _FEATURES else (form,)
 
 
 def content(text: str) -> frozenset[str]:
-    """The words of a text that carry meaning, in the form in which they are compared."""
+    """The meaningful words of a text in normalised form."""
     return frozenset(_text_form(text, "").split()) - _SMALL_WORDS
 
 

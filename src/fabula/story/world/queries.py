@@ -1,4 +1,4 @@
-"""What can be asked about the world: differences, what somebody knows, conflicts, neighbours."""
+"""Queries about the world: differences, a character's knowledge, conflicts, and neighbours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What differs between two moments: what came, what ended, and pairs of a value and the one that replaced it."""
+    """The differences between two moments: new facts, ended facts, and pairs of an old and a new value."""
 
     opened: tuple[Fact, ...]
     closed: tuple[Fact, ...]
@@ -27,11 +27,11 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact that somebody takes for true.
+    """A fact that a character believes to be true.
 
     Attributes:
-        since: when they learned of it.
-        outdated: it is true no more, and they have not learned of that.
+        since: the moment at which the character learned of the fact.
+        outdated: whether the fact is no longer true without the character's knowledge.
     """
 
     fact: Fact
@@ -41,12 +41,12 @@ class KnownFact:
 
 @dataclass(frozen=True, slots=True)
 class FactConflict:
-    """An assertion that cannot be true beside an earlier one, with nothing to account for it.
+    """An assertion that contradicts an earlier one without explanation.
 
     Attributes:
-        earlier: the first assertion that `later` cannot be true beside.
-        also: where that value is told again, before `later`.
-        canon: `earlier` was set down beforehand and is not in the text.
+        earlier: the first assertion that `later` contradicts.
+        also: the moments at which the earlier value is told again before `later`.
+        canon: whether `earlier` was set in advance and is not in the text.
     """
 
     earlier: Fact
@@ -55,12 +55,12 @@ class FactConflict:
 
     @property
     def canon(self) -> bool:
-        """Whether the text contradicts what was set down beforehand."""
+        """Whether the text contradicts a fact that was set in advance."""
         return self.earlier.modality == "author"
 
 
 def snapshot(index: Index, at: Moment, story_time: str = "") -> tuple[Fact, ...]:
-    """The facts that stand at a moment, in the order of telling; at `story_time`, as far as that is known."""
+    """The facts in force at a moment, in the order of telling; with `story_time`, those that may be true then."""
     standing = (  # `Fact.stands` written out: half of the facts of a world are asked
         fact
         for fact in index.told(None, at)
@@ -70,13 +70,13 @@ def snapshot(index: Index, at: Moment, story_time: str = "") -> tuple[Fact, ...]
 
 
 def of_one(index: Index, subject: str, at: Moment, story_time: str = "") -> tuple[Fact, ...]:
-    """The facts about one subject that stand at a moment, in the order of telling."""
+    """The facts about a subject that are in force at a moment, in the order of telling."""
     found = [f for key in index.keys(index.owner(subject)) for f in index.chain(key) if f.stands(at)]
     return tuple(sorted((f for f in found if true_at(f, story_time)), key=lambda fact: fact.order))
 
 
 def diff(index: Index, first: Moment, second: Moment) -> Diff:
-    """What differs between an earlier and a later moment; a value that went and came back does not."""
+    """The differences between two moments, without values that changed and then changed back."""
     opened = {_spot(index, fact): fact for fact in index.told(first, second) if fact.stands(second)}
     closed, changed = [], []
     for fact in index.closed(first, second):
@@ -98,9 +98,9 @@ def _spot(index: Index, fact: Fact) -> tuple[Key, str]:
 def known_to(
     index: Index, who: str, at: Moment, learned: Mapping[int, Sequence[tuple[str, Moment]]]
 ) -> tuple[KnownFact, ...]:
-    """What somebody takes for true at a moment, in the order of telling: of each chain what they learned of last.
+    """What a character believes at a moment, in the order of telling: for each chain, the last fact that they learned.
 
-    Somebody who did not see a thing change goes on believing what they saw.
+    A character who did not witness a change still believes the earlier fact.
     """
     person = index.owner(who)
     since: dict[int, Moment] = {}
@@ -123,7 +123,7 @@ def known_to(
 
 
 def learned_at(index: Index, fact: Fact, who: str, later: Sequence[tuple[str, Moment]]) -> Moment | None:
-    """When somebody learns of a fact, `later` being who learns of it after it was told; `None` for never."""
+    """When a character learns of a fact, or `None` for never; `later` lists who learns of it after it was told."""
     person = index.owner(who)
     there = fact.public or any(index.owner(name) == person for name in (*(fact.witnesses or ()), fact.source))
     if there:
@@ -138,10 +138,10 @@ def _is_outdated(index: Index, fact: Fact, at: Moment) -> bool:
 
 
 def conflicts(index: Index, facts: Iterable[Fact]) -> tuple[FactConflict, ...]:
-    """The conflicts that `facts` raise with what was told before them: at most one each, with the first such assertion.
+    """The conflicts of `facts` with earlier ones: at most one per fact, with the first fact that it contradicts.
 
-    A fact that repeats what stands raises nothing: the conflict was raised when it was first said. Takes n log n of the
-    length of the chains that the facts are in.
+    A fact that repeats another has no conflict, because the conflict was already reported for the first one. The
+    running time is O(n log n) in the length of the facts' chains.
     """
     asked = [fact for fact in facts if fact.real and not fact.withdrawn and fact.restates is None]
     chains = dict.fromkeys(index.key(fact) for fact in asked)
@@ -153,7 +153,7 @@ def conflicts(index: Index, facts: Iterable[Fact]) -> tuple[FactConflict, ...]:
 
 
 def contradicted(index: Index, later: Fact) -> tuple[FactConflict, ...]:
-    """All that one fact contradicts: the first assertion of every value of its slot that it cannot be true beside."""
+    """All facts that a fact contradicts: the first assertion of each contradicted value of its slot."""
     if not later.real or later.withdrawn or later.restates is not None:
         return ()
     key = index.key(later)
@@ -171,7 +171,7 @@ def contradicted(index: Index, later: Fact) -> tuple[FactConflict, ...]:
 
 
 def neighbours(index: Index, name: str, hops: int, at: Moment) -> dict[str, int]:
-    """The entities that standing facts link to one, by caseless name, with their distance; itself at 0."""
+    """The entities linked to an entity by facts in force, by caseless name, with their distance (0 for itself)."""
     found = {index.owner(name): 0}
     border = list(found)
     for distance in range(1, hops + 1):

@@ -1,4 +1,4 @@
-"""The world of a story as its passages assert it: `WorldState` keeps the facts and answers questions about them."""
+"""The world of a story as its passages describe it: `WorldState` stores the facts and answers queries about them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ NOW: Final = Moment.end(10**9)
 
 
 class WorldState:
-    """An open world. Use as a context manager; one process at a time writes to a file.
+    """An open world. Use the class as a context manager; only one process at a time may write to a file.
 
-    Every assertion is kept. What a later one does to earlier ones is worked out from their order, so that it does not
-    matter when a fact is recorded, only where it is told. Every change is whole: it is in the file when the method
-    returns, or nothing of it is.
+    Every assertion is kept. The effect of a later assertion on earlier ones depends only on the order of telling, not
+    on the order in which facts are recorded. Every change is atomic: when the method returns, the file contains either
+    the whole change or nothing of it.
 
     Args:
-        path: the database file; `None` keeps the world in memory.
+        path: the database file; `None` means that the world is kept in memory.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -52,10 +52,11 @@ class WorldState:
         self.close()
 
     def open(self) -> None:
-        """Open the file, making it where there is none, and read it into memory (1 to 3 s for 100,000 facts).
+        """Open the file, creating it if necessary, and read it into memory (1 to 3 s for 100,000 facts).
 
         Raises:
-            ProjectError: it cannot be opened, is damaged, no world of fabula's, or of a newer one.
+            ProjectError: the file cannot be opened, is damaged, is not a fabula world, or was written by a newer
+                version of fabula.
         """
         store, index = self._store, Index()
         store.open()
@@ -70,16 +71,16 @@ class WorldState:
         self._last = max(index.facts, default=0)
 
     def close(self) -> None:
-        """Close the file; safe to call twice."""
+        """Close the file; it is safe to call this method twice."""
         self._store.close()
 
     # recording ------------------------------------------------------------------------------------------------------
 
     def add(self, facts: Iterable[Fact]) -> tuple[Fact, ...]:
-        """Record facts, all or none; what comes out has their ids and what became of them.
+        """Record facts, either all of them or none, and return them with their ids and states.
 
         Raises:
-            UsageError: a fact cannot be recorded; names it, the field, and what to do.
+            UsageError: a fact cannot be recorded; the message names the fact and the field, and suggests a remedy.
             ProjectError: the file cannot be written.
         """
         new = self._numbered(facts)
@@ -87,10 +88,10 @@ class WorldState:
         return tuple(self._index.facts[fact.id] for fact in new)
 
     def add_step(self, step: StepRow, facts: Iterable[Fact]) -> tuple[Fact, ...]:
-        """Record a step of a run and the facts it wrote, all or nothing.
+        """Record a step of a run and the facts that it wrote, either all of them or none.
 
         Raises:
-            UsageError: as `add`; or the step, or a later one, is recorded already.
+            UsageError: as for `add`, or this step or a later one is already recorded.
             ProjectError: the file cannot be written.
         """
         last = self.last_step
@@ -101,12 +102,12 @@ class WorldState:
         return tuple(self._index.facts[fact.id] for fact in new)
 
     def replace_origin(self, origin: str, facts: Iterable[Fact]) -> tuple[int, int, int]:
-        """Make `facts` the ones that come from a file: those that are new are added, those that are gone withdrawn.
+        """Replace the facts from a file with `facts`: new facts are added, and missing ones are withdrawn.
 
-        Gives how many were added, withdrawn, and kept as they are.
+        Returns the numbers of added, withdrawn and unchanged facts.
 
         Raises:
-            UsageError: as `add`.
+            UsageError: as for `add`.
             ProjectError: the file cannot be written.
         """
         before: dict[Fact, list[Fact]] = {}
@@ -126,16 +127,16 @@ class WorldState:
         return len(new), len(gone), kept
 
     def learn(self, number: int, who: str, at: Moment) -> None:
-        """Record that somebody learns of a fact later than it was told.
+        """Record that a character learns of a fact after it is told.
 
         Raises:
-            UsageError: there is no such fact, no name, or it is told only later.
+            UsageError: there is no such fact, the name is empty, or the fact is told only after that moment.
             ProjectError: the file cannot be written.
         """
         fact = self.fact(number)
         if not who.strip() or at < fact.told:
             raise UsageError(
-                f"Fact {number} is told in scene {fact.told.scene}. Give who learns of it, and a later moment."
+                f"Fact {number} is told in scene {fact.told.scene}. Specify who learns it, and a later moment."
             )
         self._store.write(WorldBatch(learned=[(number, one_line(who), at)]), self._index)
         self._learned.setdefault(number, []).append((one_line(who), at))
@@ -171,10 +172,10 @@ class WorldState:
     # names, slots, scenes -------------------------------------------------------------------------------------------
 
     def describe(self, entities: Iterable[Entity]) -> None:
-        """Record entities and their aliases; one of that name is described anew.
+        """Record entities and their aliases; an existing entity with the same name gets the new description.
 
         Raises:
-            UsageError: an alias means another entity already.
+            UsageError: an alias already refers to another entity.
             ProjectError: the file cannot be written.
         """
         batch, same = WorldBatch(), dict(self._index.same)
@@ -192,10 +193,10 @@ class WorldState:
         self._entities |= batch.entities
 
     def same(self, name: str, entity: str, scene: int = 0, reason: str = "") -> None:
-        """Let a name mean an entity of another name; their facts are one's from now on. `apart` undoes it.
+        """Make a name an alias of an entity, so that their facts belong together. `apart` undoes this.
 
         Raises:
-            UsageError: the name means another entity already, or the two would mean each other.
+            UsageError: the name already refers to another entity, or the two names would refer to each other.
             ProjectError: the file cannot be written.
         """
         one, same = Alias(one_line(name), one_line(entity), scene, one_line(reason)), dict(self._index.same)
@@ -206,10 +207,10 @@ class WorldState:
         self._renamed(WorldBatch(same={name_key(name): one}), same, self._index.many)
 
     def apart(self, name: str) -> None:
-        """Undo `same`: the name stands for itself again.
+        """Undo `same`, so that the name refers to a separate entity again.
 
         Raises:
-            UnknownNameError: it is no other name of anybody.
+            UnknownNameError: the name is not an alias of an entity.
             ProjectError: the file cannot be written.
         """
         same = dict(self._index.same)
@@ -218,7 +219,7 @@ class WorldState:
         self._renamed(WorldBatch(apart=[name_key(name)]), same, self._index.many)
 
     def hold_many(self, *slots: str) -> None:
-        """Let slots hold several values at a time, as "owns" does; a value more is then no contradiction.
+        """Allow slots to have several values at a time, like "owns", so that another value is not a contradiction.
 
         Raises:
             ProjectError: the file cannot be written.
@@ -247,7 +248,7 @@ class WorldState:
         self._index = index
 
     def put_scene(self, no: int, title: str, text: str = "") -> None:
-        """Record a scene's title and text; one of that number is replaced, its facts stay.
+        """Record the title and text of a scene; a scene with the same number is replaced, but its facts are kept.
 
         Raises:
             ProjectError: the file cannot be written.
@@ -261,7 +262,7 @@ class WorldState:
         return tuple(SceneRow(*row) for row in self._store.rows("SELECT no, title, text, hash FROM scene ORDER BY no"))
 
     def step(self, no: int) -> StepRow | None:
-        """A step of the run, where it is recorded."""
+        """A step of the run, if recorded; otherwise `None`."""
         return next(iter(self._steps("WHERE no = ?", no)), None)
 
     @property
@@ -277,32 +278,32 @@ class WorldState:
 
     @property
     def index(self) -> Index:
-        """The facts in memory, to be read only."""
+        """The facts in memory, which callers must not change."""
         return self._index
 
     def fact(self, number: int) -> Fact:
-        """The fact of that id.
+        """The fact with this id.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such fact.
         """
         if (found := self._index.facts.get(number)) is None:
             raise UsageError(f"There is no fact {number}; the last one is {self._last}. Give an id from 1 on.")
         return found
 
     def facts(self, *, withdrawn: bool = False) -> tuple[Fact, ...]:
-        """All assertions in the order of telling; those that count no more only if asked for."""
+        """All assertions in the order of telling; withdrawn ones are included only on request."""
         return tuple(fact for fact in self._index.told(None, NOW) if withdrawn or not fact.withdrawn)
 
     def entities(self) -> tuple[Entity, ...]:
-        """All that facts are about or that were described, with their other names, by name."""
+        """All entities that have facts or descriptions, with their aliases, in the order of their names."""
         return _all_entities(self._index, self._entities)
 
     def entity(self, name: str) -> Entity:
-        """The entity that a name means.
+        """The entity to which a name refers.
 
         Raises:
-            UnknownNameError: nothing is known of that name; the nearest is named.
+            UnknownNameError: the name is unknown; the message names the nearest one.
         """
         owner, all_ = self._index.owner(name), self.entities()
         for entity in all_:
@@ -311,46 +312,46 @@ class WorldState:
         raise UnknownNameError("name", name, (entity.name for entity in all_))
 
     def history(self, subject: str, slot: str) -> tuple[Fact, ...]:
-        """Every assertion about one slot of one subject, in the order of telling, of all planes."""
+        """All assertions about a slot of a subject, on all planes, in the order of telling."""
         index = self._index
         forms = slot_forms(slot)
         keys = [key for key in index.keys(index.owner(subject)) if key[1] in forms]
         return tuple(sorted((fact for key in keys for fact in index.chain(key)), key=lambda fact: fact.order))
 
     def snapshot(self, at: Moment = NOW, *, subject: str = "", story_time: str = "") -> tuple[Fact, ...]:
-        """The facts that stand at a moment of the telling, in order; of one subject, if it is given.
+        """The facts in force at a moment of the telling, in order; optionally, only those about one subject.
 
-        With `story_time` facts that are known to be true only at other times are left out.
+        With `story_time`, facts that are known to be true only at other times are excluded.
 
         Raises:
-            UsageError: `story_time` is none.
+            UsageError: `story_time` is not a story time.
         """
         if story_time and parsed(story_time) is None:
-            raise UsageError(f"{story_time!r} is no story time. Give a number, or a date as 1921-05-03 14:30.")
+            raise UsageError(f"{story_time!r} is not a story time. Use a number, or a date such as 1921-05-03 14:30.")
         if subject:
             return queries.of_one(self._index, subject, at, story_time)
         return queries.snapshot(self._index, at, story_time)
 
     def diff(self, first: Moment, second: Moment) -> Diff:
-        """What differs between an earlier and a later moment; a value that went and came back does not.
+        """The differences between two moments, without values that changed and then changed back.
 
         Raises:
-            UsageError: the second is before the first.
+            UsageError: the second moment is before the first.
         """
         if second < first:
             raise UsageError(f"Scene {second.scene} is told before scene {first.scene}. Give the earlier one first.")
         return queries.diff(self._index, first, second)
 
     def known_to(self, who: str, at: Moment = NOW) -> tuple[KnownFact, ...]:
-        """What somebody takes for true at a moment: of each thing what they witnessed, or were told, last."""
+        """What a character believes at a moment: the last state of everything that they witnessed or were told."""
         return queries.known_to(self._index, who, at, self._learned)
 
     def learned(self, number: int) -> tuple[tuple[str, Moment], ...]:
-        """Who learned of a fact after it was told, and when."""
+        """The people who learned of a fact after it was told, and when they did."""
         return tuple(self._learned.get(number, ()))
 
     def knows(self, who: str, number: int, at: Moment = NOW) -> bool:
-        """Whether somebody has learned of a fact by that moment.
+        """Whether a character has learned of a fact by a moment.
 
         Raises:
             UsageError: there is no such fact.
@@ -359,15 +360,15 @@ class WorldState:
         return when is not None and when <= at
 
     def conflicts(self, scene: int | None = None) -> tuple[FactConflict, ...]:
-        """The facts told in a scene (`None`: in all) that contradict earlier ones, each with the first of those.
+        """The facts told in a scene (`None`: in all scenes) that contradict earlier facts, each with the first one.
 
-        `contradicted` names everything that one of them contradicts.
+        `contradicted` returns all facts that a fact contradicts.
         """
         first, last = (None, NOW) if scene is None else (Moment.end(scene - 1), Moment.end(scene))
         return queries.conflicts(self._index, self._index.told(first, last))
 
     def contradicted(self, number: int) -> tuple[FactConflict, ...]:
-        """All that the fact of that id contradicts: the first assertion of each such value.
+        """All facts that the fact with this id contradicts: the first assertion of each contradicted value.
 
         Raises:
             UsageError: there is no such fact.
@@ -375,7 +376,7 @@ class WorldState:
         return queries.contradicted(self._index, self.fact(number))
 
     def neighbours(self, name: str, hops: int = 2, at: Moment = NOW) -> dict[str, int]:
-        """The entities that standing facts link to one, by name, with how many links away; itself at 0."""
+        """The entities linked to an entity by facts in force, by name, with their distance in links (0 for itself)."""
         found = queries.neighbours(self._index, name, hops, at)
         return {self._index.called(owner): distance for owner, distance in found.items()}
 

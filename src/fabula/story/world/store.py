@@ -1,7 +1,7 @@
-"""The world's file: one SQLite database, one transaction for each change, readable by any tool.
+"""The world's file: an SQLite database with one transaction per change, readable by any tool.
 
-What is asked is answered from memory (`Index`); the file makes it last. It is written in WAL mode, so that a kill at
-any instant leaves the last whole change.
+Queries are answered from memory (`Index`); the file only stores the facts. The file is written in WAL mode, so the last
+complete change survives if the process is killed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ CREATE TABLE step (no INTEGER PRIMARY KEY, scene INTEGER NOT NULL, offset INTEGE
 
 @dataclass(frozen=True, slots=True)
 class SceneRow:
-    """A scene as facts refer to it; `hash` is that of its text."""
+    """A scene to which facts refer; `hash` is the hash of the scene's text."""
 
     no: int
     title: str
@@ -68,7 +68,7 @@ class SceneRow:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A committed step of a run, and where it is told."""
+    """A committed step of a run, and the place where it is told."""
 
     no: int
     at: Moment
@@ -76,12 +76,12 @@ class StepRow:
 
 @dataclass(slots=True)
 class WorldBatch:
-    """One change of the world, which is made whole or not at all.
+    """A change of the world, which is made either completely or not at all.
 
     Attributes:
-        new: facts that are recorded for the first time.
-        changed: facts whose state changed.
-        apart: caseless names that mean nothing else any more.
+        new: the facts to record for the first time.
+        changed: the facts whose state changed.
+        apart: the caseless names that no longer refer to another entity.
     """
 
     new: list[Fact] = field(default_factory=list)
@@ -96,10 +96,11 @@ class WorldBatch:
 
 
 class WorldStore:
-    """The open file; `None` keeps it in memory.
+    """The open file; with `None`, the data is kept in memory.
 
     Raises:
-        ProjectError: every method, where the file cannot be read or written, is damaged, or none of ours.
+        ProjectError: any method raises this error if the file cannot be read or written, is damaged, or is not a fabula
+            file.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -107,10 +108,10 @@ class WorldStore:
         self._db: sqlite3.Connection | None = None
 
     def open(self) -> None:
-        """Open the file, making it where there is none.
+        """Open the file, or create it if it does not exist.
 
         Raises:
-            ProjectError: it cannot be opened, is no world of ours, or a newer fabula wrote it.
+            ProjectError: the file cannot be opened, is not a fabula world, or was written by a newer version of fabula.
         """
         with self._guard():
             db = self._db = connected(self._path, _SCHEMA)
@@ -121,7 +122,7 @@ class WorldStore:
                 db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
             elif application != _APPLICATION_ID:
                 self.close()
-                raise ProjectError(f"{self._path} is a database, but no world of fabula's. Move it away.")
+                raise ProjectError(f"{self._path} is a database, but not a fabula world. Move it away.")
             elif written != FORMAT:
                 self.close()
                 who, what = ("A newer", "Upgrade fabula.") if written > FORMAT else ("An older", "Move it away.")
@@ -134,7 +135,7 @@ class WorldStore:
             db.execute("PRAGMA cache_size = -64000")  # kibibytes
 
     def close(self) -> None:
-        """Close the file; safe to call twice."""
+        """Close the file; it is safe to call this method twice."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -147,17 +148,17 @@ class WorldStore:
         except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
             raise ProjectError(
                 f"The world {where} cannot be used ({error}). Check free space and permissions, and that no other run "
-                "is at work on it; all whole changes are kept."
+                "is using it; all complete changes are kept."
             ) from error
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
             self.close()
             raise ProjectError(
-                f"The world {where} is damaged ({error}). Move it away; a run of its system makes it again from the "
-                "journal, and `fabula world --import FILE` takes your own facts again."
+                f"The world {where} is damaged ({error}). Move it away; a run of its system rebuilds it from the "
+                "journal, and `fabula world --import FILE` imports your own facts again."
             ) from error
 
     def rows(self, sql: str, *values: object) -> list[Any]:
-        """The rows of a query.
+        """The rows that a query returns.
 
         Raises:
             ProjectError: the world is not open.
@@ -174,10 +175,10 @@ class WorldStore:
             return [_fact(row) for row in rows]
 
     def write(self, batch: WorldBatch, index: Index) -> None:
-        """Make a change, whole; when this returns it is committed.
+        """Make a change completely; the change is committed when this method returns.
 
         Raises:
-            ProjectError: the world is not open, or cannot be written; it is then as it was.
+            ProjectError: the world is not open or cannot be written; the world is then unchanged.
         """
         if self._db is None:
             raise ProjectError("The world is closed. Open it before use.")
@@ -291,6 +292,6 @@ def _fact(row: Sequence[Any]) -> Fact:
 
 
 def entities_of(store: WorldStore) -> Mapping[str, Entity]:
-    """The entities by caseless name, their aliases left out."""
+    """The entities by caseless name, without their aliases."""
     rows = store.rows("SELECT id, name, type, first_scene FROM entity")
     return {key: Entity(name, kind, (), scene) for key, name, kind, scene in rows}

@@ -148,7 +148,7 @@ async def _of_use(work: Awaitable[Any]) -> Any:  # noqa: ANN401 - whatever the w
 
 
 def parts_of(story: str, starts: tuple[int, ...]) -> tuple[str, ...]:
-    """The story cut where its sections begin."""
+    """The story, divided where its sections begin."""
     return tuple(story[a:b] for a, b in pairwise((*starts, len(story))))
 
 

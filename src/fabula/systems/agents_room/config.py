@@ -17,7 +17,7 @@ class Paper:
     Attributes:
         variant: which agents take part (section 5, "Agents' Room Variants").
         orchestrator: "deterministic" (section 4.1), "llm", or a Python function as `file.py:name`.
-        max_steps: T of Algorithm 1; the paper gives no value; 20, over twice the nine it needs.
+        max_steps: T of Algorithm 1; the paper gives no value, ours is over twice the nine it needs.
         max_tokens: target length of one reply (section 5); 0 is the model's own limit.
     """
 
@@ -32,10 +32,10 @@ class Ours:
     """What improved mode adds, and can be chosen.
 
     Attributes:
-        words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
-        shares: how the story's words are shared by its five parts, as "10,30,30,20,10".
-        final_reading: the finalizer reads the whole once at the end, against the brief, the plan and itself, and gives
-            small edits, each of which can be refused (`fabula text edits`); one call more.
+        words: replaces the brief's word range ("1300-1350", "~950"); empty keeps it.
+        shares: the five parts' shares of the words, as "10,30,30,20,10".
+        final_reading: the finalizer reads the whole once, against the brief, the plan and itself, and gives small edits
+            that you can refuse (`fabula text edits`).
     """
 
     words: str = ""

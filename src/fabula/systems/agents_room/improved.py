@@ -108,7 +108,7 @@ class RoomContext:
 
     @cached_property
     def want(self) -> WordRange | None:
-        """The words that the whole story should have, where some are asked for."""
+        """The words that the whole story should have, if a length is requested."""
         return asked_range(self.brief, self.ours.words)
 
     @cached_property
@@ -157,7 +157,7 @@ class RoomContext:
             except ReplyError as error:
                 if not count_words(error.reply):
                     raise
-                run.note(f"{error} The last reply stands.")
+                run.note(f"{error} The last reply is used.")
                 return error.reply
 
         return make

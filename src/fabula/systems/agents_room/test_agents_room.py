@@ -112,7 +112,7 @@ async def test_an_empty_note_is_no_plan(agent: str, preset: Preset, note: str) -
     def script(request: Request) -> str:
         return note if request.role == agent else said(request)
 
-    with pytest.raises(ReplyError, match=rf"The role '{agent}' gave no (?:note|text).*The same command asks anew"):
+    with pytest.raises(ReplyError, match=rf"The role '{agent}' gave no (?:note|text).*The same command asks again"):
         await room(script, preset=preset)
 
 
@@ -438,7 +438,10 @@ async def test_an_agent_that_a_users_function_makes_up_is_named(own: str) -> Non
     ("spec", "told"),
     [
         ("llmm", r"Unknown orchestrator 'llmm'. Did you mean 'llm'\?"),
-        ("missing.py:next", r"'missing.py:next' names no Python function\. Write it as path/to/file.py:function\."),
+        (
+            "missing.py:next",
+            r"'missing.py:next' does not name a Python function\. There is no Python file missing\.py\. Write it as",
+        ),
     ],
 )
 async def test_an_orchestrator_that_is_none_is_named(spec: str, told: str) -> None:

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.craft.raters import mark_for
 from fabula.craft.spending import rounds
-from fabula.craft.whole import material, task, whole, words_in_one_reply
+from fabula.craft.whole import keep_story, material, task, whole, words_in_one_reply
 from fabula.engine.making import DRAFTS
 from fabula.engine.replies import SIDES
 from fabula.engine.run import side_by_side
-from fabula.story import Story
 
 if TYPE_CHECKING:
     from fabula.engine.run import Run
-    from fabula.story import Brief
+    from fabula.story import Brief, Story
     from fabula.story.scratchpad import Scratchpad
     from fabula.systems.best_of_n.config import Config
 
@@ -23,11 +22,11 @@ _POINTS: Final = {"A": 1, "B": -1}
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """One call for each draft, and from the second on two that compare it with the best before it.
+    """Write drafts with one call each. From the second draft, two more calls compare it with the best one so far.
 
     Raises:
         PlanError: the author's plan or personas have problems; all are named.
-        UsageError: the story is too long to be one reply, or the setting `words` is no range.
+        UsageError: the story is too long to be one reply, or the setting `words` is not a range.
         ReplyError: a role gives nothing of use.
     """
     want = words_in_one_reply(brief, config.words, "Each draft")
@@ -35,11 +34,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     async for n in rounds(run, config, config.drafts, f"{DRAFTS}/draft-{{}}", "compare/{}"):
         text = await run.scope(DRAFTS).keep(f"draft-{n}", whole(WRITER, "draft", s, want), folder=DRAFTS, reads=())
         best = text if not best or await is_better(text, best, s, run.scope("compare", n)) else best
-
-    async def chosen(_: Run) -> str:
-        return best
-
-    return Story.of(brief).add("Story", await run.keep("story", chosen, folder="story"))
+    return await keep_story(brief, run, best)
 
 
 async def is_better(one: str, other: str, s: Scratchpad, run: Run) -> bool:

@@ -12,7 +12,7 @@ class Config(Spending):
     """Settings of best-of-n.
 
     Attributes:
-        drafts: how many are written, where none of tokens, calls and usd says how much the story takes.
+        drafts: how many are written, unless tokens, calls or usd is set.
     """
 
     drafts: int = 4

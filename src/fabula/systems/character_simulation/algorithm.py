@@ -1,7 +1,7 @@
 """Character Simulation: scenes are role-played in the order of time, then rewritten in the order of telling.
 
 This is the paper, from top to bottom: both steps of section 3.2, the sortings (P_c and o_c), Algorithm 1, its director
-agent D, its character agents A, and the rewrite step. What fabula adds is a program of its own beside it.
+agent D, its character agents A, and the rewrite step. What fabula adds is its own program next to it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
     Raises:
         PlanError: the author's plan, or their order of its scenes, has problems.
-        ReplyError: a reply could not be read, or a scene has no text; the run goes on from there.
+        ReplyError: a reply could not be read, or a scene has no text; the run continues from there.
     """
     p_p = await plan_for(run, brief, PlanOptions(scenes=0))
     check_cast(run, "character", [character.name for character in p_p.characters])
@@ -151,7 +151,7 @@ async def play(
 async def agents_before(p_c: Sequence[ScenePlan], at: int, played: Mapping[str, WorkBranch[Played]]) -> AgentMap:
     """M as far as a scene needs it: agents that exist already, as the last scene that they were in left them.
 
-    The chat history begins anew with each scene, so nothing of it has been seen.
+    The chat history begins again with each scene, so nothing of it has been seen.
     """
     m: AgentMap = {}
     for name in p_c[at].present:

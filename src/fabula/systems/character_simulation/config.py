@@ -13,11 +13,10 @@ class Paper:
     """The paper's own values.
 
     Attributes:
-        max_turns: turns of one scene at most (section 5.2: 10 iterations). In the preset improved none is set: a scene
-            may have two turns for each event of its outline, and never fewer than 10.
-        recent: turns that a character is shown when it responds (appendix B.1.3: up to 10).
+        max_turns: most turns of one scene (section 5.2: 10 iterations).
+        recent: turns that a character sees when it responds (appendix B.1.3: up to 10).
         temperature: of all replies but the plan's (section 4.2.2); none leaves it to the model.
-        frequency_penalty: of all replies but the plan's (section 4.2.2); none leaves it to the model.
+        frequency_penalty: of all replies but the plan's (section 4.2.2).
     """
 
     max_turns: int | None = 10
@@ -36,10 +35,9 @@ class Ours:
     """What improved mode adds and an author may set.
 
     Attributes:
-        words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief. The
-            scenes share it by their importance.
-        scenes: how many scenes to plan where the author gives no plan; 0 leaves it to the planner.
-        characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
+        words: replaces the brief's word range ("1300-1350", "~950"); empty keeps it. The scenes share it by importance.
+        scenes: scenes to plan if the author gives no plan; 0 leaves it to the planner.
+        characters: characters to plan in addition to those of the brief; 0 leaves it to the planner.
     """
 
     words: str = ""

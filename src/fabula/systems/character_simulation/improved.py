@@ -65,11 +65,11 @@ _LABELS: Final = (
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """Units are played in the order of time, side by side where nobody is in both; then scenes are written as told.
+    """Play units in order of time, in parallel if they share no character; then write scenes in order of telling.
 
     Raises:
         PlanError: the author's plan or personas, or their order of the scenes, have problems.
-        ReplyError: a reply could not be read; the run goes on from there.
+        ReplyError: a reply could not be read; the run continues from there.
     """
     p_p = await plan_for(run, brief, PlanOptions.of(config))
     check_cast(run, "character", [character.name for character in p_p.characters])
@@ -159,7 +159,7 @@ class TimedUnit:
 
     @property
     def when(self) -> str:
-        """When it happens, in words, where the plan says so; a flashback's own date."""
+        """When it happens, in words, if the plan says so; for a flashback, its own date."""
         own = self.planned.events[0].time
         return replace(self.scene, date="", time=own).when if own and own != self.scene.time else self.scene.when
 

@@ -85,7 +85,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
 
 async def write_title(logline: str, run: Run, config: Config, reads: Sequence[str]) -> str:
-    """Level 1, one call: from the log line. No other level depends on it."""
+    """Write level 1, the title, from the log line in one call. No other level depends on it."""
     level = Level("title", "title", "Title:", config.paper.title_tokens, config.paper.title_tokens)
 
     async def make(own: Run) -> str:
@@ -200,7 +200,7 @@ async def write_story(brief: Brief, run: Run, config: Config) -> Story:
 
 
 def story_scene(plan: Plan, brief: Brief, at: int, config: Config) -> Artefact:
-    """Writes and continues one scene of a story; the reply stands as it is."""
+    """Write and continue one scene of a story. The reply is used as it is."""
     sampling = replace(STORY, max_tokens=config.paper.max_tokens)
     fields = {**story_fields(plan, at), "summary": summary(plan, brief, at, config)}
 
@@ -311,7 +311,7 @@ async def until_read(
         answer = await generate(run.scope("again", attempt) if attempt else run, level, config, fields)
         if found := read(answer):
             return found
-    problem = f"The role {level.role!r} gave no {level.prompt} that can be read in {TRIES} tries."
+    problem = f"The role {level.role!r} gave no readable {level.prompt} in {TRIES} tries."
     raise run.exhausted(level.prompt, problem, level.role, answer)
 
 

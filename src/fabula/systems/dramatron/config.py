@@ -16,18 +16,18 @@ Summary: TypeAlias = Literal["logline", "logline+previous", "logline+all"]
 class Paper:
     """Values of the paper and its released code; in a story those of Character Simulation.
 
-    The preset improved has use for the mode alone.
+    The preset improved uses the mode only.
 
     Attributes:
         mode: "screenplay", or "story": the baseline of Character Simulation (its section 4.2 and appendix B.3).
-        examples: The set that prompts of a screenplay begin with: "classical" (nine steps), "three-step", or "none".
+        examples: The set at the beginning of a screenplay's prompts: "classical" (nine steps), "three-step", or "none".
         title_tokens: Sample length of a title (release).
         place_tokens: Sample length of a place (release).
         level_tokens: Sample length of characters, scenes and dialogues (release).
-        more_tokens: Sample length where a person has characters or scenes continued (release).
-        max_paragraph: Length from which an answer is not sampled on (release, "max paragraph length").
-        summary: What a story's scene is given of the whole; appendix B.3 leaves it open.
-        max_tokens: Bounds a scene of a story; the paper names no value.
+        more_tokens: Sample length if a person has characters or scenes continued (release).
+        max_paragraph: Length at which sampling of an answer stops (release, "max paragraph length").
+        summary: What a story's scene gets of the whole; appendix B.3 leaves it open.
+        max_tokens: Bounds a scene of a story; the number is ours.
     """
 
     mode: Mode = "screenplay"
@@ -46,9 +46,9 @@ class Ours:
     """What improved mode adds and an author may choose.
 
     Attributes:
-        words: A word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
-        scenes: Of a story that has no plan yet; 0 lets the planner decide.
-        characters: Of such a story, beside those whom the brief names; 0 lets the planner decide.
+        words: Replaces the brief's word range ("1300-1350", "~950"); empty keeps it.
+        scenes: Scenes of a story without a plan; 0 lets the planner decide.
+        characters: Its characters in addition to those of the brief; 0 lets the planner decide.
     """
 
     words: str = ""
@@ -62,7 +62,7 @@ class Config(Presets):
 
     Attributes:
         paper: Values of the paper and its release.
-        ours: What improved mode adds; none where the preset is faithful.
+        ours: What improved mode adds; none in the preset faithful.
     """
 
     paper: Paper = Paper()

@@ -1,4 +1,4 @@
-"""The levels' files: what a person may take again, continue or write anew, and the order in which texts are kept."""
+"""The levels' files: what a person may take again, continue or write again, and the order in which texts are kept."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Listed(Generic[E]):
         found = self.entries(run, f"{without_end(text)}\n{END}", f" of plan/{name}.md")
         if not found:
             raise UsageError(
-                f"plan/{name}.md holds no {self.what} that can be read. Write {self.form}, or take the edit back with "
+                f"plan/{name}.md has no readable {self.what}. Write {self.form}, or take the edit back with "
                 "`fabula undo`."
             )
         return found

@@ -111,7 +111,7 @@ class Hierarchy:
 
 
 def characters_in(beat: str, characters: Sequence[CharacterEntry]) -> tuple[CharacterEntry, ...]:
-    """The characters whose name stands in `beat`, letter for letter, also inside another word (release)."""
+    """The characters whose name is in `beat`, letter for letter, also inside another word (release)."""
     return tuple(character for character in characters if character.name in beat)
 
 

@@ -109,7 +109,7 @@ async def list_characters(logline: str, run: Run) -> tuple[CharacterEntry, ...]:
 async def list_scenes(
     logline: str, characters: Sequence[CharacterEntry], want: WordRange | None, run: Run, reads: Sequence[str]
 ) -> tuple[SceneEntry, ...]:
-    """Level 3: one call, whose reply is a list by a schema; who plans knows how long the script is to be."""
+    """Level 3: one call, whose reply is a list by a schema; who plans knows how long the script must be."""
     listed = Listed(SCENES.what, SCENES.form, lenient_scenes, scenes_text)
     known = [character.named for character in characters]
 
@@ -181,7 +181,7 @@ async def text_of(run: Run, role: str, prompt: str, fields: dict[str, Any], read
         if not fault:
             return text
         own.removed("reply", text)
-    raise run.exhausted(prompt, f"The role {role!r} gave no {prompt} of use in {TRIES} tries.", role, reply.text)
+    raise run.exhausted(prompt, f"The role {role!r} gave no usable {prompt} in {TRIES} tries.", role, reply.text)
 
 
 # level 5: the dialogues ---------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def dialogue_of(hierarchy: Hierarchy, at: int, head: str, want: WordRange | None
             join=lambda text, more: f"{text}\n\n{more}" if more else text,
         )
         if not fitted.inside:
-            own.note(f"The scene has {fitted.words} words where {want.low} to {want.high} were wanted.")
+            own.note(f"The scene has {fitted.words} words; {want.low} to {want.high} were wanted.")
         return f"{head}\n\n{fitted.text}"
 
     async def shorter(own: Run, text: str) -> str:

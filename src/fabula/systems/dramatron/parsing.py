@@ -50,7 +50,7 @@ class Parsed(Generic[E]):
 
 
 def extract_between(text: str, begin: str, end: str) -> list[str]:
-    """What stands between each `begin` and the `end` after it, stripped; a last `begin` without `end` is lost."""
+    """The text between each `begin` and the next `end`, stripped. A last `begin` without an `end` is lost."""
     found, at = [], 0
     while (start := text.find(begin, at)) >= 0:
         start += len(begin)
@@ -63,12 +63,12 @@ def extract_between(text: str, begin: str, end: str) -> list[str]:
 
 
 def read_title(answer: str) -> str:
-    """What stands before END."""
+    """The text before END."""
     return next(iter(extract_between(f"Title: {answer}", "Title: ", END)), "")
 
 
 def read_place(answer: str) -> str:
-    """What stands before END."""
+    """The text before END."""
     return next(iter(extract_between(f"Description: {answer}{END}", "Description: ", END)), "")
 
 
@@ -147,7 +147,7 @@ def _checked(made: Sequence[E], faults: Sequence[str]) -> Parsed[E]:
     kept: dict[str, E] = {}
     rejected = []
     for entry, fault in zip(made, faults, strict=True):
-        reason = fault or ("it stands there twice" if entry.key in kept else "")
+        reason = fault or ("it occurs twice" if entry.key in kept else "")
         if reason:
             rejected.append(Rejected(entry.text, reason))
         else:

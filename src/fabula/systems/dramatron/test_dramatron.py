@@ -249,7 +249,7 @@ def test_vector_d_of_two_characters_with_one_name_the_later_counts_faithfully_an
     assert read_characters(TWICE).entries == (CharacterEntry("Mara", "Two."), CharacterEntry("Tobias", "A boy."))
     read = lenient_characters(TWICE)
     assert read.entries == (CharacterEntry("Mara", "One."), CharacterEntry("Tobias", "A boy."))
-    assert [rejected.reason for rejected in read.rejected] == ["it stands there twice"]
+    assert [rejected.reason for rejected in read.rejected] == ["it occurs twice"]
 
 
 def test_vector_e_a_place_gets_a_full_stop_where_it_has_none() -> None:
@@ -676,9 +676,9 @@ async def test_a_scene_that_fails_keeps_back_those_behind_it_and_what_was_asked_
         (
             "characters",
             "Nobody.",
-            r"plan/characters\.md holds no character that can be read\. Write \*\*Character:\*\* NAME",
+            r"plan/characters\.md has no readable character\. Write \*\*Character:\*\* NAME",
         ),
-        ("scenes", "Place: x", r"plan/scenes\.md holds no scene that can be read\. Write the three lines Place: WHERE"),
+        ("scenes", "Place: x", r"plan/scenes\.md has no readable scene\. Write the three lines Place: WHERE"),
     ],
 )
 async def test_an_edit_that_cannot_be_read_is_told_with_the_form(path: str, text: str, told: str) -> None:
@@ -696,10 +696,10 @@ async def test_an_edit_without_end_keeps_its_last_record_in_faithful_mode_too() 
 @pytest.mark.parametrize(
     ("role", "told"),
     [
-        ("title", r"The role 'title' gave no title that can be read in 4 tries\. The same command asks"),
-        ("characters", r"The role 'characters' gave no characters that can be read in 4 tries"),
-        ("scenes", r"The role 'scenes' gave no scenes that can be read in 4 tries"),
-        ("places", r"The role 'places' gave no place that can be read in 4 tries"),
+        ("title", r"The role 'title' gave no readable title in 4 tries\. The same command asks"),
+        ("characters", r"The role 'characters' gave no readable characters in 4 tries"),
+        ("scenes", r"The role 'scenes' gave no readable scenes in 4 tries"),
+        ("places", r"The role 'places' gave no readable place in 4 tries"),
     ],
 )
 async def test_a_level_that_gives_nothing_is_asked_again_and_then_an_error(role: str, told: str) -> None:
@@ -845,7 +845,7 @@ def test_shares_add_up_to_the_whole() -> None:
 async def test_a_scene_that_stays_too_short_is_noted() -> None:
     session = Session()
     await session.write("improved", words="4000")
-    assert re.search(r"The scene has \d+ words where \d+ to \d+ were wanted", session.notes())
+    assert re.search(r"The scene has \d+ words; \d+ to \d+ were wanted", session.notes())
 
 
 # a capable model ------------------------------------------------------------------------------------------------------

@@ -23,9 +23,9 @@ class Ours:
     """What improved mode adds and an author may set.
 
     Attributes:
-        words: a word range that stands for the brief's; empty reads it from the brief.
-        chapters: a story of more than 5,000 words has chapters, and a shorter one whose brief asks for them: one call
-            for the plan, and two for each chapter. Without, the story is one text, whatever its length.
+        words: replaces the brief's word range; empty keeps it.
+        chapters: a story of more than 5,000 words, or one whose brief asks for them, has chapters: one call for the
+            plan, two for each. If false, the story is one text.
     """
 
     words: str = ""

@@ -29,7 +29,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     Raises:
         PlanError: the author's plan or personas have problems; all are named.
         ReplyError: the writer gives nothing of use.
-        UsageError: the setting `words` is no range.
+        UsageError: the setting `words` is not a range.
     """
     ours, given = config.ours or Ours(), await material(run)
     want, limit = asked_range(brief, ours.words), config.paper.max_tokens or None

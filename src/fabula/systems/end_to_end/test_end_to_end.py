@@ -127,7 +127,7 @@ async def test_words_of_the_settings_stand_for_those_of_the_brief() -> None:
 
 
 async def test_a_wrong_number_of_words_is_named() -> None:
-    with pytest.raises(UsageError, match=r"'some' is no number of words\. Write 1300-1350"):
+    with pytest.raises(UsageError, match=r"'some' is not a number of words\. Give 1 to 1,000,000 words: 1300-1350"):
         await write(sentences, "improved", words="some")
 
 

@@ -1,1 +1,1 @@
-"""IBSEN: a director plans a few lines ahead, actors with memories speak them anew, and players may step in."""
+"""IBSEN: a director plans a few lines ahead, actors with memories speak them again, and players may step in."""

@@ -50,7 +50,7 @@ class Play:
 
     @property
     def embedding(self) -> Embedding:
-        """What compares memories and sayings with what is said."""
+        """The embedding that compares memories and sayings with what is said."""
         return Embedding(self.config.paper.embedder)
 
     def window(self) -> ActiveWindow:
@@ -69,7 +69,7 @@ class Play:
         return RELEASED[prompt]
 
     def text_of(self, run: Run, role: str, reply: Reply) -> str:
-        """What a reply says."""
+        """The text of a reply."""
         del run, role
         return reply.text.strip()
 
@@ -92,7 +92,7 @@ class Mind:
 
 @dataclass
 class Recorded:
-    """A mind as it is kept beside the log of a sub-act."""
+    """A mind as it is stored next to the log of a sub-act."""
 
     turns: list[PlayLine] = field(default_factory=list)
     points: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class Recorded:
         return cls(list(window.turns), window.points, window.opening, *stores)
 
     def mind(self, play: Play) -> Mind:
-        """The mind, to go on from."""
+        """The mind, to continue from."""
         window = play.window()
         window.turns, window.points, window.opening = list(self.turns), self.points, self.opening
         memories = Memories(play.embedding, list(self.memories))
@@ -118,9 +118,9 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Log:
-    """What was said in a sub-act; beside it its actors' minds when it ends, and the sub-acts where players are then.
+    """What was said in a sub-act; next to it its actors' minds when it ends, and the sub-acts where players are then.
 
-    `begun` stands for the minds with which it began: with others it has to be lived through anew.
+    `begun` stands for the minds with which it began: with others it must be lived through again.
     """
 
     text: str
@@ -185,7 +185,7 @@ class Actor:
         self.mind.impressions |= {one.name: one.impression for one in made.impressions}
 
     async def remember(self, memory: Memory, run: Run) -> None:
-        """Add a memory: the relation to each of those whom it names is made anew of it, and so is its monologue."""
+        """Add a memory: the relation to each of those whom it names is made again of it, and so is its monologue."""
         named = self.play.named_in(memory.text, self.name)
         for name in named:
             fields: dict[str, Any] = {"name": name, "now": self.mind.relations.get(name, ""), "event": memory.text}
@@ -248,7 +248,7 @@ class Actor:
             if text and not self.leaves_part(text):
                 break
         else:
-            run.note(f"{self.name} spoke no line of use in {LINE_TRIES} tries; the director's stands in.")
+            run.note(f"{self.name} spoke no usable line in {LINE_TRIES} tries, so the director's line is used.")
             return line
         if paper.self_check:
             text = await self.checked(text, run)
@@ -306,7 +306,7 @@ class Actor:
         ), False
 
     async def checked(self, text: str, run: Run) -> str:
-        """The line after the actor's self-check; as it is, where the reply cannot be read."""
+        """The line after the actor's self-check, or unchanged if the reply cannot be read."""
         sampling = self.play.sampling(run, "actor", "check_line")
         try:
             found = await run.ask_for(LineCheck, "actor", "check_line", sampling=sampling, actor=self.sheet, line=text)

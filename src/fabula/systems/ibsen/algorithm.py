@@ -48,7 +48,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
     Raises:
         PlanError: the author's script, plan or personas have problems.
-        ReplyError: a role gave nothing that can be read; the run goes on from there.
+        ReplyError: a role gave nothing that can be read; the run continues from there.
         UsageError: the sentence-embedding model cannot be opened.
     """
     script = await script_for(run, brief, config, script_of, PlanOptions(scenes=0))
@@ -275,7 +275,7 @@ class Director:
         return None
 
     async def plan(self, run: Run) -> None:
-        """Outline and script towards the objective; both anew where no line came of them, a bounded number of times.
+        """Outline and script towards the objective; both again where no line came of them, a bounded number of times.
 
         Raises:
             ReplyError: no plan had a line.
@@ -330,7 +330,7 @@ class Director:
         return [PlayLine.of(line.role, line.content) for line in made.scripts[:most] if line.content.strip()]
 
     def script_fields(self) -> dict[str, Any]:
-        """What the director knows, beside the outline, where it writes the next lines."""
+        """What the director knows, in addition to the outline, when it writes the next lines."""
         return {"names": self.present, "relations": self.relations()}
 
     def relations(self) -> list[str]:
@@ -373,7 +373,7 @@ class Director:
         await compact(windows, self.play, here, self.hour, self.act.background)
 
     async def reached(self, run: Run) -> bool:
-        """Whether the objective is reached: not before `min_steps`, in `max_steps` in any case."""
+        """Whether the objective is reached: not before `min_steps`, in `max_steps` anyway."""
         paper = self.play.config.paper
         self.n += 1
         if not paper.min_steps <= self.n < paper.max_steps:

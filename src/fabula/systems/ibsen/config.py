@@ -39,22 +39,22 @@ class Paper:
     """Values of the paper, and of its release where the paper gives none.
 
     Attributes:
-        use_instruction: the director instructs the actor of a line (the paper; the release discards the instruction).
-        planned_lines: a plan has this many lines at most.
-        min_steps: an objective is checked from this step on.
-        max_steps: and counts as reached in this one.
+        use_instruction: the director instructs the actor of a line.
+        planned_lines: most lines of a plan.
+        min_steps: the first step in which an objective is checked.
+        max_steps: the step in which it counts as reached.
         self_check: actors check their own line.
-        repeat_threshold: a line that is more similar to an earlier one than this is spoken again once; 0 never.
-        window: turns in an actor's active window; with more, the older ones are summed up.
-        window_keep: the last turns, which are never summed up.
-        per_actor_summaries: everybody sums up for themselves; else those who heard the same share one summary.
-        memory_threshold: memories less similar to the query than this are not recalled.
-        relevant: from this similarity on a memory is shown as relevant, below it as possibly irrelevant.
-        saying_threshold: examples of an actor's speech that are less similar to the last turn than this are not shown.
-        embedder: who compares memories with what is said, as the release's provider does: a folder with a
-            sentence-embedding model, or the name of one on this machine (fabula[embeddings]); empty compares words.
-            Give the thresholds that suit it (for all-MiniLM-L6-v2: memory_threshold=0.1, relevant=0.2).
-        players: who may step in before every line, by name; others than those in the script may be named too.
+        repeat_threshold: a line more similar to an earlier one is spoken again once; 0 never.
+        window: turns in an actor's active window; older ones are summed up.
+        window_keep: the last turns that are never summed up.
+        per_actor_summaries: each actor sums up alone; if false, those who heard the same share a summary.
+        memory_threshold: memories less similar to the query are not recalled.
+        relevant: similarity from which a memory is shown as relevant, not as possibly irrelevant.
+        saying_threshold: examples of an actor's speech less similar to the last turn are not shown.
+        embedder: a folder with a sentence-embedding model, or the name of one on this machine (fabula[embeddings]), for
+            comparing memories; empty compares words. Set suitable thresholds (for all-MiniLM-L6-v2:
+            memory_threshold=0.1, relevant=0.2).
+        players: names of those who may step in before every line, also of people who are not in the script.
     """
 
     use_instruction: bool = True
@@ -78,11 +78,11 @@ class Ours:
     """What improved mode adds and an author may choose.
 
     Attributes:
-        prose: the play is retold as prose; else the dialogue log is the story.
-        words: a word range that overrides the brief's ("1300-1350", "~950"); for prose.
-        goal_words: words that one objective yields; where more are wanted, objectives are split into stages.
-        scenes: how many scenes to plan where the author gives neither script nor plan; 0 leaves it to the planner.
-        characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
+        prose: the play is retold as prose; if false, the dialogue log is the story.
+        words: replaces the brief's word range ("1300-1350", "~950"), for prose.
+        goal_words: words that one objective yields; if more are wanted, objectives are split into stages.
+        scenes: scenes to plan if the author gives neither script nor plan; 0 leaves it to the planner.
+        characters: characters to plan in addition to those of the brief; 0 leaves it to the planner.
     """
 
     prose: bool = True
@@ -98,7 +98,7 @@ class Config(Presets):
 
     Attributes:
         paper: values of the paper and its release.
-        ours: what improved mode adds; none where the preset is faithful.
+        ours: what improved mode adds; none in the preset faithful.
     """
 
     paper: Paper = Paper()

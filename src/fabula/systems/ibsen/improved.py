@@ -57,7 +57,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
     Raises:
         PlanError: the author's script, plan or personas have problems.
-        ReplyError: a role gave nothing that can be read; the run goes on from there.
+        ReplyError: a role gave nothing that can be read; the run continues from there.
         UsageError: the sentence-embedding model cannot be opened.
     """
     ours = config.ours or Ours()
@@ -78,7 +78,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 def script_for_length(plan: Plan, want: WordRange | None, goal_words: int) -> Script:
     """The script of a plan: a scene is one objective, or as many events of it as yield the words wanted.
 
-    The conflict is for the director and the writer alone, who also know how the story is to be told.
+    The conflict is for the director and the writer alone, who also know how the story must be told.
     """
     script, parts = script_of(plan), ceil(want.target / (len(plan.scenes) * goal_words)) if want else 1
     acts = acts_of(plan, [actor.name for actor in script.actors], parts)
@@ -154,7 +154,7 @@ class KnowingPlay(Play):
         return Sampling(max_tokens=run.room(role).reply_tokens(_SHORT) if prompt in _FREE else None)
 
     def text_of(self, run: Run, role: str, reply: Reply) -> str:
-        """What a reply says, without remarks around it."""
+        """The text of a reply, without remarks around it."""
         return clean_reply(run, role, reply, labels=self.script.names, kind="notes")
 
     def turn_in(self, text: str, name: str, others: Sequence[str], run: Run) -> str:
@@ -208,7 +208,7 @@ class KnowingDirector(Director):
         }
 
     def script_fields(self) -> dict[str, Any]:
-        """What the director knows, beside the outline, where it writes the next lines."""
+        """What the director knows, in addition to the outline, when it writes the next lines."""
         return {**super().script_fields(), "goal": self.goals[self.goal], "history": self.history(RECENT)}
 
     def instruct_fields(self, actor: Actor, line: PlayLine) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class KnowingDirector(Director):
         return [f"{one.name} to {view}" for one in self.cast for view in views_of(one.mind.relations, self.present)]
 
     async def reached(self, run: Run) -> bool:
-        """Whether the objective is reached; nobody is asked while planned lines are left.
+        """Whether the objective is reached; no model is called while planned lines are left.
 
         It is also over where a cap leaves no room for more lines.
         """

@@ -106,7 +106,7 @@ class Players:
         director.awaited = "" if director.awaited == player.name else director.awaited
 
     async def action(self, player: PlayerSheet, director: SubActPlace, run: Run) -> tuple[str, str, str]:
-        """What a player does, says, and where they go."""
+        """A player's action, words and next place."""
         bound = player.name in director.act.actors
         open_ = [] if bound else [title for title, other in self.directors.items() if self.is_open(other)]
         places = list(dict.fromkeys([director.act.title, *open_]))

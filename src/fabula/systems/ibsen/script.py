@@ -87,7 +87,7 @@ def _moment(value: object) -> object:
     try:
         return datetime.fromisoformat(value).replace(tzinfo=None)
     except ValueError:
-        what = "'{value}' is no time. Write it as 1962-10-28 18:00"
+        what = "'{value}' is not a time. Write it as 1962-10-28 18:00"
         raise PydanticCustomError("no_time", what, {"value": value}) from None
 
 
@@ -243,9 +243,9 @@ def _name_problems(script: Script) -> Iterator[SheetProblem]:
         seen: set[str] = set()
         for place, name in places:
             if slug(name) in seen:
-                yield SheetProblem(place, f"There are two called {name!r}. Rename one of them.")
+                yield SheetProblem(place, f"Two entries are called {name!r}. Rename one of them.")
             if slug(name) == slug(NARRATION):
-                yield SheetProblem(place, f"{name!r} is what the narration is called. Take another name.")
+                yield SheetProblem(place, f"{name!r} is the name of the narration. Use another name.")
             seen.add(slug(name))
 
 
@@ -273,10 +273,10 @@ def _cast_problems(script: Script, act: SubAct, at: int, busy: set[str]) -> Iter
         yield SheetProblem(("acts", at, "actors"), "Goals need somebody to play them. Name one actor or more.")
     for n, name in enumerate(act.actors):
         if name not in known:
-            what = f"{name!r} is none of the actors ({', '.join(known)}). Correct the name, or add the actor."
+            what = f"{name!r} is not one of the actors ({', '.join(known)}). Correct the name, or add the actor."
             yield SheetProblem(("acts", at, "actors", n), what)
         elif name in busy:
-            what = f"{name!r} is at another place at the same time. Take one of the two out."
+            what = f"{name!r} is at another place at the same time. Remove one of the two entries."
             yield SheetProblem(("acts", at, "actors", n), what)
 
 

@@ -1,4 +1,4 @@
-"""What director, actors, memory and players answer, as types. A list's bound stands in its schema alone."""
+"""The replies of director, actors, memory and players, as types. A list's limit is only in its schema."""
 
 from __future__ import annotations
 

@@ -332,7 +332,7 @@ async def test_plans_that_cannot_be_read_are_made_four_times_and_then_end_the_ru
         journal.decisions.add("stage", "edit", ONE)
         run = run_on(journal, model, preset="faithful", repairs=1)
         with pytest.raises(
-            ReplyError, match=r"planned no line at role-play/the-letter/step/1 in 4 tries\. .*asks anew from there"
+            ReplyError, match=r"planned no line at role-play/the-letter/step/1 in 4 tries\. .*asks again from there"
         ):
             await SYSTEM.write(BRIEF, run, SYSTEM.config("faithful", {}))
     scripts = [request.path for request in model.asked if request.path.endswith("script")]
@@ -497,7 +497,11 @@ async def test_a_line_much_like_an_earlier_one_is_spoken_again_once_with_the_fir
         lambda r: said(r, act="The lamp stays lit until the boats are home."), max_steps=3, self_check=False
     )
     assert played.paths("act") == [
-        *("role-play/the-letter/step/1/act", "role-play/the-letter/step/2/act", "role-play/the-letter/step/2/anew/act"),
+        *(
+            "role-play/the-letter/step/1/act",
+            "role-play/the-letter/step/2/act",
+            "role-play/the-letter/step/2/anew/act",
+        ),
         *("role-play/the-letter/step/3/act", "role-play/the-letter/step/3/anew/act"),
     ]
     shown = played.last("role-play/the-letter/step/3/anew/act").partition("The play so far follows.\n\n")[2]
@@ -509,7 +513,7 @@ async def test_a_line_out_of_character_is_asked_again_twice_and_then_the_planned
     played = await write(lambda r: said(r, act="As an AI language model, I do not drink tea."), max_steps=1)
     assert len(played.paths("act")) == 3
     assert played.turns()[-1] == "Mara: Mara talks."
-    assert any("the director's stands in" in note for note in played.noted)
+    assert any("the director's line is used" in note for note in played.noted)
 
 
 async def test_examples_of_an_actor_s_speech_are_shown_where_the_last_turn_is_like_one() -> None:
@@ -861,7 +865,7 @@ def test_a_plan_s_scenes_become_acts_and_its_events_objectives() -> None:
 
 
 def test_what_a_capable_planner_writes_of_a_person_and_a_scene_is_not_too_long_for_a_script() -> None:
-    events = tuple(Event(f"{n} {'They look at the lamp and say nothing of it. ' * 5}") for n in range(30))
+    events = tuple(Event(f"{n} {'They look at the lamp and do not mention it. ' * 5}") for n in range(30))
     person = Character("Mara", setup="She has kept the light for thirty years, and says so. " * 120)
     plan = Plan(characters=(person,), scenes=(ScenePlan("The lamp", outline=events),))
     (act,) = parse_script(write_script(script_for_length(plan, None, 300))).acts
@@ -886,17 +890,17 @@ def test_a_script_of_all_fields_is_read_back_as_it_was_written() -> None:
         ("actors: [{name: A}]", "plan/stage.yaml:1: acts: is missing. Write it."),
         (
             "actors:\n  - {name: A}\n  - {name: a}\nacts: [{title: T}]",
-            "3: actor 'a' > name: There are two called 'a'.",
+            "3: actor 'a' > name: Two entries are called 'a'.",
         ),
         ("actors: [{name: A}]\nacts:\n  - title: T\n    actor: [A]", "4: act 'T' > actor: There is no such field."),
         ("actors: [{name: A}]\nacts:\n  - title: T\n    goals: x", "3: act 'T' > actors: Goals need somebody"),
-        ("actors: [{name: A}]\nacts:\n  - title: T\n    actors: [A, Bo]", "4: act 'T' > actors 2: 'Bo' is none of"),
+        ("actors: [{name: A}]\nacts:\n  - title: T\n    actors: [A, Bo]", "4: act 'T' > actors 2: 'Bo' is not one of"),
         (
             "actors: [{name: A}]\nacts:\n  - title: T\n    next_act: U",
             "4: act 'T' > next_act: There is no sub-act 'U'.",
         ),
-        ("actors: [{name: Narration}]\nacts: [{title: T}]", "1: actor 'Narration' > name: 'Narration' is what"),
-        ("begins: now\nactors: [{name: A}]\nacts: [{title: T}]", "1: begins: 'now' is no time. Write it as 1962"),
+        ("actors: [{name: Narration}]\nacts: [{title: T}]", "1: actor 'Narration' > name: 'Narration' is the"),
+        ("begins: now\nactors: [{name: A}]\nacts: [{title: T}]", "1: begins: 'now' is not a time. Write it as 1962"),
         (
             "actors: [{name: A}]\nacts:\n  - {title: T, actors: A}\n  - title: U\n    meanwhile: yes\n    actors: A",
             "6: act 'U' > actors 1: 'A' is at another place at the same time.",
@@ -976,7 +980,7 @@ async def test_a_script_is_made_of_an_authors_personas_with_what_they_are_to_eac
             there = [{"name": "Mara", "goal": "x"}, {"name": "Tobias", "goal": "y"}]
             events = [{"what": "Mara climbs the stairs.", "missed_by": []}]
             return json.dumps({"name": "Night", "place": "The tower", "characters": there, "events": events})
-        assert not request.path.startswith("plan/"), "nobody is asked for what the personas say"
+        assert not request.path.startswith("plan/"), "no model is called for what the personas say"
         return said(request)
 
     journal = Journal()

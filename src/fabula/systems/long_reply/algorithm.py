@@ -30,7 +30,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
     Raises:
         PlanError: the author's plan or personas have problems; all are named.
-        UsageError: the story is too long to be one reply, or the setting `words` is no range.
+        UsageError: the story is too long to be one reply, or the setting `words` is not a range.
         ReplyError: no reply had a story.
     """
     want = words_in_one_reply(brief, config.words, "A long reply's story")

@@ -12,9 +12,8 @@ class Config(Presets):
     """Settings of the long reply; there is no paper, so both presets are the same.
 
     Attributes:
-        words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
-        tokens: prompt and reply tokens that the story may take; the model is told for how much work there is room. 0
-            leaves that to the model.
+        words: replaces the brief's word range ("1300-1350", "~950"); empty keeps it.
+        tokens: prompt and reply tokens that the story may take, of which the model is told; 0 leaves that to the model.
     """
 
     words: str = ""

@@ -193,7 +193,7 @@ async def character_agent(now: WorldProgress, c: Persona, run: Run, refused: Att
 
 
 async def critic(now: WorldProgress, c: Persona, run: Run, a: str) -> CritiqueReply:
-    """Line 4, CRITIC(a, c, g, W): what an action changes, or why it has to be revised."""
+    """Line 4, CRITIC(a, c, g, W): what an action changes, or why it must be revised."""
     paper = now.config.paper
     return await run.ask_for(
         Critique if paper.world_updates else CritiqueReply,

@@ -10,39 +10,37 @@ from fabula.engine.methods import Presets
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """Values of the paper, or values that stand for what it leaves open.
+    """Values of the paper, or ours for what it leaves open.
 
     Attributes:
-        stall_steps: a goal that is not reached in so many steps is replaced (section 3.1: 15).
-        domain_shift_steps: every so many steps the story turns to another domain (section 3.1: 40).
+        stall_steps: an unreached goal is replaced after so many steps (section 3.1: 15).
+        domain_shift_steps: the story turns to another domain every so many steps (section 3.1: 40).
         stall_rule: "text" (in the 15th step, section 3.1) or "algorithm" (in the 16th, Algorithm 1, line 22).
-        max_revisions: MAX_REVISIONS (Algorithm 1, line 5); the paper gives no value.
-        recent_actor: paragraphs that a character is shown (section 3.2 says "recent"; the number is ours).
-        recent_narrator: paragraphs that the narrator is shown (section 3.2 says "prior"; the number is ours).
-        recent_goals: paragraphs that the goal generator is shown (section 3.2 says "recent"; the number is ours).
-        slice_max: variables of W_c (Algorithm 1, line 3); the paper does not define W_c, and the number is ours.
-        candidates: actions that a character drafts each time it acts. 2: a judge takes one of them, as section 4.1 made
-            its preference pairs, which `fabula data preferences` takes from the project; stories are written with 1.
-        critic: off is the ablation "No Critic" of section 4.4: the first action counts, and the narrator says in the
-            critic's place what changes and whether the goal is reached. Only in the preset faithful.
-        world_updates: off is the ablation "No World State" (Tables 24 to 26: "No World Updates"): nobody names updates,
-            and W stays what the author made it. Only in the preset faithful.
-        goal_shifts: off is the ablation "No Goal Shift" as Table 6 names it: no stalls and no domain shifts; a goal
-            that is reached is still replaced.
-        goal_updates: off is the same ablation as the text of section 4.4 and Tables 24 to 26 have it ("dynamic goal
-            updates removed"): the first goal is the goal of the whole story.
-        actor_temperature: of the characters (appendix A.1); none leaves it to the model.
-        candidates_temperature: of the characters where they draft 2 actions; section 4.1 gives none. none leaves it to
-            the model.
-        critic_temperature: of the critic (appendix A.1); none leaves it to the model.
-        narrator_temperature: of the narrator, when it chooses and when it writes (appendix A.1); none leaves it to the
-            model.
-        goals_temperature: of the goal generator (appendix A.1); none leaves it to the model.
-        words: how long the story is to be ("1300-1350", "~950"); empty reads it from the brief. The paper, whose
-            stories have 2, 20 and 100 pages, does not say when one ends.
-        max_steps: steps at most; 0 sets none.
-        chapter_words: a chapter ends with the first goal that ends after so many words (appendix A.2.1: around 2,000),
-            and so does a scene that nobody ends; 0 makes one chapter.
+        max_revisions: MAX_REVISIONS (Algorithm 1, line 5); the number is ours.
+        recent_actor: paragraphs that a character sees (section 3.2: "recent"); the number is ours.
+        recent_narrator: paragraphs that the narrator sees (section 3.2: "prior"); the number is ours.
+        recent_goals: paragraphs that the goal generator sees (section 3.2: "recent"); the number is ours.
+        slice_max: variables of W_c (Algorithm 1, line 3); the number is ours.
+        candidates: actions that a character drafts each time it acts. With 2 a judge takes one, which makes the
+            preference pairs of section 4.1 (`fabula data preferences`); stories are written with 1.
+        critic: false is the ablation "No Critic" of section 4.4: the first action counts, and the narrator names
+            changes and reached goals. Only in the preset faithful.
+        world_updates: false is the ablation "No World State" (Tables 24 to 26: "No World Updates"): W stays as the
+            author made it. Only in the preset faithful.
+        goal_shifts: false is the ablation "No Goal Shift" of Table 6: no stalls and no domain shifts; a goal that is
+            reached is still replaced.
+        goal_updates: false is the same ablation in the text of section 4.4 and Tables 24 to 26 ("dynamic goal updates
+            removed"): the first goal is the only one.
+        actor_temperature: of the characters (appendix A.1); none leaves it to the model, here and below.
+        candidates_temperature: of the characters if they draft 2 actions; section 4.1 gives none.
+        critic_temperature: of the critic (appendix A.1).
+        narrator_temperature: of the narrator's choice and text (appendix A.1).
+        goals_temperature: of the goal generator (appendix A.1).
+        words: replaces the brief's word range ("1300-1350", "~950"); empty keeps it. The paper's stories have 2, 20 and
+            100 pages; it does not say when one ends.
+        max_steps: most steps; 0 sets no bound.
+        chapter_words: a chapter, or a scene that the narrator does not end, ends with the first goal after so many
+            words (appendix A.2.1: around 2,000); 0 makes one chapter.
     """
 
     stall_steps: int = 15
@@ -73,9 +71,8 @@ class Ours:
     """What the paper does not have.
 
     Attributes:
-        paragraph_words: of one step's paragraph; the story's last ones end it within the words that are asked for.
-        state_max: variables of W that critic, narrator and goal generator are shown, and earlier goals, half as many,
-            so that prompts do not grow with the story.
+        paragraph_words: words of one step's paragraph.
+        state_max: variables of W that critic, narrator and goal generator see; of earlier goals half as many.
     """
 
     paragraph_words: int = 110
@@ -84,7 +81,7 @@ class Ours:
 
 @dataclass(frozen=True, slots=True)
 class Config(Presets):
-    """Settings of MAGNET: `faithful` is the paper, as far as `paper.toml` names no deviation."""
+    """Settings of MAGNET: `faithful` is the paper, except for the deviations in `paper.toml`."""
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours | None = None

@@ -84,7 +84,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     """
     check_candidates(config)
     if not (config.paper.critic and config.paper.world_updates):
-        raise UsageError("critic and world_updates are ablations of the paper. Say --preset faithful with them.")
+        raise UsageError("critic and world_updates are ablations of the paper. Use --preset faithful with them.")
     start = await personas_for(run, brief, goal_hidden=True)
     check_cast(run, "character", start.names)
     story = replace(Story.of(brief), breaks=True)
@@ -253,7 +253,7 @@ class ImprovedTelling(WorldProgress):
         return replace(made, world_updates=updates, unseen_by=unseen)
 
     def tell(self, step: TimestepRecord) -> None:
-        """The step's paragraph joins the story, and its updates W; then the story goes on as the narrator says."""
+        """The step's paragraph joins the story, and its updates W; then the story continues as the narrator says."""
         super().tell(step)
         self.happened += self.seen_in(replace(step, goal=None))
         self.before, self.over = [], step.last
@@ -423,7 +423,7 @@ async def character_agent(now: ImprovedTelling, c: Persona, run: Run, refused: A
 
 
 async def critic(now: ImprovedTelling, c: Persona, run: Run, a: str) -> CritiqueReply:
-    """What an action changes and who does not see it, or why it has to be revised."""
+    """What an action changes and who does not see it, or why it must be revised."""
     return await run.ask_for(
         SeenCritique,
         "critic",
@@ -448,7 +448,7 @@ async def critic(now: ImprovedTelling, c: Persona, run: Run, a: str) -> Critique
 async def choose(
     now: ImprovedTelling, run: Run, actions: Sequence[ProposedAction], *, last: bool
 ) -> tuple[Selected, Course]:
-    """Which actions happen, in which order, and how the story goes on; the first one where that cannot be read."""
+    """Which actions happen, in which order, and how the story continues; the first one where that cannot be read."""
     if last and len(actions) == 1:
         return Selected(tuple(actions)), Course()
     paper = now.config.paper
@@ -478,7 +478,7 @@ async def choose(
 
 
 def course_of(now: ImprovedTelling, made: CourseReply) -> Course:
-    """How the story goes on, with the names of characters as they stand in their personas."""
+    """How the story continues, with the names of characters as they stand in their personas."""
     scene, time = one_line(made.next_scene), one_line(made.next_date)
     turns = [(name, one_line(one.elsewhere)) for one in made.acts_next for name in named(now.characters, [one.name])]
     return Course(scene, tuple(dict(turns).items()), time if scene and story_time(time) else "")

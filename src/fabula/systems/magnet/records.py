@@ -1,4 +1,4 @@
-"""What a timestep leaves, and what Algorithm 1 requires and changes, as it stands between two timesteps."""
+"""What a timestep leaves, and what Algorithm 1 requires and changes, as it is between two timesteps."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How the story goes on: the next scene, if this one ends, its story time, who acts next, and where (ours)."""
+    """How the story continues: the next scene, if this one ends, its story time, who acts next, and where (ours)."""
 
     scene: str = ""
     turns: tuple[tuple[str, str], ...] = ()
@@ -121,7 +121,7 @@ class TimestepRecord:
         goal_reached: the goal g is complete.
         status: why g is replaced after this step; empty: it stands.
         goal: the goal that follows; none where `status` is empty, or nothing could be read.
-        course: how the story goes on, and `last`, it ends with this step (both ours).
+        course: how the story continues, and `last`, it ends with this step (both ours).
         near: how many keys of `updates` are new and much like an earlier one.
     """
 
@@ -161,7 +161,7 @@ class SectionRecord:
 
 @dataclass
 class WorldProgress:
-    """What Algorithm 1 requires, and what it changes, as it stands between two timesteps.
+    """What Algorithm 1 requires, and what it changes, as it is between two timesteps.
 
     It follows from the steps and texts that are kept (`parts.py`), and from nothing else.
 
@@ -227,7 +227,7 @@ class WorldProgress:
 
     @property
     def moment(self) -> Moment:
-        """Where in the story the last paragraph stands."""
+        """The position of the last paragraph in the story."""
         return Moment(self.part, max(len(self.story) - self.begin, 1))
 
     def variables(self, c: Persona | None = None) -> list[str]:  # noqa: ARG002 - what matters to c comes first elsewhere
@@ -298,7 +298,7 @@ class WorldProgress:
             self.follow(step)
 
     def stands(self, part: SectionRecord) -> None:
-        """The chapter or scene stands as it is kept."""
+        """Use the chapter or scene as it is kept."""
         self.story[self.begin :] = paragraphs(part.text)
 
     def summary(self) -> str:

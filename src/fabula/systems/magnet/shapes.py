@@ -143,6 +143,6 @@ class LedGoal(CourseReply, NextGoal):
 
 @remembered(64)
 def choice_shape(actions: int) -> type[Any]:
-    """The narrator's choice alone, and how the story goes on."""
+    """The narrator's choice alone, and how the story continues."""
     shape: type[Any] = create_model("Choice", __base__=CourseReply, order=(_order(actions), ...))
     return shape

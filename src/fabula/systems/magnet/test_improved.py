@@ -251,9 +251,9 @@ async def test_an_action_goes_whole_to_critic_narrator_and_record(small: bool) -
 
 
 async def test_what_the_paper_takes_away_is_not_taken_from_ours_and_ours_is_not_added_to_the_paper() -> None:
-    with pytest.raises(UsageError, match="Say --preset faithful"):
+    with pytest.raises(UsageError, match="Use --preset faithful"):
         await played({"critic": False})
-    with pytest.raises(ConfigError, match="paragraph_words is a setting of what fabula adds"):
+    with pytest.raises(ConfigError, match="paragraph_words is a setting of fabula's additions"):
         SYSTEM.config("faithful", {"paragraph_words": 90})
 
 
@@ -311,7 +311,7 @@ async def test_a_dated_story_has_its_times_in_the_world_and_in_prompts() -> None
     assert times["letter", 1] == "1962-03-06 12:00"
     assert times["ada_location", 2] == times["next_letter", 2] == "1962-03-07 22:00"
     assert times["ada_location", 3] is None
-    with pytest.raises(PlanError, match="is no story time"):
+    with pytest.raises(PlanError, match="is not a story time"):
         parse_personas(sheet.replace("1962-03-06 12:00", "soon"))
 
 

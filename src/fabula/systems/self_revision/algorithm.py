@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.spending import rounds
-from fabula.craft.whole import material, task, whole, words_in_one_reply
+from fabula.craft.whole import keep_story, material, task, whole, words_in_one_reply
 from fabula.engine.making import DRAFTS
-from fabula.story import Story, count_words
+from fabula.story import count_words
 
 if TYPE_CHECKING:
     from fabula.engine.run import Run
-    from fabula.story import Brief
+    from fabula.story import Brief, Story
     from fabula.systems.self_revision.config import Config
 
 WRITER: Final = "writer"
@@ -22,7 +22,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
     Raises:
         PlanError: the author's plan or personas have problems; all are named.
-        UsageError: the story is too long to be one reply, or the setting `words` is no range.
+        UsageError: the story is too long to be one reply, or the setting `words` is not a range.
         ReplyError: the writer gives nothing of use.
     """
     want = words_in_one_reply(brief, config.words, "A story of self-revision")
@@ -30,10 +30,8 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     usual = config.revisions + 1
     async for n in rounds(run, config, usual, f"{DRAFTS}/version-{{}}"):
         about = {"draft": text, "has": count_words(text), "n": n - 1, "rounds": 0 if config.amount else usual - 1}
-        make = whole(WRITER, "revise", s, want, more=about) if text else whole(WRITER, "draft", s, want)
+        loose = not config.amount and n < usual
+        prompt, more = ("revise", about) if text else ("draft", {})
+        make = whole(WRITER, prompt, s, want, loose=loose, more=more)
         text = await run.scope(DRAFTS).keep(f"version-{n}", make, folder=DRAFTS)
-
-    async def last(_: Run) -> str:
-        return text
-
-    return Story.of(brief).add("Story", await run.keep("story", last, folder="story"))
+    return await keep_story(brief, run, text)

@@ -12,7 +12,7 @@ class Config(Spending):
     """Settings of self-revision.
 
     Attributes:
-        revisions: how often the whole is revised, where none of tokens, calls and usd says how much it takes.
+        revisions: how often the whole is revised, unless tokens, calls or usd is set.
     """
 
     revisions: int = 4

@@ -94,7 +94,7 @@ def test_one_amount_alone_says_what_a_story_takes() -> None:
 
 
 async def test_a_story_that_is_no_single_reply_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"A story of self-revision is one reply, of 5,000 words at most"):
+    with pytest.raises(UsageError, match=r"A story of self-revision writes one reply of at most 5,000 words"):
         await written(words="6000")
 
 

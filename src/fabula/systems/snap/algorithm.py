@@ -135,7 +135,7 @@ class Snap:
         return cell
 
     async def views(self, run: Run, number: int) -> dict[str, PartyView]:
-        """What everybody has of a cell; an author's secret is on the sheet of its own character alone."""
+        """What everybody has of a cell; an author's secret is on its own sheet character alone."""
         personas = {name: await self.characters.persona(run, number, name) for name in self.parties.names}
         segment, public = self.segments[number - 1].strip(), {name: one.public.block for name, one in personas.items()}
         return {name: PartyView(segment, persona.block, public) for name, persona in personas.items()}
@@ -215,7 +215,7 @@ class Snap:
         return await self.turn(run, moment, "player", "play")
 
     async def turn(self, run: Run, moment: TurnKnowledge, role: str, prompt: str) -> SpokenTurn:
-        """What a role does and says, from the plan, its persona and what was said to it; 1 call."""
+        """A role's turn, from the plan, its persona and what was said to it; 1 call."""
         return await turn_of(
             run, moment, role, prompt, fields_of(moment), temperature=self.config.paper.turn_temperature
         )
@@ -283,7 +283,7 @@ class Characters:
                 persona = Persona(name, description=one_line(label.background), personality=traits)
                 people.setdefault(slug(name), persona)
         if len(people) > MAX_PERSONAS:
-            run.note(f"Of {len(people)} labelled people the first {MAX_PERSONAS} are known.")
+            run.note(f"Only the first {MAX_PERSONAS} of {len(people)} labelled people are used.")
         return Personas("", tuple(people.values())[:MAX_PERSONAS])
 
     async def persona(self, run: Run, number: int, name: str) -> Persona:
@@ -435,7 +435,9 @@ async def summed_up(
     given: dict[str, Any] = {"instructed": instructed, "lines": lines, "words": words, "summary": before}
     reply = await run.reply("summariser", "summarise", sampling=sampling, **given)
     if unread := reply.sent.get("unread"):
-        run.note(f"The summary model had no room for the first {unread:,} tokens at {run.at}; they are not summed up.")
+        run.note(
+            f"The summary model had no room for the first {unread:,} tokens at {run.at}, so they are not summarised."
+        )
     present = dict.fromkeys([*(line.name for line in lines), *(name for line in lines for name in line.witnesses)])
     return reply.text if instructed else with_names(reply.text, tuple(present))
 

@@ -36,7 +36,7 @@ class _Source(NamedTuple):
 
 
 async def opened(run: Run, paper: Paper) -> Paper:
-    """The settings with what coherence is measured with, which is opened, so that nothing is asked where it is missing.
+    """The settings with the measure of coherence, which is opened, so that a missing one is found before any call.
 
     With "auto" it is BERTScore where that is on this machine; else words, and a note says why.
 

@@ -16,24 +16,23 @@ class Paper:
     """What the paper sets, or leaves open.
 
     Attributes:
-        player: the player's character; empty takes the one who matters most in the narrative, as a model reads it.
-        npc: who answers; commas separate several. Empty takes the one who matters most beside the player's.
-        sentences: of a cell, about (section 3.1: 10); up to 30 % more or fewer, so that it ends with a paragraph.
-        candidates: plans to choose from in a cell; the paper does not say how many.
-        plan_filter: the best plan is chosen (section 4.4); else the first one counts.
-        weights: of coherence, connectivity and personality (equation 1); `fabula lab snap` learns one's own.
+        player: the player's character; empty lets a model choose.
+        npc: who answers, several separated by commas; empty lets a model choose.
+        sentences: of a cell, about (section 3.1: 10).
+        candidates: plans to choose from in a cell; the number is ours.
+        plan_filter: whether the best plan is chosen (section 4.4); if false, the first.
+        weights: of coherence, connectivity and personality (equation 1); `fabula lab snap` learns new ones.
         coherence: of plan and segment: "bertscore" as in the paper (extra `fabula[bertscore]`), "words" (TF-IDF), or
-            "auto": BERTScore where package and model are on this machine, else words, and a note says so.
-        coherence_model: for "bertscore": a name of the package transformers, or a folder that holds a model.
-        coherence_embedder: transformers, letters (a stand-in), or FILE.py:FUNCTION, as the evaluator bertscore has it.
-        coherence_fetch: a model that is not on this machine may be fetched from its public home.
-        scoring: "samples" (section 5.1), "logprobs" of one token, or "auto": these where the engine gives them.
+            "auto": BERTScore if package and model are on this machine, else words, with a note.
+        coherence_model: for "bertscore": a name of the package transformers, or a folder with a model.
+        coherence_embedder: "transformers", "letters" (a stand-in), or FILE.py:FUNCTION, as in the evaluator bertscore.
+        coherence_fetch: whether a missing model may be fetched from its public home.
+        scoring: "samples" (section 5.1), "logprobs" of one token, or "auto": logprobs if the engine gives them.
         samples: of one score (section 5.1: 20).
         plan_temperature: of planning (section 5.1).
         turn_temperature: of the agents' turns (section 5.1).
-        summary_words: that a summary should have at most; the paper does not say.
-        max_turns: exchanges (player and answer) of a cell in the automatic mode; in the first one the agent speaks
-            alone. The paper does not say.
+        summary_words: most words of a summary; the number is ours.
+        max_turns: exchanges (player and answer) of a cell in the automatic mode; the number is ours.
     """
 
     player: str = ""
@@ -65,8 +64,8 @@ class Ours:
 
     Attributes:
         freedom: how far the player may lead away: "rails", "guided" (the paper) or "loose".
-        turns_per_step: exchanges (player and answer) after which a sub-plan that stalls is left, and a last one ends
-            its cell; half as many on rails, twice as many when loose. 0 leaves it to the agent, as in the paper.
+        turns_per_step: exchanges after which a stalled sub-plan is left, and a last one ends its cell; half as many on
+            rails, twice as many when loose. 0 leaves it to the agent, as in the paper.
     """
 
     freedom: Freedom = "guided"

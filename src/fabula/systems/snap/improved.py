@@ -61,7 +61,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
 
 async def narrative_for(brief: Brief, run: Run) -> str:
-    """The author's narrative, else the brief's text; of a brief that is a writing task the planner's.
+    """The author's narrative, or the brief's text; if the brief is a writing task, the planner's narrative.
 
     Where the brief asks for a number of words the planner says whether it is one, and writes its narrative: 1 call,
     kept as `plan/narrative.md`. The paper's narratives are given.
@@ -96,7 +96,7 @@ async def open_talk(
 
 @dataclass(frozen=True)
 class Improved(Snap):
-    """A narrative in cells, where a prompt holds what its character witnessed.
+    """A narrative in cells, with prompts that contain only what their character witnessed.
 
     A prompt is made from a `PartyView`, and that from sentences that all its readers witnessed. So no plan, persona
     or turn can hold what its readers do not know, whatever a model makes of its prompt.

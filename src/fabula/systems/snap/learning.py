@@ -73,7 +73,7 @@ def learn(rows: Sequence[ScoreRow], over: Over | None = None) -> LearnedWeights:
     have_cells = bool(rows) and all(row.cell for row in rows)
     if over == "cells" and not have_cells:
         where = next((row.where for row in rows if not row.cell), "the table")
-        raise UsageError(f"{where} names no cell. Add a column `cell` to all lines, or say --over all.")
+        raise UsageError(f"{where} does not name a cell. Add a column `cell` to all lines, or use --over all.")
     over = over or ("cells" if have_cells else "all")
     used = _comparable(rows) if over == "cells" else list(rows)
     _check_count(rows, used)
@@ -160,11 +160,13 @@ def _comparable(rows: Sequence[ScoreRow]) -> list[ScoreRow]:
 
 def _check_count(rows: Sequence[ScoreRow], used: Sequence[ScoreRow]) -> None:
     if len(rows) < _LEAST:
-        raise UsageError(f"Weights are learned from two plans or more; there {'is' if rows else 'are'} {len(rows)}.")
+        raise UsageError(
+            f"Weights are learned from at least two plans, but there {'is' if rows else 'are'} {len(rows)}."
+        )
     if not used:
         raise UsageError(
             f"None of the {len({row.cell for row in rows})} cells has two plans to compare. Give cells with several "
-            "candidates, or say --over all."
+            "candidates, or use --over all."
         )
 
 
@@ -173,6 +175,6 @@ def _check_apart(normal: Matrix, over: Over) -> None:
         if not column.max() > 0:
             alike = "in all plans of each cell" if over == "cells" else "in all plans"
             raise UsageError(
-                f"{name} is the same {alike}, so it tells none apart and gets no weight. Score more plans, or with a "
+                f"{name} is the same {alike}, so it distinguishes none and gets no weight. Score more plans, or with a "
                 "judge that uses the scale."
             )

@@ -80,7 +80,7 @@ async def kept_scores(
         if _are_of(rows, plans):
             return rows
         raise UsageError(
-            f"{file} is no table of the {len(plans)} plans that there are: each line has a plan's number and its "
+            f"{file} is not a table of the {len(plans)} plans: each line has a plan's number and its "
             "steps as they were written, at least one and none twice. Correct the file, or have the plans scored "
             f"anew: `fabula text retake {place}`."
         )

@@ -525,7 +525,7 @@ async def test_a_narrative_without_characters_has_nobody_to_talk_with() -> None:
     journal = Journal()
     with journal:
         context = RunContext(journal, prompts_of("improved"), Cast.of(model), aids="on")
-        with pytest.raises(UsageError, match=r"not known who is in this story.*--as and --with"):
+        with pytest.raises(UsageError, match=r"characters of this story are unknown.*--as and --with"):
             await open_talk("It rained. The sea rose.", Run(context), SYSTEM.config("improved"))
         with pytest.raises(UsageError, match="The narrative has no sentence"):
             await open_talk("  ", Run(context), SYSTEM.config("improved"))
@@ -572,7 +572,7 @@ async def test_labels_that_many_or_alike_can_be_read_again(names: list[str]) -> 
 
 async def test_labels_that_could_not_be_read_again_are_asked_for_anew_by_the_same_command() -> None:
     with Journal() as journal:
-        with pytest.raises(ReplyError, match=r"The personas made at .* cannot be used: .*The same command asks anew"):
+        with pytest.raises(ReplyError, match=r"The personas made at .* cannot be used: .*The same command asks again"):
             await labelled(journal, [{"name": "Mara", "background": "word " * 2000}])
         assert (await labelled(journal, [{"name": "Mara", "background": "She came."}])).names == ("Mara",)
 
@@ -682,7 +682,7 @@ async def test_marks_of_the_author_decide_who_knows_and_bad_ones_say_where() -> 
     marks = '- sentence: "The boy Tobias brought her a letter."\n  witnesses: [Tobias]\n'
     for text, problem in (
         (marks, ""),
-        ("a: 1\n", "it is no list"),
+        ("a: 1\n", "this is not a list"),
         ("- sentence: x\n", "needs a `sentence` and a list"),
     ):
         troupe = Troupe()
@@ -962,7 +962,7 @@ async def test_the_paper_takes_a_writing_task_for_a_narrative_and_a_note_says_so
         listeners = [lambda event: noted.append(event.text) if isinstance(event, Noted) else None]
         context = RunContext(journal, prompts_of("faithful"), Cast.of(ScriptedModel({})), listeners=listeners)
         assert await find(name).algorithm.narrative_of(Run(context), TASK) == TASK.text
-    assert any("Write the narrative that is to be talked through into plan/narrative.md" in note for note in noted)
+    assert any("Write the narrative that must be talked through into plan/narrative.md" in note for note in noted)
 
 
 async def test_what_is_a_narrative_or_is_given_as_one_is_not_asked_for() -> None:

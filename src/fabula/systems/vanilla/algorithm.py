@@ -104,7 +104,7 @@ class Vanilla:
         return await self.turn(run, moment, "player", "play")
 
     async def turn(self, run: Run, moment: TurnKnowledge, role: str, prompt: str) -> SpokenTurn:
-        """What a role does and says; the dialogue so far follows as a chat."""
+        """A role's turn, from the dialogue so far as a chat."""
         return await turn_of(
             run, moment, role, prompt, fields_of(moment), temperature=self.config.paper.turn_temperature
         )

@@ -12,11 +12,10 @@ class Paper:
     """What the paper sets, or leaves open.
 
     Attributes:
-        player: the player's character; empty takes the one who matters most in the narrative, as a model reads it.
-        npc: who answers; commas separate several. Empty takes the one who matters most beside the player's.
-        turn_temperature: of the turns; the paper names none for Vanilla, so it is that of SNAP's agents (section 5.1).
-        max_turns: exchanges (player and answer) in the automatic mode; in the first one the agent speaks alone. The
-            paper does not say.
+        player: the player's character; empty lets a model choose.
+        npc: who answers, several separated by commas; empty lets a model choose.
+        turn_temperature: of the turns; that of SNAP's agents (section 5.1), as the paper names none for Vanilla.
+        max_turns: exchanges (player and answer) in the automatic mode; the number is ours.
     """
 
     player: str = ""
@@ -35,7 +34,7 @@ class Ours:
     """What improved mode adds.
 
     Attributes:
-        open_ended: there is no end that the conversation leads to, as with a card, which tells no story.
+        open_ended: the conversation leads to no end, as with a card, which tells no story.
     """
 
     open_ended: bool = False

@@ -1,1 +1,1 @@
-"""An evaluator of your own: `python -m fabula.testing` on this folder says whether it keeps the rules."""
+"""Your own evaluator. To check that it follows the rules, run `python -m fabula.testing` on this folder."""

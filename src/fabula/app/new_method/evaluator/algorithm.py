@@ -1,7 +1,7 @@
 """The algorithm of example-name: a judge grades each story, and the grades become numbers with intervals.
 
-All that an evaluator may touch is `run`: it asks (`ask`, `ask_for`, `weigh`) and records every call, so that a run that
-is killed goes on where it stopped. A reply without a verdict is no number: it is counted, with the reason.
+An evaluator uses only `run`, which calls models (`ask`, `ask_for`, `weigh`) and records every call, so that a run that
+is killed continues where it stopped. A reply without a verdict is not a number: it is counted, with the reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SHOWN: Final = 200  # characters of a reply that is no grade
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """A grade from 1 to 5 for each story, means of systems, and which of them are shown to differ; a call a story."""
+    """A grade from 1 to 5 for each story, each system's mean, and the systems shown to differ; one call per story."""
     checked(items)
     ratings = await side_by_side(_graded(item, run, config) for item in items)
     measured = {MEASURE: [_score(rating) for rating in ratings]}
@@ -47,7 +47,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 
 async def _graded(item: Item, run: Run, config: Config) -> Rating:
-    """The judge's grade of a story (prompt grade.jinja); a rating without an answer where the reply has none."""
+    """The judge's grade of a story (prompt grade.jinja); a rating without an answer if the reply has no grade."""
     at = run.scope(item.id)
     sampling = Sampling(temperature=config.paper.temperature)
     story = item.story.text
@@ -72,7 +72,7 @@ async def _graded(item: Item, run: Run, config: Config) -> Rating:
 
 
 def _score(rating: Rating) -> Scored:
-    """The number of a rating, which never stands without its n and how it was made."""
+    """The number of a rating, with its n and how it was made."""
     if not isinstance(rating.answer, float):
         return Unscored(rating.unscored)
     return Estimate(rating.answer, 1, method="a judge's grade from 1 to 5")

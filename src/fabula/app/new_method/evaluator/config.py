@@ -1,4 +1,4 @@
-"""The settings of example-name: those of its paper."""
+"""The settings of example-name, as in its paper."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fabula.plugin import Presets
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """What the paper sets; `--preset faithful` is these values.
+    """The paper's settings; `--preset faithful` uses these values.
 
     Attributes:
-        temperature: of the judge. Name the section of the paper that says so.
+        temperature: temperature of the judge. Name the section of the paper that gives it.
     """
 
     temperature: float = 0.0
@@ -20,6 +20,6 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Config(Presets):
-    """All settings. The defaults are the paper; `fabula evaluate` and `--set` know them by these names."""
+    """All settings. The defaults follow the paper. `fabula evaluate` and `--set` use these names."""
 
     paper: Paper = Paper()

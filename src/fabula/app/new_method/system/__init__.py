@@ -1,1 +1,1 @@
-"""A writing system of your own: `python -m fabula.testing` on this folder says whether it keeps the rules."""
+"""Your own writing system. To check that it follows the rules, run `python -m fabula.testing` on this folder."""

@@ -1,10 +1,10 @@
-"""The algorithm of example-name: an outline, and then one part of the story after the other.
+"""The algorithm of example-name: an outline, followed by the parts of the story one after another.
 
-This file is the paper and nothing else: read `write` beside its Algorithm 1. What you add stands in `improved.py`.
-All that a system may touch is `run`: it asks (`ask`, `ask_for`, `choose`), keeps texts that the author can edit
-(`keep`), and draws (`rng`). It records every call, so that a run that is killed goes on where it stopped, and an edit
-has only that written again which depends on it. So ask for nothing behind its back, and take no turn by the clock or
-by chance of your own.
+This file is the paper and nothing else: read `write` next to its Algorithm 1. Your additions are in `improved.py`.
+A system uses only `run`: it calls models (`ask`, `ask_for`, `choose`), keeps texts that the author can edit (`keep`),
+and draws random numbers (`rng`). It records every call, so that a run that is killed continues where it stopped, and
+after an edit only the texts that depend on it are written again. So call no model in any other way, and base no
+decision on the clock or on other random numbers.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from .config import Config, Paper
 
 USUAL_WORDS = 300
-"""Words of a part where nobody asks for a length; an estimate reckons with it."""
+"""The number of words per part if the brief does not specify a length; an estimate uses this number."""
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """An outline, then its parts in order; each writer sees the outline and all that was told before."""
+    """An outline, then its parts in order; each writer sees the outline and all earlier parts."""
     # A role is asked inside `keep`: the text becomes a file (plan/outline.md), and an author's edit of it goes before.
     outline = await run.keep("outline", partial(outline_of, brief, config.paper), folder="plan")
 
@@ -40,13 +40,13 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
 
 async def outline_of(brief: Brief, paper: Paper, run: Run) -> str:
-    """What happens in each part (prompt outline.jinja), by the role `planner`."""
+    """The events of each part (prompt outline.jinja), planned by the role `planner`."""
     sampling = Sampling(temperature=paper.temperature)
     return await run.ask("planner", "outline", sampling=sampling, brief=brief.titled, parts=paper.parts)
 
 
 async def _part(brief: Brief, paper: Paper, outline: str, told: Sequence[str], number: int, run: Run) -> str:
-    """One part (prompt part.jinja), by the role `writer`."""
+    """One part (prompt part.jinja), written by the role `writer`."""
     return await run.ask(
         "writer",
         "part",

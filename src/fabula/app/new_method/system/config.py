@@ -1,4 +1,4 @@
-"""The settings of example-name: those of its paper, and what you add."""
+"""The settings of example-name: those of its paper, and your additions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from fabula.plugin import Presets
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """What the paper sets; `--preset faithful` is these values.
+    """The paper's settings; `--preset faithful` uses these values.
 
     Attributes:
-        parts: of the story, each of which is one call. Name the section of the paper that says so.
-        temperature: of all calls.
+        parts: number of parts of the story; each part is one call. Name the section of the paper that gives it.
+        temperature: temperature of all calls.
     """
 
     parts: int = 3
@@ -22,17 +22,17 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What `improved.py` adds, where one may want to set it; `[ours]` in paper.toml says what was measured of each."""
+    """The settings of the additions in `improved.py`; `[ours]` in paper.toml gives what was measured of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config(Presets):
-    """All settings. The defaults are the paper; `fabula systems` and `--set` know them by these names."""
+    """All settings. The defaults follow the paper. `fabula systems` and `--set` use these names."""
 
     paper: Paper = Paper()
     ours: Ours | None = None
 
     @classmethod
     def improved(cls) -> Config:
-        """What `fabula write` takes where nothing else is said."""
+        """The settings that `fabula write` uses by default."""
         return cls(ours=Ours())

@@ -1,7 +1,8 @@
-"""What you add to the paper of example-name: each part has its share of the words that the brief asks for.
+"""Your additions to the paper of example-name: each part gets its share of the words that the brief asks for.
 
-`--preset improved`, the default, runs this file; `--preset faithful` runs `algorithm.py`. What is the same is called
-there. Its prompts are those in `prompts/improved`, and for the rest the paper's. Without this file there is one preset.
+`--preset improved`, the default, runs this file; `--preset faithful` runs `algorithm.py`. This file calls the paper's
+functions for all that is the same. Its prompts are in `prompts/improved`; it uses the paper's prompts for the rest.
+Without this file there is one preset.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """As the paper's, with parts as long as the brief wants them, and no greeting or heading in them."""
+    """Write as the paper does, with parts as long as the brief wants them and without greetings or headings."""
     outline = await run.keep("outline", partial(outline_of, brief, config.paper), folder="plan")
 
     story = Story.of(brief)
@@ -35,7 +36,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
 
 async def _part(brief: Brief, config: Config, outline: str, told: Sequence[str], number: int, run: Run) -> str:
-    """One part (prompt improved/part.jinja); the writer is asked to continue or shorten what has another length."""
+    """One part (prompt improved/part.jinja); the writer is asked to continue a short part or shorten a long one."""
     parts = config.paper.parts
     whole = asked_range(brief)
     share = whole and WordRange.about(max(whole.target // parts, 1))

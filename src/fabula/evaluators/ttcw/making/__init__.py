@@ -1,4 +1,4 @@
-"""What the tests are put to: plots taken from references, and candidates written from plots (section 3.1)."""
+"""The material of the tests: plots taken from references, and candidates written from plots (section 3.1)."""
 
 from __future__ import annotations
 

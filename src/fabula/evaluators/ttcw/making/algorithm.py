@@ -37,21 +37,21 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     """A plot or a candidate for each item, in `details["texts"]` by id; the rows count their words.
 
     Raises:
-        UsageError: the number of words is none.
+        UsageError: the number of words is not valid.
         ModelError: a role did not answer.
     """
     return await made_by(candidate_from, items, run, config)
 
 
 async def made_by(write: Writer, items: Sequence[Item], run: Run, config: Config) -> Report:
-    """The plots, or the candidates that `write` writes.
+    """The report on the plots, or on the candidates that `write` makes.
 
     Raises:
-        UsageError: the number of words is none.
+        UsageError: the number of words is not valid.
         ModelError: a role did not answer.
     """
     if config.plot_words < 1 or (config.max_tokens or 1) < 1:
-        raise UsageError("plot_words and max_tokens are 1 or more. Change the setting.")
+        raise UsageError("plot_words and max_tokens must be 1 or more. Change the setting.")
     want = parse_range(config.words) if config.words else None
     make = plot_of if config.what == "plot" else write
     made = await side_by_side(make(item.story.text, run.scope(item.id), config, want) for item in items)
@@ -61,7 +61,7 @@ async def made_by(write: Writer, items: Sequence[Item], run: Run, config: Config
 
 
 async def plot_of(story: str, run: Run, config: Config, want: WordRange | None = None) -> str:
-    """The plot of a story, on one line; one call. No length but that of `config` counts for it.
+    """The plot of a story, on one line, in one call. Only the length in `config` applies to it.
 
     Raises:
         ModelError: the reader did not answer.
@@ -74,7 +74,7 @@ async def plot_of(story: str, run: Run, config: Config, want: WordRange | None =
 
 
 async def candidate_from(plot: str, run: Run, config: Config, want: WordRange | None) -> str:
-    """A story for a plot; one call.
+    """A story for a plot, in one call.
 
     Raises:
         ModelError: the writer did not answer.

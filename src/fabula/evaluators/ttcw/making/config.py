@@ -12,20 +12,20 @@ What: TypeAlias = Literal["plot", "candidate"]
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What improved mode adds: no setting, but a candidate that misses its words is continued or shortened."""
+    """Improved mode adds no settings. A candidate that misses its length is continued or shortened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config(Presets):
     """Settings.
 
-    `faithful` asks one call for a plot and one for a candidate.
+    `faithful` makes one call for a plot and one for a candidate.
 
     Attributes:
-        what: "plot" takes the plot out of each story, "candidate" writes a story for each plot.
-        words: of a candidate ("1400", "1300-1500"); empty asks for none.
-        plot_words: a plot is asked for in one sentence of at most so many; plots of the tests' data have about 50.
-        max_tokens: bounds each reply; none is the model's own limit.
+        what: "plot" extracts the plot of each story; "candidate" writes a story for each plot.
+        words: length of a candidate ("1400", "1300-1500"); empty sets no length.
+        plot_words: the most words of a plot, which is one sentence; plots in the tests' data have about 50.
+        max_tokens: limit of each reply; without one, the model's own limit applies.
         ours: what improved mode adds.
     """
 
@@ -37,5 +37,5 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """Ours: a candidate of the length asked for."""
+        """Ours: a candidate of the requested length."""
         return cls(max_tokens=None, ours=Ours())

@@ -1,4 +1,4 @@
-"""Plots as in the paper, and candidates of the length asked for."""
+"""Plots as in the paper, and candidates of the requested length."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     """A plot or a candidate for each item; a candidate that misses its words is continued or shortened.
 
     Raises:
-        UsageError: the number of words is none.
+        UsageError: the number of words is not valid.
         ReplyError: a role gives no usable text.
     """
     return await made_by(candidate_of_length, items, run, config)
 
 
 async def candidate_of_length(plot: str, run: Run, config: Config, want: WordRange | None) -> str:
-    """A story for a plot with the words asked for; one call, more where it misses them.
+    """A story of the requested length for a plot, in one call, or more if it misses the length.
 
     Raises:
         ModelError: the writer did not answer.

@@ -1,4 +1,4 @@
-"""The pages: a module each, with its routes as `router`; it is found by looking."""
+"""The pages: each has a module with its routes as `router`, found automatically."""
 
 from __future__ import annotations
 

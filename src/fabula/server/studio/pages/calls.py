@@ -1,4 +1,4 @@
-"""The Prompt page: every call of a project, searched, and one of them with all that belongs to it."""
+"""The Prompts page: a search of all calls of a project, and a page with the details of each call."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/calls"
-_FOLDED: Final = 1200  # characters of a message from which on it is folded up
+_FOLDED: Final = 1200  # characters; longer messages are folded
 
 
 class Wanted(TypedDict):
-    """Which calls are looked for."""
+    """The search for calls."""
 
     search: str
     role: str
@@ -32,7 +32,7 @@ class Wanted(TypedDict):
 
 
 async def wanted(search: Search = "", role: Role = "", model: ModelName = "", artefact: Under = "") -> Wanted:
-    """As an address says it."""
+    """The search in an address."""
     return Wanted(search=search, role=role, model=model, artefact=artefact)
 
 
@@ -41,7 +41,7 @@ WantedDep: TypeAlias = Annotated[Wanted, Depends(wanted)]
 
 @router.get(PAGE, response_model=None)
 def listed(request: Request, workspace: WorkspaceDep, wanted: WantedDep, before: Before = None) -> Response:
-    """The list; a piece of it for a search that is typed."""
+    """The list of calls; only a piece of the page while a search is typed."""
     calls = workspace.calls(**wanted, before=before)
     template = "calls_list.html" if request.headers.get("hx-request") else "calls.html"
     return page(request, template, calls=calls, wanted=wanted, query=_query(wanted), before=before)
@@ -49,7 +49,7 @@ def listed(request: Request, workspace: WorkspaceDep, wanted: WantedDep, before:
 
 @router.get("/projects/{project}/prompt-of", response_model=None)
 def prompt_of(project: ProjectName, workspace: WorkspaceDep, name: Under, version: int | None = None) -> Response:
-    """The page of the call that a version of a text came from; where that is not known, all calls for the text."""
+    """The page of the call that wrote a version of a text; if the call is unknown, all calls for the text."""
     opened = workspace.texts()
     with opened.journal as journal:
         path = opened.artefact(journal, name)
@@ -67,6 +67,6 @@ def one(request: Request, workspace: WorkspaceDep, number: Number, wanted: Wante
 
 
 def _query(wanted: Wanted) -> str:
-    """The search as it stands in an address, with its question mark."""
+    """The search as part of an address, with its question mark."""
     given = urlencode({name: value for name, value in wanted.items() if value})
     return f"?{given}" if given else ""

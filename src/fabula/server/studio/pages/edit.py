@@ -1,4 +1,4 @@
-"""The Edit page: any text of a project, what it would change, and what became of it."""
+"""The Edit page: any text of a project, the effects of its changes, and its history."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from fabula.app.saving import BRIEF
 from fabula.app.titles import Titles
 from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.numbers import LARGEST
+from fabula.craft.suggesting import WISHES
 from fabula.project.folder import MAX_FILE, STORY
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
-from fabula.server.studio.pages.plan import cards_of, foreseen
+from fabula.server.cards import cards_of
+from fabula.server.studio.pages.plan import foreseen
 from fabula.server.studio.pages.write import doing_of
 from fabula.server.studio.rendering import page
 from fabula.story import plain
@@ -36,20 +38,20 @@ if TYPE_CHECKING:
 router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/edit"
 PARTS: Final = "/projects/{project}/edit-parts"
-_TAKES: Final = 4  # beside each other at first
-_FACTS: Final = 6  # of either kind, beside a text
+_TAKES: Final = 4  # versions next to each other at first
+_FACTS: Final = 6  # facts of each kind next to a text
 
 Name = Annotated[str, Form(max_length=500)]
 Text = Annotated[str, Form(max_length=MAX_FILE)]
 
 
 class Both(BaseModel):
-    """A text that somebody could not save, since another one stands by now.
+    """A text that could not be saved because it was changed elsewhere.
 
     Attributes:
-        name: of the artefact.
-        base: the text that theirs was made from.
-        mine: theirs.
+        name: the name of the artefact.
+        base: the text that was edited.
+        mine: the text that could not be saved.
     """
 
     name: str
@@ -62,7 +64,7 @@ class Both(BaseModel):
 
 @router.get(PAGE, response_model=None)
 def first(request: Request, workspace: WorkspaceDep) -> Response:
-    """The page with the first text of the story; with the brief where there is none."""
+    """The page with the first text of the story, or with the brief if there is none."""
     tree = workspace.shown(marks=False)
     names = [one.name for branch in tree for one in branch.artefacts if branch.name == "story"]
     return edit(request, workspace, names[0] if names else BRIEF)
@@ -74,22 +76,22 @@ def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response:
     text, tree = workspace.text(name), workspace.shown(marks=False)
     one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
     about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
-    about |= {"name": text.name, "swap": False, "was_written": _was_written(workspace, one)}
+    about |= {"name": text.name, "swap": False, "was_written": _was_written(workspace, one), "wishes": WISHES}
     return page(request, "edit.html", **about)
 
 
 def _was_written(workspace: Project, one: Artefact | None) -> bool:
-    """Whether there is a text behind the author's own that was written for them, to which they can go back."""
+    """Whether there is a written text before the author's edits that the author can restore."""
     if one is None or one.name in (BRIEF, STORY) or one.source not in ("edited", "rewritten"):
         return False
-    with suppress(FabulaError):  # a new file, which has no history yet
+    with suppress(FabulaError):  # a new file has no history yet
         return bool(workspace.alternatives(one.name).versions)
     return False
 
 
 @router.get(PARTS + "/expected", response_model=None)
 def expected(request: Request, workspace: WorkspaceDep, *, name: str, fit: bool = False) -> Response:
-    """What a run would write again, or revise to `fit`, and take, and the texts with their marks."""
+    """The texts that a run would rewrite, or revise to `fit`, with its cost, and all texts with their marks."""
     about, titles = foreseen(lambda: workspace.expected(fit=fit)), workspace.titles()
     if (expected := about["expected"]) is not None:
         about |= {"again": written_again(expected, titles.files), "doing": doing_of(titles, expected)}
@@ -102,14 +104,14 @@ def expected(request: Request, workspace: WorkspaceDep, *, name: str, fit: bool 
 
 @router.get(PARTS + "/beside", response_model=None)
 def beside_text(request: Request, workspace: WorkspaceDep, *, name: str) -> Response:
-    """What belongs to a part of the story: its card of the plan, what is true there, and what contradicts it."""
+    """Details of a part of the story: its card of the plan, the facts at its end, and contradictions."""
     cards = cards_of(workspace)[0].of(name)
     about = _facts_beside(workspace, name, cards) | _findings_beside(workspace, name)
     return page(request, "edit_beside.html", name=name, cards=cards, of=name, said="", **about)
 
 
 def _facts_beside(workspace: Project, name: str, cards: Sequence[PlanCard]) -> dict[str, object]:
-    """The facts at the end of a part of the story, and whom the world knows."""
+    """The facts at the end of a part of the story, and the characters that the world knows."""
     nothing: dict[str, object] = {"facts": None, "here": None, "known": (), "no_facts": ""}
     try:
         world = workspace.known_facts()
@@ -134,7 +136,7 @@ def _findings_beside(workspace: Project, name: str) -> dict[str, object]:
 
 @router.get(PARTS + "/history", response_model=None)
 def history(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = False) -> Response:
-    """The versions of a text: who wrote them, and when; those that were saved while somebody typed only if asked."""
+    """The versions of a text, with author and time; versions saved during typing are shown only on request."""
     versions = (workspace.versions(name)).versions
     found = [VersionStage(made) for made in versions] if all_ else stages(versions)
     return page(request, "edit_history.html", name=name, stages=found[::-1], hidden=len(versions) - len(found))
@@ -149,9 +151,9 @@ def compared(
     new: int | None = None,
     view: Literal["changes", "beside"] = "changes",
 ) -> Response:
-    """Two versions: their changes, to be taken one by one; or both beside each other.
+    """Two versions: their changes, which can be accepted one by one, or both texts next to each other.
 
-    Without numbers they are the newest one and the one before it.
+    Without numbers, they are the newest version and the previous one.
     """
     stands = workspace.text(name)
     after = workspace.text(name, new or stands.version)
@@ -184,26 +186,26 @@ def take(
     base: Name,
     accepted: Annotated[list[int] | None, Form(alias="take")] = None,
 ) -> Response:
-    """Save a text with some of the changes between two versions."""
+    """Save a text with the accepted changes between two versions."""
     before, after = workspace.text(name, old), workspace.text(name, new)
     changes = compare(before.text, after.text, lines=not after.file.endswith(".md"))
     count = max((one.number for one in changes), default=0)
     kept = {number for number in accepted or () if 1 <= number <= count}
     saved = workspace.edit(name, taken(changes, kept), base)
-    said = f"“{workspace.titles()(name)}”: {len(kept)} of {count} changes taken."
-    return _done(request, said if saved.changed else f"{said} It stood so already.")
+    said = f"“{workspace.titles()(name)}”: {len(kept)} of {count} changes accepted."
+    return _done(request, said if saved.changed else f"{said} The text does not change.")
 
 
 @router.get(PARTS + "/takes", response_model=None)
 def takes(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = False) -> Response:
-    """What was written for the author of one text, beside each other."""
+    """The different versions of a text, next to each other."""
     versions = _different(workspace, name)
     shown = versions if all_ else versions[:_TAKES]
     return page(request, "edit_takes.html", name=name, takes=shown, more=len(versions) - len(shown))
 
 
 def _different(workspace: Project, name: str) -> list[tuple[ArtefactVersion, str]]:
-    """The versions that differ from each other, newest first, with their texts."""
+    """The versions with different texts, newest first, with these texts."""
     texts: dict[str, ArtefactVersion] = {}
     for stage in reversed(stages(workspace.versions(name).versions)):
         texts.setdefault(workspace.text(name, stage.made.number).text, stage.made)
@@ -212,12 +214,12 @@ def _different(workspace: Project, name: str) -> list[tuple[ArtefactVersion, str
 
 @router.post(PARTS + "/pick", response_model=None)
 def pick(request: Request, workspace: WorkspaceDep, name: Name, version: Annotated[int, Form()]) -> Response:
-    """Have an earlier version stand again."""
+    """Restore an earlier version."""
     saved = workspace.choose(name, version)
     said = (
-        f"Version {version} stands again in “{workspace.titles()(name)}”."
+        f"Version {version} of “{workspace.titles()(name)}” was restored."
         if saved.changed
-        else "That version stands already."
+        else "This is already the current version."
     )
     return _done(request, said)
 
@@ -232,55 +234,57 @@ def decide(
     what: Annotated[Literal["pin", "unpin", "approve", "revert", "undo", "redo"], Form()],
     name: Name = "",
 ) -> Response:
-    """Pin, approve or take back."""
+    """Pin, approve, revert, undo or redo."""
     return _done(request, _decided(workspace, what, name))
 
 
 def _decided(workspace: Project, what: str, name: str) -> str:
     if what in ("undo", "redo"):
         decided = workspace.undo() if what == "undo" else workspace.redo()
-        return f"{'Taken back' if what == 'undo' else 'Decided again'}: {decided.wording}."
+        return f"{'Taken back' if what == 'undo' else 'Redone'}: {decided.wording}."
     if what == "approve":
         approved = workspace.approve(name).artefacts
-        return f"Approved: {', '.join(approved)}." if approved else "It was approved already."
+        return f"Approved: {', '.join(approved)}." if approved else "The text was already approved."
     if what == "revert":
-        return f"“{workspace.titles()(workspace.choose(name).file)}” is again as it was written for you."
+        return f"“{workspace.titles()(workspace.choose(name).file)}” was restored to the written text."
     done = workspace.pin(name) if what == "pin" else workspace.unpin(name)
     title = workspace.titles()(done.artefacts[0])
-    return f"“{title}” is pinned: it stays as it is." if what == "pin" else f"“{title}” can change again."
+    return f"“{title}” is pinned: it will not be rewritten." if what == "pin" else f"“{title}” can change again."
 
 
 @router.post(PARTS + "/retake", response_model=None)
 def retake(
     request: Request, workspace: WorkspaceDep, name: Name, note: Text = "", anew: Annotated[str, Form()] = ""
 ) -> Response:
-    """Have a text written anew by the next run, or revised as a note asks."""
+    """Have the next run rewrite a text or revise it according to a note."""
     wish = plain(note).strip() or None
     done = workspace.retake(name, wish, anew=bool(anew) and wish is not None)
-    how = "revised as you wish" if done.revised else "written anew"
-    return _done(request, f"{done.artefact} will be {how} by the next run; its old text stays in its history.")
+    how = f"revise {done.artefact} according to your note" if done.revised else f"rewrite {done.artefact}"
+    return _done(request, f"The next run will {how}. The old text remains in the history.")
 
 
 @router.post(PARTS + "/continue", response_model=None)
 def write_on(
     request: Request, workspace: WorkspaceDep, name: Name, words: Annotated[str, Form(max_length=10)] = ""
 ) -> Response:
-    """Have more written after a text.
+    """Have a text continued.
 
     Raises:
-        UsageError: the words are no number of words.
+        UsageError: the words are not a number.
     """
     if words and not (words.isdecimal() and 1 <= int(words) <= LARGEST):
-        raise UsageError(f"{words!r} is no number of words. Give one from 1 to {LARGEST:,}, or leave it out.")
+        raise UsageError(
+            f"{words!r} is not a number of words. Enter a number from 1 to {LARGEST:,}, or leave the field empty."
+        )
     done = workspace.continue_text(name, words=int(words) if words else None)
-    more = f"About {int(words):,} words more" if words else "More"
-    where = f"after the text of {done.artefact} by the next run, in {done.calls} calls"
-    return _done(request, f"{more} will be written {where}.")
+    more = f"about {int(words):,} words" if words else "a continuation"
+    calls = f"{done.calls} call{'s' if done.calls != 1 else ''}"
+    return _done(request, f"The next run will add {more} to {done.artefact}, in {calls}.")
 
 
 @router.get(PARTS + "/final", response_model=None)
 def final(request: Request, workspace: WorkspaceDep) -> Response:
-    """What the final reading of the story changed."""
+    """The changes of the final reading of the story."""
     return page(request, "edit_final.html", edits=(workspace.final_edits()).edits)
 
 
@@ -291,11 +295,11 @@ def refuse(
     edit: Name,
     what: Annotated[Literal["refuse", "accept"], Form()],
 ) -> Response:
-    """Refuse a change of the final reading, or take it after all."""
+    """Refuse a change of the final reading, or accept it after all."""
     refused, accepted = ([edit], []) if what == "refuse" else ([], [edit])
     workspace.refuse_edits(refused, accepted)
-    said = "Taken back" if what == "refuse" else "Made after all"
-    return _done(request, f"{said}. The next run puts it into the story and asks nobody for it.", final=True)
+    said = "The change is refused" if what == "refuse" else "The change is accepted"
+    return _done(request, f"{said}. The next run updates the story without calling a model.", final=True)
 
 
 # two who edit ---------------------------------------------------------------------------------------------------------
@@ -303,7 +307,7 @@ def refuse(
 
 @router.post(PARTS + "/merge", response_model=None)
 def both(request: Request, workspace: WorkspaceDep, both: Both) -> Response:
-    """A text that could not be saved, the one that stands, and one with the changes of both."""
+    """A text that could not be saved, the current text, and a merged text with both changes."""
     stands = workspace.text(both.name)
     lines = not stands.file.endswith(".md")
     merged = merge(plain(both.base), plain(both.mine), stands.text, lines=lines)
@@ -324,22 +328,22 @@ def settle(
     merged: Text = "",
     accepted: Annotated[list[int] | None, Form(alias="take")] = None,
 ) -> Response:
-    """Save what two who edited one text settled on."""
+    """Save the text that was chosen after a conflict."""
     stands = workspace.text(name)
     if what == "theirs":
-        said = f"“{stands.title}” stays as the others left it. Yours is not saved."
+        said = f"“{stands.title}” keeps the other version. Yours is not saved."
         return _done(request, said, settled=True)
     text = mine
     if what == "both":
         changes = compare(stands.text, plain(merged), lines=not stands.file.endswith(".md"))
         text = taken(changes, set(accepted or ()))
     workspace.edit(name, text, base)
-    said = f"“{stands.title}” is saved with {'your text' if what == 'mine' else 'the changes of both'}."
+    said = f"“{stands.title}” is saved with {'your text' if what == 'mine' else 'both changes'}."
     return _done(request, said, settled=True)
 
 
 def _shown(stretches: Sequence[TextStretch]) -> list[dict[str, object]]:
-    """Stretches with their words; the blanks that a change begins with apart, since its box stands behind them."""
+    """Stretches with their words; spaces at the start of a change are separate, since its box comes after them."""
     found: list[dict[str, object]] = []
     for one in stretches:
         pieces = word_pieces(one.old, one.new) if one.number else []
@@ -351,7 +355,7 @@ def _shown(stretches: Sequence[TextStretch]) -> list[dict[str, object]]:
 
 
 def _done(request: Request, said: str, *, settled: bool = False, final: bool = False) -> Response:
-    """What was done, in a sentence; the page hears that it has to look anew."""
+    """A sentence about what was done; it also tells the page to reload its parts."""
     response = page(request, "edit_done.html", said=said, final=final)
     happened = {"fabula:settled" if settled else "fabula:look": True, "fabula:saved": True}
     response.headers["hx-trigger"] = json.dumps(happened)

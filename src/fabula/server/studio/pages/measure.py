@@ -1,4 +1,4 @@
-"""What was measured: a project's reports, two of them beside each other, and experiments down to a single verdict."""
+"""Measurements: a project's reports, comparisons of two reports, and experiments down to individual verdicts."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
 ReportName: TypeAlias = Annotated[str, Query(max_length=1000)]
 _LARGEST: Final = 20_000_000  # bytes of a file of ratings
 _MOST_SHOWN: Final = 200  # comparisons on one page
-_MOST_AT_ONCE: Final = 2000  # where all of them are asked for
-_MOST_NAMES: Final = 300  # that can be chosen from
-_MOST_OPEN: Final = 20  # of what was looked for, whose reasons are seen at once
-_MOST_PROJECTS: Final = 100  # that are looked through for reports
+_MOST_AT_ONCE: Final = 2000  # comparisons, if all are requested
+_MOST_NAMES: Final = 300  # names to choose from
+_MOST_OPEN: Final = 20  # search results whose reasons are open
+_MOST_PROJECTS: Final = 100  # projects that are searched for reports
 _MOST_PICTURES: Final = 8
-_LEAST_ROWS: Final = 2  # of a picture
+_LEAST_ROWS: Final = 2  # rows of a picture
 _CHECK: Final = "atlas"  # the evaluator whose verdicts are on suspicions
 _PLANTED: Final = "A planted suspicion"
 _EXPERIMENT: Final = "experiment:"
@@ -56,7 +56,7 @@ def sought_of(
     question: Annotated[str, Query(max_length=1000)] = "",
     stories: Annotated[str, Query(max_length=500)] = "",
 ) -> Sought:
-    """Which verdicts an address asks for."""
+    """The search for verdicts in an address."""
     return Sought(words, winner, question, stories)
 
 
@@ -65,13 +65,13 @@ SoughtDep: TypeAlias = Annotated[Sought, Depends(sought_of)]
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A report, and where its pages are.
+    """A report, and the place of its pages.
 
     Attributes:
         found: the report.
-        home: the page of what it belongs to: "/projects/NAME" or "/experiments/NAME".
-        whose: what that is called.
-        experiment: that it belongs to, if it does.
+        home: the page of its project or experiment: "/projects/NAME" or "/experiments/NAME".
+        whose: the title of its project or experiment.
+        experiment: the experiment that it belongs to, if any.
     """
 
     found: FoundReport
@@ -81,54 +81,54 @@ class Placed:
 
     @property
     def key(self) -> str:
-        """What names it in an address, among the reports of all projects and experiments."""
+        """The key of the report in an address, among the reports of all projects and experiments."""
         kind, name = self.home.split("/")[1:3]
         return f"{_EXPERIMENT if kind == 'experiments' else ''}{name}/{self.found.name}"
 
     @property
     def page(self) -> str:
-        """Where it is shown."""
+        """The address of the report."""
         return f"{self.home}/{'measure' if self.home.startswith('/projects/') else 'reports'}/{self.found.name}"
 
     def before(self, other: Placed) -> str:
-        """Where it stands beside another one, as the first of the two."""
+        """The address of its comparison with another report, as the first of the two."""
         part = "/measure" if self.home.startswith("/projects/") else ""
         return f"{self.home}{part}/compare?{urlencode({'one': self.found.name, 'other': other.key})}"
 
     def beside(self, other: Placed) -> str:
-        """Where the two stand beside each other: of one project the older first, so that differences are changes."""
+        """The address of the comparison; in a project, the older report is first, so that differences are changes."""
         older = other.home == self.home and other.found.changed < self.found.changed
         return other.before(self) if older else self.before(other)
 
     @property
     def made(self) -> str:
-        """When it was made, on the clock of this machine."""
+        """When the report was made, in local time."""
         return when(self.found)
 
     @property
     def said(self) -> str:
-        """Whose it is, and when it was made."""
+        """The title of its project or experiment, and when it was made."""
         inner = self.found.name.split("/")[1:-1]
         part = "" if self.found.is_earlier or not inner else f", {'/'.join(inner)}"
         return f"{self.whose}{part}, {self.made}"
 
 
 def when(found: FoundReport) -> str:
-    """When a report was made, on the clock of this machine."""
+    """When a report was made, in local time."""
     return time.strftime("%d %B %Y, %H:%M:%S", time.localtime(found.changed)).lstrip("0")
 
 
 def placed_of(request: Request, shelf: ShelfDep) -> Placed:
-    """The report that an address names, of a project or of an experiment.
+    """The report of a project or an experiment that an address names.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: there is no such report.
     """
     return _placed(shelf, f"{_whose(request)}/{request.path_params['report']}")
 
 
 def _whose(request: Request) -> str:
-    """What an address has reports of, as keys name it."""
+    """The project or experiment in an address, as keys name it."""
     of = request.path_params
     return f"{_EXPERIMENT}{of['experiment']}" if "experiment" in of else str(of["project"])
 
@@ -138,7 +138,7 @@ PlacedDep: TypeAlias = Annotated[Placed, Depends(placed_of)]
 
 @router.get("/projects/{project}/measure")  # noqa: FAST003 - `workspace` is of it
 def measure(request: Request, workspace: WorkspaceDep, form: FormDep, sought: SoughtDep) -> Response:
-    """The reports of a project, the newest of them open."""
+    """The reports of a project, with the newest one open."""
     found = reports_in(workspace.folder)
     newest = next((one for one in found if not one.is_earlier), None)
     return _measured(request, workspace, (found, newest), form, sought)
@@ -152,7 +152,7 @@ async def report_name(folder: Annotated[str, Path(max_length=200)], name: Annota
 @router.get("/projects/{project}/measure/compare")  # noqa: FAST003 - `_whose` reads it
 @router.get("/experiments/{experiment}/compare")
 def compare(request: Request, shelf: ShelfDep, one: ReportName, other: ReportName = "") -> Response:
-    """Two reports beside each other; with one of them, those that the other can be."""
+    """A comparison of two reports; if only one is named, the choices for the other."""
     first = _placed(shelf, f"{_whose(request)}/{one}")
     if not other:
         return page(request, "compare.html", one=first, other=None, choices=[*_others(shelf, first)])
@@ -180,7 +180,7 @@ def one_report(
 @router.get("/projects/{project}/verdicts/{report:path}")  # noqa: FAST003 - `chosen` is of it
 @router.get("/experiments/{experiment}/verdicts/{report:path}")
 def verdicts(request: Request, shelf: ShelfDep, chosen: PlacedDep, sought: SoughtDep) -> Response:
-    """The verdicts of a report that are looked for, as a piece of its page; the browser's address is then that page."""
+    """The search results among a report's verdicts, as a piece of its page, whose address the browser then shows."""
     answer = page(request, "verdicts_found.html", **_verdicts(request, shelf, chosen, sought))
     asked = request.url.query
     answer.headers["hx-replace-url"] = f"{chosen.page}{'?' if asked else ''}{asked}"
@@ -190,27 +190,27 @@ def verdicts(request: Request, shelf: ShelfDep, chosen: PlacedDep, sought: Sough
 @router.get("/projects/{project}/verdict-of/{report:path}")  # noqa: FAST003 - `chosen` is of it
 @router.get("/experiments/{experiment}/verdict-of/{report:path}")
 def asked_for(request: Request, chosen: PlacedDep, call: CallPath = "") -> Response:
-    """What was asked for a verdict, and what came back."""
+    """The prompt and the reply of a verdict."""
     return page(request, "verdict_calls.html", calls=chosen.found.calls_behind(call), back=chosen.page)
 
 
 @router.post("/projects/{project}/beside-people/{report:path}")  # noqa: FAST003 - `chosen` is of it
 @router.post("/experiments/{experiment}/beside-people/{report:path}")
 def judge_beside_people(request: Request, chosen: PlacedDep, ratings: UploadFile) -> Response:
-    """How far a report's verdicts agree with people's ratings of the same stories.
+    """The agreement of a report's verdicts with people's ratings of the same stories.
 
     Raises:
-        UsageError: it is no file of ratings, holds none, or has no story in common with the report.
+        UsageError: the file is not a file of ratings, is empty, or has no story in common with the report.
     """
     from fabula.app.verdict_files import beside_people  # noqa: PLC0415 - with it comes numpy, and no page needs that
 
     content = ratings.file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
-        raise UsageError(f"This file has more than {_LARGEST:,} bytes. Leave ratings of other stories out.")
+        raise UsageError(f"This file has more than {_LARGEST:,} bytes. Remove the ratings of other stories.")
     name = (ratings.filename or "ratings")[:100]
     people = parse_ratings(readable(content.decode("utf-8", "replace")), name)
     if not people:
-        raise UsageError(f"{name} holds no rating. Give the ratings.jsonl of a study of the same stories.")
+        raise UsageError(f"{name} contains no ratings. Use the ratings.jsonl file from a study of the same stories.")
     report = beside_people(chosen.found.verdicts, people)
     sentences = report.details["sentences"]
     return page(request, "beside_people.html", report=report, sentences=sentences, **_shown(report))
@@ -218,7 +218,7 @@ def judge_beside_people(request: Request, chosen: PlacedDep, ratings: UploadFile
 
 @router.get("/experiments/{experiment}")
 def experiment(request: Request, experiment: str, shelf: ShelfDep) -> Response:
-    """An experiment: who wrote what, from which brief, and what was measured."""
+    """An experiment: its stories by contender and brief, and its reports."""
     found = shelf.find_experiment(experiment)
     shown = {"experiment": found, "reports": found.reports, "costs": _costs(found)}
     return page(request, "experiment.html", name=experiment, **shown)
@@ -228,7 +228,7 @@ def experiment(request: Request, experiment: str, shelf: ShelfDep) -> Response:
 def experiment_report(
     request: Request, experiment: str, shelf: ShelfDep, chosen: PlacedDep, sought: SoughtDep
 ) -> Response:
-    """What one evaluator found in an experiment."""
+    """The report of an evaluator in an experiment."""
     about = _shown(chosen.found.report) | _verdicts(request, shelf, chosen, sought)
     found = shelf.find_experiment(experiment)
     return page(request, "experiment_report.html", name=experiment, experiment=found, **about)
@@ -251,7 +251,7 @@ def _measured(
     form: dict[str, Any],
     sought: Sought,
 ) -> Response:
-    """The page of a project: its reports, one of them open, and what can be measured."""
+    """The page of a project: its reports, with one of them open, and the form for measuring."""
     found, chosen = reports
     shelf, about = request.app.state.studio.shelf, dict[str, Any](chosen=None)
     if chosen is not None:
@@ -265,11 +265,11 @@ def _measured(
     return page(request, "measure.html", **listed, experiments=list(shelf.experiment_folders), **form, **about)
 
 
-# two reports beside each other --------------------------------------------------------------------------------------
+# two reports next to each other --------------------------------------------------------------------------------------
 
 
 def _placed(shelf: Home, key: str, found: FoundReport | None = None) -> Placed:
-    """The report that a key names, which may be `found` already.
+    """The report that a key names; if it is already known, it is given as `found`.
 
     Raises:
         UnknownNameError: there is no such project, experiment or report.
@@ -283,7 +283,7 @@ def _placed(shelf: Home, key: str, found: FoundReport | None = None) -> Placed:
 
 
 def _others(shelf: Home, one: Placed) -> Iterator[Placed]:
-    """The reports of the same evaluator: first those of the same place, then those of other projects, experiments."""
+    """The reports of the same evaluator: first from the same place, then from other projects and experiments."""
     places = [
         (f"/projects/{name}", shelf.title(name), shelf.folder(name)) for name in islice(shelf.names, _MOST_PROJECTS)
     ]
@@ -318,7 +318,7 @@ def _apart_pictures(rows: Sequence[Twice]) -> list[Markup]:
             by_measure.setdefault(row.what, []).append(row)
     if not by_measure:
         return []
-    if max(map(len, by_measure.values())) < _LEAST_ROWS:  # measures of one story: all in one picture
+    if max(map(len, by_measure.values())) < _LEAST_ROWS:  # measures of one story are in one picture
         one = [(row.what, row.apart) for group in by_measure.values() for row in group][:_MOST_SHOWN]
         return [Markup(intervals_svg(one, title="Second minus first", styled=False))]  # noqa: S704 - escaped where it is drawn
     pictures = (
@@ -330,11 +330,11 @@ def _apart_pictures(rows: Sequence[Twice]) -> list[Markup]:
     return [Markup(picture) for picture in pictures]  # noqa: S704 - names in it are escaped where it is drawn
 
 
-# single verdicts ----------------------------------------------------------------------------------------------------
+# individual verdicts -------------------------------------------------------------------------------------------------
 
 
 def _verdicts(request: Request, shelf: Home, chosen: Placed, sought: Sought) -> dict[str, Any]:
-    """The verdicts of a report that are looked for, as templates show them, and what can be looked for."""
+    """The search results among a report's verdicts, for templates, and the possible search terms."""
     every, project = "all" in request.query_params, request.path_params.get("project")
     try:
         ratings, unread = chosen.found.verdicts, ""
@@ -373,7 +373,7 @@ def _in_order(answer: str) -> tuple[int, float, str]:
 
 
 def _marker(words: str) -> Any:  # noqa: ANN401 - a function that templates call
-    """What marks words in a text that is shown."""
+    """A function that marks words in a text."""
     sought = "|".join(re.escape(word) for word in sorted(set(words.split()), key=len, reverse=True))
     pattern = re.compile(f"({sought})", re.IGNORECASE) if sought else None
 
@@ -389,17 +389,17 @@ def _marker(words: str) -> Any:  # noqa: ANN401 - a function that templates call
 
 
 def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:
-    """What a check for contradictions asked, in words, by the question as it stands in the verdict."""
+    """The claims of a check for contradictions, in words, by the questions of the verdicts."""
     try:
         asked = {one.question for one in report.verdicts if one.evaluator == _CHECK}
     except UsageError:
-        return {}  # the page says so
+        return {}  # the page shows that
     if not asked:
         return {}
     try:
         heads = {one.key: one.head for one in workspace.last_check().findings}
     except FabulaError:
-        heads = {}  # the findings cannot be read: the World page says so
+        heads = {}  # the findings cannot be read: the World page shows that
     return {one: _PLANTED if one.startswith("control ") else heads.get(one, "A suspicion") for one in asked}
 
 
@@ -420,12 +420,12 @@ def _method(row: Row) -> str:
 
 
 def _pictures(shown_rows: Sequence[Row]) -> list[Markup]:
-    """A picture for each measure that several have, with intervals; the table beside it has the same numbers."""
+    """A picture of the intervals of each measure with several rows; the table next to it has the same numbers."""
     by_measure: dict[str, list[Row]] = {}
     for row in shown_rows:
         by_measure.setdefault(row.what, []).append(row)
     shown = [(what, rows) for what, rows in by_measure.items() if len(rows) >= _LEAST_ROWS and any(map(_bounded, rows))]
-    shown.sort(key=lambda one: all(row.baseline for row in one[1]))  # trivial baselines last
+    shown.sort(key=lambda one: all(row.baseline for row in one[1]))  # trivial baselines come last
     pictures = (
         intervals_svg([(row.of, row.scored) for row in rows], title=what, styled=False)
         for what, rows in shown[:_MOST_PICTURES]

@@ -1,4 +1,4 @@
-"""Measuring from the page: what it would take, its run, and what is learned from an author's choices."""
+"""Measuring from the page: its estimate and its run, and learning from an author's choices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 router = APIRouter(prefix="/projects/{project}", include_in_schema=False)
 RunName: TypeAlias = Annotated[str, Form(max_length=100)]
 Short: TypeAlias = Annotated[str, Form(max_length=200)]
-_LONGEST: Final = 60.0  # seconds in which a command says what it would ask
+_LONGEST: Final = 60.0  # seconds within which a command must give its estimate
 _MEASURES: Final = ("check", "evaluate", "judge", "rank")
 _LEARNS: Final = ("learn",)
 _REPORT_OF: Final = {"check": "atlas", "judge": "pairwise", "rank": "pairwise"}
@@ -39,7 +39,7 @@ _REPORT_OF: Final = {"check": "atlas", "judge": "pairwise", "rank": "pairwise"}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A verb that takes long, and its arguments."""
+    """A long-running verb, and its arguments."""
 
     verb: str
     arguments: dict[str, Any]
@@ -54,10 +54,10 @@ async def wanted(
     tokens: Annotated[str, Form(max_length=20)] = "",
     usd: Annotated[str, Form(max_length=20)] = "",
 ) -> Wanted:
-    """What the form asks for.
+    """The measurement that the form asks for.
 
     Raises:
-        UsageError: that is nothing that can be measured.
+        UsageError: the form asks for nothing that can be measured.
     """
     own: dict[str, dict[str, Any]] = {
         "evaluate": {"evaluator": evaluator},
@@ -74,7 +74,7 @@ async def learning_wanted(
     how: Annotated[str, Form(max_length=20)] = "",
     anyway: Annotated[str, Form(max_length=5)] = "",
 ) -> Wanted:
-    """What the form of learning asks for."""
+    """The run that the form for learning asks for."""
     quick = {"quick": True, "thorough": False}.get(how)
     said = {"beside": beside or [], "base": base.strip(), "quick": quick, "use_anyway": bool(anyway)}
     return Wanted("learn", said)
@@ -89,7 +89,7 @@ LearningDep: TypeAlias = Annotated[Wanted, Depends(learning_wanted)]
 
 @router.post("/measure-estimate")
 def estimate(request: Request, workspace: WorkspaceDep, shelf: ShelfDep, asked: WantedDep) -> Response:
-    """What it would ask and cost."""
+    """The estimated calls and cost of a measurement."""
     verb = long_verb(asked.verb)
     arguments = verb.from_outside(verb.checked(asked.arguments), shelf.folder)
     found = workspace.estimated(verb, arguments)
@@ -107,20 +107,20 @@ async def start(request: Request, project: str, state: StateDep, asked: WantedDe
 def measuring(
     request: Request, project: str, runs: RunsDep, run: Annotated[str, Query(max_length=100)] = ""
 ) -> Response:
-    """How a measurement stands: the one that is named, else the last one."""
+    """The state of a measurement: the named one, otherwise the last one."""
     return page(request, "measure_run.html", **standing_of(runs, project, _MEASURES, run))
 
 
 @router.post("/measure-run/stop")
 async def stop(request: Request, project: str, runs: RunsDep, run: RunName) -> Response:
-    """Stop a measurement, or learning; what is finished is kept."""
+    """Stop a measurement or learning; finished work is kept."""
     runs.stop(project, run)
     return await _standing(request, project, runs, run)
 
 
 @router.post("/measure-run/again")
 async def again(request: Request, project: str, state: StateDep, run: RunName) -> Response:
-    """Go on with what was stopped or failed."""
+    """Continue a run that was stopped or failed."""
     return await _standing(request, project, state.runs, (await state.again(project, run)).id, begun=True)
 
 
@@ -135,7 +135,7 @@ async def _standing(request: Request, project: str, runs: Runs, run: str, *, beg
 
 
 def form_of(project: ProjectName, shelf: ShelfDep, runs: RunsDep) -> dict[str, Any]:
-    """What the form on the Measure page offers, and how the last measurement stands."""
+    """The choices of the form on the Measure page, and the state of the last measurement."""
     known = [
         (name, str(one.paper.get("summary", "")), str(one.paper.get("asks", "")), one.reads_narrative)
         for name, one in evaluators().items()
@@ -148,7 +148,7 @@ FormDep: TypeAlias = Annotated[dict[str, Any], Depends(form_of)]
 
 
 def standing_of(runs: Runs, project: str, verbs: Sequence[str], run: str) -> dict[str, Any]:
-    """How a run stands, as `measure_run.html` shows it: the one that is named, else the last one of some verbs."""
+    """The state of a run for `measure_run.html`: the named run, otherwise the last run of some verbs."""
     known = runs.of(project)
     mine = [one for one in known if one.verb in verbs]
     chosen = runs.get(project, run) if run else next((one for one in mine if one.is_open), mine[0] if mine else None)
@@ -163,7 +163,7 @@ def standing_of(runs: Runs, project: str, verbs: Sequence[str], run: str) -> dic
 
 
 def _result(folder: Path, project: str, run: RunRecord) -> str:
-    """The page of what a run has found."""
+    """The page with the result of a run."""
     if run.verb == "learn":
         return f"/projects/{project}/measure/learning"
     name = _REPORT_OF.get(run.verb) or str(run.arguments.get("evaluator", "")).replace("_", "-")
@@ -173,7 +173,7 @@ def _result(folder: Path, project: str, run: RunRecord) -> str:
 
 
 def _others(shelf: Home, project: str) -> list[tuple[str, str]]:
-    """The projects that one can be compared with, by name and title."""
+    """The projects with which a project can be compared, by name and title."""
     return [(name, shelf.title(name)) for name in shelf.names if name != project]
 
 
@@ -186,12 +186,12 @@ async def _said(command: Sequence[str], environ: Mapping[str, str]) -> dict[str,
         process.kill()
         await process.wait()
         raise UsageError(
-            f"What it would take could not be found out within {_LONGEST:g} s. Begin it with a bound."
+            f"fabula could not estimate the cost within {_LONGEST:g} s. Start with a token or dollar limit."
         ) from None
     said = json.loads(out) if out.strip() else {}
     if not isinstance(said, dict) or not said or "error" in said:
         error = (said if isinstance(said, dict) else {}).get("error") or {}
-        raise UsageError(str(error.get("message") or "What it would take could not be found out."))
+        raise UsageError(str(error.get("message") or "The cost could not be estimated."))
     return said
 
 
@@ -200,7 +200,7 @@ async def _said(command: Sequence[str], environ: Mapping[str, str]) -> dict[str,
 
 @router.get("/measure/learning")
 def learning(request: Request, project: str, workspace: WorkspaceDep, shelf: ShelfDep, state: StateDep) -> Response:
-    """What was learned from the author of the project, and what would be."""
+    """What was learned from the author of the project, and the form for learning again."""
 
     def looked() -> dict[str, Any]:
         about = standing_of(state.runs, project, _LEARNS, "")
@@ -211,7 +211,7 @@ def learning(request: Request, project: str, workspace: WorkspaceDep, shelf: She
 
 @router.post("/measure/learning/estimate")
 async def learning_estimate(request: Request, workspace: WorkspaceDep, runs: RunsDep, asked: LearningDep) -> Response:
-    """What would be learned from, in which time and memory, and what it could show, as `fabula learn` says it."""
+    """The pairs, time and memory for learning, and what it could show, as in `fabula learn`."""
     given = asked.arguments
     quick = {True: ["--quick"], False: ["--thorough"]}.get(given["quick"], [])
     base = [f"--base={given['base']}"] if given["base"] else []
@@ -224,7 +224,7 @@ async def learning_estimate(request: Request, workspace: WorkspaceDep, runs: Run
 
 @router.post("/measure/learning/begin")
 async def begin_learning(request: Request, project: str, state: StateDep, asked: LearningDep) -> Response:
-    """Learn, as a run."""
+    """Begin learning as a run."""
     return await _begin(request, project, state, asked)
 
 
@@ -232,20 +232,20 @@ async def begin_learning(request: Request, project: str, state: StateDep, asked:
 def learning_run(
     request: Request, project: str, runs: RunsDep, run: Annotated[str, Query(max_length=100)] = ""
 ) -> Response:
-    """How learning stands."""
+    """The state of learning."""
     return page(request, "measure_run.html", **standing_of(runs, project, _LEARNS, run))
 
 
 @router.post("/measure/learning/use")
 def use(request: Request, workspace: WorkspaceDep, on: Annotated[Literal["yes", ""], Form()] = "") -> Response:
-    """Have new projects write with what was learned, or without it."""
+    """Set whether new projects write with what was learned."""
     stands = workspace.use_learned(use=bool(on))
     return page(request, "learning_stands.html", said="", stands=stands)
 
 
 @router.post("/measure/learning/forget")
 def forget(request: Request, workspace: WorkspaceDep) -> Response:
-    """Remove all that was learned from the author."""
+    """Remove everything that was learned from the author."""
     stands = workspace.forget_learned()
-    said = "All of it is removed. Projects that were written with it keep their texts and their record."
+    said = "Everything was removed. Projects that were written with it keep their texts and journals."
     return page(request, "learning_stands.html", said=said, stands=stands)

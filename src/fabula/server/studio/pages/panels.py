@@ -1,7 +1,7 @@
-"""Pages that installed packages bring, beside the studio's own.
+"""Pages that installed packages provide, in addition to the studio's own.
 
-A package names its own as entry points of the group `fabula.panels`: `words = "my_papers:words"` is a function of a
-project (`fabula.Project`) that gives Markdown. It is shown as texts of models are: nothing in it runs or loads.
+A package declares its pages as entry points of the group `fabula.panels`: `words = "my_papers:words"` is a function of
+a project (`fabula.Project`) that gives Markdown. It is shown like model output: nothing in it runs or loads.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ router = APIRouter(prefix="/projects/{project}/panels", include_in_schema=False)
 
 
 def brought() -> dict[str, Plugin]:
-    """The panels that there are, by name."""
+    """The installed panels, by name."""
     return plugins("fabula.panels").found
 
 
 def title_of(name: str) -> str:
-    """What the page of a panel is called: "word-counts" is "Word counts"."""
+    """The title of a panel's page: "word-counts" becomes "Word counts"."""
     return name.replace("-", " ").capitalize()
 
 
 @router.get("/{name}", response_model=None)
 def panel(request: Request, workspace: WorkspaceDep, name: str) -> Response:
-    """What a panel shows of the project.
+    """The page of a panel for a project.
 
     Raises:
-        UnknownNameError: no package brings it.
+        UnknownNameError: no package provides the panel.
     """
     known = brought()
     if name not in known:

@@ -1,4 +1,4 @@
-"""The plan: scenes as cards, both orders of time, who is where, who knows what since when."""
+"""The Plan page: scenes as cards, both orders of time, who is in which scene, and who knows what since when."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 from fastapi import APIRouter, Depends, Query, Request
 from markupsafe import Markup
 
-from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, PlanCards, PlanPart, plan_cards
+from fabula.app.plan_cards import PlanCards, plan_cards
 from fabula.app.planning import order_of_time
 from fabula.app.saving import base_of
 from fabula.base.errors import ConflictError, FabulaError, UsageError
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.cards import cards_of, is_part
 from fabula.server.studio.rendering import page
 from fabula.story import one_line
 from fabula.story.plan import ARC
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from fabula.app.bills import Estimate
-    from fabula.app.workspace import Artefact
     from fabula.story.plan import Plan
     from fabula.verbs.home import Project
 
 router = APIRouter(prefix="/projects/{project}/plan", include_in_schema=False)
-AT_ONCE: Final = 60  # cards that the page begins with; the others follow at once
-ROWS: Final = 50  # of a table that is shown page by page
+AT_ONCE: Final = 60  # cards that the page begins with; the others follow immediately
+ROWS: Final = 50  # rows on a page of a table
 _MOST_NUMBERS: Final = 20_000  # characters of a new order
 _MOST_COLUMNS: Final = 12  # characters whose knowledge is shown at once
 _FIELDS: Final = ("title", "place", "time", "date", "element", "importance", "people", "outline", "text")
@@ -40,7 +40,7 @@ _ECHOED: Final = ("do", "base", "order", "number", "after", "summary", *_FIELDS)
 
 
 async def fields_of(request: Request) -> dict[str, str]:
-    """The fields of a form that are text."""
+    """The text fields of a form."""
     return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
 
 
@@ -49,22 +49,22 @@ FieldsDep: TypeAlias = Annotated[dict[str, str], Depends(fields_of)]
 
 @router.get("", response_model=None)
 def plan(request: Request, workspace: WorkspaceDep) -> Response:
-    """The page."""
+    """The Plan page."""
     return page(request, "plan.html", **_shown(workspace))
 
 
 @router.get("/cards", response_model=None)
 def rest(request: Request, workspace: WorkspaceDep, first: Annotated[int, Query(ge=1, le=1_000_000)] = 1) -> Response:
-    """The cards from one on: those that the page does not begin with."""
+    """The cards from a number onwards, which follow those that the page begins with."""
     cards, _ = cards_of(workspace)
     return page(request, "plan_cards.html", cards=cards, shown=cards.cards[first - 1 :], rest=0)
 
 
 @router.get("/states", response_model=None)
 def states(workspace: WorkspaceDep) -> dict[str, tuple[str, ...]]:
-    """What holds for each part of the story, by its name; which are stale is known when a run was walked through."""
+    """The states of each part of the story, by its name; stale parts are known only after a dry run."""
     found = workspace.rows()
-    return {one.name: one.states for one in found if _is_part(one)}
+    return {one.name: one.states for one in found if is_part(one)}
 
 
 @router.get("/rails", response_model=None)
@@ -78,23 +78,23 @@ def card(request: Request, workspace: WorkspaceDep, number: int) -> Response:
     """The form that changes a card.
 
     Raises:
-        UsageError: there is none of that number that can be changed here.
+        UsageError: no card of that number can be changed here.
     """
     cards, base = cards_of(workspace)
     if not (cards.movable and 1 <= number <= len(cards.cards)):
-        raise UsageError(f"The plan has no card {number} that can be changed here. Load the page anew.")
+        raise UsageError(f"The plan has no card {number} that you can change here. Reload the page.")
     return page(request, "plan_form.html", card=cards.cards[number - 1], form=cards.form, base=base, arc=ARC)
 
 
 @router.post("/preview", response_model=None)
 def preview(request: Request, workspace: WorkspaceDep, fields: FieldsDep) -> Response:
-    """What a change of the plan would change, before it is made."""
+    """The effects of a change of the plan, before it is made."""
     return page(request, "plan_change.html", **_previewed(workspace, fields))
 
 
 @router.post("/save", response_model=None)
 def save(request: Request, workspace: WorkspaceDep, fields: FieldsDep) -> Response:
-    """Make a change of the plan, as an edit of its file; gives the plan as it stands then."""
+    """Change the plan by editing its file; gives the new plan."""
     said = _saved(workspace, fields)
     return page(request, "plan_body.html", said=said, **_shown(workspace))
 
@@ -108,30 +108,12 @@ def knowing(
     apart: Annotated[bool, Query()] = False,  # noqa: FBT002 - a tick in a form
     number: Annotated[int, Query(ge=1, le=100_000)] = 1,
 ) -> Response:
-    """Who knows what since when, as a table: a page of it."""
+    """A page of the table of who knows what, and since when."""
     shown = _knowing(workspace, search, who, number, apart=apart)
     return page(request, "plan_knowing.html", **shown)
 
 
 # what is shown ------------------------------------------------------------------------------------------------------
-
-
-def cards_of(workspace: Project) -> tuple[PlanCards, str]:
-    """The plan of a project as cards, and what names the text that they were made from."""
-    artefacts = workspace.rows(marks=False)
-    names = {one.name for one in artefacts if one.folder == "plan"}
-    texts = {name: workspace.text(name).text for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in names}
-    parts = [PlanPart(one.name, one.words, one.states) for one in artefacts if _is_part(one)]
-    system = workspace.settings().system
-    nothing = f"There is no plan yet. A run of {system} begins with what it plans, where it plans at all."
-    cards = plan_cards(texts, parts, nothing)
-    if not texts and names and cards.form == "parts":
-        cards = plan_cards(dict.fromkeys(names, ""), parts, nothing)
-    return cards, base_of(cards.text) if cards.name else ""
-
-
-def _is_part(one: Artefact) -> bool:
-    return one.folder == "story" and one.suffix == "md"
 
 
 def _shown(workspace: Project) -> dict[str, Any]:
@@ -152,7 +134,7 @@ def _shown(workspace: Project) -> dict[str, Any]:
 def _drawn(workspace: Project) -> Rails | str:
     cards, _ = cards_of(workspace)
     if cards.plan is None or not cards.plan.scenes:
-        return "There is no plan of scenes whose order of time could be drawn."
+        return "There is no plan with scenes, so fabula cannot draw the order of events."
     said = workspace.text("order").text if any(one.name == "order" for one in workspace.rows(marks=False)) else ""
     return _rails(cards.plan, said)
 
@@ -169,15 +151,15 @@ class Rails:
 
 
 def _rails(plan: Plan, said: str) -> Rails | str:
-    """Both orders of time; a sentence where the plan's times contradict each other."""
+    """Both orders of time; a sentence if the times of the plan contradict each other."""
     lines = (line.strip() for line in said.splitlines())
     order, source, wrong = order_of_time(plan, [one_line(line[2:]) for line in lines if line.startswith("- ")])
-    note = "order of time not known for all scenes" if source == "assumed" else ""
+    note = "The order of events is not known for all scenes." if source == "assumed" else ""
     try:
         timeline = Timeline.of(plan, order)
         picture = timeline_svg(plan, order, note, lambda number: f"#scene-{number}")
     except UsageError as error:
-        return f"The order of time cannot be drawn. {error}"
+        return f"The order of events cannot be drawn. {error}"
     units = [(line.scene, line.number, line.name, line.happens, line.time, KINDS[line.kind]) for line in timeline.lines]
     present = [(row.name, row.group, tuple(row.goals)) for row in timeline.rows]
     return Rails(Markup(picture), timeline.summary(), wrong or note, units, present)  # noqa: S704 - our own picture
@@ -208,7 +190,7 @@ def _knowing(workspace: Project, search: str, who: str, number: int, *, apart: b
 
 
 def _changed(workspace: Project, fields: Mapping[str, str]) -> tuple[PlanCards, str, str, str]:
-    """The cards as they stand, the plan's new text, its base, and what is done, in words.
+    """The current cards, the plan's new text, its base, and a description of the change.
 
     Raises:
         ConflictError: the plan was changed since the page was made.
@@ -217,8 +199,7 @@ def _changed(workspace: Project, fields: Mapping[str, str]) -> tuple[PlanCards, 
     cards, base = cards_of(workspace)
     if fields.get("base", "") != base:
         raise ConflictError(
-            "The plan was changed since this page was made, so nothing was done. Load the page anew, and change it "
-            "there.",
+            "The plan has changed since this page was loaded. Nothing was saved. Reload the page and try again.",
             theirs=cards.text,
             base=base,
         )
@@ -228,17 +209,17 @@ def _changed(workspace: Project, fields: Mapping[str, str]) -> tuple[PlanCards, 
         moved = [
             cards.cards[n - 1].title for place, n in enumerate(order, 1) if 0 < n <= len(cards.cards) and n != place
         ]
-        return cards, cards.ordered(order), base, f"Another order of telling: {_some(moved)}."
+        return cards, cards.ordered(order), base, f"New order of telling: {_some(moved)}."
     if what == "add":
         after, title = _whole(fields.get("after", "0")), fields.get("title", "")
-        return cards, cards.added(after, title, fields.get("summary", "")), base, f"A new scene: {one_line(title)!r}."
+        return cards, cards.added(after, title, fields.get("summary", "")), base, f"New scene: {one_line(title)!r}."
     if what == "remove":
         text = cards.removed(number)
-        return cards, text, base, f"Without {cards.cards[number - 1].title!r}."
+        return cards, text, base, f"Removed scene: {cards.cards[number - 1].title!r}."
     if what == "change":
         text = cards.changed(number, {name: fields[name] for name in _FIELDS if name in fields})
-        return cards, text, base, f"Other words in {cards.cards[number - 1].title!r}."
-    raise UsageError(f"A plan can be given another order, a new card or other words; {what[:40]!r} is none of these.")
+        return cards, text, base, f"Changed card: {cards.cards[number - 1].title!r}."
+    raise UsageError(f"You can reorder a plan, or add, remove and change cards. {what[:40]!r} is none of these.")
 
 
 def _previewed(workspace: Project, fields: Mapping[str, str]) -> dict[str, Any]:
@@ -257,11 +238,11 @@ def _previewed(workspace: Project, fields: Mapping[str, str]) -> dict[str, Any]:
 def _saved(workspace: Project, fields: Mapping[str, str]) -> str:
     cards, text, base, said = _changed(workspace, fields)
     saved = workspace.edit(cards.name, text, base)
-    return f"Saved. {said}" if saved.changed else "The plan is as it was."
+    return f"Saved. {said}" if saved.changed else "The plan is unchanged."
 
 
 def foreseen(look: Callable[[], Estimate]) -> dict[str, Any]:
-    """What something would ask, as `expected`; where nobody can say, why, as `problem`."""
+    """An estimate as `expected`; if it cannot be made, the reason as `problem`."""
     try:
         return {"expected": look(), "problem": ""}
     except FabulaError as error:
@@ -269,7 +250,7 @@ def foreseen(look: Callable[[], Estimate]) -> dict[str, Any]:
 
 
 def expectation(workspace: Project, pending: Mapping[str, str]) -> dict[str, Any]:
-    """What a run would ask and cost if these texts stood, and which it would write again."""
+    """The estimate of a run with these texts, and the texts that it would rewrite."""
     about, titles = foreseen(lambda: workspace.expected(pending=pending)), workspace.titles()
     stale = about["expected"].stale if about["expected"] else ()
     return about | {"stale": [titles(name) for name in stale if not name.startswith(("steps/", "world/"))]}
@@ -278,13 +259,13 @@ def expectation(workspace: Project, pending: Mapping[str, str]) -> dict[str, Any
 def _whole(said: str) -> int:
     said = said.strip()
     if not (said.isascii() and said.isdigit() and len(said) < 8):  # noqa: PLR2004 - no plan has ten million cards
-        raise UsageError(f"{said[:40]!r} is no number of a card. Load the page anew.")
+        raise UsageError(f"{said[:40]!r} is not the number of a card. Reload the page.")
     return int(said)
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first of some names, and how many there are."""
+    """The first of some names, and the number of the others."""
     if not names:
-        return "all scenes stand where they stood"
+        return "all scenes are where they were"
     shown = ", ".join(repr(name) for name in names[:3])
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown  # noqa: PLR2004 - as many as are shown

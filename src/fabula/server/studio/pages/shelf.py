@@ -1,4 +1,4 @@
-"""The shelf: all projects with where they stand, and how to begin one: from a brief, from a story, or the sample."""
+"""The shelf: all projects with their states, and ways to begin one: from a brief, from a story or with the sample."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from fabula.verbs.home import Home
 
 router = APIRouter(include_in_schema=False)
-_PATIENCE: Final = 0.15  # seconds in which the page is to be there, however many projects there are
-# Threads of the list's own: those of other pages, and those that look at projects, may all be at work for long.
+_PATIENCE: Final = 0.15  # seconds within which the page must appear, however many projects there are
+# Separate threads for the list: those of other pages and those that read projects may all be busy for a long time.
 _LISTING: Final = ThreadPoolExecutor(2, "list")
 _LOOKING: Final = ThreadPoolExecutor(8, "shelf")
-_BEGINS: Final = 60  # characters of a part that show which one it is
+_BEGINS: Final = 60  # characters that show the beginning of a part
 _LONGEST_NAME: Final = 200  # characters of a file's name that are kept
 T = TypeVar("T")
 
@@ -54,12 +54,12 @@ class ShelfEntry:
     """A project on the shelf.
 
     Attributes:
-        name: in addresses.
-        title: of its story, else its name.
-        about: where it stands; `None` where it cannot be read.
-        problem: why it cannot be read, or what stands in the way of a run.
-        runs: a run is at work.
-        late: there was no time to look where it stands.
+        name: its name in addresses.
+        title: the title of its story, otherwise its name.
+        about: its state; `None` if it cannot be read.
+        problem: why it cannot be read, or why it cannot be run.
+        runs: whether a run is in progress.
+        late: whether there was no time to read its state.
     """
 
     name: str
@@ -72,7 +72,7 @@ class ShelfEntry:
 
 @router.get("/")
 async def shelf(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
-    """All projects; where it takes longer to see how one stands, its row comes later."""
+    """All projects; if reading a project's state takes longer, its row follows later."""
     experiments = _in(_LOOKING, _experiments, shelf)
     standings = await _standings(shelf, runs)
     named = await _in(_LISTING, lambda: [(name, name) for name in shelf.experiment_folders])
@@ -84,13 +84,13 @@ async def shelf(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
 
 @router.get("/cards")
 async def cards(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
-    """The projects alone, as they stand now."""
+    """Only the projects, with their current states."""
     return page(request, "shelf_cards.html", projects=await _standings(shelf, runs), first=_first_page(request))
 
 
 @router.get("/cards/{project}")
 async def card(request: Request, project: ProjectName, shelf: ShelfDep, runs: RunsDep) -> Response:
-    """The row of one project, however long it takes to see how that stands."""
+    """The row of a project, however long it takes to read its state."""
     standing = await _in(_LOOKING, _standing, shelf, runs, project)
     return page(request, "shelf_cards.html", projects=[standing], first=_first_page(request), alone=True)
 
@@ -117,7 +117,7 @@ async def new(request: Request, shelf: ShelfDep, state: StateDep) -> Response:
 
 @router.get("/new/models")
 async def models(request: Request, state: StateDep) -> Response:
-    """The models that can be named, as far as this machine knows them."""
+    """The models that are known on this machine."""
     environ = state.options.environ
     home = models_home(environ)
     here = [f"embedded:{name}" for name in KNOWN if installed(name, home)]
@@ -139,7 +139,7 @@ async def beginning_of(
     words: Annotated[str, Form(max_length=100)] = "",
     file: UploadFile | None = None,
 ) -> Beginning:
-    """What the form asks for.
+    """The new project that the form asks for.
 
     Raises:
         UsageError: the file cannot be read as a story.
@@ -170,7 +170,7 @@ BeginningDep = Annotated[Beginning, Depends(beginning_of)]
 
 @router.post("/new/estimate")
 def estimate(request: Request, state: StateDep, wanted: BeginningDep) -> Response:
-    """What the first run would ask and cost."""
+    """The estimated calls and cost of the first run."""
     environ = state.options.environ
     tables = wanted.tables(environ)
     if wanted.kind == "manuscript":
@@ -191,7 +191,7 @@ async def make(
     wanted: BeginningDep,
     at_once: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """Make the project, have it begun where that is wanted, and open it."""
+    """Create the project, start its first run if requested, and open the project."""
     tables = await asyncio.to_thread(wanted.tables, state.options.environ)
     name = await asyncio.to_thread(shelf.make, wanted.called, lambda folder: begin(wanted, folder, tables))
     if at_once and wanted.kind != "manuscript":
@@ -204,19 +204,19 @@ def _in(threads: ThreadPoolExecutor, look: Callable[..., T], *of: Any) -> asynci
 
 
 async def _standings(shelf: Home, runs: Runs) -> Sequence[ShelfEntry]:
-    """Where projects stand; those that it has no patience for have their names alone, and are asked for one by one."""
+    """The states of the projects; slow projects have only their names and are read one by one later."""
     names = await _in(_LISTING, lambda: shelf.names)
     looks = {name: _in(_LOOKING, _standing, shelf, runs, name) for name in names}
     if looks:
         await asyncio.wait(looks.values(), timeout=_PATIENCE)
     found = [one.result() if one.done() else ShelfEntry(name, name, late=True) for name, one in looks.items()]
     for one in looks.values():
-        one.cancel()  # what is not begun yet
+        one.cancel()  # entries that have not begun yet
     return found
 
 
 def _experiments(shelf: Home) -> list[tuple[str, str]]:
-    """Each by its name in addresses, with its title."""
+    """The experiments, with their names in addresses and their titles."""
     found = []
     for name in shelf.experiment_folders:
         with suppress(FabulaError):
@@ -225,7 +225,7 @@ def _experiments(shelf: Home) -> list[tuple[str, str]]:
 
 
 def _standing(shelf: Home, runs: Runs, name: str) -> ShelfEntry:
-    """Where a project stands; one that cannot be read says why, and keeps nobody from the others."""
+    """The state of a project; if it cannot be read, the reason, so that the other projects are still shown."""
     try:
         about, at_work = shelf[name].overview(), any(run.is_open for run in runs.of(name))
     except FabulaError as error:
@@ -234,7 +234,7 @@ def _standing(shelf: Home, runs: Runs, name: str) -> ShelfEntry:
 
 
 def _first_page(request: Request) -> str:
-    """The page that a project opens with."""
+    """The first page of a project."""
     return next((name for name, _ in pages_of(request)), "")
 
 
@@ -247,21 +247,21 @@ def _go_to(request: Request, name: str) -> Response:
 
 
 def _shown(file: UploadFile) -> str:
-    """What a file is called where it comes from, without the folders that some browsers send."""
+    """The original name of a file, without the folders that some browsers send."""
     return PureWindowsPath(file.filename or "").name[:100]
 
 
 def _uploaded(file: UploadFile, read: Callable[[Path], T]) -> T:
-    """What is read of a file that was sent.
+    """The result of reading an uploaded file.
 
     Raises:
-        UsageError: it is too large, of another kind, or no text.
+        UsageError: the file is too large, has the wrong type, or is not text.
     """
     suffix = Path(file.filename or "").suffix.casefold()
     if suffix not in MANUSCRIPTS:
         raise UsageError(
-            f"{_shown(file)} is no text that is read here. Give a file of the kind {', '.join(MANUSCRIPTS)}, "
-            "or paste the text."
+            f"{_shown(file)} is not a supported file. Use a file of the type {', '.join(MANUSCRIPTS)}, or paste "
+            "the text."
         )
     content = file.file.read(MAX_STORY_BYTES + 1)
     with TemporaryDirectory(prefix="fabula-") as spare:
@@ -274,7 +274,7 @@ def _uploaded(file: UploadFile, read: Callable[[Path], T]) -> T:
 
 
 def _by_role(dry: DryRun) -> list[tuple[str, str, int, int, int]]:
-    """Role, who plays it, calls, prompt and reply tokens."""
+    """For each role: its name, its player, its calls, and its prompt and reply tokens."""
     rows = []
     for role, who in dict.fromkeys((call.role, call.performer) for call in dry.planned):
         mine = [call for call in dry.planned if (call.role, call.performer) == (role, who)]

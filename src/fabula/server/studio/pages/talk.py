@@ -31,7 +31,7 @@ PARTS: Final = "/projects/{project}/talk-parts/{chat}"
 _SHOWN: Final = 200  # turns that are shown at first
 _FREE: Final[dict[Freedom, str]] = {
     "rails": "stay close to the story",
-    "guided": "wander, and be led back",
+    "guided": "wander and be led back",
     "loose": "go where you like",
 }
 _NAME: Final = 200
@@ -42,7 +42,7 @@ Name = Annotated[str, Form(max_length=_NAME)]
 
 @router.get(PAGE, response_model=None)
 def begin(request: Request, workspace: WorkspaceDep) -> Response:
-    """All conversations, and how to begin one."""
+    """All conversations, and the form to begin one."""
     listed = workspace.conversations()
     return page(request, "talk.html", listed=listed, view=None, free=_FREE, chat="", stranger=STRANGER)
 
@@ -55,7 +55,7 @@ async def begin_expected(
     player: Annotated[str, Query(max_length=_NAME)] = "",
     freedom: Freedom | None = None,
 ) -> Response:
-    """What the first turn would ask and cost, and the button that begins."""
+    """The estimated calls and cost of the first turn, and the button that begins it."""
     named = _named(others)
     expected: dict[str, Any] = {"named": named, "problem": "", "calls": 0, "tokens": 0, "cost": 0.0, "wrong": ""}
     try:
@@ -79,13 +79,13 @@ async def _beginning(workspace: Project, named: Sequence[str], player: str, free
 
 @router.get(PEOPLE, response_model=None)
 def people(request: Request, workspace: WorkspaceDep) -> Response:
-    """What having the story read for its people would ask and cost, and the button that does it."""
+    """The estimate for finding the characters of the story, and the button that starts it."""
     return page(request, "talk_people.html", found=workspace.people(), problem="")
 
 
 @router.post(PEOPLE, response_model=None)
 async def read(request: Request, conversations: ConversationsDep, workspace: WorkspaceDep) -> Response:
-    """The people of the story, as a model has read it; the page is loaded anew with them."""
+    """Have a model find the characters of the story, and reload the page with them."""
     try:
         await conversations.read_people()
     except FabulaError as error:
@@ -94,7 +94,7 @@ async def read(request: Request, conversations: ConversationsDep, workspace: Wor
 
 
 def _named(others: Sequence[str] | None) -> list[str]:
-    """Those who were chosen, and whose name was typed, each once."""
+    """The chosen characters and the typed name, each once."""
     return list(dict.fromkeys(name.strip()[:_NAME] for name in others or () if name.strip()))
 
 
@@ -106,7 +106,7 @@ def new(
     player: Name = "",
     freedom: Freedom | None = None,
 ) -> Response:
-    """A conversation that begins."""
+    """Begin a conversation."""
     begun = workspace.converse(_named(others), player, freedom=freedom)
     return _go_to(f"/projects/{request.path_params['project']}/talk/{begun.name}#begin")
 
@@ -120,19 +120,19 @@ def talk(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
 
 @router.get(PARTS, response_model=None)
 def part(request: Request, workspace: WorkspaceDep, chat: ChatName, every: bool = False) -> Response:  # noqa: FBT001, FBT002 - a query
-    """What changes of the page with each turn."""
+    """The parts of the page that change with each turn."""
     return page(request, "talk_part.html", free=_FREE, **_about(workspace, chat, every=every))
 
 
 @router.get(PARTS + "/plan", response_model=None)
 def plan(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
-    """The plan of the present cell, what is to come included."""
+    """The plan of the current cell, including future points."""
     return page(request, "talk_plan.html", view=workspace.conversation(chat, plan=True))
 
 
 @router.get(PARTS + "/why/{number}", response_model=None)
 def why(request: Request, workspace: WorkspaceDep, chat: ChatName, number: int) -> Response:
-    """Why somebody said this."""
+    """The reasons for an answer: what the character knew."""
     return page(request, "talk_why.html", why=workspace.why(chat, number))
 
 
@@ -144,7 +144,7 @@ def scene(
     present: Names = None,
     freedom: Freedom | None = None,
 ) -> Response:
-    """Who is there from now on, and how far one may lead away."""
+    """Set who is present from now on, and how far the player may stray."""
     view = workspace.conversation(chat)
     wanted = present if len(view.others) > 1 else None
     changed = wanted if wanted is None or sorted(wanted) != sorted(view.place.present) else None
@@ -154,14 +154,14 @@ def scene(
 
 @router.post(PARTS + "/branch", response_model=None)
 def branch(request: Request, workspace: WorkspaceDep, chat: ChatName, after: Annotated[int, Form(ge=0)]) -> Response:
-    """Another conversation that goes on from an earlier turn."""
+    """Begin another conversation that continues from an earlier turn."""
     branched = workspace.branch(chat, after)
     return _go_to(f"/projects/{request.path_params['project']}/talk/{branched.name}")
 
 
 @router.post(PARTS + "/delete", response_model=None)
 def delete(request: Request, workspace: WorkspaceDep, chat: ChatName) -> Response:
-    """A conversation is there no more; then all that are left."""
+    """Delete a conversation, and open the list of the others."""
     workspace.delete_conversation(chat)
     return _go_to(f"/projects/{request.path_params['project']}/talk")
 
@@ -175,7 +175,7 @@ def transcript(workspace: WorkspaceDep, chat: ChatName) -> Response:
 
 
 def _about(workspace: Project, chat: str, *, every: bool = False) -> dict[str, Any]:
-    """What the templates need of a conversation."""
+    """The values of a conversation for the templates."""
     view = workspace.conversation(chat)
     shown = view.turns if every else view.turns[-_SHOWN:]
     goes_on = view.moving is not None and not view.moving.problem
@@ -183,5 +183,5 @@ def _about(workspace: Project, chat: str, *, every: bool = False) -> dict[str, A
 
 
 def _go_to(address: str) -> Response:
-    """An answer upon which htmx opens another page."""
+    """An answer that makes htmx open another page."""
     return Response(status_code=204, headers={"hx-redirect": address})

@@ -1,4 +1,4 @@
-"""The world of the story: its facts as a graph and as a table, each with its sentence; and what contradicts itself."""
+"""The World page: the facts as a graph and as a table, each with its sentence, and the contradictions."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from fabula.verbs.home import Project
 
 router = APIRouter(prefix="/projects/{project}/world", include_in_schema=False)
-ROWS: Final = 100  # of the table that is shown page by page
-DRAWN: Final = 150  # facts of the graph
+ROWS: Final = 100  # rows on a page of the table
+DRAWN: Final = 150  # facts in the graph
 _MOST_CONFLICTS: Final = 50
 _LABEL: Final = 40
 Kind: TypeAlias = Literal["check", "facts"]
 OfText: TypeAlias = Annotated[str, Query(max_length=500)]
-"""The part of the story beside which findings stand; empty where all of them do."""
+"""The part of the story whose findings are shown, or empty for all findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactQuery:
-    """Which facts are looked at.
+    """A query for facts.
 
     Attributes:
-        at: the number of the scene at whose end; empty for the end of the story.
-        of: who takes them for true; empty for all that stands.
+        at: the number of the scene at whose end the facts hold; empty for the end of the story.
+        of: the character who believes the facts; empty for all current facts.
     """
 
     at: str = ""
@@ -55,7 +55,7 @@ class FactQuery:
         """The scene's number; `None` for the end of the story.
 
         Raises:
-            UnknownNameError: it is no number.
+            UnknownNameError: the text is not a number.
         """
         if not self.at:
             return None
@@ -69,7 +69,7 @@ def asked_of(
     of: Annotated[str, Query(max_length=200)] = "",
     search: Annotated[str, Query(max_length=200)] = "",
 ) -> FactQuery:
-    """Which facts an address asks for."""
+    """The query for facts in an address."""
     return FactQuery(at, of, search)
 
 
@@ -83,7 +83,7 @@ def world(
     asked: AskedDep,
     fact: Annotated[int, Query(ge=0, le=10**9)] = 0,
 ) -> Response:
-    """The page; with `fact` its sentence is shown at once."""
+    """The World page; with `fact`, the sentence of that fact is shown."""
     shown = _facts(workspace, asked, 1)
     was_read = (workspace.folder / READ_FILE).is_file()
     return page(request, "world.html", fact=fact, was_read=was_read, **shown)
@@ -105,19 +105,19 @@ def fact(request: Request, workspace: WorkspaceDep, number: int) -> Response:
 
 @router.get("/graph", response_model=None)
 def graph(workspace: WorkspaceDep, asked: AskedDep) -> dict[str, Any]:
-    """The facts as nodes and edges, the first of many."""
+    """The facts as nodes and edges; only the first if there are many."""
     return _graph(workspace, asked)
 
 
 @router.get("/findings", response_model=None)
 def findings(request: Request, workspace: WorkspaceDep) -> Response:
-    """What the last check found."""
+    """The findings of the last check."""
     return page(request, "findings.html", said="", of="", found=workspace.last_check())
 
 
 @router.get("/findings/{key}/mend/{side}", response_model=None)
 def mend_form(request: Request, workspace: WorkspaceDep, key: str, side: str, of: OfText = "") -> Response:
-    """The form that words one of the two sentences anew."""
+    """The form that rewords one of the two sentences."""
     found = workspace.last_check()
     finding = found.find(key)
     return page(request, "findings_mend.html", one=finding, place=finding.place(side), of=of)
@@ -125,7 +125,7 @@ def mend_form(request: Request, workspace: WorkspaceDep, key: str, side: str, of
 
 @router.post("/findings/{key}/mend/{side}/preview", response_model=None)
 def mend_preview(request: Request, workspace: WorkspaceDep, key: str, side: str, fields: FieldsDep) -> Response:
-    """What a new wording would change."""
+    """The effects of a new wording."""
     new = mended(workspace.last_check(), key, side, fields.get("wording", ""))
     return page(request, "expected_line.html", **expectation(workspace, {new.name: new.new}))
 
@@ -134,16 +134,19 @@ def mend_preview(request: Request, workspace: WorkspaceDep, key: str, side: str,
 def mend(
     request: Request, workspace: WorkspaceDep, key: str, side: str, fields: FieldsDep, of: OfText = ""
 ) -> Response:
-    """Word one of the two sentences anew, as an edit of its text."""
+    """Reword one of the two sentences by editing its text."""
     new = mended(workspace.last_check(), key, side, fields.get("wording", ""))
     file = workspace.edit(new.name, new.new, base_of(new.old)).file
-    said = f"Saved: {file}. Undo on the Edit page takes it back; a new check says whether the two agree now."
+    said = (
+        f"Saved: {file}. You can undo this on the Edit page. To see whether the two sentences agree now, run "
+        "a new check."
+    )
     return _after(request, workspace, said, of)
 
 
 @router.post("/findings/{key}/propose/{side}/expected", response_model=None)
 def propose_expected(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
-    """What it costs to have a wording proposed by the model that wrote the text."""
+    """The estimate for a proposed wording from the model that wrote the text."""
     asked = _passage(workspace, key, side)
     found = foreseen(lambda: workspace.dry_run("rewrite", **asked))
     return page(request, "findings_propose.html", key=key, side=side, **found)
@@ -151,22 +154,22 @@ def propose_expected(request: Request, workspace: WorkspaceDep, key: str, side: 
 
 @router.post("/findings/{key}/propose/{side}", response_model=None)
 def propose(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
-    """A wording of the model that wrote the text; nothing is saved."""
+    """A wording from the model that wrote the text; nothing is saved."""
     wording = workspace.rewrite(**_passage(workspace, key, side), propose=True).wording
     return page(request, "findings_wording.html", key=key, side=side, wording=wording)
 
 
 def _passage(workspace: Project, key: str, side: str) -> dict[str, Any]:
-    """What the verb `rewrite` is asked: the text that holds one place of a finding, its sentence there, and a wish.
+    """The arguments of the verb `rewrite`: the text with one place of a finding, its sentence, and a note.
 
     Raises:
-        UsageError: the sentence was changed since the check.
+        UsageError: the sentence has changed since the check.
     """
     one = workspace.last_check().find(key)
     here = one.place(side)
     there = one.place("y" if side == "x" else "x")
     if here.quoted is None:
-        raise UsageError("This sentence does not stand in the story any more. Check the story anew.")
+        raise UsageError("This sentence is no longer in the story. Check the story again.")
     note = (
         f"This passage says: {here.says}. Elsewhere the story says: {there.says} ({there.sentence!r}). Both cannot be "
         "true. Word this passage so that it agrees with the other, and change nothing else of what it tells."
@@ -177,20 +180,22 @@ def _passage(workspace: Project, key: str, side: str) -> dict[str, Any]:
 
 @router.post("/findings/{key}/dismiss", response_model=None)
 def dismiss(request: Request, workspace: WorkspaceDep, key: str, fields: FieldsDep, of: OfText = "") -> Response:
-    """Say why a finding is none."""
+    """Dismiss a finding, with a reason."""
     workspace.dismiss(key, fields.get("reason", ""))
-    return _after(request, workspace, "Dismissed, with your reason; the next check keeps to it.", of)
+    return _after(
+        request, workspace, ("The finding was dismissed with your reason. The next check will not report it."), of
+    )
 
 
 @router.post("/findings/{key}/count", response_model=None)
 def count(request: Request, workspace: WorkspaceDep, key: str, of: OfText = "") -> Response:
-    """Count a finding again that was dismissed."""
+    """Count a dismissed finding again."""
     workspace.count_again(key)
-    return _after(request, workspace, "It counts again.", of)
+    return _after(request, workspace, "The finding counts again.", of)
 
 
 def _after(request: Request, workspace: Project, said: str, of: str) -> Response:
-    """The findings after something was done about one of them; those `of` a text alone, where they stand beside it."""
+    """The findings after a decision about one of them; only those `of` a text if they are shown next to it."""
     found = workspace.last_check()
     if not of:
         return page(request, "findings_list.html", said=said, of="", found=found)
@@ -201,7 +206,7 @@ def _after(request: Request, workspace: Project, said: str, of: str) -> Response
 
 @router.get("/expected/{kind}", response_model=None)
 def expected(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
-    """What reading the story would ask and cost, why the last reading failed, and the button that begins it."""
+    """The estimate for reading the story, the reason why the last reading failed, and the button that begins it."""
     before = _last(runs, project, kind)
     verb, asked = _reading(kind)
     found = foreseen(lambda: workspace.dry_run(verb, **asked))
@@ -210,7 +215,7 @@ def expected(request: Request, workspace: WorkspaceDep, project: ProjectName, ru
 
 @router.post("/run/{kind}", response_model=None)
 def run(request: Request, project: ProjectName, runs: RunsDep, kind: Kind, fields: FieldsDep) -> Response:
-    """Begin to read the story, by another model where one is named; it goes on beside the server."""
+    """Begin to read the story, with another model if one is named; the run does not depend on the server."""
     model = fields.get("model", "").strip()
     verb, asked = _reading(kind)
     begun = runs.start(project, verb, {**asked, "model": model})
@@ -247,7 +252,7 @@ def _fact(workspace: Project, number: int) -> dict[str, Any]:
 
 
 def _graph(workspace: Project, asked: FactQuery) -> dict[str, Any]:
-    """The facts that say most of how people and things hang together, as cytoscape wants them."""
+    """The facts that show best how people and things are connected, in cytoscape's format."""
     known = workspace.known_facts()
     rows = known.facts(asked.scene, asked.of, asked.search)
     chosen = _first(rows, DRAWN)
@@ -259,7 +264,7 @@ def _graph(workspace: Project, asked: FactQuery) -> dict[str, Any]:
 
 
 def _first(rows: Sequence[FactRow], most: int) -> Sequence[FactRow]:
-    """The facts to be drawn, in their order: those that link two, then those of whom most is said."""
+    """The facts to draw, in their order: those that link two names, then those about the names with the most facts."""
     if len(rows) <= most:
         return rows
     said: dict[str, int] = {}
@@ -271,7 +276,7 @@ def _first(rows: Sequence[FactRow], most: int) -> Sequence[FactRow]:
 
 @dataclass
 class _Drawing:
-    """Nodes and edges as they come together."""
+    """Collects nodes and edges."""
 
     known: ProjectWorld
     kinds: dict[str, str]
@@ -281,7 +286,7 @@ class _Drawing:
         self.edges: list[dict[str, Any]] = []
 
     def draw(self, row: FactRow) -> None:
-        """A fact: an edge to each that it concerns, else to a node that holds its value."""
+        """Draw a fact as an edge to each name that it concerns, otherwise to a node with its value."""
         mine = self._entity(row.subject)
         ends = [self._entity(name) for name in row.about]
         if not ends:
@@ -308,12 +313,12 @@ def _short(text: str) -> str:
 
 
 def _last(runs: Runs, project: str, kind: Kind) -> RunRecord | None:
-    """The last run that read the story so."""
+    """The last run that read the story in this way."""
     verb, asked = _reading(kind)
     wanted = verb, asked.get("evaluator")
     return next((run for run in runs.of(project) if (run.verb, run.arguments.get("evaluator")) == wanted), None)
 
 
 def _reading(kind: Kind) -> tuple[str, dict[str, str]]:
-    """The verb that reads the story so, and its arguments."""
+    """The verb that reads the story in this way, and its arguments."""
     return ("check", {}) if kind == "check" else ("evaluate", {"evaluator": kind})

@@ -1,4 +1,4 @@
-"""The Write page: start and stop, watch the room, approve or change what waits, answer for a model that is a person."""
+"""The Write page: start, stop and watch runs, approve or change texts that wait, and answer prompts by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/write"
 PARTS: Final = "/projects/{project}/write-parts"
-_ANSWERS: Final = ".fabula/answers"  # where prompts and answers lie that are carried to a chat window by hand
+_ANSWERS: Final = ".fabula/answers"  # prompts and answers that a person carries to and from a chat window
 _LONGEST: Final = 40_000  # characters of a text that are shown
 _SHOWN: Final = 8  # runs that the page lists
 
@@ -45,15 +45,15 @@ Text = Annotated[str, Form(max_length=MAX_FILE)]
 
 @dataclass(frozen=True, slots=True)
 class NewestRun:
-    """How a project's newest run stands, and what it wants of a person.
+    """The state of a project's newest run, and what it needs from a person.
 
     Attributes:
-        run: `None` where there is none.
-        before: those before it.
-        queued: how many wait behind it.
-        waits: the text that is to be approved, if it waits for that.
-        prompts: that are to be answered by hand.
-        problem: why what waits cannot be shown.
+        run: the newest run; `None` if there is none.
+        before: the earlier runs.
+        queued: the number of runs that wait behind it.
+        waits: the text that must be approved, if the run waits for approval.
+        prompts: the prompts that must be answered by hand.
+        problem: why the text that waits cannot be shown.
     """
 
     run: RunRecord | None
@@ -65,7 +65,7 @@ class NewestRun:
 
 
 def standing(workspace: Project, runs: Runs, project: str) -> NewestRun:
-    """How the newest run stands; one that is at work goes before those that wait."""
+    """The state of the newest run; a run in progress comes before runs that wait."""
     found = runs.of(project)
     at_work = next((run for run in found if run.state == "running"), None)
     run = at_work or next((run for run in reversed(found) if run.state == "queued"), found[0] if found else None)
@@ -79,7 +79,7 @@ def standing(workspace: Project, runs: Runs, project: str) -> NewestRun:
             waits = workspace.text(run.waits_for)
         prompts = tuple(awaited(run))
     except UnknownNameError:
-        pass  # a role waits for its player, and no text does
+        pass  # a role waits for its player, not a text for approval
     except FabulaError as error:
         problem = str(error)
     return NewestRun(run, before, queued, waits, prompts, problem)
@@ -93,7 +93,7 @@ def write(
     runs: RunsDep,
     text: Annotated[str, Query(max_length=500)] = "",
 ) -> Response:
-    """The page; `text` is the artefact that stands in the middle."""
+    """The Write page; `text` is the artefact in the middle."""
     branches = workspace.shown(marks=False)
     return page(
         request,
@@ -107,12 +107,12 @@ def write(
 
 
 def _first(tree: list[FolderBranch]) -> str:
-    """The text that stands in the middle where none is named: the story's first part; else the brief."""
+    """The text in the middle if none is named: the first part of the story, otherwise the brief."""
     return next((branch.artefacts[0].name for branch in tree if branch.name == "story"), BRIEF)
 
 
 def _text(workspace: Project, name: str) -> dict[str, Any]:
-    """A text for the page, with as much of it as fits on one."""
+    """A text for the page, cut off if it is very long."""
     text = workspace.text(name)
     cut = text.text.rfind("\n\n", 0, _LONGEST) if len(text.text) > _LONGEST else -1
     return {"text": text, "shown": text.text[: cut if cut > 0 else _LONGEST], "whole": len(text.text) <= _LONGEST}
@@ -127,20 +127,20 @@ def tree(request: Request, workspace: WorkspaceDep, name: str = "") -> Response:
 
 @router.get(PARTS + "/text", response_model=None)
 def shown(request: Request, workspace: WorkspaceDep, name: Annotated[str, Query(max_length=500)] = "") -> Response:
-    """A text; where none is named, the one that stands in the middle then."""
+    """A text; if none is named, the one that is then shown in the middle."""
     named = name or _first(workspace.shown(marks=False))
     return page(request, "write_text.html", **_text(workspace, named))
 
 
 @router.get(PARTS + "/run", response_model=None)
 def newest(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep) -> Response:
-    """How the newest run stands."""
+    """The state of the newest run."""
     return page(request, "write_run.html", standing=standing(workspace, runs, project))
 
 
 @router.get(PARTS + "/expected", response_model=None)
 def expected(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep) -> Response:
-    """What a run would ask and cost now; while a command in a terminal writes, nothing is begun here."""
+    """The estimate of a run; while a command in a terminal is running, nothing can be started here."""
     elsewhere = next((run for run in runs.of(project) if run.state == "running" and run.terminal), None)
     if elsewhere is not None:
         return page(request, "write_expected.html", elsewhere=elsewhere)
@@ -150,16 +150,16 @@ def expected(request: Request, project: ProjectName, workspace: WorkspaceDep, ru
 
 
 def doing_of(titles: Titles, expected: Estimate) -> str:
-    """What a run would do, in words for a button: which text it writes, or writes again."""
+    """The label of the button that starts a run: the texts that it writes or rewrites."""
     if not expected.calls:
         return "Put the story together"
     named = titles.of_calls(call.path for call in expected.calls)
     if len(named) == 1:
-        return f"{'Write again' if titles.is_written(named[0]) else 'Write'}: {named[0]}"
+        return f"{'Rewrite' if titles.is_written(named[0]) else 'Write'}: {named[0]}"
     again = sum(map(titles.is_written, named))
     if again and again == len(named):
-        return f"Write {again} texts again"
-    return f"Write {len(named)} texts, {again} of them again" if again else "Write the story"
+        return f"Rewrite {again} texts"
+    return f"Write {len(named)} texts ({again} of them again)" if again else "Write the story"
 
 
 @router.post(PARTS + "/start", response_model=None)
@@ -199,7 +199,7 @@ async def again(
     run: Name,
     anew: Annotated[bool, Form()] = False,  # noqa: FBT002 - FastAPI's form of a box
 ) -> Response:
-    """Go on with a run; `anew`, where it would write again what stands."""
+    """Continue a run; with `anew`, it rewrites existing texts."""
     await state.again(project, run, anew=anew)
     return await _shown(request, project, workspace, state.runs)
 
@@ -217,7 +217,7 @@ async def approve(
     how: Annotated[Literal["approve", "retake"], Form()] = "approve",
     note: Annotated[str, Form(max_length=20_000)] = "",
 ) -> Response:
-    """Approve the text that waits, as it is or as it was changed, or have it written anew; and go on."""
+    """Approve the text that waits, unchanged or changed, or have it rewritten; then continue."""
 
     def decide() -> None:
         if how == "retake":
@@ -244,7 +244,7 @@ async def answer(
     name: Name,
     text: Annotated[str, Form(max_length=LARGEST)],
 ) -> Response:
-    """Give the answer to a prompt that was carried to a chat window."""
+    """Give the answer to a prompt from a chat window."""
     await asyncio.to_thread(put_answer, runs, project, run, Answer(name=name, text=text))
     return await _shown(request, project, workspace, runs)
 

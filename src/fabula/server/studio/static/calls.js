@@ -10,7 +10,7 @@ document.addEventListener("click", async (event) => {
     await navigator.clipboard.writeText(text);
     say("Copied.");
   } catch {
-    complain("The browser does not let this page copy. Mark the text and copy it yourself.");
+    complain("The browser does not let this page copy. Select the text and copy it yourself.");
   }
 });
 

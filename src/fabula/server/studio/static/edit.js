@@ -111,7 +111,7 @@ class Editor {
     const words = countWords(this.box.value);
     const { low, high } = this.box.dataset;
     find("words").textContent = `${words.toLocaleString("en")} ${words === 1 ? "word" : "words"}`;
-    find("length").textContent = low && words < Number(low) ? "shorter than asked" : high && words > Number(high) ? "longer than asked" : "";
+    find("length").textContent = low && words < Number(low) ? "shorter than requested" : high && words > Number(high) ? "longer than requested" : "";
   }
 
   keep() {
@@ -173,7 +173,7 @@ class Editor {
       if (UNSEEN.test(text)) {
         const there = await ask(this.address);
         if (!this.dirty) this.show(there);
-        say("Saved, without characters that nobody can see.");
+        say("Saved, without invisible characters.");
       }
       tellSaved();
     } catch (error) {
@@ -210,14 +210,14 @@ class Editor {
     if (error.problem?.code === "conflict") return this.tear();
     this.failed += 1;
     if (error.problem?.code === "locked") {
-      this.mark("unsaved", "Waits for the run");
-      if (this.failed === 1) say("A run is at work on this project. What you write is kept in this browser, and saved when the run has ended.");
+      this.mark("unsaved", "Waiting for the run");
+      if (this.failed === 1) say("A run is writing this project. Your text is kept in this browser and is saved when the run ends.");
       this.saveIn(LOCKED);
       return;
     }
     const wrong = error.status !== undefined && [400, 404, 413, 422].includes(error.status); // the same would fail again
     const why = error.status ? error.message : "The server cannot be reached.";
-    const next = wrong ? "It is saved when it is changed." : "Saving is tried again by itself.";
+    const next = wrong ? "It is saved after your next change." : "Saving is retried automatically.";
     this.mark("failed", "Not saved");
     warn("unsaved", `Not saved: ${why} Your text stays on this page and in this browser. ${next}`);
     if (this.failed === 1) say("Not saved.");
@@ -236,12 +236,12 @@ class Editor {
     if (!response?.ok) {
       this.torn = this.box.readOnly = false;
       this.failed += 1;
-      warn("unsaved", "Not saved: this text was changed elsewhere, and what stands there cannot be read now. Yours stays on this page.");
+      warn("unsaved", "Not saved: this text was changed elsewhere, and the other version cannot be read now. Yours stays on this page.");
       this.saveIn(LONGEST_WAIT);
       return;
     }
     show(await response.text());
-    say("This text was changed elsewhere, too. Look at both, and choose.");
+    say("This text was also changed elsewhere. Compare both versions and choose.");
   }
 
   /** Take what stands at the server; nothing can be typed until then. */
@@ -291,7 +291,7 @@ class Editor {
       return;
     }
     this.show(there);
-    if (!quiet) say("This text was changed elsewhere, and is shown as it stands now.");
+    if (!quiet) say("This text was changed elsewhere. This is its current version.");
   }
 
   /** Put back what a page before this one could not save. */
@@ -307,7 +307,7 @@ class Editor {
     this.box.value = draft.text;
     this.tried = draft.tried ?? [];
     if (draft.base === this.base || this.isOwn(there)) {
-      say("What could not be saved the last time was put back.");
+      say("Your unsaved text from last time has been restored.");
       this.changed();
       return;
     }
@@ -379,7 +379,7 @@ function onReviewKey(event) {
 
 function tellTaken() {
   const all = boxes();
-  say(`${all.filter((one) => one.checked).length} of ${all.length} changes are taken.`);
+  say(`${all.filter((one) => one.checked).length} of ${all.length} changes are accepted.`);
 }
 
 // runs -----------------------------------------------------------------------------------------------------------------
@@ -390,7 +390,7 @@ let looking = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefine
 
 /** Begin a run of a verb, and follow it. @param {string} verb @param {Record<string, unknown>} given */
 async function start(verb, given) {
-  if (starting || following) return say("A run that was begun here is at work.");
+  if (starting || following) return say("A run started here is still writing.");
   starting = true;
   const caps = ["tokens", "usd"].map((id) => [`budget_${id}`, /** @type {HTMLInputElement | null} */ (find(id))?.value]);
   const budget = Object.fromEntries(caps.filter(([, most]) => most).map(([name, most]) => [name, Number(most)]));
@@ -419,7 +419,7 @@ async function follow() {
     if (id) looking ??= setTimeout(follow, LOCKED); // the server cannot be reached
     return;
   }
-  const words = { queued: "It waits for another run to end.", running: "It is being written." };
+  const words = { queued: "The run waits for another run to end.", running: "The run is writing." };
   if (run.state in words) return showRun(run, words[/** @type {"queued" | "running"} */ (run.state)]);
   following = "";
   await ended(run);
@@ -451,6 +451,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 function hear(event) {
   if (event.project !== project) return;
   const of = event.run === following && following;
+  if (of && event.type === "text_arrived") arrived(event);
   if (of && event.type === "run_ended") follow();
   else if (of && event.type !== "text_arrived") looking ??= setTimeout(follow, FOLLOW);
   if (event.type === "run_ended" && editor?.dirty) editor.save();
@@ -481,25 +482,15 @@ function showRun(run, words) {
 /** @param {any} run */
 async function ended(run) {
   find("run")?.replaceChildren();
-  const stopped = "It was stopped. What was finished is kept; the same again goes on from there.";
+  const stopped = "The run was stopped. Finished work is kept. Start the run again to continue from there.";
   const whole = run.state === "finished";
-  warn("run", whole ? "" : run.waits_for ? `It waits: approve ${run.waits_for}, then go on.` : run.message || stopped);
-  if (run.kind_of_error === "OtherLengthError") offer(run);
-  say(whole ? "It is written." : "It is not finished.");
+  warn("run", whole ? "" : run.waits_for ? `The run waits: approve ${run.waits_for}, then continue.` : run.message || stopped);
+  say(whole ? "The run is finished." : "The run is not finished.");
   await editor?.look(true);
   tellSaved();
   if (editor?.torn) return; // first two texts are to be put together
-  const of = run.verb === "rewrite" && `compare?name=${encodeURIComponent(run.arguments.artefact)}`;
-  if (whole || (!of && run.kept)) load(`${parts}/${of || "review"}`, "#review");
-}
-
-/** Let a new passage of another length be taken: it is not asked for again. @param {any} run */
-function offer(run) {
-  const take = document.createElement("button");
-  take.type = "button";
-  take.textContent = "Take it all the same";
-  take.addEventListener("click", () => start(run.verb, { ...run.arguments, anew: true }));
-  find("run")?.replaceChildren(take);
+  if (run.verb === "suggest") await suggested(run);
+  else if (whole || run.kept) load(`${parts}/review`, "#review");
 }
 
 /** What is marked in the text, without the blanks around it; the numbers of its first and last character. */
@@ -513,18 +504,20 @@ function marked() {
 }
 
 function showMarked() {
-  const place = find("marked");
+  const place = document.getElementById("marked");
   if (!place || document.activeElement !== text) return;
   const found = marked();
   const words = found ? countWords(found.passage) : 0;
-  place.textContent = found ? `Marked: ${words} ${words === 1 ? "word" : "words"}.` : "Mark words in the text first.";
+  place.textContent = found ? `Selected: ${words} ${words === 1 ? "word" : "words"}.` : "Select words to reword, or put the cursor where something should follow.";
+  clearTimeout(costing);
+  costing = setTimeout(showCost, WAIT_TO_SAVE);
 }
 
 /** Save the text before something is done with it, and say where that cannot be. */
 async function isSaved() {
   await editor?.save();
   if (!editor?.dirty) return true;
-  say("This is done once the text is saved, which it is not yet. Try it again then.");
+  say("The text must be saved first. Try again when it is saved.");
   return false;
 }
 
@@ -536,7 +529,7 @@ function markSentence(sentence, from) {
   for (let place = text.value.indexOf(sentence); place >= 0; place = text.value.indexOf(sentence, place + 1)) {
     if (at < 0 || Math.abs(place - near) < Math.abs(at - near)) at = place;
   }
-  if (at < 0) return say("This sentence does not stand in the text any more.");
+  if (at < 0) return say("This sentence is no longer in the text.");
   showTab("Text");
   text.focus();
   text.setSelectionRange(at, at); // a browser scrolls to where the cursor is put
@@ -546,13 +539,137 @@ function markSentence(sentence, from) {
   say("The sentence is marked in the text.");
 }
 
-/** @param {SubmitEvent} event */
-async function rewrite(event) {
-  event.preventDefault();
+// suggestions ----------------------------------------------------------------------------------------------------------
+
+/** What was asked for last, and the place in the text that it is for. @type {{given: Record<string, any>, from: number, to: number} | null} */
+let place = null;
+let costing = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
+const list = () => document.getElementById("suggestions");
+/** The arguments for a button, at the place that is marked now. @param {DOMStringMap} button */
+function wanted(button) {
+  if (!text || !editor) return null;
   const found = marked();
-  if (!found || !editor) return say("Mark words in the text first.");
-  const note = /** @type {HTMLTextAreaElement} */ (find("passage-note")).value;
-  if (await isSaved()) await start("rewrite", { artefact: editor.name, passage: `${found.from}-${found.to}`, note });
+  if (button.kind === "reword" && !found) return null;
+  const here = found ? { passage: `${found.from}-${found.to}` } : { at: [...text.value.slice(0, text.selectionEnd)].length };
+  const note = /** @type {HTMLInputElement} */ (find("wish")).value;
+  return { artefact: editor.name, kind: button.kind, count: Number(button.count), amount: button.amount ?? "sentence", note, ...here };
+}
+
+/** The button that Ctrl+Enter presses: other wordings of what is marked, or the next sentence. */
+const usual = () => /** @type {HTMLElement | null} */ (document.querySelector(marked() ? '[data-kind="reword"]' : '[data-amount="sentence"]'));
+
+/** Say what the usual suggestions would cost here. */
+async function showCost() {
+  const button = /** @type {HTMLDetailsElement} */ (find("suggest")).open ? usual() : null;
+  const given = button && !editor?.dirty && wanted(button.dataset);
+  if (!given) return;
+  const found = await ask(`${api}/suggestions/estimate`, { body: given }).catch(() => null);
+  if (!found) return;
+  const cost = found.cost === null ? "" : `, $${Number(found.cost).toFixed(found.cost ? 4 : 0)}`;
+  find("suggest-cost").textContent = `“${button.textContent}” costs about ${found.tokens.toLocaleString("en")} tokens${cost}.`;
+}
+
+/** @param {DOMStringMap} button @param {boolean} more whether others are wanted than those that are shown */
+async function suggest(button, more = false) {
+  if (!text || following) return say("A run started here is still writing.");
+  const given = more && place ? { ...place.given, skip: (place.given.skip ?? 0) + place.given.count } : wanted(button);
+  if (!given) return say("Select words in the text first.");
+  const found = marked();
+  if (!more) {
+    const from = found ? text.value.indexOf(found.passage, text.selectionStart) : text.selectionEnd;
+    place = { given, from, to: found ? from + found.passage.length : from };
+  } else if (place) place.given = given;
+  list()?.replaceChildren();
+  /** @type {HTMLDetailsElement} */ (find("suggest")).open = true;
+  if (await isSaved()) await start("suggestions", given);
+}
+
+/** The card of a suggestion. @param {number} n */
+function card(n) {
+  const there = list()?.querySelector(`[data-n="${n}"]`);
+  if (there) return /** @type {HTMLElement} */ (there);
+  const item = document.createElement("li");
+  item.dataset.n = String(n);
+  const words = document.createElement("p");
+  words.className = "prose";
+  item.append(words);
+  list()?.append(item);
+  return item;
+}
+
+/** A piece of a suggestion, as it is written. @param {import("./events.js").Happening} event */
+function arrived(event) {
+  const number = /\/suggest\/(\d+)\//.exec(event.path)?.[1];
+  if (!number || place?.given.kind === "ideas") return;
+  const words = card(Number(number) - (place?.given.skip ?? 0)).querySelector("p");
+  if (words) words.textContent += event.text;
+}
+
+/** @param {string} label @param {() => void} does */
+function button(label, does) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = label;
+  made.addEventListener("click", does);
+  return made;
+}
+
+/** The suggestions of a run that has ended. @param {any} run */
+async function suggested(run) {
+  const found = run.state === "finished" && (await ask(`${api}/runs/${run.id}/result`).catch(() => null));
+  list()?.replaceChildren();
+  if (!found || !place) return;
+  found.texts.forEach((/** @type {string} */ suggestion, /** @type {number} */ at) => {
+    const item = card(at + 1);
+    const words = /** @type {HTMLElement} */ (item.querySelector("p"));
+    const idea = found.kind === "ideas";
+    words.textContent = idea ? suggestion : "";
+    if (!idea) for (const { segment } of new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(suggestion)) {
+      const sentence = button(segment, () => {
+        if ("used" in sentence.dataset) return;
+        sentence.dataset.used = "";
+        use(segment);
+      });
+      sentence.className = "sentence";
+      words.append(sentence);
+    }
+    item.append(idea ? button("Use as a note", () => noted(suggestion)) : button(`Use ${at + 1}`, () => (use(suggestion), dismiss())));
+  });
+  const row = document.createElement("li");
+  row.append(button("Suggest others", () => suggest({}, true)), " ", button("Dismiss", dismiss));
+  list()?.append(row);
+  say(`${found.texts.length} ${found.texts.length === 1 ? "suggestion" : "suggestions"}. Select a sentence to use only that one.`);
+}
+
+function dismiss() {
+  list()?.replaceChildren();
+  place = null;
+  text?.focus();
+}
+
+/** @param {string} idea */
+function noted(idea) {
+  /** @type {HTMLInputElement} */ (find("wish")).value = idea;
+  if (text && place) text.setSelectionRange(place.to, place.to);
+  dismiss();
+}
+
+/** Put words where the suggestions are for; what is put there next follows them. @param {string} words */
+function use(words) {
+  if (!text || !place) return;
+  const { from, to } = place;
+  const before = text.value.slice(0, from);
+  const apart = place.given.kind === "continue" && place.given.amount !== "sentence" && from === to && /\S\s?$/.test(before);
+  const gap = apart ? "\n\n" : from && /[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}([“‘«„-]$/u.test(before) && !/^[\s,.;:!?…]/.test(words) ? " " : "";
+  const new_ = gap + words.trim();
+  const after = /^[\p{L}\p{N}]/u.test(text.value.slice(to)) ? " " : "";
+  text.focus();
+  text.setSelectionRange(from, to);
+  // Deprecated, but nothing else keeps the browser's own undo.
+  if (!document.execCommand("insertText", false, new_ + after)) text.setRangeText(new_ + after, from, to, "end");
+  place.from = place.to = from + new_.length;
+  place.given.amount = "sentence"; // what follows continues the same paragraph
+  editor?.changed();
 }
 
 // the rest of the page ---------------------------------------------------------------------------------------------------
@@ -577,7 +694,7 @@ document.addEventListener("htmx:confirm", async (event) => {
   const { detail } = /** @type {CustomEvent} */ (event);
   if (editor?.torn && detail.verb === "get" && detail.target.id === "review") {
     event.preventDefault(); // the two texts are shown there, and nothing else leads on
-    say("First choose what becomes of the two texts.");
+    say("First choose which of the two texts to keep.");
   }
   if (detail.verb !== "post" || !editor?.dirty || editor.torn) return;
   event.preventDefault();
@@ -625,10 +742,23 @@ document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key === "s") {
     event.preventDefault();
     editor?.save().then(() => (editor.dirty ? undefined : say("Saved.")));
+  } else if ((event.ctrlKey || event.metaKey) && event.key === "Enter" && event.target === text) {
+    event.preventDefault();
+    const button = usual();
+    if (button) suggest(button.dataset);
+  } else if (place && event.altKey && /^[1-9]$/.test(event.key)) {
+    event.preventDefault();
+    list()?.querySelector(`[data-n="${event.key}"] > button`)?.dispatchEvent(new MouseEvent("click"));
+  } else if (place && event.key === "Escape" && list()?.firstChild) {
+    dismiss();
   } else if (/** @type {HTMLElement} */ (event.target).closest("#review")) onReviewKey(event);
 });
 document.addEventListener("selectionchange", showMarked);
 text?.addEventListener("select", showMarked);
-document.getElementById("rewrite")?.addEventListener("submit", (event) => rewrite(/** @type {SubmitEvent} */ (event)));
+document.getElementById("suggest")?.addEventListener("toggle", showCost);
+document.getElementById("suggest")?.addEventListener("click", (event) => {
+  const button = /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.target).closest("[data-kind]"));
+  if (button) suggest(button.dataset);
+});
 editor?.begin();
 onEvent(hear);

@@ -8,7 +8,7 @@ const evaluator = /** @type {HTMLSelectElement | null} */ (document.getElementBy
 const project = document.body.dataset.project ?? "";
 const learns = document.getElementById("learn") !== null;
 
-let mine = ""; // the run that was begun from this page
+let mine = ""; // the run that this page started
 let due = 0;
 let asking = false;
 
@@ -80,12 +80,12 @@ function look() {
   if (shown.dataset.begun !== undefined && shown.dataset.run && mine !== shown.dataset.run) {
     mine = shown.dataset.run;
     delete shown.dataset.begun;
-    say("It has begun.");
+    say("The run has started.");
     refresh(); // it may have ended before this page knew of it
   }
   if (!mine || shown.dataset.run !== mine || ["queued", "running"].includes(shown.dataset.state ?? "")) return;
   mine = "";
-  say(shown.querySelector(".note")?.textContent ?? "It has ended.");
+  say(shown.querySelector(".note")?.textContent ?? "The run has ended.");
   if (shown.dataset.state === "finished" && shown.dataset.result) location.assign(shown.dataset.result);
 }
 

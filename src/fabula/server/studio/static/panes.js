@@ -222,7 +222,7 @@ function newPane(role, draws) {
   log.append(text);
   all.type = "button";
   all.className = "quiet";
-  all.textContent = "Show all of it";
+  all.textContent = "Show everything";
   all.hidden = true;
   root.append(name, about, all, log);
   const took = { calls: 0, replayed: 0, tokens: 0, cached: 0, cost: /** @type {number | null} */ (0), letters: 0 };

@@ -19,7 +19,7 @@ function placed(card) {
   });
   const place = cards().indexOf(card) + 1;
   card.dataset.moved = "";
-  say(`${card.dataset.title} is now scene ${place} of ${cards().length}. It is not saved yet: below the cards stands what would change.`);
+  say(`${card.dataset.title} is now scene ${place} of ${cards().length}. It is not saved yet. What would change is shown below the cards.`);
   show();
 }
 
@@ -72,7 +72,7 @@ function move(card, by) {
   const from = all.indexOf(card);
   const to = Math.max(0, Math.min(all.length - 1, from + by));
   if (to === from) {
-    say(`${card.dataset.title} stands at the ${from === 0 ? "beginning" : "end"} already.`);
+    say(`${card.dataset.title} is already at the ${from === 0 ? "beginning" : "end"}.`);
     return;
   }
   const focused = /** @type {HTMLElement | null} */ (document.activeElement);
@@ -108,7 +108,7 @@ document.addEventListener("click", (event) => {
   if (step && card) move(card, Number(/** @type {HTMLElement} */ (step).dataset.move));
   else if (target.closest("[data-remove]") && card) {
     ask({ do: "remove", number: card.dataset.number ?? "" });
-    say(`What would change without ${card.dataset.title} stands below the cards.`);
+    say(`What would change without ${card.dataset.title} is shown below the cards.`);
   } else if (target.closest("[data-shut]")) {
     target.closest("form")?.remove();
     goTo(card?.querySelector("[hx-get]"));
@@ -128,7 +128,7 @@ function leave() {
       const shown = card.querySelector("[data-place]");
       if (shown) shown.textContent = String(place + 1);
     });
-  say("The plan is as it was.");
+  say("The plan is unchanged.");
   goTo(document.getElementById("scenes-head"));
 }
 

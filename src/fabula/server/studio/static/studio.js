@@ -113,7 +113,7 @@ function nameTheme() {
   const other = isDark() ? "Light" : "Dark";
   for (const button of document.querySelectorAll("[data-switch-theme]")) {
     button.textContent = other;
-    button.setAttribute("aria-label", `Change to the ${other.toLowerCase()} look`);
+    button.setAttribute("aria-label", `Switch to the ${other.toLowerCase()} theme`);
   }
 }
 
@@ -239,7 +239,7 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   const { triggeringEvent } = /** @type {CustomEvent} */ (event).detail.requestConfig;
   if (triggeringEvent?.isTrusted) complain(""); // a person goes on; what the page asks for by itself leaves what is said
 });
-document.addEventListener("htmx:sendError", () => complain("The server cannot be reached. It may have been ended; what you wrote is still on this page."));
+document.addEventListener("htmx:sendError", () => complain("The server cannot be reached. It may have been stopped. Your text is still on this page."));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
 
 nameTheme();

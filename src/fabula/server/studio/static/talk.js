@@ -197,7 +197,7 @@ function converse(talk) {
         if (name === "done") spoken = data.turn.who ? `${data.turn.who}: ${data.turn.answer}` : "The part ends.";
         if (name === "failed") spoken = `The answer failed. ${data.error.message}`;
         if (name === "failed" && data.error.code === "model_unavailable") {
-          complain("Nobody answers for this character. Name a model under Who plays them, and try again.");
+          complain("No model answers for this character. Name a model under “Who plays them”, and try again.");
           model.closest("details")?.setAttribute("open", "");
         }
       }
@@ -205,7 +205,7 @@ function converse(talk) {
       // the connection was cut; what follows asks the server how it stands
     }
     if (!ended && !(await alive())) {
-      turn.breakOff("The server cannot be reached. What came of the answer stays on this page; load it again once the server is back.");
+      turn.breakOff("The server cannot be reached. The part of the answer that arrived stays on this page; reload it when the server is back.");
       if (said) keep(words.value || said);
       say("The server cannot be reached.");
       setBusy(false);
@@ -236,7 +236,7 @@ function converse(talk) {
     if (behind) await refresh();
     setBusy(false);
     if (behind) attend();
-    complain(problem.code ? problem.message : "The server cannot be reached. What you wrote is kept on this page.");
+    complain(problem.code ? problem.message : "The server cannot be reached. Your text stays on this page.");
   }
 
   /**
@@ -303,7 +303,7 @@ function converse(talk) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const text = words.value;
-    if (text.trim() && busy) say("An answer is being written. Your words stay here; send them when it has come.");
+    if (text.trim() && busy) say("An answer is being written. Your words stay here. Send them when the answer is complete.");
     else if (text.trim()) move("say", text);
   });
   words.addEventListener("keydown", (event) => {

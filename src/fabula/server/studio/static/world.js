@@ -38,7 +38,7 @@ async function draw() {
   if (asked !== from) return; // other facts are wanted by now
   if (!response?.ok) {
     asked = ""; // so that the same can be asked for again
-    if (note) note.textContent = "The graph could not be loaded; the table below has all facts.";
+    if (note) note.textContent = "The graph could not be loaded. The table below contains all facts.";
     return;
   }
   const { nodes, edges, drawn: count, total } = await response.json();
@@ -55,9 +55,9 @@ async function draw() {
   drawn.on("tap", "[fact]", (/** @type {any} */ event) => choose(event.target.data("fact")));
   place.dataset.drawn = String(count);
   if (note) note.textContent = count < total
-    ? `The graph shows ${count} of ${total.toLocaleString("en")} facts: those that link two, and those about whom most is said. Choose a scene, a character or words to see others; the table below has all.`
-    : "Choose an edge or a value to read its sentence; the table below has the same.";
-  if (note && matchMedia("(pointer: coarse)").matches) note.textContent += " Two fingers move the graph.";
+    ? `The graph shows ${count} of ${total.toLocaleString("en")} facts: those that link two names, and those about the names with the most facts. Choose a scene, a character or words to see others. The table below contains all facts.`
+    : "Choose an edge or a value to read its sentence. The table below has the same facts.";
+  if (note && matchMedia("(pointer: coarse)").matches) note.textContent += " Move the graph with two fingers.";
 }
 
 /** How long an edge is, so that its label has room. @param {any} edge */
@@ -177,7 +177,7 @@ function showFound() {
 
 // What a run has found stands here when it has ended: shown at once to who began it here, offered to others. It may have
 // ended before the answer has come that says it has begun.
-const ENDED = "A run has ended. Load this page anew to see what it has found.";
+const ENDED = "A run has ended. Reload this page to see its results.";
 document.addEventListener("htmx:afterSwap", () => {
   const begun = /** @type {HTMLElement | null} */ (document.querySelector("[data-begun]"));
   if (begun) whenEnded(begun.dataset.run ?? "", showFound);

@@ -167,14 +167,14 @@ document.addEventListener("click", (event) => {
   if (!button) return;
   const place = /** @type {HTMLTextAreaElement} */ (document.getElementById(/** @type {HTMLElement} */ (button).dataset.copy ?? ""));
   navigator.clipboard.writeText(place.value).then(
-    () => say("The prompt is in the clipboard."),
+    () => say("The prompt is on the clipboard."),
     () => place.select(),
   );
 });
 
 onConnection((is, signedOut) => {
   connection.hidden = is;
-  connection.textContent = signedOut ? "signed out: open the link that the server printed" : "no connection; it is tried again";
+  connection.textContent = signedOut ? "signed out: open the link that the server printed" : "no connection; retrying";
 });
 onEvent(hear);
 const back = document.getElementById("look-back");

@@ -75,8 +75,8 @@ function save(last = false) {
   for (const [name, value] of new FormData(form)) body.set(name, String(value));
   const keep = () => fetch(`/task/${form.dataset.key}/draft`, { method: "POST", body, keepalive: last });
   saving = (last ? keep() : saving.then(keep)) // a page that ends waits for nothing
-    .then((answer) => say(answer.ok ? `Kept. ${unanswered() || "None"} left to answer.` : "This could not be kept; it stays in this page."))
-    .catch(() => say("There is no connection; your answers stay in this page."));
+    .then((answer) => say(answer.ok ? `Saved. ${unanswered() || "None"} left to answer.` : "Your answers could not be saved. They stay on this page."))
+    .catch(() => say("There is no connection. Your answers stay on this page."));
 }
 
 /** What stood in each question before the last change. @type {Map<string, string>} */
@@ -101,7 +101,7 @@ function undo() {
   before.set(last.name, last.value);
   complete();
   save();
-  say("The last click is taken back.");
+  say("The last click was undone.");
 }
 
 /** Answer the present question. @param {string} value */

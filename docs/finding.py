@@ -1,0 +1,132 @@
+"""What the site's search finds besides the words of a page: a hook of mkdocs.
+
+Each section of the index gets two unseen fields with the words by which readers call what its heading or text is about.
+So "kindle" finds the section on EPUB files, and the search still shows which words of a question a section lacks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mkdocs.config.defaults import MkDocsConfig
+
+WEIGHTS: Final = {"title": 10, "text": 1, "tags": 1, "also_title": 6, "also_text": 0.4}
+"""How much a word counts by the field in which it is found; the theme's own are 1000 for headings and 1 for text."""
+WHOLE_PAGE: Final = 0.6
+"""How much an entry for a whole page counts, since the theme doubles it: a section is the closer answer."""
+
+# Beginnings of words of the documentation: words of readers.
+SYNONYMS: Final = {
+    "agreement|alpha|kappa": "annotator inter-rater irr reliability consistent",
+    "api key|keys?": "account apikey credential login password sign signup subscription",
+    "baseline": "control plain vanilla single naive",
+    "brief": "idea input premise pitch synopsis instructions",
+    "budget|limit of|limit the cost": "bill bills cap ceiling dollars expensive maximum money overspend spend spending",
+    "cancel|stop": "abort halt kill quit terminate pause",
+    "card|persona": "sillytavern tavern bio biography",
+    "chapter": "book part section instalment",
+    "character": "antagonist cast hero heroine people person protagonist villain role",
+    "cite|citation": "bibtex bibliography doi publication reference",
+    "cluster|several servers": "concurrent distributed gpus hpc kubernetes machines scale slurm throughput",
+    "comment|review": "advice beta criticism critique feedback notes opinion suggestions improve",
+    "contradict|plot hole": "continuity detect detector error errors inconsistency "
+    "inconsistencies inconsistent mistake mistakes proofread wrong",
+    "copyright|rights": "commercial commercially legal licence license own ownership publish royalties sell",
+    "cost|price": "afford bill charge cheap cheaper dollars expensive fee money pay pricing spend subscription",
+    "csv|parquet": "dataframe excel numbers pandas spreadsheet table",
+    "data set|corpus|public data": "benchmark dataset huggingface prompts",
+    "dismiss|false alarm": "accept alarms disagree false ignore incorrect "
+    "positive positives silence spurious suppress verdict wrong",
+    "docker": "container image kubernetes podman",
+    "docx|word": "libreoffice microsoft odt googledocs",
+    "edit|chang": "alter amend correct fix modify replace revise swap tweak",
+    "editors|lsp": "emacs neovim obsidian plugin scrivener vim vscode",
+    "epub": "amazon convert ebook ebooks ereader reader kindle kobo nook pdf print publish",
+    "experiment": "ab benchmark compare evaluate improve improvement improves test trial versus vs",
+    "export": "convert download format pdf print publish save",
+    "fine-tun|train": "custom finetune finetuning learn lora qlora weights",
+    "folder|project": "directory location path saved stored where workspace",
+    "gpu": "amd card cuda graphics hardware metal mps nvidia rocm vram",
+    "http|api/v1": "csharp curl golang java javascript js language nodejs php remote rest ruby rust typescript webhook",
+    "import|manuscript": "book draft existing finish input read unfinished upload written",
+    "install": "chromebook linux mac macos pc prerequisites requirements setup ubuntu windows wsl hardware",
+    "interval|signific|power": "ci confidence enough many pvalue power "
+    "sample significance significant size statistical statistically statistics",
+    "interrupt|resume|killed|lost journal": "continue crash crashed crashes died halfway "
+    "lose lost outage recover recovery reboot shutdown",
+    "judge|rank|better|compare": "best prefer preferred quality score stronger superior versus vs winner wins worse",
+    "journal|versions": "backup git history log",
+    "language|german": "chinese italian japanese multilingual spanish translate translation",
+    "learn": "adapt imitate mimic taste writer my",
+    "length|longer|shorter|words": "brief count cut expand extend long pages short size trim",
+    "long stories|novel": "book epic novella saga series",
+    "mcp": "agent assistant claude copilot cursor tool",
+    "measur|repetit": "boring cliche cliches count metrics phrases repeat repeats repetitive statistics",
+    "memory|disk|laptop": "drive gigabytes hardware machine minimum ram requirements space specs storage computer",
+    "model": "ai bot chatgpt claude gemini gpt llama llm mistral",
+    "network|offline|telemetry": "airplane internet local online wifi",
+    "ollama|vllm|own server": "endpoint gguf huggingface llama local localhost lmstudio mistral qwen",
+    "paragraph|passage": "line lines sentence sentences snippet bit",
+    "parallel": "batch concurrency faster simultaneously speed",
+    "people rate|human eval|study": "annotate annotators crowd mturk participants "
+    "prolific questionnaire raters readers survey user",
+    "pin|stop it from|never rewrit": "clobber destroy freeze keep lock lose overwrite "
+    "overwritten overwrites preserve protect ruin touch safe",
+    "plan": "beats outline plot structure storyboard",
+    "privacy|sent to": "cloud collect confidential confidentiality gdpr leak private "
+    "secret share spy steal track upload uploaded",
+    "prompt": "instruction instructions template templates",
+    "python": "library module notebook jupyter package script sdk",
+    "report an error": "bug bugs broken contact crash help issue support traceback",
+    "reproduc|seed|replay": "deterministic different random repeatable replicate same",
+    "retake|rewrit": "again another better different overwrite redo regenerate replace reroll variation",
+    "role": "agent agents job",
+    "safe|trust": "danger malicious malware secure security stranger trust untrusted virus",
+    "scene": "episode moment part",
+    "screenplay|script with|fountain": "film movie play stage theatre tv",
+    "slow|speed|how long|timeout": "duration fast faster forever hang hangs "
+    "hours minutes performance quick stuck time wait",
+    "small models": "cheap garbage local nonsense quality tiny weak",
+    "studio|browser": "app buttons desktop gui graphical interface mobile mouse phone ui visual web website",
+    "style|voice|tense": "author dialogue humour mood narrator pov robotic sound tone",
+    "system|algorithm": "approach architecture method pipeline technique workflow",
+    "talk|chat": "converse conversation interview roleplay speak",
+    "time|timeline": "calendar chronological chronology dates flashback",
+    "undo|restore": "back earlier mistake previous revert roll rollback yesterday",
+    "uninstall|delet": "clean delete erase forget remove rid wipe",
+    "who know|witness|world": "believe believes canon knowledge lore "
+    "memory remember remembers secret track worldbuilding",
+}
+_ROWS: Final = [
+    (re.compile(rf"(?<![\w/-])(?:{docs})", re.IGNORECASE), frozenset(readers.split()))
+    for docs, readers in SYNONYMS.items()
+]
+_TAG: Final = re.compile(r"<[^>]*>")
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Add the words of readers to the index that the search plug-in has made."""
+    file = Path(config.site_dir, "search", "search_index.json")
+    index = json.loads(file.read_text(encoding="utf-8"))
+    index["config"]["fields"] = {field: {"boost": weight} for field, weight in WEIGHTS.items()}
+    index["docs"] = list(known_by(index["docs"]))
+    file.write_text(json.dumps(index, separators=(",", ":")), encoding="utf-8")
+
+
+def known_by(sections: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Sections of an index with the words of readers for what their headings and texts are about."""
+    for section in sections:
+        also = {f"also_{field}": readers(_TAG.sub("", section[field])) for field in ("title", "text")}
+        boost = section.get("boost", 1) * (1 if "#" in section["location"] else WHOLE_PAGE)
+        yield section | {field: words for field, words in also.items() if words} | {"boost": boost}
+
+
+def readers(text: str) -> str:
+    """The words by which readers call what a text is about."""
+    return " ".join(sorted(set[str]().union(*(words for docs, words in _ROWS if docs.search(text)))))

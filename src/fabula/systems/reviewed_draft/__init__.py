@@ -1,1 +1,0 @@
-"""A draft that four readers review, and that is written anew; ours."""

@@ -1,0 +1,101 @@
+"""`suggest`: suggestions for one place of a text, which do not change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from fabula.app.asking import asking
+from fabula.app.beginning import check
+from fabula.app.rewriting import Passage, place_of
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.app.writing import at_cursor_in, dry_run_at_cursor_in, suggested
+from fabula.base.errors import UsageError
+from fabula.craft.suggesting import MOST, Amount, SuggestionKind, Wanted
+from fabula.story import plain
+from fabula.verbs.base import LONG, ArtefactName, MostDollars, MostTokens, verb
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """Suggestions for one place of an artefact; the text is unchanged.
+
+    Attributes:
+        artefact: the name of the artefact.
+        file: its file.
+        kind: what is suggested.
+        start: how many characters come before the place.
+        end: the end of the selection; the same as `start` if nothing is selected.
+        texts: the suggestions, in the order in which they were made.
+    """
+
+    artefact: str
+    file: str
+    kind: SuggestionKind
+    start: int
+    end: int
+    texts: list[str]
+
+
+@verb("POST", "/suggestions", "runs", command="text suggest", long=True)
+async def suggest(
+    project: Workspace,
+    artefact: ArtefactName,
+    kind: Annotated[
+        SuggestionKind,
+        Field(
+            description="Other wordings of the passage, what follows the cursor, a description, or ideas "
+            "for what happens next."
+        ),
+    ] = "reword",
+    *,
+    passage: Annotated[
+        str,
+        Field(
+            max_length=LONG,
+            description="The selected passage: its first and last character (120-480), or its first and last words.",
+            examples=["The lamp ... went out."],
+        ),
+    ] = "",
+    at: Annotated[
+        int | None, Field(ge=0, le=9_999_999, description="Characters before the cursor; default: all.")
+    ] = None,
+    note: Annotated[
+        str,
+        Field(
+            max_length=LONG,
+            description="What you want, or one of: shorter, slower, show, voice, less.",
+            examples=["shorter"],
+        ),
+    ] = "",
+    count: Annotated[int, Field(ge=1, le=MOST, description="The number of suggestions.")] = 3,
+    amount: Annotated[Amount, Field(description="For `continue`: how much to write.")] = "sentence",
+    skip: Annotated[int, Field(ge=0, le=1_000, description="How many you have already seen.")] = 0,
+    budget_tokens: MostTokens = None,
+    budget_usd: MostDollars = None,
+) -> Suggestions:
+    """Suggest other wordings of a passage, or what could follow at the cursor; the text stays unchanged.
+
+    Raises:
+        UsageError: the place is not in the text, or `reword` has no passage.
+        FabulaError: of any kind; a finished call is kept.
+    """
+    at_work = await asking(project, caps=(budget_tokens, budget_usd))
+    settings, options = at_work.settings, at_work.options
+    check(settings, project.environ)
+    found = Passage.of(
+        at_work.project,
+        artefact,
+        lambda text, _: place_of(text, passage, at),
+        looking=at_work.only_foreseen,
+    )
+    if kind == "reword" and not found.words:
+        raise UsageError('Select the passage to reword: --passage "The lamp ... went out."')
+    wanted = Wanted(kind, plain(note).strip(), count, amount, skip)
+    asked = (at_work.project, settings, options, found.path, found.span, suggested(wanted))
+    await at_work.begin(lambda: dry_run_at_cursor_in(*asked))
+    texts = await at_cursor_in(*asked)
+    at_work.bill.remember(settings)
+    return Suggestions(found.path, found.file, kind, *found.span, texts)

@@ -1,0 +1,94 @@
+"""`fabula text suggest`: suggestions for a place of a text, which stays as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commandline import BY_PARTS, REPLIES, script_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+IDEAS = ["Jonas wakes and takes the matches away.", "A boat answers the light with a flare."]
+SAID = {
+    "climax/suggest/1/rewrite_passage": "She lost the flame.",
+    "climax/suggest/2/rewrite_passage": "The flame went out.",
+    "climax/suggest/3/rewrite_passage": "She lost the flame.",
+    "climax:suggest": "The wind dropped.",
+    "climax:suggest_ideas": json.dumps({"ideas": IDEAS}),
+}
+
+
+@pytest.fixture
+def lamp(cli: Cli) -> Path:
+    (cli.folder / "script.toml").write_text(script_of(REPLIES | SAID), encoding="utf-8")
+    ran = cli("write", "brief.md", "--out", "lamp", "--model", "scripted:script.toml", *BY_PARTS)
+    assert ran.code == 0, ran.err
+    return cli.folder / "lamp"
+
+
+def prompts(cli: Cli) -> list[str]:
+    calls = cli("show", "--prompts", "-C", "lamp", "--json").json["calls"]
+    return [call["messages"][-1]["text"] for call in calls if "/suggest/" in call["path"]]
+
+
+def test_other_wordings_of_a_passage_are_each_given_once_and_the_text_stays(cli: Cli, lamp: Path) -> None:
+    before = (lamp / "story/03-climax.md").read_text(encoding="utf-8")
+    ran = cli("text", "suggest", "lamp", "climax", "--passage", "Mara held ... hands.", "--json").json
+    assert (ran["kind"], ran["texts"]) == ("reword", ["She lost the flame.", "The flame went out."])
+    assert before[ran["start"] : ran["end"]] == "Mara held the flame with both her hands."
+    assert (lamp / "story/03-climax.md").read_text(encoding="utf-8") == before
+    assert cli("update", "lamp", "--json").json["asked"] == 0
+
+
+def test_the_same_place_costs_nothing_the_second_time_and_skip_gives_others(cli: Cli, lamp: Path) -> None:
+    line = ("text", "suggest", "lamp", "climax", "--kind", "continue", "--count", "2")
+    before = cli("status", "lamp", "--json").json["calls"]
+    assert cli(*line, "--dry-run", "--json").json["total_calls"] == 2
+    cli(*line)
+    assert cli("status", "lamp", "--json").json["calls"] == before + 2
+    cli(*line)
+    assert cli("status", "lamp", "--json").json["calls"] == before + 2
+    cli(*line, "--skip", "2")
+    assert cli("status", "lamp", "--json").json["calls"] == before + 4
+
+
+def test_ideas_come_with_numbers_and_a_short_note_stands_for_a_wish(cli: Cli, lamp: Path) -> None:
+    ran = cli("text", "suggest", "lamp", "climax", "--kind", "ideas", "--note", "less")
+    assert "1. Jonas wakes and takes the matches away.\n\n2. A boat" in ran.out
+    assert "story/03-climax.md is unchanged." in ran.err
+    (asked,) = prompts(cli)
+    assert "leave to the reader what can be understood" in asked
+
+
+def test_the_cursor_divides_the_story_into_before_and_after(cli: Cli, lamp: Path) -> None:
+    cli("text", "suggest", "lamp", "climax", "--kind", "describe", "--count", "1", "--at", "28")
+    (asked,) = prompts(cli)
+    before, _, after = asked.partition("What stands after the place:")
+    assert "She took the matches" in before
+    assert "The storm broke the window." in before
+    assert after.strip().startswith("Mara held the flame")
+    assert "One ship turned away" in after
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), 'Select the passage to reword: --passage "The lamp ... went out."'),
+        (("--passage", "No such words"), "'No such words' is not in the text."),
+        (("--passage", "the"), "'the' matches 2 passages of the text."),
+        (
+            ("--kind", "continue", "--at", "9999"),
+            "There is no place after character 9,999: the text has 68 characters.",
+        ),
+    ],
+)
+def test_a_place_that_is_not_there_is_an_error(cli: Cli, lamp: Path, options: tuple[str, ...], message: str) -> None:
+    ran = cli("text", "suggest", str(lamp), "climax", *options)
+    assert ran.code == 2
+    assert message in ran.err
