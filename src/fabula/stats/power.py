@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.base.extras import extra
 from fabula.base.lazily import Module
+from fabula.base.remembering import remembered
 from fabula.stats.intervals import FEWEST, LEVEL
 
 if TYPE_CHECKING:
@@ -73,14 +74,20 @@ def prompts_needed(pilot: Sequence[float], apart: float, tests: int = 1, wanted:
 
 def _needed(pilot: Sequence[float], prompts: int, tests: int) -> Array | None:
     """Of each simulated experiment, how large the true difference must be for its interval to lie above 0."""
-    values = np.asarray(pilot, dtype=np.float64)
-    if len(values) < FEWEST or prompts < FEWEST or float(np.ptp(values)) <= _ROUNDING:
+    if len(pilot) < FEWEST or prompts < FEWEST or float(np.ptp(pilot)) <= _ROUNDING:
         return None
-    centred = (values - values.mean()) * math.sqrt(len(values) / (len(values) - 1))
     drawn = min(prompts, _ENOUGH)
+    return _simulated(tuple(map(float, pilot)), drawn, tests) * math.sqrt(drawn / prompts)
+
+
+@remembered(16)  # a search for the number of prompts asks for the same draws again and again
+def _simulated(pilot: tuple[float, ...], drawn: int, tests: int) -> Array:
+    """The same of experiments of at most `_ENOUGH` prompts."""
+    values = np.asarray(pilot, dtype=np.float64)
+    centred = (values - values.mean()) * math.sqrt(len(values) / (len(values) - 1))
     rng = np.random.default_rng([1, drawn])
     mean, below = _means_and_reach(rng.choice(centred, (_ROUNDS, drawn)), tests)
-    return np.asarray((below - mean) * math.sqrt(drawn / prompts), dtype=np.float64)
+    return np.asarray(below - mean, dtype=np.float64)
 
 
 def _means_and_reach(draws: Array, tests: int) -> tuple[Array, Array]:
