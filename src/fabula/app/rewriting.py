@@ -125,17 +125,24 @@ def place_of(text: str, passage: str, at: int | None) -> tuple[int, int]:
     if FROM_TO.fullmatch(passage.strip()):
         return characters_of(text, passage)
     if passage.strip():
-        found = list(passage_spans(text, passage))
-        if len(found) != 1:
-            how = f"matches {len(found)} passages of the text" if found else "is not in the text"
-            raise UsageError(
-                f"{passage!r} {how}. Give the first and last words of one passage: 'The lamp ... went out.'"
-            )
-        return found[0]
+        return passage_of(text, passage, "the text")
     if at is not None and at > len(text):
         raise UsageError(f"There is no place after character {at:,}: the text has {len(text):,} characters.")
     start = len(text) if at is None else at
     return start, start
+
+
+def passage_of(text: str, words: str, file: str) -> tuple[int, int]:
+    """The start and end of the passage with these first and last words.
+
+    Raises:
+        UsageError: no passage of the text has these words, or several have.
+    """
+    found = list(passage_spans(text, words))
+    if len(found) != 1:
+        how = f"matches {len(found)} passages of {file}" if found else f"is not in {file}"
+        raise UsageError(f"{words!r} {how}. Give the first and last words of one passage: 'The lamp ... went out.'")
+    return found[0]
 
 
 def characters_of(text: str, characters: str) -> tuple[int, int]:

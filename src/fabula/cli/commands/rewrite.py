@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fabula.app.beginning import check
-from fabula.app.rewriting import FROM_TO, Passage, characters_of
+from fabula.app.rewriting import FROM_TO, Passage, characters_of, passage_of
 from fabula.app.writing import at_cursor_in, dry_run_at_cursor_in, rewritten, settings_as_last_time
 from fabula.base.errors import UsageError
 from fabula.cli.asked import performing
@@ -17,7 +17,6 @@ from fabula.cli.bill import say_dry_run
 from fabula.cli.opening import project_and_artefact, terminal_of
 from fabula.cli.options import Artefact, ProjectOptions, SpendingLimits, bundled
 from fabula.cli.session import Session, near
-from fabula.craft.suggesting import passage_spans
 from fabula.story import plain
 from fabula.story.comparing import word_pieces
 
@@ -51,7 +50,7 @@ def rewrite(
     def find(text: str, file: str) -> tuple[int, int]:
         if characters:
             return characters_of(text, characters)
-        return _lines_of(text, lines) if lines else _passage(text, passage, file)
+        return _lines_of(text, lines) if lines else passage_of(text, passage, file)
 
     found, wish = Passage.of(project, name, find, looking=limits.dry_run), plain(note).strip()
     session = Session(terminal, project, settings, limits, "rewrite")
@@ -94,18 +93,6 @@ def _accepted(session: Session, passage: Passage, note: str, *, yes: bool) -> st
         if said != "a":
             return new if said == "y" else None
         take += 1
-
-
-def _passage(text: str, words: str, file: str) -> tuple[int, int]:
-    """The start and end of the passage with these first and last words."""
-    found = list(passage_spans(text, words))
-    if not found:
-        raise UsageError(f"{words!r} is not in {file}. Copy the first and last words of the passage from that file.")
-    if len(found) > 1:
-        raise UsageError(
-            f"{words!r} matches {len(found)} passages in {file}. Give more words of the passage, or use --lines N-M."
-        )
-    return found[0]
 
 
 def _lines_of(text: str, lines: str) -> tuple[int, int]:
