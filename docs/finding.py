@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 WEIGHTS: Final = {"title": 10, "text": 1, "tags": 1, "also_title": 6, "also_text": 0.4}
 """How much a word counts by the field in which it is found; the theme's own are 1000 for headings and 1 for text."""
-WHOLE_PAGE: Final = 0.6
-"""How much an entry for a whole page counts, since the theme doubles it: a section is the closer answer."""
 
 # Beginnings of words of the documentation: words of readers.
 SYNONYMS: Final = {
@@ -50,8 +48,9 @@ SYNONYMS: Final = {
     "epub": "amazon convert ebook ebooks ereader reader kindle kobo nook pdf print publish",
     "experiment": "ab benchmark compare evaluate improve improvement improves test trial versus vs",
     "export": "convert download format pdf print publish save",
-    "fine-tun|train": "custom finetune finetuning learn lora qlora weights",
+    "fine-tun|train": "learn lora qlora weights",
     "folder|project": "directory location path saved stored where workspace",
+    "glossary": "definition meaning terms",
     "gpu": "amd card cuda graphics hardware metal mps nvidia rocm vram",
     "http|api/v1": "csharp curl golang java javascript js language nodejs php remote rest ruby rust typescript webhook",
     "import|manuscript": "book draft existing finish input read unfinished upload written",
@@ -73,6 +72,7 @@ SYNONYMS: Final = {
     "network|offline|telemetry": "airplane internet local online wifi",
     "ollama|vllm|own server": "endpoint gguf huggingface llama local localhost lmstudio mistral qwen",
     "paragraph|passage": "line lines sentence sentences snippet bit",
+    "own (?:agent|evaluator|metric|model|system)|plug-in": "addon custom extend extension",
     "parallel": "batch concurrency faster simultaneously speed",
     "people rate|human eval|study": "annotate annotators crowd mturk participants "
     "prolific questionnaire raters readers survey user",
@@ -99,6 +99,7 @@ SYNONYMS: Final = {
     "talk|chat": "converse conversation interview roleplay speak",
     "time|timeline": "calendar chronological chronology dates flashback",
     "undo|restore": "back earlier mistake previous revert roll rollback yesterday",
+    "trust the judge|believe": "reliable reliability validity valid accurate",
     "uninstall|delet": "clean delete erase forget remove rid wipe",
     "who know|witness|world": "believe believes canon knowledge lore "
     "memory remember remembers secret track worldbuilding",
@@ -107,6 +108,7 @@ _ROWS: Final = [
     (re.compile(rf"(?<![\w/-])(?:{docs})", re.IGNORECASE), frozenset(readers.split()))
     for docs, readers in SYNONYMS.items()
 ]
+_HYPHENATED: Final = re.compile(r"(?<![\w-])[a-z]+(?:-[a-z]+)+(?![\w-])")
 _TAG: Final = re.compile(r"<[^>]*>")
 
 
@@ -123,10 +125,10 @@ def known_by(sections: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Sections of an index with the words of readers for what their headings and texts are about."""
     for section in sections:
         also = {f"also_{field}": readers(_TAG.sub("", section[field])) for field in ("title", "text")}
-        boost = section.get("boost", 1) * (1 if "#" in section["location"] else WHOLE_PAGE)
-        yield section | {field: words for field, words in also.items() if words} | {"boost": boost}
+        yield section | {field: words for field, words in also.items() if words}
 
 
 def readers(text: str) -> str:
     """The words by which readers call what a text is about."""
-    return " ".join(sorted(set[str]().union(*(words for docs, words in _ROWS if docs.search(text)))))
+    joined = {word.replace("-", "") for word in _HYPHENATED.findall(text.lower())}  # readers write "plugin", too
+    return " ".join(sorted(joined.union(*(words for docs, words in _ROWS if docs.search(text)))))

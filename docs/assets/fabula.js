@@ -16,8 +16,7 @@ addEventListener("resize", reachable);
 reachable();
 
 // The search takes each word of a question as one to be found, and finds all words that begin with it. Here it gets only the words
-// that say what is asked, without their endings, so that "deleting" finds "delete". Of a short word, it finds the word itself. Words that
-// are on every page count least.
+// that say what is asked, without their endings, so that "deleting" finds "delete". Of a short word, it finds the word itself.
 const asking = new Set((
   "a about actually after again ai all already also always am an and another any anything app are as at be because been before " +
   "being between but by can cannot cant could did do does doesnt doing done dont each else etc even ever every fabula few for from " +
@@ -29,9 +28,7 @@ const asking = new Set((
   "use used uses using usually very want wants was way we well were what whats when where which while who whose why will with " +
   "without wont work working works would yet you your"
 ).split(" "));
-const everywhere = new Set(
-  "book books model models novel novels project projects stories story text texts write writes writing".split(" "),
-);
+const typed = new Map(); // the words of questions by what is looked for
 const root = (word) => {
   if (!/^\p{L}{5,}$/u.test(word)) return word;
   const cut = word.replace(/(?<=..[^s])s$/, "").replace(/(?<=....)(?:ing|(?<!e)ed)$/, "").replace(/([bdgmnprt])\1$/, "$1");
@@ -43,12 +40,38 @@ const essence = (query) => {
   const kept = words.filter((word) => !asking.has(word));
   if (words.length < 2 && !/^\p{L}+$/u.test(query) || !kept.length) return query;
   return kept.map((word, place) => {
-    const found = word.length < 4 && place < kept.length - 1 ? `${word}^1` : root(word);
-    return everywhere.has(word) ? found : `${found} ${found}`; // a word that is given twice counts twice
+    typed.set(root(word), word);
+    return word.length < 4 && place < kept.length - 1 ? `${word}^1` : root(word);
   }).join(" ");
 };
+
+// A section that has more of a question's words is the closer answer, and a rare word says more than one that is in every section.
+// The theme doubles whole pages and counts the share of the words; this counts instead how rare they are together.
+const rank = (groups) => {
+  const hits = groups.flat().filter(({ score }) => score);
+  const rarity = Object.fromEntries(Object.keys(hits[0]?.terms ?? {}).map((term) => {
+    const sections = hits.filter(({ terms }) => terms[term]).length;
+    return [term, sections && Math.log(1 + 1000 / sections)];
+  }));
+  const sum = (terms) => terms.reduce((all, term) => all + rarity[term], 0);
+  for (const hit of hits) {
+    const terms = Object.keys(hit.terms);
+    const found = terms.filter((term) => hit.terms[term]);
+    const doubled = 1 + (!hit.parent + found.length / terms.length) ** 2;
+    hit.score *= (hit.parent ? 1 : 0.9) * (sum(found) / sum(terms) || 1) ** 1.5 / doubled;
+    hit.terms = Object.fromEntries(terms.map((term) => [typed.get(term) ?? term, hit.terms[term]])); // shown if they are missing
+  }
+  for (const group of groups) group.sort((a, b) => b.score - a.score);
+  groups.sort((a, b) => b[0].score - a[0].score);
+};
+const heard = new WeakSet();
 const post = Worker.prototype.postMessage;
 Worker.prototype.postMessage = function (message, ...others) {
   const asked = message?.type === 2 && typeof message.data === "string";
+  if (asked && !heard.has(this)) {
+    heard.add(this);
+    // Before the theme's own listener, which gets the same object.
+    this.addEventListener("message", ({ data }) => data?.type === 3 && rank(data.data.items), { capture: true });
+  }
   return post.call(this, asked ? { ...message, data: essence(message.data) } : message, ...others);
 };
