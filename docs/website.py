@@ -36,6 +36,7 @@ _FOUND: Final = (
     ("how-to/", 3),
     ("tutorial/", 2),
     ("reference/choosing", 3),
+    ("reference/settings", 2),
     ("reference/", 0.3),
 )
 """How much a page counts in the search, by how its path begins."""
