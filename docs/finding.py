@@ -1,7 +1,8 @@
 """What the site's search finds besides the words of a page: a hook of mkdocs.
 
-Each section of the index gets two unseen fields with the words by which readers call what its heading or text is about.
-So "kindle" finds the section on EPUB files, and the search still shows which words of a question a section lacks.
+Each section of the index gets an unseen field with the words by which readers call what its heading is about. So
+"kindle" finds the section on EPUB files. The search still shows which words of a question a section lacks.
+docs/assets/search.js ranks what is found.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 
     from mkdocs.config.defaults import MkDocsConfig
 
-WEIGHTS: Final = {"title": 10, "text": 1, "tags": 1, "also_title": 6, "also_text": 0.4}
+WEIGHTS: Final = {"title": 10, "text": 1, "tags": 1, "also": 6}
 """How much a word counts by the field in which it is found; the theme's own are 1000 for headings and 1 for text."""
 
-# Beginnings of words of the documentation: words of readers.
+# Beginnings of words of headings: words of readers.
 SYNONYMS: Final = {
     "agreement|alpha|kappa": "annotator consistent inter-rater irr reliability",
     "api key|keys?": "account apikey credential login password signup subscription",
@@ -40,30 +41,32 @@ SYNONYMS: Final = {
     "cost|price": "afford bill charge cheaper dollars expensive fee money pay pricing spend subscription",
     "csv|parquet": "dataframe excel numbers pandas spreadsheet table",
     "data set|corpus|public data": "benchmark dataset huggingface prompts",
+    "declin": "censor content explicit filter nsfw policy refused violence",
     "dismiss|false alarm": "accept alarms disagree false ignore incorrect positives silence spurious suppress "
     "verdict wrong",
-    "declin": "censor content explicit filter nsfw policy refused violence",
     "docker": "container image kubernetes podman",
     "docx|word": "googledocs libreoffice microsoft odt",
-    "edit|chang": "alter amend correct fix modify replace revise swap tweak",
     "editors|lsp": "emacs neovim obsidian plugin scrivener vim vscode",
+    "edit|chang": "alter amend correct fix modify replace revise swap tweak",
     "epub": "amazon convert ebooks ereader kindle kobo nook pdf print publish reader",
     "experiment": "ab benchmark compare evaluate improvement test trial versus vs",
     "export": "convert download format pdf print publish save",
     "fine-tun|train": "learn lora qlora weights",
     "first story": "beginner quickstart started tutorial walkthrough",
     "folder|project": "directory location path saved stored where workspace",
+    "from python": "call jupyter library module notebook package script sdk",
     "glossary": "definition meaning terms",
     "gpu": "amd card cuda graphics hardware metal mps nvidia rocm vram",
-    "http|api/v1": "csharp curl golang javascript js language nodejs php remote rest ruby rust typescript webhook",
+    "http|api/v1": "backend csharp curl embed frontend golang javascript js language nodejs php remote rest ruby "
+    "rust typescript web webhook",
     "import|manuscript": "book draft existing finish input read unfinished upload written",
     "install": "chromebook hardware linux macos pc prerequisites requirements setup ubuntu windows wsl",
-    "interval|signific|power": "ci confidence enough many power pvalue sample significance significant size "
-    "statistically",
     "interrupt|resume|killed|lost journal": "cache continue crashes died halfway lose lost outage reboot recovery "
     "shutdown",
-    "judge|rank|better|compare": "best preferred quality score stronger superior versus vs winner wins worse",
+    "interval|signific|power": "ci test confidence enough many power pvalue sample significance significant size "
+    "statistically",
     "journal|versions": "backup git history log",
+    "judge|rank|better|compare": "best preferred quality score stronger superior versus vs winner wins worse",
     "language|german": "chinese italian japanese multilingual spanish translation",
     "learn": "adapt imitate mimic my taste writer",
     "length|longer|shorter|words": "brief count cut expand extend long pages short size trim",
@@ -74,17 +77,18 @@ SYNONYMS: Final = {
     "model": "ai bot chatgpt claude gemini gpt llama llm mistral",
     "network|offline|telemetry": "airplane internet local online wifi",
     "ollama|vllm|own server": "endpoint gguf huggingface llama lmstudio localhost mistral qwen",
+    "orders? of time|timeline|pictures of time": "calendar chronological dates flashback",
+    "own (?:agent|evaluator|metric|model|system)|of my own|plug-in": "addon custom extend plugin subclass",
     "paragraph|passage": "bit lines sentences snippet",
-    "own (?:agent|evaluator|metric|model|system)|plug-in": "addon custom extend subclass",
     "parallel": "batch concurrency faster simultaneously speed",
     "people rate|human eval|study": "annotators crowd mturk participants prolific questionnaire raters readers "
     "survey user",
     "pin|stop it from|never rewrit": "clobber destroy freeze keep lock lose overwritten preserve protect ruin safe "
-    "touch",
+    "unchanged untouched touch",
     "plan": "beats outline plot storyboard structure",
     "privacy|sent to": "cloud collect confidentiality gdpr leak private secret share spy steal track uploaded",
     "prompt": "instructions templates",
-    "python": "jupyter library module notebook package script sdk",
+    "remember": "context forget memory window",
     "report an error": "broken bugs contact crash help issue support traceback",
     "reproduc|seed|replay": "deterministic different random repeatable replicate same",
     "retake|rewrit": "again another better different overwrite redo regenerate replace reroll variation",
@@ -99,10 +103,11 @@ SYNONYMS: Final = {
     "style|voice|tense": "author dialogue humour mood narrator pov robotic sound tone",
     "system|algorithm": "approach architecture method pipeline technique workflow",
     "talk|chat": "conversation interview roleplay speak",
-    "time|timeline": "calendar chronological dates flashback",
-    "undo|restore": "back earlier mistake previous revert rollback yesterday",
+    "test (?:my|it)": "mock stub unit",
     "trust the judge|believe": "accurate reliability reliable validity",
+    "undo|restore": "back earlier mistake previous revert rollback yesterday",
     "uninstall|delet": "clean delete erase forget remove rid wipe",
+    "which files": "layout structure",
     "who know|witness|world": "believes canon knowledge lore memory remembers secret track worldbuilding",
 }
 _ROWS: Final = [
@@ -123,13 +128,12 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def known_by(sections: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Sections of an index with the words of readers for what their headings and texts are about."""
+    """Sections of an index with the words of readers for what their headings are about."""
     for section in sections:
-        also = {f"also_{field}": readers(_TAG.sub("", section[field])) for field in ("title", "text")}
-        yield section | {field: words for field, words in also.items() if words}
+        yield section | {"also": readers(_TAG.sub("", section["title"]))}
 
 
 def readers(text: str) -> str:
-    """The words by which readers call what a text is about."""
+    """The words by which readers call what a heading is about."""
     joined = {word.replace("-", "") for word in _HYPHENATED.findall(text.lower())}  # readers write "plugin", too
     return " ".join(sorted(joined.union(*(words for docs, words in _ROWS if docs.search(text)))))

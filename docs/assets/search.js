@@ -2,11 +2,11 @@
 // that say what is asked, without their endings, so that "deleting" finds "delete". Of a short word, it finds the word itself.
 const asking = new Set((
   "a about actually after again ai all already also always am an and another any anything app are as at be because been before " +
-  "being between but by can cannot cant could did do does doesnt doing done dont each else etc even ever every fabula few for from " +
+  "being between but by can cannot cant configure could did do does doesnt doing done dont each else etc even ever every fabula few for from " +
   "get gets getting give go going good got had happens has have having he hello help her here him his how i id if im in instead " +
   "into is isnt it its itself just keep keeps kind know less let like looking lot made make makes making many may me mean means might " +
   "more most much my need needs no nor not now of off ok okay on once one ones only or other our out over part please possible " +
-  "program put really right run s same set she should so software some somehow someone something still such sure t take than that " +
+  "program put really right run s same set setup she should so software some somehow someone something still such sure t take than that " +
   "thats the their them then there these they thing things think this those three through to together too tool try trying two up us " +
   "use used uses using usually very want wants was way we well were what whats when where which while who whose why will with " +
   "without wont work working works would yet you your"
