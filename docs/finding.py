@@ -1,7 +1,8 @@
 """What the site's search finds besides the words of a page: a hook of mkdocs.
 
-Each section of the index gets two unseen fields with the words by which readers call what its heading or text is about.
-So "kindle" finds the section on EPUB files, and the search still shows which words of a question a section lacks.
+Each section of the index gets an unseen field with the words by which readers call what its heading is about. So
+"kindle" finds the section on EPUB files. The search still shows which words of a question a section lacks.
+docs/assets/search.js ranks what is found.
 """
 
 from __future__ import annotations
@@ -16,97 +17,104 @@ if TYPE_CHECKING:
 
     from mkdocs.config.defaults import MkDocsConfig
 
-WEIGHTS: Final = {"title": 10, "text": 1, "tags": 1, "also_title": 6, "also_text": 0.4}
+WEIGHTS: Final = {"title": 10, "text": 1, "tags": 1, "also": 6}
 """How much a word counts by the field in which it is found; the theme's own are 1000 for headings and 1 for text."""
-WHOLE_PAGE: Final = 0.6
-"""How much an entry for a whole page counts, since the theme doubles it: a section is the closer answer."""
 
-# Beginnings of words of the documentation: words of readers.
+# Beginnings of words of headings: words of readers.
 SYNONYMS: Final = {
-    "agreement|alpha|kappa": "annotator inter-rater irr reliability consistent",
-    "api key|keys?": "account apikey credential login password sign signup subscription",
-    "baseline": "control plain vanilla single naive",
-    "brief": "idea input premise pitch synopsis instructions",
-    "budget|limit of|limit the cost": "bill bills cap ceiling dollars expensive maximum money overspend spend spending",
-    "cancel|stop": "abort halt kill quit terminate pause",
-    "card|persona": "sillytavern tavern bio biography",
-    "chapter": "book part section instalment",
-    "character": "antagonist cast hero heroine people person protagonist villain role",
-    "cite|citation": "bibtex bibliography doi publication reference",
+    "agreement|alpha|kappa": "annotator consistent inter-rater irr reliability",
+    "api key|keys?": "account apikey credential login password signup subscription",
+    "baseline": "control naive plain single vanilla",
+    "brief": "idea input instructions pitch premise synopsis",
+    "budget|limit of|limit the cost": "bills cap ceiling dollars expensive maximum money overspend spending",
+    "cancel|stop": "abort halt kill pause quit stop terminate",
+    "card|persona": "biography sillytavern tavern",
+    "chapter": "book instalment part section",
+    "character": "antagonist cast heroine people person protagonist role villain",
+    "cite|citation": "bibliography bibtex doi publication reference",
     "cluster|several servers": "concurrent distributed gpus hpc kubernetes machines scale slurm throughput",
-    "comment|review": "advice beta criticism critique feedback notes opinion suggestions improve",
-    "contradict|plot hole": "continuity detect detector error errors inconsistency "
-    "inconsistencies inconsistent mistake mistakes proofread wrong",
-    "copyright|rights": "commercial commercially legal licence license own ownership publish royalties sell",
-    "cost|price": "afford bill charge cheap cheaper dollars expensive fee money pay pricing spend subscription",
+    "comment|review": "advice beta criticism critique feedback improve notes opinion suggestions",
+    "compared with other": "alternatives chatgpt competitors difference",
+    "concepts": "basics explained introduction overview",
+    "contradict|plot hole": "continuity detector errors inconsistencies inconsistent mistakes proofread wrong",
+    "copyright|rights": "commercially legal licence license ownership publish royalties sell",
+    "cost|price": "afford bill charge cheaper dollars expensive fee money pay pricing spend subscription",
     "csv|parquet": "dataframe excel numbers pandas spreadsheet table",
     "data set|corpus|public data": "benchmark dataset huggingface prompts",
-    "dismiss|false alarm": "accept alarms disagree false ignore incorrect "
-    "positive positives silence spurious suppress verdict wrong",
+    "declin": "censor content explicit filter nsfw policy refused violence",
+    "dismiss|false alarm": "accept alarms disagree false ignore incorrect positives silence spurious suppress "
+    "verdict wrong",
     "docker": "container image kubernetes podman",
-    "docx|word": "libreoffice microsoft odt googledocs",
-    "edit|chang": "alter amend correct fix modify replace revise swap tweak",
+    "docx|word": "googledocs libreoffice microsoft odt",
     "editors|lsp": "emacs neovim obsidian plugin scrivener vim vscode",
-    "epub": "amazon convert ebook ebooks ereader reader kindle kobo nook pdf print publish",
-    "experiment": "ab benchmark compare evaluate improve improvement improves test trial versus vs",
+    "edit|chang": "alter amend correct fix modify replace revise swap tweak",
+    "epub": "amazon convert ebooks ereader kindle kobo nook pdf print publish reader",
+    "experiment": "ab benchmark compare evaluate improvement test trial versus vs",
     "export": "convert download format pdf print publish save",
-    "fine-tun|train": "custom finetune finetuning learn lora qlora weights",
+    "fine-tun|train": "learn lora qlora weights",
+    "first story": "beginner quickstart started tutorial walkthrough",
     "folder|project": "directory location path saved stored where workspace",
+    "from python": "call jupyter library module notebook package script sdk",
+    "glossary": "definition meaning terms",
     "gpu": "amd card cuda graphics hardware metal mps nvidia rocm vram",
-    "http|api/v1": "csharp curl golang java javascript js language nodejs php remote rest ruby rust typescript webhook",
+    "http|api/v1": "backend csharp curl embed frontend golang javascript js language nodejs php remote rest ruby "
+    "rust typescript web webhook",
     "import|manuscript": "book draft existing finish input read unfinished upload written",
-    "install": "chromebook linux mac macos pc prerequisites requirements setup ubuntu windows wsl hardware",
-    "interval|signific|power": "ci confidence enough many pvalue power "
-    "sample significance significant size statistical statistically statistics",
-    "interrupt|resume|killed|lost journal": "continue crash crashed crashes died halfway "
-    "lose lost outage recover recovery reboot shutdown",
-    "judge|rank|better|compare": "best prefer preferred quality score stronger superior versus vs winner wins worse",
+    "install": "chromebook hardware linux macos pc prerequisites requirements setup ubuntu windows wsl",
+    "interrupt|resume|killed|lost journal": "cache continue crashes died halfway lose lost outage reboot recovery "
+    "shutdown",
+    "interval|signific|power": "ci test confidence enough many power pvalue sample significance significant size "
+    "statistically",
     "journal|versions": "backup git history log",
-    "language|german": "chinese italian japanese multilingual spanish translate translation",
-    "learn": "adapt imitate mimic taste writer my",
+    "judge|rank|better|compare": "best preferred quality score stronger superior versus vs winner wins worse",
+    "language|german": "chinese italian japanese multilingual spanish translation",
+    "learn": "adapt imitate mimic my taste writer",
     "length|longer|shorter|words": "brief count cut expand extend long pages short size trim",
     "long stories|novel": "book epic novella saga series",
     "mcp": "agent assistant claude copilot cursor tool",
-    "measur|repetit": "boring cliche cliches count metrics phrases repeat repeats repetitive statistics",
-    "memory|disk|laptop": "drive gigabytes hardware machine minimum ram requirements space specs storage computer",
+    "measur|repetit": "boring cliches count metrics phrases repeats repetitive statistics",
+    "memory|disk|laptop": "computer drive gigabytes hardware machine minimum ram requirements space specs storage",
     "model": "ai bot chatgpt claude gemini gpt llama llm mistral",
     "network|offline|telemetry": "airplane internet local online wifi",
-    "ollama|vllm|own server": "endpoint gguf huggingface llama local localhost lmstudio mistral qwen",
-    "paragraph|passage": "line lines sentence sentences snippet bit",
+    "ollama|vllm|own server": "endpoint gguf huggingface llama lmstudio localhost mistral qwen",
+    "orders? of time|timeline|pictures of time": "calendar chronological dates flashback",
+    "own (?:agent|evaluator|metric|model|system)|of my own|plug-in": "addon custom extend plugin subclass",
+    "paragraph|passage": "bit lines sentences snippet",
     "parallel": "batch concurrency faster simultaneously speed",
-    "people rate|human eval|study": "annotate annotators crowd mturk participants "
-    "prolific questionnaire raters readers survey user",
-    "pin|stop it from|never rewrit": "clobber destroy freeze keep lock lose overwrite "
-    "overwritten overwrites preserve protect ruin touch safe",
-    "plan": "beats outline plot structure storyboard",
-    "privacy|sent to": "cloud collect confidential confidentiality gdpr leak private "
-    "secret share spy steal track upload uploaded",
-    "prompt": "instruction instructions template templates",
-    "python": "library module notebook jupyter package script sdk",
-    "report an error": "bug bugs broken contact crash help issue support traceback",
+    "people rate|human eval|study": "annotators crowd mturk participants prolific questionnaire raters readers "
+    "survey user",
+    "pin|stop it from|never rewrit": "clobber destroy freeze keep lock lose overwritten preserve protect ruin safe "
+    "unchanged untouched touch",
+    "plan": "beats outline plot storyboard structure",
+    "privacy|sent to": "cloud collect confidentiality gdpr leak private secret share spy steal track uploaded",
+    "prompt": "instructions templates",
+    "remember": "context forget memory window",
+    "report an error": "broken bugs contact crash help issue support traceback",
     "reproduc|seed|replay": "deterministic different random repeatable replicate same",
     "retake|rewrit": "again another better different overwrite redo regenerate replace reroll variation",
-    "role": "agent agents job",
-    "safe|trust": "danger malicious malware secure security stranger trust untrusted virus",
+    "role": "agents job",
+    "safe|trust": "danger malicious malware security stranger trust untrusted virus",
     "scene": "episode moment part",
     "screenplay|script with|fountain": "film movie play stage theatre tv",
-    "slow|speed|how long|timeout": "duration fast faster forever hang hangs "
-    "hours minutes performance quick stuck time wait",
+    "settings|fabula.toml": "config defaults options preferences variables",
+    "slow|speed|how long|timeout": "duration faster forever hangs hours minutes performance quick stuck time wait",
     "small models": "cheap garbage local nonsense quality tiny weak",
-    "studio|browser": "app buttons desktop gui graphical interface mobile mouse phone ui visual web website",
+    "studio|browser": "app buttons desktop graphical gui interface mobile mouse phone ui visual website",
     "style|voice|tense": "author dialogue humour mood narrator pov robotic sound tone",
     "system|algorithm": "approach architecture method pipeline technique workflow",
-    "talk|chat": "converse conversation interview roleplay speak",
-    "time|timeline": "calendar chronological chronology dates flashback",
-    "undo|restore": "back earlier mistake previous revert roll rollback yesterday",
+    "talk|chat": "conversation interview roleplay speak",
+    "test (?:my|it)": "mock stub unit",
+    "trust the judge|believe": "accurate reliability reliable validity",
+    "undo|restore": "back earlier mistake previous revert rollback yesterday",
     "uninstall|delet": "clean delete erase forget remove rid wipe",
-    "who know|witness|world": "believe believes canon knowledge lore "
-    "memory remember remembers secret track worldbuilding",
+    "which files": "layout structure",
+    "who know|witness|world": "believes canon knowledge lore memory remembers secret track worldbuilding",
 }
 _ROWS: Final = [
     (re.compile(rf"(?<![\w/-])(?:{docs})", re.IGNORECASE), frozenset(readers.split()))
     for docs, readers in SYNONYMS.items()
 ]
+_HYPHENATED: Final = re.compile(r"(?<![\w-])[a-z]+(?:-[a-z]+)+(?![\w-])")
 _TAG: Final = re.compile(r"<[^>]*>")
 
 
@@ -120,13 +128,12 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def known_by(sections: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Sections of an index with the words of readers for what their headings and texts are about."""
+    """Sections of an index with the words of readers for what their headings are about."""
     for section in sections:
-        also = {f"also_{field}": readers(_TAG.sub("", section[field])) for field in ("title", "text")}
-        boost = section.get("boost", 1) * (1 if "#" in section["location"] else WHOLE_PAGE)
-        yield section | {field: words for field, words in also.items() if words} | {"boost": boost}
+        yield section | {"also": readers(_TAG.sub("", section["title"]))}
 
 
 def readers(text: str) -> str:
-    """The words by which readers call what a text is about."""
-    return " ".join(sorted(set[str]().union(*(words for docs, words in _ROWS if docs.search(text)))))
+    """The words by which readers call what a heading is about."""
+    joined = {word.replace("-", "") for word in _HYPHENATED.findall(text.lower())}  # readers write "plugin", too
+    return " ".join(sorted(joined.union(*(words for docs, words in _ROWS if docs.search(text)))))

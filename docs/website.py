@@ -35,8 +35,9 @@ _FOUND: Final = (
     ("troubleshooting", 4),
     ("how-to/", 3),
     ("tutorial/", 2),
+    ("reference/choosing", 3),
+    ("reference/settings", 2),
     ("reference/", 0.3),
-    ("results/", 0.2),
 )
 """How much a page counts in the search, by how its path begins."""
 
