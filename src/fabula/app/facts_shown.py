@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabula.app.world import READ_FILE, WORLD_FILE, person_of, spelled, world_of
+from fabula.app.world import CODEX_FILE, READ_FILE, WORLD_FILE, person_of, spelled, world_of
 from fabula.base.files import is_plain, plain_files, read_text
 from fabula.craft.quoting import located
 from fabula.project.folder import MAX_STORY, STORY
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def has_world(folder: Path) -> bool:
     """Whether the project's world contains any records."""
-    return any(is_plain(folder / file) for file in (WORLD_FILE, READ_FILE)) or bool(
+    return any(is_plain(folder / file) for file in (WORLD_FILE, READ_FILE, CODEX_FILE)) or bool(
         plain_files(folder / "world", "*.json")
     )
 

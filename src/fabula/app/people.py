@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.facts_shown import people_of
-from fabula.app.world import READ_FILE, WORLD_FILE, world_files, world_of
+from fabula.app.world import CODEX_FILE, READ_FILE, WORLD_FILE, world_files, world_of
 from fabula.base.errors import FabulaError
 from fabula.base.files import read_text
 from fabula.base.kept import KEPT
@@ -102,7 +102,7 @@ def _of_scenes(project: ProjectFolder) -> list[str]:
 
 def _of_world(project: ProjectFolder) -> tuple[str, ...]:
     """The people who know something in the story's world; things and places know nothing."""
-    files = [project.folder / WORLD_FILE, project.folder / READ_FILE, *world_files(project)]
+    files = [*(project.folder / name for name in (WORLD_FILE, READ_FILE, CODEX_FILE)), *world_files(project)]
     stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file())
     with suppress(FabulaError, OSError):  # the page of the world says what is wrong with it
         make = partial(_people_of_world, project.folder)
