@@ -112,6 +112,14 @@ class Codex:
             if one.name in named or (one.kind == "person" and any(among(name, one.names) for name in who))
         )
 
+    def told(self, who: str, texts: Iterable[str], people: Iterable[str]) -> tuple[str, ...]:
+        """What a character may know of those who are present, and of what texts name, an entry in each text."""
+        found = (
+            (one, " ".join(filter(None, (one.open, as_sentence(one.secret) if one.known_by(who) else ""))))
+            for one in self.of(texts, people)
+        )
+        return tuple(f"{one.name}: {said}" for one, said in found if said)
+
     @property
     def world(self) -> WorldFile:
         """The entries as names and facts of a world; secrets are facts whose witnesses know them."""
