@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.app.checking import CODEX, stories_to_check
 from fabula.app.codex import CodexRow, codex_of
 from fabula.app.conversing import dry_run_names, read_names
+from fabula.app.findings import mended
+from fabula.app.item_files import EVERYTHING
 from fabula.app.world import WORLD_FILE
 from fabula.app.writing import Options
 from fabula.base.errors import PlanError, UnknownNameError, UsageError
@@ -19,7 +22,7 @@ from fabula.craft.narratives import entries_read
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
-from fabula.story import Brief
+from fabula.story import Brief, Scene
 from fabula.story.codex import CodexEntry, changed_codex, changed_left_out, parse_codex
 from fabula.story.people import NameFinder, called
 from fabula.story.world import Fact, Moment, WorldState
@@ -194,6 +197,26 @@ def test_what_the_codex_says_is_canon_that_the_text_contradicts(sample: Project)
     assert (found.canon, found.earlier.value, found.earlier.origin) == (True, "grey", "plan/codex.yaml")
     with WorldState(sample.folder / WORLD_FILE) as world:
         assert "grey" not in [fact.value for fact in world.facts()], "the codex stays in its own file"
+
+
+def test_the_checker_reads_what_the_codex_says_and_a_finding_quotes_it(sample: Project) -> None:
+    (before,) = stories_to_check([sample.folder], EVERYTHING)
+    sample.set_entry("Callum Rix", aliases=["Mr Rix"], facts=["eye colour: grey"], secret="He drinks.", notes="NOTES")
+    (item,) = stories_to_check([sample.folder], EVERYTHING)
+    assert item.story.scenes[:-1] == before.story.scenes
+    assert item.story.scenes[-1] == Scene(CODEX, "Callum Rix, also Mr Rix: eye colour: grey. He drinks.")
+    file = sample.folder / "evaluation/atlas.json"
+    report = json.loads(file.read_text(encoding="utf-8"))
+    finding = report["details"]["stories"][0]["findings"][0]
+    finding |= {"title_x": CODEX, "passage_x": finding["passage_x"] | {"text": "eye colour: grey.", "scene": 6}}
+    file.write_text(json.dumps(report), encoding="utf-8")
+    (one,) = sample.last_check().findings
+    assert (one.places[0].artefact, one.stale) == ("plan/codex.yaml", False)
+    assert one.places[0].where.startswith(CODEX)
+    with pytest.raises(UsageError, match="This sentence is from your codex"):
+        mended(sample.last_check(), one.key, "x", "grey")
+    sample.set_entry("Callum Rix", facts=["eye colour: blue"])
+    assert sample.last_check().findings[0].stale, "the codex says something else by now"
 
 
 def test_a_name_in_a_text_says_who_it_is(sample: Project) -> None:

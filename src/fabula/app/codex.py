@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.facts_shown import FactRow, ProjectWorld, story_parts
 from fabula.app.people import narrative_in, people_in
 from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, plan_cards
-from fabula.app.world import codex_in
 from fabula.base.errors import FabulaError, UnknownNameError
 from fabula.base.files import read_text
 from fabula.craft.conversation.cards import Cards
@@ -23,7 +22,7 @@ from fabula.craft.narratives import PROPOSED, entries_read_of
 from fabula.project.folder import MAX_FILE
 from fabula.story import one_line
 from fabula.story.cards import persona_of
-from fabula.story.codex import FILE, Codex, parse_codex
+from fabula.story.codex import FILE, Codex, codex_in, parse_codex
 from fabula.story.people import NameFinder, among, called
 from fabula.story.personas import parse_personas
 from fabula.story.situation import named_in_short
@@ -164,7 +163,7 @@ class ProjectCodex:
             PlanError: `plan/codex.yaml` has problems.
         """
         project, problems = workspace.texts(), list[str]()
-        own = codex_in(project)
+        own = codex_in(project.folder)
         try:
             world = workspace.known_facts()
         except FabulaError as error:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.checking import OUT
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import is_plain, plain_files, read_text
-from fabula.project.folder import MAX_FILE, MAX_STORY, ProjectFolder
+from fabula.project.folder import MAX_STORY, ProjectFolder
 from fabula.story import Story
 from fabula.story.codex import FILE as CODEX_FILE
-from fabula.story.codex import Codex, parse_codex
+from fabula.story.codex import codex_in
 from fabula.story.world import NOW, Moment, WorldState
 from fabula.story.world.file import MAX_BYTES, WorldFile, parse_world, read_world, write_world
 from fabula.story.world.meaning import name_key
@@ -66,20 +66,10 @@ def world_of(project: ProjectFolder) -> Iterator[WorldState]:
         yield state
 
 
-def codex_in(project: ProjectFolder) -> Codex:
-    """What the author has set down in `plan/codex.yaml`; empty without the file.
-
-    Raises:
-        PlanError: the file has problems.
-    """
-    file = project.folder / CODEX_FILE
-    return parse_codex(read_text(file, MAX_FILE)) if file.is_file() else Codex()
-
-
 def _codex_world(project: ProjectFolder) -> WorldFile:
     """The author's entries as a world; what is wrong with their file, the codex itself says."""
     try:
-        return codex_in(project).world
+        return codex_in(project.folder).world
     except FabulaError:
         return WorldFile()
 

@@ -156,8 +156,12 @@ class Opened:
                 shown.append(
                     lsp.Diagnostic(
                         range=here.range,
-                        message=said if related else f"{said} The other passage has changed since the check.",
-                        severity=lsp.DiagnosticSeverity.Warning if related else lsp.DiagnosticSeverity.Information,
+                        message=said
+                        if related or other.artefact
+                        else f"{said} The other passage has changed since the check.",
+                        severity=lsp.DiagnosticSeverity.Warning
+                        if related or other.artefact
+                        else lsp.DiagnosticSeverity.Information,
                         source=NAME,
                         code=finding.key,
                         related_information=related,
@@ -171,7 +175,8 @@ class Opened:
             near += self.document.scenes.get(slug(place.quoted.part.label), 0) if place.quoted else 0
             return self.document.find(place.sentence, near)
         name = place.artefact or place.was_in
-        return self.find(next((file for file, one in self.names.items() if one == name), STORY), place.sentence, near)
+        file = next((file for file, one in self.names.items() if name in (one, file)), STORY)
+        return self.find(file, place.sentence, near)
 
     def hover(self, position: lsp.Position) -> lsp.Hover | None:
         """Who a name is, and what is known about it by the end of this scene."""

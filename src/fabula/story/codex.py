@@ -24,6 +24,7 @@ from functools import cache
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
 
+from fabula.base.files import read_text
 from fabula.base.kept import of_text
 from fabula.story.people import NameFinder, among
 from fabula.story.sentences import as_sentence
@@ -34,6 +35,7 @@ from fabula.story.world.file import WorldFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from pydantic import TypeAdapter
 
@@ -48,6 +50,7 @@ SECRET: Final = "secret"  # noqa: S105 - of a character
 MAX_NAME: Final = 200
 MAX_TEXT: Final = 4_000
 MAX_ENTRIES: Final = 2_000
+MAX_BYTES: Final = 2_000_000
 _IN_WORLD: Final = {"person": "character", "place": "location", "thing": "object", "rule": "rule"}
 _HEAD: Final = "# The codex of this story. `fabula codex set --help` names the fields; no model ever sees `notes`.\n"
 
@@ -121,6 +124,15 @@ class Codex:
         return tuple(f"{one.name}: {said}" for one, said in found if said)
 
     @property
+    def statements(self) -> str:
+        """All that the entries say, secrets too, for somebody who looks for contradictions: a paragraph for each."""
+        found = (
+            (", also ".join(one.names), " ".join(filter(None, (one.open, as_sentence(one.secret)))))
+            for one in self.entries
+        )
+        return "\n\n".join(f"{names}: {said}" for names, said in found if said)
+
+    @property
     def world(self) -> WorldFile:
         """The entries as names and facts of a world; secrets are facts whose witnesses know them."""
         facts = [Fact(one.name, slot, value, modality="author", origin=FILE) for one in self.entries
@@ -182,6 +194,17 @@ def _joined(text: str, more: str) -> str:
 
 
 # the file -----------------------------------------------------------------------------------------------------------
+
+
+def codex_in(folder: Path) -> Codex:
+    """What the author of a project has set down; empty without the file.
+
+    Raises:
+        PlanError: the file has problems.
+        UsageError: the file cannot be read.
+    """
+    file = folder / FILE
+    return parse_codex(read_text(file, MAX_BYTES)) if file.is_file() else Codex()
 
 
 def parse_codex(text: str, where: str = FILE) -> Codex:

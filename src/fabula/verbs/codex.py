@@ -13,7 +13,6 @@ from fabula.app.codex import READING, CodexView, codex_of
 from fabula.app.conversing import dry_run_names, read_names
 from fabula.app.saving import save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.app.world import codex_in
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.craft.narratives import entries_read
@@ -29,6 +28,7 @@ from fabula.story.codex import (
     Kind,
     changed_codex,
     changed_left_out,
+    codex_in,
     write_codex,
 )
 from fabula.verbs.base import ModelName, MostDollars, MostTokens, verb
@@ -113,7 +113,7 @@ async def set_entry(
     if not name:
         raise UsageError("The name is empty. Enter the name of the entry.")
     text = _text(project.texts())
-    stands = codex_in(project.texts())
+    stands = codex_in(project.folder)
     was = _own(project, stands, name)
     given = {"kind": kind, "aliases": aliases, "description": description, "secret": secret, "known_to": known_to}
     changes = {field: tuple(of) if isinstance(of, list) else of for field, of in given.items() if of is not None}
@@ -137,7 +137,7 @@ async def remove_entry(project: Workspace, name: EntryName) -> CodexChange:
         UnknownNameError: there is no such entry.
         PlanError: `plan/codex.yaml` has problems.
     """
-    text, stands = _text(project.texts()), codex_in(project.texts())
+    text, stands = _text(project.texts()), codex_in(project.folder)
     was = _own(project, stands, name)
     if was is not None:
         return CodexChange(was.name, FILE, await _save(project, changed_codex(text, was.name, None)), removed=True)

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import ProjectError, UsageError
-from fabula.base.files import plain_files, read_text, write_atomically
+from fabula.base.files import plain_files, write_atomically
 from fabula.craft.packing import first_of
 from fabula.story import slug
 from fabula.story.cards import cleaned, filled, persona_of, read_card, read_lorebook, scan
-from fabula.story.codex import FILE as CODEX_FILE
-from fabula.story.codex import Codex, parse_codex
+from fabula.story.codex import Codex, codex_in
 from fabula.story.people import among
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "cards"
 _WORLD: Final = "world-"  # before the names of files that hold lorebooks
-_CODEX_BYTES: Final = 2_000_000
 _MOST: Final = 100  # cards and lorebooks of a project
 _LORE_TOKENS, _EXAMPLE_TOKENS = 300, 200  # with aids
 
@@ -76,8 +74,7 @@ class Cards:
                     people[card.name] = card
         except UsageError as error:
             raise ProjectError(str(error)) from error
-        own = project / CODEX_FILE
-        return cls(people, tuple(worlds), codex=parse_codex(read_text(own, _CODEX_BYTES)) if own.is_file() else Codex())
+        return cls(people, tuple(worlds), codex=codex_in(project))
 
     def of(self, name: str) -> CharacterCard | None:
         """The card of a character, by any form of its name."""
