@@ -13,7 +13,7 @@ from fabula.base.errors import UsageError
 from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation import Log, open_conversation
 from fabula.craft.conversation.cards import Cards, write_cards
-from fabula.craft.narratives import narrative_of, people_read
+from fabula.craft.narratives import narrative_of
 from fabula.craft.revising import reviser
 from fabula.engine.methods import IMPROVED
 from fabula.engine.run import Run
@@ -280,9 +280,9 @@ async def dry_run_beginning(
 
 
 async def read_names(
-    project: ProjectFolder, settings: Settings, options: Options, reading: Reading[T] = people_read
+    project: ProjectFolder, settings: Settings, options: Options, reading: Reading[T]
 ) -> tuple[T, ...]:
-    """Who is in the story, as a model reads it, or another `reading`; made once for each version of the story.
+    """A model's `reading` of the story, such as who is in it (`people_read`); made once for each version of the story.
 
     Raises:
         FabulaError: an error of any kind; a finished call is kept and replayed for the same request.
@@ -295,9 +295,7 @@ async def read_names(
                 return await reading(Run(context), narrative, READER)
 
 
-async def dry_run_names(
-    project: ProjectFolder, settings: Settings, options: Options, reading: Reading[Any] = people_read
-) -> DryRun:
+async def dry_run_names(project: ProjectFolder, settings: Settings, options: Options, reading: Reading[Any]) -> DryRun:
     """The calls and cost of `read_names`. It calls no model and writes nothing.
 
     Raises:

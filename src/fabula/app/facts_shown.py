@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabula.app.world import CODEX_FILE, READ_FILE, WORLD_FILE, person_of, spelled, world_of
+from fabula.app.world import READ_FILE, WORLD_FILE, person_of, spelled, world_of
 from fabula.base.files import is_plain, plain_files, read_text
 from fabula.craft.quoting import located
 from fabula.project.folder import MAX_STORY, STORY
 from fabula.story import Story, one_line, plain, slug
+from fabula.story.codex import FILE as CODEX_FILE
 from fabula.story.sentences import spans
 from fabula.story.world import NOW, Moment, WorldState
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.facts_shown import people_of
-from fabula.app.world import CODEX_FILE, READ_FILE, WORLD_FILE, world_files, world_of
+from fabula.app.world import READ_FILE, WORLD_FILE, world_files, world_of
 from fabula.base.errors import FabulaError
 from fabula.base.files import read_text
 from fabula.base.kept import KEPT
@@ -20,6 +20,7 @@ from fabula.craft.conversation.cards import Cards
 from fabula.craft.narratives import reading_of
 from fabula.project.folder import MAX_FILE, MAX_STORY, ProjectFolder
 from fabula.story import Story
+from fabula.story.codex import FILE as CODEX_FILE
 from fabula.story.people import each_once, present_in
 from fabula.story.personas import parse_personas
 from fabula.story.plan_file import parse_plan

@@ -76,7 +76,7 @@ class Conversations:
             await people_read(Run(self.shared.context), narrative_in(project), READER)
         else:
             await self.let_go()
-            await read_names(project, self.workspace.settings(project), self.options)
+            await read_names(project, self.workspace.settings(project), self.options, people_read)
 
     async def chat(
         self,

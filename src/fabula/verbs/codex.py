@@ -116,10 +116,12 @@ async def set_entry(
     stands = codex_in(project.folder)
     was = _own(project, stands, name)
     given = {"kind": kind, "aliases": aliases, "description": description, "secret": secret, "known_to": known_to}
-    changes = {field: tuple(of) if isinstance(of, list) else of for field, of in given.items() if of is not None}
+    changes: dict[str, Any] = {
+        field: tuple(of) if isinstance(of, list) else of for field, of in given.items() if of is not None
+    }
     changes |= {"facts": tuple(map(_fact, facts))} if facts is not None else {}
     changes |= {"notes": notes} if notes is not None else {}
-    entry = replace(was or _known(project, name), **changes)  # type: ignore[arg-type] # each as its field is
+    entry = replace(was or _known(project, name), **changes)
     entry = replace(entry, name=new or entry.name)
     text = changed_codex(text, was.name if was else entry.name, entry)
     if name in stands.left_out or entry.name in stands.left_out:
