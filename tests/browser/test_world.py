@@ -76,7 +76,8 @@ def test_an_entry_of_the_codex_is_read_by_scene_changed_and_removed(tmp_path: Pa
         tab.page.click("text=Save")
         tab.page.wait_for_selector("text=Ivan Utting is in your codex.")
         (ivan,) = there.state.shelf["sample"].codex(name="Ivan").entries
-        assert (ivan.secret, ivan.known_to) == ("He wrote the ticket.", ("Wendy Clabburn",))
+        assert ivan.own is not None
+        assert (ivan.own.secret, ivan.own.known_to) == ("He wrote the ticket.", ("Wendy Clabburn",))
         tab.page.wait_for_selector("text=Change your entry")
         tab.page.select_option("#at", "1")
         tab.page.wait_for_selector("details[hx-get*='at=1']")

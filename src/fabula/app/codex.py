@@ -22,7 +22,7 @@ from fabula.craft.narratives import PROPOSED, entries_read_of
 from fabula.project.folder import MAX_FILE
 from fabula.story import one_line
 from fabula.story.cards import persona_of
-from fabula.story.codex import FILE, Codex, codex_in, parse_codex
+from fabula.story.codex import FILE, Codex, CodexEntry, codex_in, parse_codex
 from fabula.story.people import NameFinder, among, called
 from fabula.story.personas import parse_personas
 from fabula.story.situation import named_in_short
@@ -74,9 +74,7 @@ class CodexRow:
         count: the number of mentions in the whole story.
         first: the number of the first part that mentions it; `None` if none does.
         facts: what the story has told about it by that scene; with a character, what that character believes.
-        secret: the secret in your entry; empty if the character does not know it.
-        known_to: who knows the secret when the story begins.
-        notes: your own notes.
+        own: your entry; for a character, without your notes and with the secret only if the character knows it.
     """
 
     name: str
@@ -89,9 +87,7 @@ class CodexRow:
     count: int = 0
     first: int | None = None
     facts: tuple[FactRow, ...] = ()
-    secret: str = ""
-    known_to: tuple[str, ...] = ()
-    notes: str = ""
+    own: CodexEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +111,13 @@ class CodexView:
     problems: tuple[str, ...] = ()
 
 
-@dataclass
-class _Found:
-    """Somebody or something as one source names it, with what everybody may know of it and what it says in all."""
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Somebody or something as one source names it: all names, what the source says, and what of it is known to all."""
 
     source: str
-    name: str
+    names: tuple[str, ...]
     kind: str = ""
-    aliases: tuple[str, ...] = ()
     whole: str = ""
     open: str = ""
 
@@ -132,16 +127,18 @@ class _Joined:
     """An entry with all that its sources say."""
 
     name: str
-    kind: str = ""
-    aliases: dict[str, None] = field(default_factory=dict)
-    said: list[_Found] = field(default_factory=list)
+    said: list[_Said] = field(default_factory=list)
     mentions: list[CodexMention] = field(default_factory=list)
 
-    def add(self, found: _Found) -> None:
-        """Add what a source says."""
-        self.kind = self.kind or found.kind
-        self.aliases |= dict.fromkeys(name for name in (found.name, *found.aliases) if name and name != self.name)
-        self.said.append(found)
+    @property
+    def kind(self) -> str:
+        """What it is, as the first source says that knows."""
+        return next((one.kind for one in self.said if one.kind), "")
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Its other names."""
+        return tuple(dict.fromkeys(name for one in self.said for name in one.names if name != self.name))
 
 
 @dataclass(frozen=True)
@@ -202,14 +199,15 @@ class ProjectCodex:
 
     def _row(self, one: _Joined, who: str, facts: Mapping[str, Mapping[int, FactRow]]) -> CodexRow:
         own = next((entry for entry in self.own.entries if entry.name == one.name), None)
-        known = own is not None and (not who or own.known_by(who))
+        if own is not None and who:
+            own = own.known if own.known_by(who) else replace(own.known, secret="", known_to=())
         owners = dict.fromkeys(self.world.state.index.owner(name) for name in (one.name, *one.aliases))
         about = {row.id: row for owner in owners for row in facts.get(owner, {}).values()}
-        said = (found.open if who and who != one.name else found.whole for found in one.said)
+        said = (said.open if who and who != one.name else said.whole for said in one.said)
         return CodexRow(
             one.name,
             one.kind,
-            tuple(one.aliases),
+            one.aliases,
             tuple(dict.fromkeys(filter(None, said))),
             tuple(dict.fromkeys(found.source for found in one.said)),
             all(found.source == READING for found in one.said),
@@ -217,9 +215,7 @@ class ProjectCodex:
             sum(mention.count for mention in one.mentions),
             one.mentions[0].number if one.mentions else None,
             tuple(sorted(about.values(), key=lambda row: -row.scene)),
-            own.secret if own and known else "",
-            own.known_to if own and known else (),
-            own.notes if own and not who else "",
+            own,
         )
 
     def find(self, name: str) -> _Joined:
@@ -283,28 +279,26 @@ def codex_of(workspace: Workspace) -> ProjectCodex:
 # the join -----------------------------------------------------------------------------------------------------------
 
 
-def _joined(found: Iterator[_Found], own: Codex) -> dict[str, _Joined]:
+def _joined(found: Iterator[_Said], own: Codex) -> dict[str, _Joined]:
     """All entries by name; what has a name or an alias in common is one, and so are a person's names."""
     joined: dict[str, _Joined] = {}
     by_name: dict[str, _Joined] = {}
     out = {name.casefold() for name in own.left_out}
-    for said in found:
-        others = tuple(one_line(name)[:_NAME] for name in said.aliases)
-        one = replace(said, name=one_line(said.name)[:_NAME], aliases=others)
-        if not one.name or one.name.casefold() in out:
+    for one in found:
+        name, *others = (one_line(name)[:_NAME] for name in one.names)
+        if not name or name.casefold() in out:
             continue
-        same = by_name.get(one.name.casefold())
+        same = by_name.get(name.casefold())
         if same is None and one.source != CODEX:
-            same = next((by_name[name.casefold()] for name in one.aliases if name.casefold() in by_name), None)
-            if same is None and one.kind in ("person", ""):
-                people = {name: other for other in joined.values() if other.kind == "person" for name in (other.name,)}
-                meant = among(one.name, people)
-                same = people[meant] if meant is not None else None
+            same = next((by_name[other.casefold()] for other in others if other.casefold() in by_name), None)
+            if same is None and one.kind == "person":
+                meant = among(name, [other.name for other in joined.values() if other.kind == "person"])
+                same = joined[meant] if meant is not None else None
         if same is None:
-            same = joined[one.name] = _Joined(one.name)
-        same.add(one)
-        for name in (one.name, *one.aliases):
-            by_name.setdefault(name.casefold(), same)
+            same = joined[name] = _Joined(name)
+        same.said.append(replace(one, names=(name, *filter(None, others))))
+        for other in (name, *others):
+            by_name.setdefault(other.casefold(), same)
     return joined
 
 
@@ -324,19 +318,19 @@ def _count(joined: dict[str, _Joined], finder: NameFinder, world: ProjectWorld) 
             del joined[one.name]  # a description of a scene's place, and no name
 
 
-def _of_author(own: Codex) -> Iterator[_Found]:
+def _of_author(own: Codex) -> Iterator[_Said]:
     for one in own.entries:
-        yield _Found(CODEX, one.name, one.kind, one.aliases, one.description[:_LONGEST], one.description[:_LONGEST])
+        yield _Said(CODEX, one.names, one.kind, one.description[:_LONGEST], one.description[:_LONGEST])
 
 
-def _of_personas(project: ProjectFolder) -> Iterator[_Found]:
+def _of_personas(project: ProjectFolder) -> Iterator[_Said]:
     with suppress(FabulaError):  # pages and commands that show the plan say what is wrong with it
         text = _text(project, "plan/personas.yaml")
         for one in parse_personas(text).people if text else ():
-            yield _Found(PERSONAS, one.name, "person", one.aliases, one.full[:_LONGEST], one.appearance[:_LONGEST])
+            yield _Said(PERSONAS, (one.name, *one.aliases), "person", one.full[:_LONGEST], one.appearance[:_LONGEST])
 
 
-def _of_plan(workspace: Workspace) -> Iterator[_Found]:
+def _of_plan(workspace: Workspace) -> Iterator[_Said]:
     """The people and places of the plan, in any of its forms."""
     with suppress(FabulaError):  # as above
         files = {one.name: one.file for one in workspace.rows(marks=False) if one.folder == "plan"}
@@ -344,36 +338,35 @@ def _of_plan(workspace: Workspace) -> Iterator[_Found]:
         texts = {name: _text(project, files[name]) for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in files}
         cards = plan_cards(texts, ())
         for one in cards.plan.characters if cards.plan else ():
-            yield _Found(PLAN, one.name, "person", (), one.introduction()[:_LONGEST], one.seen()[:_LONGEST])
+            yield _Said(PLAN, (one.name,), "person", one.introduction()[:_LONGEST], one.seen()[:_LONGEST])
         for card in cards.cards:
             if 0 < len(place := named_in_short(card.scene.place)) <= _NAME_OF_PLACE:
-                yield _Found(PLAN, place, "place")
+                yield _Said(PLAN, (place,), "place")
 
 
-def _of_cards(project: ProjectFolder) -> Iterator[_Found]:
+def _of_cards(project: ProjectFolder) -> Iterator[_Said]:
     """The characters of cards, and the named entries of lorebooks with their keys as aliases."""
     with suppress(FabulaError):  # as above
         cards = Cards.in_(project.folder)
         for card in cards.people.values():
-            yield _Found("cards", card.name, "person", (), persona_of(card, "").full[:_LONGEST])
+            yield _Said("cards", (card.name,), "person", persona_of(card, "").full[:_LONGEST])
         books = (*cards.worlds, *(card.book for card in cards.people.values() if card.book))
         for entry in (entry for book in books for entry in book.entries if entry.enabled and entry.keys):
-            name, *aliases = (entry.name, *entry.keys) if entry.name else entry.keys
-            yield _Found("lorebook", name, "", tuple(aliases), entry.content[:_LONGEST])
+            yield _Said("lorebook", tuple(filter(None, (entry.name, *entry.keys))), "", entry.content[:_LONGEST])
 
 
-def _of_world(world: ProjectWorld) -> Iterator[_Found]:
+def _of_world(world: ProjectWorld) -> Iterator[_Said]:
     for one in world.entities():
-        yield _Found("world", one.name, _KINDS.get(one.kind, one.kind), one.aliases)
+        yield _Said("world", (one.name, *one.aliases), _KINDS.get(one.kind, one.kind))
 
 
-def _of_people(project: ProjectFolder) -> Iterator[_Found]:
+def _of_people(project: ProjectFolder) -> Iterator[_Said]:
     """The other people whom fabula knows: of the settings, of the plan's scenes, and of a model's reading for chats."""
     with suppress(FabulaError):  # as above
-        yield from (_Found("people", name, "person") for name in chain(*people_in(project)))
+        yield from (_Said("people", (name,), "person") for name in chain(*people_in(project)))
 
 
-def _reading(project: ProjectFolder) -> tuple[list[_Found], bool]:
+def _reading(project: ProjectFolder) -> tuple[list[_Said], bool]:
     """What a model's last reading proposes, and whether it read the current story."""
     with project.journal as journal:
         newest = journal.artefacts.newest_versions()
@@ -383,9 +376,7 @@ def _reading(project: ProjectFolder) -> tuple[list[_Found], bool]:
         return [], False
     text = newest[current if current in newest else names[-1]].text
     found = parse_codex(text, FILE).entries
-    return [_Found(READING, one.name, one.kind, one.aliases, one.description, one.description) for one in found], (
-        current in newest
-    )
+    return [_Said(READING, one.names, one.kind, one.description, one.description) for one in found], (current in newest)
 
 
 def _text(project: ProjectFolder, name: str) -> str:

@@ -254,7 +254,7 @@ def _in_text(entries: Sequence[CodexEntry], narrative: str) -> tuple[CodexEntry,
 def _entries() -> Any:  # noqa: ANN401 - a type made at run time
     from pydantic import BaseModel, Field  # noqa: PLC0415 - keeps `fabula --help` fast
 
-    class Entry(BaseModel):
+    class EntryReply(BaseModel):
         kind: Kind
         name: Annotated[str, short(80)] = Field(description="The fullest name that the story gives.")
         aliases: Annotated[list[Annotated[str, short(80)]], short(12)] = Field(
@@ -265,7 +265,7 @@ def _entries() -> Any:  # noqa: ANN401 - a type made at run time
         )
 
     class Entries(BaseModel):
-        entries: Annotated[list[Entry], short(30)]
+        entries: Annotated[list[EntryReply], short(30)]
 
     return Entries
 

@@ -87,6 +87,11 @@ class CodexEntry:
         """What everybody may know, in sentences; empty if nothing is set down."""
         return " ".join(map(as_sentence, filter(None, (self.description, *(f"{s}: {v}" for s, v in self.facts)))))
 
+    @property
+    def known(self) -> CodexEntry:
+        """The entry without the author's notes."""
+        return replace(self, notes="")
+
     def known_by(self, name: str) -> bool:
         """Whether a character knows the secret when the story begins."""
         knowing = (self.name, *self.known_to) if self.kind == "person" else self.known_to

@@ -201,7 +201,7 @@ def _known(project: Workspace, name: str) -> CodexEntry:
         return CodexEntry(name)
     read = next((found for found in one.said if found.source == READING), None)
     kind: Any = one.kind if one.kind in KINDS else "person"
-    return CodexEntry(one.name, kind, read.aliases if read else (), read.whole if read else "")
+    return CodexEntry(one.name, kind, read.names[1:] if read else (), read.whole if read else "")
 
 
 async def _save(project: Workspace, text: str) -> bool:

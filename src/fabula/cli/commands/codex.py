@@ -9,6 +9,7 @@ from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.cli.verbs import command
 from fabula.story import one_line
+from fabula.story.codex import CodexEntry
 
 if TYPE_CHECKING:
     from fabula.app.codex import CodexRow, CodexView
@@ -57,9 +58,10 @@ def _whole(one: CodexRow) -> list[str]:
         for row in one.facts[:_FACTS]
     ]
     places = ", ".join(f"{mention.title} ({mention.count})" for mention in one.mentions) or "nowhere in the story"
-    secret = f"Secret, known to {', '.join(one.known_to) or 'nobody else'}: {one.secret}" if one.secret else ""
+    own = one.own or CodexEntry(one.name)
+    secret = f"Secret, known to {', '.join(own.known_to) or 'nobody else'}: {own.secret}" if own.secret else ""
     said = [f"{one.name} ({one.kind or 'kind unknown'}){also}", *one.about, secret, "\n".join(facts)]
-    return list(filter(None, (*said, f"Your notes: {one.notes}" if one.notes else "", f"Mentioned in: {places}.")))
+    return list(filter(None, (*said, f"Your notes: {own.notes}" if own.notes else "", f"Mentioned in: {places}.")))
 
 
 def _short(text: str) -> str:

@@ -43,11 +43,9 @@ def entries(request: Request, workspace: WorkspaceDep, asked: AskedDep) -> Respo
 @router.get("/entry", response_model=None)
 def entry(request: Request, workspace: WorkspaceDep, asked: AskedDep, name: EntryQuery) -> Response:
     """An entry: what is said and known of it, where it is mentioned, and the form that changes it."""
-    known = codex_of(workspace)
-    (row,) = known.view(asked.scene, asked.of, name).entries
-    own = next((one for one in known.own.entries if one.name == row.name), None)
+    (row,) = codex_of(workspace).view(asked.scene, asked.of, name).entries
     mark = f"e{crc32(row.name.encode())}"
-    return page(request, "codex_entry.html", id=mark, row=row, own=own, asked=asked, kinds=KINDS)
+    return page(request, "codex_entry.html", id=mark, row=row, asked=asked, kinds=KINDS)
 
 
 @router.post("/entry", response_model=None)
