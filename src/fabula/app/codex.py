@@ -13,10 +13,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.facts_shown import FactRow, ProjectWorld, story_parts
-from fabula.app.people import narrative_in, people_in
+from fabula.app.people import named_in, narrative_in
 from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, plan_cards
 from fabula.base.errors import FabulaError, UnknownNameError
 from fabula.base.files import read_text
+from fabula.base.kept import of_text
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.narratives import PROPOSED, entries_read_of
 from fabula.project.folder import MAX_FILE
@@ -169,8 +170,9 @@ class ProjectCodex:
         read, was_read = _reading(project)
         sources = (_of_author(own), _of_personas(project), _of_plan(workspace), _of_cards(project), _of_world(world))
         joined = _joined(chain(*sources, read, _of_people(project)), own)
-        finder = NameFinder(_names(joined))
-        _count(joined, finder, world)
+        names = _names(joined)
+        finder = NameFinder(names)
+        _count(joined, finder, world, f"mentions {hash(tuple(names.items()))}")
         return cls(own, joined, finder, world, was_read, tuple(problems))
 
     def view(self, at: int | None = None, of: str = "", name: str = "") -> CodexView:
@@ -308,9 +310,10 @@ def _names(joined: Mapping[str, _Joined]) -> dict[str, tuple[str, ...]]:
     return {one.name: people.get(one.name, (one.name, *one.aliases)) for one in joined.values()}
 
 
-def _count(joined: dict[str, _Joined], finder: NameFinder, world: ProjectWorld) -> None:
+def _count(joined: dict[str, _Joined], finder: NameFinder, world: ProjectWorld, names: str) -> None:
+    """Count the mentions in each part of the story; a part that did not change is not searched again for `names`."""
     for part in world.parts:
-        counts = Counter(place.name for place in finder.find(part.text))
+        counts = of_text(names, part.text, lambda text: Counter(place.name for place in finder.find(text)))
         for name, count in counts.items():
             joined[name].mentions.append(CodexMention(part.number, part.name, part.label, count))
     for one in list(joined.values()) if world.parts else ():
@@ -358,12 +361,13 @@ def _of_cards(project: ProjectFolder) -> Iterator[_Said]:
 def _of_world(world: ProjectWorld) -> Iterator[_Said]:
     for one in world.entities():
         yield _Said("world", (one.name, *one.aliases), _KINDS.get(one.kind, one.kind))
+    yield from (_Said("world", (name,), "person") for name in world.people)
 
 
 def _of_people(project: ProjectFolder) -> Iterator[_Said]:
-    """The other people whom fabula knows: of the settings, of the plan's scenes, and of a model's reading for chats."""
+    """The other people whom fabula knows."""
     with suppress(FabulaError):  # as above
-        yield from (_Said("people", (name,), "person") for name in chain(*people_in(project)))
+        yield from (_Said("people", (name,), "person") for name in named_in(project))
 
 
 def _reading(project: ProjectFolder) -> tuple[list[_Said], bool]:

@@ -62,6 +62,11 @@ def people_in(project: ProjectFolder) -> tuple[list[str], list[str]]:
     return (known, others) if known else (others, [])
 
 
+def named_in(project: ProjectFolder) -> tuple[str, ...]:
+    """The people whom settings, the plan's scenes and a model's reading name, with repetitions."""
+    return (*_of_settings(project), *_of_scenes(project), *(reading_in(project) or ()))
+
+
 def reading_in(project: ProjectFolder) -> tuple[str, ...] | None:
     """The people in the current story, as a model read it; `None` if no model has."""
     return _reading_of(project, narrative_in(project))
