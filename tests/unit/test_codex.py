@@ -75,6 +75,11 @@ def found(text: str, **names: list[str]) -> list[tuple[str, str]]:
         ("The keeper saw Mara Quist.", {"Mara_Quist": ["the keeper"]}, ["The keeper", "Mara Quist"]),
         ("MARA. Mara's coat; Marathon, mara", {"Mara": []}, ["MARA", "Mara"]),
         ("A rose for Rose.", {"Rose": []}, ["Rose"]),
+        (
+            "So the ledger, The Ledger; the ferry and the Ferry",
+            {"The_ledger": [], "The_Ferry": []},
+            ["the ledger", "The Ledger", "the Ferry"],
+        ),
         ("Mr. Pond and Mr Pond", {"Mr._Pond": []}, ["Mr. Pond", "Mr Pond"]),
         ("Mara\n\nQuist", {"Mara_Quist": []}, ["Mara", "Quist"]),
         ("林小满说，小满笑了。", {"林小满": ["小满"]}, ["林小满", "小满"]),

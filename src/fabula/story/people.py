@@ -100,8 +100,9 @@ class NamePlace(NamedTuple):
 class NameFinder:
     """Finds in texts whom or what they mention, by exact names; the longest name counts, and each place only once.
 
-    A name with a capital is not found in small letters ("Rose", "rose"). Where a script has no blanks between words, a
-    name may be part of a run of characters. The running time does not depend on the number of names.
+    A word with a capital is not found in small letters ("Rose", "rose"), but for the first of several ("The ledger").
+    Where a script has no blanks between words, a name may be part of a run of characters. The running time does not
+    depend on the number of names.
 
     Args:
         names: whom or what to find, each with all names; a name that several have means the first of them.
@@ -157,10 +158,15 @@ def _run_on(name: str) -> str:
 
 def _is_named(text: str, run: list[tuple[int, int]], said: list[str], name: str) -> bool:
     """Whether the words of a text at these places are a name's."""
-    start = run[0][0]
     near = all(after - end <= _GAP and "\n\n" not in text[end:after] for (_, end), (after, _) in pairwise(run))
-    fits = len(run) == len(said) and near and not (name[:1].isupper() and text[start].islower())
-    return fits and all(text[a:b].casefold() == word for (a, b), word in zip(run, said, strict=True))
+    if len(run) != len(said) or not near:
+        return False
+    free = 1 if len(said) > 1 else 0  # "The ledger" is also "the ledger"
+    capitals = [word[:1].isupper() for word in _WORD.findall(name)]
+    as_spelled = not any(
+        capital and text[a].islower() for capital, (a, _) in list(zip(capitals, run, strict=True))[free:]
+    )
+    return as_spelled and all(text[a:b].casefold() == word for (a, b), word in zip(run, said, strict=True))
 
 
 def each_once(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
