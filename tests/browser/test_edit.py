@@ -166,6 +166,32 @@ def test_what_follows_the_cursor_is_taken_sentence_by_sentence_with_the_keyboard
         tab.check()
 
 
+def test_a_name_in_the_text_says_who_it_is_by_this_scene_with_pointer_and_keyboard(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        tab.open("/projects/sample/edit/exposition")
+        at = tab.page.evaluate("document.querySelector('#text').value.indexOf('Ivan')")
+        tab.page.evaluate(
+            f"(t => {{ t.focus(); t.setSelectionRange({at + 2}, {at + 2}); }})(document.querySelector('#text'))"
+        )
+        tab.page.keyboard.press("Alt+KeyW")
+        expect(tab.page.locator("#who strong")).to_have_text("Ivan Utting (person)")
+        expect(tab.page.locator("#who")).to_contain_text("owner-driver for Peckover")
+        expect(tab.page.locator("#who")).not_to_contain_text("60 kg")
+        tab.check()
+        tab.page.keyboard.press("Escape")
+        expect(tab.page.locator("#who")).to_be_empty()
+        tab.page.evaluate("document.querySelector('#text').setSelectionRange(1, 1)")
+        tab.page.keyboard.press("Alt+KeyW")
+        expect(tab.page.locator("#who")).to_have_text("The codex has no entry for this word.")
+        tab.page.keyboard.press("Escape")
+        tab.page.fill("#text", "Ivan Ivan Ivan Ivan Ivan")
+        tab.page.mouse.move(0, 0)
+        box = tab.page.locator("#text").bounding_box()
+        assert box is not None
+        tab.page.mouse.move(box["x"] + 70, box["y"] + 42)
+        expect(tab.page.locator("#who strong")).to_have_text("Ivan Utting (person)")
+
+
 def test_a_text_is_written_on(shelf: Path) -> None:
     with studio_there(shelf) as there, browsing(there) as tab:
         page = tab.page

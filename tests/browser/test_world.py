@@ -65,6 +65,36 @@ def test_a_finding_is_dismissed_and_counted_again(tmp_path: Path) -> None:
         tab.check()
 
 
+def test_an_entry_of_the_codex_is_read_by_scene_changed_and_removed(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        tab.open(f"{WORLD}/codex")
+        tab.page.click("summary:has-text('Ivan Utting')")
+        tab.page.wait_for_selector("text=owner-driver for Peckover")
+        tab.page.click("text=Write an entry of your own")
+        tab.page.fill("textarea[name=secret]", "He wrote the ticket.")
+        tab.page.fill("textarea[name=known_to]", "Wendy Clabburn")
+        tab.page.click("text=Save")
+        tab.page.wait_for_selector("text=Ivan Utting is in your codex.")
+        (ivan,) = there.state.shelf["sample"].codex(name="Ivan").entries
+        assert ivan.own is not None
+        assert (ivan.own.secret, ivan.own.known_to) == ("He wrote the ticket.", ("Wendy Clabburn",))
+        tab.page.wait_for_selector("text=Change your entry")
+        tab.page.select_option("#at", "1")
+        tab.page.wait_for_selector("details[hx-get*='at=1']")
+        tab.page.click("summary:has-text('vehicle 31')")
+        tab.page.click("text=Write an entry of your own")
+        tab.page.click("text=Do not show")
+        tab.page.wait_for_selector("text=vehicle 31 is no longer shown.")
+        tab.page.click("summary:has-text('Add an entry')")
+        tab.page.fill("#new-entry", "The long rule")
+        tab.page.focus("#new-kind")
+        tab.page.keyboard.press("r")
+        tab.page.keyboard.press("Tab")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("text=The long rule is in your codex.")
+        tab.check()
+
+
 def test_a_sentence_is_mended_after_its_cost_is_shown(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
         tab.open(f"{WORLD}/findings")

@@ -193,7 +193,7 @@ def test_a_name_says_who_it_is_and_what_is_known_by_this_scene(sample: Path) -> 
         editor.open(climax)
         said = editor.at("hover", climax, "Ivan")["contents"]
         assert said["kind"] == "plaintext"
-        assert said["value"].startswith("Ivan Utting (character)\n\nIvan Utting (the one who is weighed, man, 58)")
+        assert said["value"].startswith("Ivan Utting (person)\n\nIvan Utting (the one who is weighed, man, 58)")
         assert "Known by the end of “Climax”:\n- Ivan Utting, weight: 60 kg" in said["value"]
         earlier = editor.at("hover", first, "Ivan")["contents"]["value"]
         assert "owner-driver for Peckover" in earlier
@@ -209,7 +209,7 @@ def test_a_name_says_who_it_is_and_what_is_known_by_this_scene(sample: Path) -> 
         names = {
             one["label"]: one["detail"] for one in editor.of("completion", climax, position={"line": 0, "character": 0})
         }
-        assert (names["Wendy Clabburn"], names["The window of the bridge"]) == ("character", "place")
+        assert (names["Wendy Clabburn"], names["vehicle 31"]) == ("person", "thing")
 
 
 def test_a_stale_text_says_what_a_run_would_cost(sample: Path) -> None:
@@ -254,8 +254,9 @@ def test_a_project_that_cannot_be_read_is_reported_and_the_server_goes_on(sample
     (sample / ".fabula/world.db").write_text("no database", encoding="utf-8")
     with editing() as editor:
         editor.open(climax)
-        assert editor.at("hover", climax, "Ivan") is None
-        assert any("world.db" in one for one in editor.logged), editor.logged
+        said = editor.at("hover", climax, "Ivan")["contents"]["value"]
+        assert said.startswith("Ivan Utting (person)")
+        assert "world.db" in said.split("\n\n")[-1], "what could not be read"
         editor.wait("window/logMessage") if not any("atlas.json" in one for one in editor.logged) else None
         assert any("atlas.json" in one for one in editor.logged), editor.logged
         assert editor.of("completion", climax, position={"line": 0, "character": 0})

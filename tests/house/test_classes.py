@@ -81,6 +81,8 @@ REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "Supplied": ("RunContext",),
         "WorldBatch": ("WorldFile",),
         "_Mapping": ("_Form",),
+        "CodexEntry": ("Entity",),
+        "CodexRow": ("Entity",),
         "Director": (
             "SubActPlace",
             "Performed",

@@ -108,6 +108,32 @@ async def test_a_card_greets_without_a_call_and_its_lorebooks_reach_the_prompt(t
         assert again.turns == conversation.turns
 
 
+async def test_the_codex_reaches_the_prompt_by_presence_and_knowledge(tmp_path: Path) -> None:
+    made = opened_card(tmp_path)
+    (made.folder / "plan/codex.yaml").write_text(
+        "entries:\n"
+        "- {name: Tobias, description: Tobias is wet., secret: He rang it himself., known_to: [Otto], notes: NOTES}\n"
+        "- {name: The ledger, kind: thing, description: The ledger is blue.,\n"
+        "   secret: It is forged., known_to: [Mara Quist]}\n"
+        "- {name: Otto, description: Otto is dead.}\n",
+        encoding="utf-8",
+    )
+    async with playing(made, tmp_path) as open_:
+        conversation = await open_.conversation("evening")
+        await conversation.begin()
+        await conversation.say("Good evening.")
+        prompt = _prompt(open_)
+        assert "Tobias: Tobias is wet." in prompt, "he is there"
+        assert not [
+            text for text in ("The ledger is blue", "Otto is dead", "rang it himself", "NOTES") if text in prompt
+        ]
+        await conversation.say("Where is the ledger?")
+        assert "The ledger: The ledger is blue. It is forged." in _prompt(open_), "it is named, and she knows"
+        asked = "\n".join(message.content for request in _asked(open_) for message in request.messages)
+        assert "rang it himself" not in asked
+        assert "NOTES" not in asked
+
+
 def _asked(open_: Any) -> list[Request]:  # noqa: ANN401 - an open project
     """What the programs that play the roles were asked, each role by itself."""
     found: list[Request] = []

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.app.conversations import parties_for
-from fabula.app.conversing import dry_run_beginning, dry_run_people, read_people
+from fabula.app.conversing import dry_run_beginning, dry_run_names, read_names
 from fabula.app.people import people_in, reading_in
 from fabula.app.world import WORLD_FILE
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.craft.conversation import Parties
+from fabula.craft.narratives import people_read
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
@@ -118,7 +119,7 @@ def test_who_is_offered_is_in_the_story_whatever_its_language(tmp_path: Path, na
     project = a_project(tmp_path / "it", source, text, people)
     if source == "reading":
         assert people_in(project) == ([], []), "nobody is guessed"
-        asyncio.run(read_people(project, project.settings, options(reader([*people, *made_up]))))
+        asyncio.run(read_names(project, project.settings, options(reader([*people, *made_up])), people_read))
     known, others = people_in(project)
     assert sorted([*known, *others]) == sorted(people), "all of them, and nobody else: precision 1"
 
@@ -126,17 +127,17 @@ def test_who_is_offered_is_in_the_story_whatever_its_language(tmp_path: Path, na
 def test_a_reading_is_asked_once_for_a_version_of_the_story_and_its_price_is_known_before(tmp_path: Path) -> None:
     _, text, people, _ = STORIES["russian orchard"]
     project, model = a_project(tmp_path / "it", "reading", text, people), reader(people)
-    expected = asyncio.run(dry_run_people(project, project.settings, options(model)))
+    expected = asyncio.run(dry_run_names(project, project.settings, options(model), people_read))
     assert (len(expected.planned), model.asked) == (1, [])
     assert expected.tokens > 0
     assert reading_in(project) is None, "an estimate records nothing"
     for _ in range(2):
-        assert asyncio.run(read_people(project, project.settings, options(model))) == tuple(people)
+        assert asyncio.run(read_names(project, project.settings, options(model), people_read)) == tuple(people)
     assert len(model.asked) == 1
-    assert asyncio.run(dry_run_people(project, project.settings, options(model))).planned == []
+    assert asyncio.run(dry_run_names(project, project.settings, options(model), people_read)).planned == []
     project.write_given("plan/narrative.md", f"{text} Ермил ушёл.")
     assert reading_in(project) is None, "it is another version"
-    assert len(asyncio.run(dry_run_people(project, project.settings, options(model))).planned) == 1
+    assert len(asyncio.run(dry_run_names(project, project.settings, options(model), people_read)).planned) == 1
 
 
 def test_where_nobody_is_known_nobody_is_asked_and_nobody_is_cast(tmp_path: Path) -> None:
@@ -147,7 +148,7 @@ def test_where_nobody_is_known_nobody_is_asked_and_nobody_is_cast(tmp_path: Path
     with pytest.raises(UsageError, match=r"Unknown character 'Greta'\. Did you mean 'Grete'\?"):
         parties_for(project, ["Greta"], "")
     assert model.asked == []
-    assert asyncio.run(read_people(project, project.settings, options(model))) == ()
+    assert asyncio.run(read_names(project, project.settings, options(model), people_read)) == ()
     assert people_in(project) == ([], []), "a reading that found nobody names nobody"
 
 

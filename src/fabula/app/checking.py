@@ -13,7 +13,7 @@ from fabula.app.item_files import MAX_STORY_BYTES, TABLES, Selection, named_set,
 from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import append_synced, is_plain, read_text, write_atomically
-from fabula.continuity import split
+from fabula.continuity import scenes_of, split
 from fabula.data.story_files import LINES, text_of
 from fabula.evaluators import find
 from fabula.evaluators.atlas.checking import WHOLE_FILE
@@ -24,6 +24,7 @@ from fabula.measure.items import Item
 from fabula.measure.ratings import Rating, read_ratings, write_ratings
 from fabula.project.settings import Settings
 from fabula.story import Scene, Story, count_words, one_line, slug
+from fabula.story.codex import codex_in
 from fabula.story.world.graph import graphml
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ VERDICT: Final = "verdict"
 """The question that a study asks about each finding and that a dismissal answers."""
 GROUNDED: Final = "grounded"
 """The answer which says that a finding is not an error."""
+CODEX: Final = "Set down in the codex"
+"""The title of the scene that holds what the author's codex says."""
 _RUBRIC: Final = "findings-people-1"  # of the studies' form
 _TAKEN_BACK: Final = "taken back"
 _MOST_BYTES: Final = 200_000_000
@@ -64,8 +67,22 @@ def stories_to_check(sources: Sequence[StorySource], selection: Selection) -> tu
     several = [path for path in paths if path.is_dir() or path.name.endswith(TABLES) or named_set(path, selection.data)]
     found = read_items(several, selection) if several else ()
     if project_alone(paths) is not None and len(found) == 1:
-        found = (replace(found[0], id=_ALONE),)
+        found = (_alone(found[0], paths[0]),)
     return (*found, *(_whole(path) for path in paths if path not in several))
+
+
+def _alone(item: Item, folder: Path) -> Item:
+    """A project's story, with what its author's codex says as the last scene, so that other scenes keep their numbers.
+
+    Raises:
+        PlanError: the codex has problems.
+    """
+    said, own = codex_in(folder).statements, item.story.scenes
+    if said and len(own) == 1:  # as it is cut alone
+        own = tuple(Scene(one.title, one.text) for one in scenes_of(item.story).scenes)
+    return replace(
+        item, id=_ALONE, story=replace(item.story, scenes=(*own, Scene(CODEX, said))) if said else item.story
+    )
 
 
 def _as_path(source: StorySource) -> Path | None:
@@ -120,7 +137,9 @@ def check_of(project: ProjectFolder, settings: Settings) -> tuple[EvaluationTask
     """
     own, atlas = settings_to_judge(project, settings), find("atlas")
     (item,) = read_items([project.folder], Selection(None))
-    return EvaluationTask(atlas, [replace(item, id=_ALONE)], atlas.config(own.preset, {}), project.folder / OUT), own
+    return EvaluationTask(
+        atlas, [_alone(item, project.folder)], atlas.config(own.preset, {}), project.folder / OUT
+    ), own
 
 
 @dataclass(frozen=True)

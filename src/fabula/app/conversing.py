@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from fabula.app.people import narrative_in, people_in, written_or_asked
 from fabula.app.writing import PreparedMethod, answer_in_language_of, first_error
@@ -13,7 +13,7 @@ from fabula.base.errors import UsageError
 from fabula.craft import NARRATIVE_FILE
 from fabula.craft.conversation import Log, open_conversation
 from fabula.craft.conversation.cards import Cards, write_cards
-from fabula.craft.narratives import narrative_of, people_read
+from fabula.craft.narratives import narrative_of
 from fabula.craft.revising import reviser
 from fabula.engine.methods import IMPROVED
 from fabula.engine.run import Run
@@ -23,7 +23,7 @@ from fabula.story import Brief, plain
 from fabula.systems import find, systems
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
 
     from fabula.app.writing import Options, Supplied
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from fabula.engine.events import Kept
     from fabula.project.settings import Settings
     from fabula.story.cards import CharacterCard
+
+T = TypeVar("T")
+Reading: TypeAlias = "Callable[[Run, str, str], Awaitable[tuple[T, ...]]]"
 
 DEFAULT: Final = "snap"
 READER: Final = "labeller"  # says who is in a story
@@ -276,8 +279,10 @@ async def dry_run_beginning(
         return open_.context.dry_run
 
 
-async def read_people(project: ProjectFolder, settings: Settings, options: Options) -> tuple[str, ...]:
-    """The people in the story as a model finds them; the call is recorded and made once for each version of the story.
+async def read_names(
+    project: ProjectFolder, settings: Settings, options: Options, reading: Reading[T]
+) -> tuple[T, ...]:
+    """A model's `reading` of the story, such as who is in it (`people_read`); made once for each version of the story.
 
     Raises:
         FabulaError: an error of any kind; a finished call is kept and replayed for the same request.
@@ -287,17 +292,17 @@ async def read_people(project: ProjectFolder, settings: Settings, options: Optio
         async with prepared.opened(journal) as context:
             answer_in_language_of(narrative, context, prepared.settings)
             with context.recording_failures():
-                return await people_read(Run(context), narrative, READER)
+                return await reading(Run(context), narrative, READER)
 
 
-async def dry_run_people(project: ProjectFolder, settings: Settings, options: Options) -> DryRun:
-    """The calls and cost of `read_people`. It calls no model and writes nothing.
+async def dry_run_names(project: ProjectFolder, settings: Settings, options: Options, reading: Reading[Any]) -> DryRun:
+    """The calls and cost of `read_names`. It calls no model and writes nothing.
 
     Raises:
         FabulaError: the problem that prevents it.
     """
     async with looked_at(project, settings_for(settings), options) as open_:
-        await people_read(Run(open_.context), narrative_in(project), READER)
+        await reading(Run(open_.context), narrative_in(project), READER)
         return open_.context.dry_run
 
 

@@ -10,6 +10,7 @@ from fabula.base.files import is_plain, plain_files, read_text
 from fabula.craft.quoting import located
 from fabula.project.folder import MAX_STORY, STORY
 from fabula.story import Story, one_line, plain, slug
+from fabula.story.codex import FILE as CODEX_FILE
 from fabula.story.sentences import spans
 from fabula.story.world import NOW, Moment, WorldState
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def has_world(folder: Path) -> bool:
     """Whether the project's world contains any records."""
-    return any(is_plain(folder / file) for file in (WORLD_FILE, READ_FILE)) or bool(
+    return any(is_plain(folder / file) for file in (WORLD_FILE, READ_FILE, CODEX_FILE)) or bool(
         plain_files(folder / "world", "*.json")
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from fabula.app.checking import OUT, Checked, dismiss, reasons_in, stored_check, take_dismissal_back
+from fabula.app.checking import CODEX, OUT, Checked, dismiss, reasons_in, stored_check, take_dismissal_back
 from fabula.app.facts_shown import Quoted, StoryPart, sentence_at, story_parts
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import is_plain
@@ -21,6 +21,8 @@ from fabula.craft.quoting import places
 from fabula.evaluators.atlas.page import all_findings, headline, place_of
 from fabula.project.folder import STORY
 from fabula.story import one_line, plain
+from fabula.story.codex import FILE as CODEX_FILE
+from fabula.story.codex import codex_in
 from fabula.story.story import Scene, Story
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class FindingPlace:
         sentence: the sentence as it was when the story was checked.
         says: the sentence's statement, as a clause.
         where: its place at that time, in words: chapter, paragraph, line of the file.
-        artefact: the text that contains it now; empty if the sentence has changed since.
+        artefact: the text that contains it now, or `plan/codex.yaml`; empty if the sentence has changed since.
         now: the sentence in its current form.
         was_in: the part of the story that has the scene's number now; empty if there is none.
         quoted: the sentence's current place; `None` if the sentence has changed since.
@@ -158,10 +160,10 @@ def findings_of(project: ProjectFolder) -> ProjectFindings:
     report, parts = stored_check(folder), story_parts(project)
     dismissed = reasons_in(folder, report)
     stories = report["details"]["stories"]
-    ranges = _ranges(parts)
-    found = tuple(_finding(one, parts, ranges, dismissed) for story in stories for one in all_findings(story))
+    ranges = _Now(parts, _ranges(parts), codex_in(project.folder).statements)
+    found = tuple(_finding(one, ranges, dismissed) for story in stories for one in all_findings(story))
     listed = (one for story in stories for one in story.get("undecided", ()) if "key" in one)
-    undecided = tuple(_finding(one, parts, ranges, {}) for one in listed)
+    undecided = tuple(_finding(one, ranges, {}) for one in listed)
     notes = tuple(str(note) for note in report.get("notes", ()))
     partial = any(story.get("partial") for story in stories)
     return ProjectFindings(checked=True, findings=found, notes=notes, partial=partial, undecided=undecided)
@@ -176,6 +178,15 @@ class _Numbered:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """The current story, with its scenes numbered as in a check, and what the author's codex says."""
+
+    parts: Sequence[StoryPart]
+    ranges: Mapping[int, _Numbered]
+    codex: str
+
+
 def _ranges(parts: Sequence[StoryPart]) -> dict[int, _Numbered]:
     """The scenes numbered as in a check: the story's parts or, in a story with one part, its scenes."""
     told = [part for part in parts if part.text.strip()]
@@ -186,13 +197,8 @@ def _ranges(parts: Sequence[StoryPart]) -> dict[int, _Numbered]:
     return {scene.number: _Numbered(only, scene.start or 0, scene.text) for scene in scenes.scenes}
 
 
-def _finding(
-    one: Mapping[str, Any],
-    parts: Sequence[StoryPart],
-    ranges: Mapping[int, _Numbered],
-    dismissed: Mapping[str, str],
-) -> Finding:
-    places = _place(one, "x", parts, ranges), _place(one, "y", parts, ranges)
+def _finding(one: Mapping[str, Any], now: _Now, dismissed: Mapping[str, str]) -> Finding:
+    places = _place(one, "x", now), _place(one, "y", now)
     told = dict.fromkeys(str(one[name]).replace("_", " ") for name in ("category", "attribute") if one[name])
     return Finding(
         str(one["key"]),
@@ -201,49 +207,43 @@ def _finding(
         str(one.get("sure") or ""),
         str(one["reason"]),
         dismissed.get(one["key"], ""),
-        any(place.quoted is None for place in places),
+        any(place.quoted is None and not place.artefact for place in places),
         places,
     )
 
 
-def _place(
-    one: Mapping[str, Any], side: Side, parts: Sequence[StoryPart], ranges: Mapping[int, _Numbered]
-) -> FindingPlace:
+def _place(one: Mapping[str, Any], side: Side, now: _Now) -> FindingPlace:
     passage, says = one[f"passage_{side}"], one["fact" if side == "x" else "event"]
     sentence, (low, high) = str(passage["text"]), passage["focus"]
-    quoted = _now(sentence, int(passage["scene"]), int(passage["start"]), (int(low), int(high)), parts, ranges)
-    own = ranges.get(int(passage["scene"]))
+    set_down = one.get(f"title_{side}") == CODEX
+    focus, scene = (int(low), int(high)), int(passage["scene"])
+    quoted = None if set_down else _quoted(sentence, scene, int(passage["start"]), focus, now)
+    own = None if set_down else now.ranges.get(scene)
+    is_there = set_down and bool(sentence.strip()) and sentence in now.codex
     return FindingPlace(
         side=side,
-        scene=int(passage["scene"]),
+        scene=scene,
         paragraph=int(one.get(f"paragraph_{side}") or 0),
         sentence=sentence,
         says=str(says),
         where=place_of(one, side),
-        artefact=quoted.part.name if quoted else "",
-        now=quoted.sentence if quoted else "",
+        artefact=quoted.part.name if quoted else CODEX_FILE if is_there else "",
+        now=quoted.sentence if quoted else sentence if is_there else "",
         was_in=own.part.name if own else "",
         quoted=quoted,
     )
 
 
-def _now(
-    sentence: str,
-    scene: int,
-    start: int,
-    focus: tuple[int, int],
-    parts: Sequence[StoryPart],
-    ranges: Mapping[int, _Numbered],
-) -> Quoted | None:
+def _quoted(sentence: str, scene: int, start: int, focus: tuple[int, int], now: _Now) -> Quoted | None:
     """The current place of a sentence: nearest in its own part, or else in the only other part that contains it."""
     if not sentence.strip():
         return None
-    own = ranges.get(scene)
+    own = now.ranges.get(scene)
     own_places = places(own.part.text, sentence) if own else []
     if own and own_places:
         at = min(own_places, key=lambda place: abs(place - own.start - start))
         return sentence_at(own.part, at + focus[0], at + max(focus[1], focus[0] + 1))
-    found = [(part, at) for part in parts for at in places(part.text, sentence)]
+    found = [(part, at) for part in now.parts for at in places(part.text, sentence)]
     if len(found) != 1:
         return None
     part, at = found[0]
@@ -267,6 +267,10 @@ def mended(found: ProjectFindings, key: str, side: str, wording: str) -> Mended:
         UsageError: the sentence has changed since the check, or the new wording is empty or the same.
     """
     place = found.find(key).place(side)
+    if place.artefact == CODEX_FILE:
+        raise UsageError(
+            f"This sentence is from your codex. Change its entry with `fabula codex set`, or {CODEX_FILE}."
+        )
     if place.quoted is None:
         raise UsageError(
             "This sentence is no longer in the story, so there is nothing to correct here. Check the story "

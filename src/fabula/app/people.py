@@ -20,6 +20,7 @@ from fabula.craft.conversation.cards import Cards
 from fabula.craft.narratives import reading_of
 from fabula.project.folder import MAX_FILE, MAX_STORY, ProjectFolder
 from fabula.story import Story
+from fabula.story.codex import FILE as CODEX_FILE
 from fabula.story.people import each_once, present_in
 from fabula.story.personas import parse_personas
 from fabula.story.plan_file import parse_plan
@@ -59,6 +60,11 @@ def people_in(project: ProjectFolder) -> tuple[list[str], list[str]]:
     named = set(present_in(dict.fromkeys(found), narrative))  # nobody else could talk in it
     others = each_once((name for name in found if name in named), known)
     return (known, others) if known else (others, [])
+
+
+def named_in(project: ProjectFolder) -> tuple[str, ...]:
+    """The people whom settings, the plan's scenes and a model's reading name, with repetitions."""
+    return (*_of_settings(project), *_of_scenes(project), *(reading_in(project) or ()))
 
 
 def reading_in(project: ProjectFolder) -> tuple[str, ...] | None:
@@ -102,7 +108,7 @@ def _of_scenes(project: ProjectFolder) -> list[str]:
 
 def _of_world(project: ProjectFolder) -> tuple[str, ...]:
     """The people who know something in the story's world; things and places know nothing."""
-    files = [project.folder / WORLD_FILE, project.folder / READ_FILE, *world_files(project)]
+    files = [*(project.folder / name for name in (WORLD_FILE, READ_FILE, CODEX_FILE)), *world_files(project)]
     stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file())
     with suppress(FabulaError, OSError):  # the page of the world says what is wrong with it
         make = partial(_people_of_world, project.folder)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.checking import OUT
-from fabula.base.errors import ProjectError, UnknownNameError, UsageError
+from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import is_plain, plain_files, read_text
 from fabula.project.folder import MAX_STORY, ProjectFolder
 from fabula.story import Story
+from fabula.story.codex import FILE as CODEX_FILE
+from fabula.story.codex import codex_in
 from fabula.story.world import NOW, Moment, WorldState
-from fabula.story.world.file import MAX_BYTES, parse_world, read_world, write_world
+from fabula.story.world.file import MAX_BYTES, WorldFile, parse_world, read_world, write_world
 from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fabula.story.world import FactConflict
-    from fabula.story.world.file import WorldFile
 
 WORLD_FILE: Final = Path(".fabula") / "world.db"
 READ_FILE: Final = Path(OUT) / "facts.json"
@@ -36,9 +37,9 @@ def world_of(project: ProjectFolder) -> Iterator[WorldState]:
     Raises:
         ProjectError: the project has no world yet.
     """
-    file, chapters = project.folder / WORLD_FILE, world_files(project)
+    file, chapters, codex = project.folder / WORLD_FILE, world_files(project), _codex_world(project)
     read = None if chapters else _read(project)
-    if not (file.is_file() or chapters or read):
+    if not (file.is_file() or chapters or read or is_plain(project.folder / CODEX_FILE)):
         raise ProjectError(
             f"{project.folder} has no world yet. Write with a system that keeps a world, or import facts from "
             "your own file: `fabula world --import FILE`. To have a model extract facts from the story, run "
@@ -46,7 +47,7 @@ def world_of(project: ProjectFolder) -> Iterator[WorldState]:
         )
     with ExitStack() as stack:
         own = stack.enter_context(WorldState(file)) if file.is_file() else None
-        if own is not None and not (chapters or read):
+        if own is not None and not (chapters or read or codex.entities):
             yield own
             return
         state = stack.enter_context(WorldState())
@@ -56,7 +57,21 @@ def world_of(project: ProjectFolder) -> Iterator[WorldState]:
             read_world(chapter).add_to(state)
         if read is not None:
             read.add_to(state)
+        for entity in codex.entities:
+            with suppress(UsageError):  # the world has made one of its names somebody else's
+                state.describe([entity])
+        if codex.facts:
+            state.hold_many(*codex.many)
+            state.add(codex.facts)
         yield state
+
+
+def _codex_world(project: ProjectFolder) -> WorldFile:
+    """The author's entries as a world; what is wrong with their file, the codex itself says."""
+    try:
+        return codex_in(project.folder).world
+    except FabulaError:
+        return WorldFile()
 
 
 def _read(project: ProjectFolder) -> WorldFile | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
@@ -16,7 +18,8 @@ from fabula.craft.planning.from_story import LEAST_WINDOW, WindowContext, read_s
 from fabula.engine.replies import short
 from fabula.engine.run import Run
 from fabula.story import Story, count_words, one_line
-from fabula.story.people import among, each_once, present_in, same_person, titled
+from fabula.story.codex import MAX_NAME, Codex, CodexEntry, Kind, parse_codex, write_codex
+from fabula.story.people import NameFinder, among, each_once, present_in, same_person, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,6 +39,8 @@ _TASK_WORDS: Final = 1000  # a brief with more of them is no writing task
 _PEOPLE: Final = "people"
 _WINDOW: Final = 3000  # tokens of story in one prompt, where a small model reads
 _WINDOW_SHARE: Final = 0.5
+PROPOSED: Final = "chat/codex-"
+"""The beginning of the names of artefacts that hold proposed codex entries."""
 
 
 async def narrative_of(run: Run, brief: Brief) -> str:
@@ -181,6 +186,88 @@ def _people() -> Any:  # noqa: ANN401 - a type made at run time
         people: Annotated[list[Annotated[str, short(80)]], short(40)]
 
     return People
+
+
+# everyone and everything with a name ---------------------------------------------------------------------------------
+
+
+def entries_read_of(narrative: str) -> str:
+    """The artefact that holds the codex entries that a model's reading of this version of a narrative proposes."""
+    return f"{PROPOSED}{sha256(narrative.encode()).hexdigest()[:16]}"
+
+
+async def entries_read(run: Run, narrative: str, role: str) -> tuple[CodexEntry, ...]:
+    """The people, places, things and rules of a narrative with their names in it, as a model reads it.
+
+    Asked once for each version of the narrative, a call for each window. Names and aliases that are not in the text
+    are dropped, and so are aliases that several entries share.
+
+    Raises:
+        ReplyError: a reply could not be read.
+    """
+    place = Run(run.context).scope("chat")
+
+    async def make(own: Run) -> str:
+        window = max(own.room(role).prompt_tokens(_WINDOW, _WINDOW_SHARE), LEAST_WINDOW)
+        text, _ = read_story(Story.parse(narrative), window)
+        found: dict[str, CodexEntry] = {}
+        for number, stretch in enumerate(text.windows(window), 1):
+            known = tuple(
+                f"{one.name} ({one.kind}): {', '.join(one.aliases) or 'no other name'}" for one in found.values()
+            )
+            reply = await own.scope(number).ask_for(
+                _entries(), role, "read_codex", found=WindowContext(""), known=known, text=stretch.numbered
+            )
+            for entry in reply.entries:
+                _add_entry(found, entry)
+        made = tuple(found.values())
+        return write_codex(Codex(own.context.unless_made_up(lambda: _in_text(made, narrative), made)))
+
+    name = entries_read_of(narrative).partition("/")[2]
+    return parse_codex(await place.keep(name, make, folder="chat", suffix="yaml", settled=True)).entries
+
+
+def _add_entry(found: dict[str, CodexEntry], entry: Any) -> None:  # noqa: ANN401 - a type made at run time
+    """Add what a reply says to the entry of the same name, or to a new one."""
+    name, others = one_line(entry.name)[:MAX_NAME], [one_line(one)[:MAX_NAME] for one in entry.aliases]
+    if not name:
+        return
+    by_name = {known.casefold(): one for one in found.values() for known in one.names}
+    same = by_name.get(name.casefold()) or CodexEntry(name, entry.kind, description=one_line(entry.description))
+    aliases = dict.fromkeys(one for one in (*same.aliases, name, *others) if one and one != same.name)
+    found[same.name] = replace(same, aliases=tuple(aliases))
+
+
+def _in_text(entries: Sequence[CodexEntry], narrative: str) -> tuple[CodexEntry, ...]:
+    """The entries that a text names, each with those of its names that stand there and are nobody else's."""
+    count = Counter(name.casefold() for one in entries for name in {name.casefold() for name in one.names})
+    kept: list[CodexEntry] = []
+    for one in entries:
+        free = [name for name in one.aliases if count[name.casefold()] == 1]
+        there = [name for name in (one.name, *free) if NameFinder({name: [name]}).find(narrative)]
+        if there:
+            kept.append(replace(one, name=there[0], aliases=tuple(there[1:])))
+    return tuple(kept)
+
+
+@cache
+def _entries() -> Any:  # noqa: ANN401 - a type made at run time
+    from pydantic import BaseModel, Field  # noqa: PLC0415 - keeps `fabula --help` fast
+
+    class EntryReply(BaseModel):
+        kind: Kind
+        name: Annotated[str, short(80)] = Field(description="The fullest name that the story gives.")
+        aliases: Annotated[list[Annotated[str, short(80)]], short(12)] = Field(
+            default_factory=list, description="All other names in the story, each exactly as it is spelled there."
+        )
+        description: Annotated[str, short(300)] = Field(
+            default="", description="Who or what it is, in one sentence, as these paragraphs first show it."
+        )
+
+    class Entries(BaseModel):
+        entries: Annotated[list[EntryReply], short(30)]
+
+    return Entries
 
 
 def _are_one(name: str, other: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.conversations import ChatMade, check_free, kind_of, meant, settings_of
-from fabula.app.conversing import READER, conversing, read_people
+from fabula.app.conversing import READER, conversing, read_names
 from fabula.app.live_turns import BusyError, LiveTurn
 from fabula.app.people import narrative_in
 from fabula.app.writing import PreparedMethod, Supplied
@@ -76,7 +76,7 @@ class Conversations:
             await people_read(Run(self.shared.context), narrative_in(project), READER)
         else:
             await self.let_go()
-            await read_people(project, self.workspace.settings(project), self.options)
+            await read_names(project, self.workspace.settings(project), self.options, people_read)
 
     async def chat(
         self,

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,24 +22,21 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace.position_codec import PositionCodec, ServerTextPosition
 
+from fabula.app.codex import codex_of
 from fabula.app.editing import written_again
-from fabula.app.people import people_in
 from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError
 from fabula.base.files import read_text
 from fabula.base.version import __version__
 from fabula.craft.quoting import places, same_length
 from fabula.project.folder import MAX_STORY, STORY
-from fabula.server.cards import cards_of
-from fabula.story import one_line, slug
-from fabula.story.people import among
-from fabula.story.personas import parse_personas
-from fabula.story.words import BLANKLESS
+from fabula.story import slug
 from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from fabula.app.codex import ProjectCodex
     from fabula.app.facts_shown import ProjectWorld
     from fabula.app.findings import FindingPlace
 
@@ -51,15 +48,10 @@ _TITLE: Final = "This is intended"
 REASON: Final = "The author marked it as intended in an editor."
 _PAUSE: Final = 0.03  # seconds without a change after which a text is looked at
 _EVERY: Final = 2.0  # seconds between two looks for changes by commands
-_FINDINGS, _NAMES, _FACTS = 500, 400, 12  # the most that are shown of each
-_LONGEST: Final = 1_500  # characters about a person
-_AROUND: Final = 200  # characters on each side of a place in which a name is looked for
-_NAME_OF_PLACE: Final = 40  # characters; a longer one is a description
-_PERSONAS: Final = "plan/personas.yaml"
+_FINDINGS, _FACTS = 500, 12  # the most that are shown of each
 _EXPORTED: Final = (".txt", ".fountain")  # a file next to `story.md` with the whole story
 _NEAR: Final = 5_000  # characters within which a sentence is looked for first
 _MARK: Final = re.compile(r"<!-- scene: ([^\n<]{1,200}) -->\n")
-_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -164,8 +156,12 @@ class Opened:
                 shown.append(
                     lsp.Diagnostic(
                         range=here.range,
-                        message=said if related else f"{said} The other passage has changed since the check.",
-                        severity=lsp.DiagnosticSeverity.Warning if related else lsp.DiagnosticSeverity.Information,
+                        message=said
+                        if related or other.artefact
+                        else f"{said} The other passage has changed since the check.",
+                        severity=lsp.DiagnosticSeverity.Warning
+                        if related or other.artefact
+                        else lsp.DiagnosticSeverity.Information,
                         source=NAME,
                         code=finding.key,
                         related_information=related,
@@ -179,53 +175,40 @@ class Opened:
             near += self.document.scenes.get(slug(place.quoted.part.label), 0) if place.quoted else 0
             return self.document.find(place.sentence, near)
         name = place.artefact or place.was_in
-        return self.find(next((file for file, one in self.names.items() if one == name), STORY), place.sentence, near)
+        file = next((file for file, one in self.names.items() if name in (one, file)), STORY)
+        return self.find(file, place.sentence, near)
 
     def hover(self, position: lsp.Position) -> lsp.Hover | None:
         """Who a name is, and what is known about it by the end of this scene."""
         at = self.document.place(position)
-        if (named := self._named_at(at)) is None:
+        if not (name := self.codex.named_at(self.document.text, at)):
             return None
-        world = self.project.known_facts()
-        scene = self.scene(world, at)
-        said = [" ".join(filter(None, (named.name, f"({named.kind})" * bool(named.kind)))), *named.about]
-        rows = world.about(named.name, scene)[:_FACTS]
-        facts = [f"- {row.subject}, {row.slot}: {row.value}" + f" ({row.said})" * bool(row.said) for row in rows]
-        until = f"“{world.titles.get(scene, scene)}”" if scene else "the story"
-        said += ["\n".join((f"Known by the end of {until}:", *facts))] if facts else []
+        said = self.codex.about(name, self.scene(self.codex.world, at))
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.PlainText, "\n\n".join(said)))
 
     def definition(self, position: lsp.Position) -> list[lsp.Location]:
         """The sentences that tell what is known about a name by the end of this scene, the newest first."""
         at = self.document.place(position)
-        if (named := self._named_at(at)) is None:
+        if not (name := self.codex.named_at(self.document.text, at)):
             return []
-        world = self.project.known_facts()
-        rows = world.about(named.name, self.scene(world, at))[:_FACTS]
+        world = self.codex.world
+        rows = self.codex.view(self.scene(world, at), name=name).entries[0].facts[:_FACTS]
         told = [one for row in rows if (one := world.sentence(row.id)) is not None]
         found = [self.find(one.part.file, one.sentence, one.start) for one in told]
         return [one for number, one in enumerate(found) if one is not None and one not in found[:number]]
 
     def completion(self) -> list[lsp.CompletionItem]:
         """The names of people, places and things."""
-        known = self.known
         return [
-            lsp.CompletionItem(name, detail=one.kind, kind=lsp.CompletionItemKind.Text) for name, one in known.items()
+            lsp.CompletionItem(name, detail=one.kind, kind=lsp.CompletionItemKind.Text)
+            for one in self.codex.view().entries
+            for name in (one.name, *one.aliases)
         ]
 
     @property
-    def known(self) -> dict[str, Named]:
-        """Everyone and everything with a name in the project, by each name."""
-        return self.project.cached("names in editors", lambda: _known(self.project))
-
-    def _named_at(self, at: int) -> Named | None:
-        known, start = self.known, max(at - _AROUND, 0)
-        alone = (re.escape(name) if BLANKLESS.search(name) else rf"(?<!\w){re.escape(name)}(?!\w)" for name in known)
-        pattern = re.compile("|".join(sorted(alone, key=len, reverse=True)), re.IGNORECASE)
-        found = chain(*(one.finditer(self.document.text[start : at + _AROUND]) for one in (pattern, _WORD)))
-        piece = next((one[0] for one in found if one[0] and one.start() <= at - start <= one.end()), "")
-        name = piece and (among(piece, {one.name: one for one in known.values()}) or among(piece, known))
-        return known[name] if name else None
+    def codex(self) -> ProjectCodex:
+        """Everyone and everything with a name in the project."""
+        return codex_of(self.project)
 
     def lenses(self) -> list[lsp.CodeLens]:
         """Above a stale text: the calls with which a run would rewrite it."""
@@ -248,49 +231,6 @@ class Opened:
             for one in found
             if one.source == NAME and (arguments := [self.document.uri, str(one.code), REASON])
         ]
-
-
-@dataclass
-class Named:
-    """A person, place or thing with what the plan says about it."""
-
-    name: str
-    kind: str = ""
-    called: tuple[str, ...] = ()
-    about: list[str] = field(default_factory=list)
-
-
-def _known(project: Project) -> dict[str, Named]:
-    known: dict[str, Named] = {}
-    for found in (*_of_world(project), *_of_plan(project)):
-        found.name = one_line(found.name)[:_AROUND]
-        if found.name and len(known) < _NAMES:
-            alike = among(found.name, known)
-            one = known.setdefault(found.name, known[alike] if alike else found)
-            one.kind, one.about = one.kind or found.kind, list(dict.fromkeys((*one.about, *found.about)))
-            known |= {name: one for other in found.called if (name := one_line(other)[:_AROUND]) and name not in known}
-    return known
-
-
-def _of_world(project: Project) -> list[Named]:
-    with suppress(FabulaError):  # commands that show the world say what is wrong with it
-        return [Named(one.name, one.kind, one.aliases) for one in project.known_facts().entities()]
-    return []
-
-
-def _of_plan(project: Project) -> list[Named]:
-    """The people and places of personas, the plan and its cards, and the other people whom fabula knows."""
-    found: list[Named] = []
-    with suppress(FabulaError):  # as above
-        if any(one.file == _PERSONAS for one in project.rows(marks=False)):
-            people = parse_personas(project.text(_PERSONAS).text).people
-            found += [Named(one.name, "character", one.aliases, [one.full[:_LONGEST]]) for one in people]
-    cards, _ = cards_of(project)
-    sheets = cards.plan.characters if cards.plan else ()
-    found += [Named(one.name, "character", (), [one.introduction()[:_LONGEST]]) for one in sheets]
-    found += [Named(name, "character") for name in chain(*people_in(project.texts()))]
-    where = (card.scene.place for card in cards.cards)
-    return [*found, *(Named(place, "place") for place in where if len(place) <= _NAME_OF_PLACE)]
 
 
 # the server ---------------------------------------------------------------------------------------------------------

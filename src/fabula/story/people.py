@@ -11,13 +11,15 @@ This module knows only the names of a cast. To match a reader's entry to an enti
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fabula.story.words import BLANKLESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _WORD: Final = re.compile(r"\w+")
 _OWNER: Final = re.compile(r"(?<=\w)['\u2019]s(?!\w)")
@@ -27,6 +29,13 @@ _HIS, _HERS = frozenset({"mr", "mister"}), frozenset({"mrs", "ms", "miss"})
 _ADDRESS: Final = _HIS | _HERS | {"mx", "dr", "doctor"}
 _SEVERAL: Final = frozenset({"and", "or"})
 _LONG: Final = 4  # letters from which on a part of a name is no title
+_GAP: Final = 3  # signs and blanks between two words of one name
+_HANGUL: Final = re.compile("[\uac00-\ud7a3]")
+# Korean has blanks between words, but these follow a name without one.
+_FOLLOWS: Final = (
+    "(?:은|는|이|가|을|를|의|에|에게|에게서|께|께서|께서는|한테|한테서|에서|와|과|랑|이랑|도|만|까지|부터|처럼|보다|로|으로|"
+    "야|아|여|씨|씨는|씨가|님|님은|님이|라고|이라고|이라는|라는|이는|이가|이를|이의|이와|이도|이에게|네)?"
+)
 
 
 def same_person(one: str, other: str) -> bool:
@@ -80,6 +89,86 @@ def _stands_in(padded: str, text: str, name: str) -> bool:
     return bool(words) and (f" {' '.join(words)} " in padded or bool(BLANKLESS.search(name) and name in text))
 
 
+class NamePlace(NamedTuple):
+    """A place of a text that mentions somebody or something, by its characters."""
+
+    start: int
+    end: int
+    name: str
+
+
+class NameFinder:
+    """Finds in texts whom or what they mention, by exact names; the longest name counts, and each place only once.
+
+    A word with a capital is not found in small letters ("Rose", "rose"), but for the first of several ("The ledger").
+    Where a script has no blanks between words, a name may be part of a run of characters. The running time does not
+    depend on the number of names.
+
+    Args:
+        names: whom or what to find, each with all names; a name that several have means the first of them.
+    """
+
+    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
+        self._words: dict[str, list[tuple[list[str], str, str]]] = {}
+        self._run_on: dict[str, str] = {}
+        for owner, own in names.items():
+            for name in own:
+                if BLANKLESS.search(name) or _HANGUL.search(name):
+                    self._run_on.setdefault(name.strip(), owner)
+                elif words := _words(name):
+                    self._words.setdefault(words[0], []).append((words, name.strip(), owner))
+        for known in self._words.values():
+            known.sort(key=lambda one: -len(one[0]))
+        pieces = sorted(filter(None, self._run_on), key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(_run_on, pieces))) if pieces else None
+
+    def find(self, text: str) -> list[NamePlace]:
+        """The places in a text, in order."""
+        found = [*self._in_words(text)] if self._words else []
+        if self._pattern is not None:
+            found += [NamePlace(*one.span(), self._run_on[one[0]]) for one in self._pattern.finditer(text)]
+            found.sort()
+        return found
+
+    def at(self, text: str, place: int) -> NamePlace | None:
+        """The mention at a place of a text, also where the place is directly behind it."""
+        found = self.find(text)
+        one = found[max(bisect(found, (place, len(text) + 1, "")) - 1, 0)] if found else None
+        return one if one and one.start <= place <= one.end else None
+
+    def _in_words(self, text: str) -> Iterator[NamePlace]:
+        words = list(_WORD.finditer(text))
+        free = 0
+        for number, word in enumerate(words):
+            if number < free or (known := self._words.get(word[0].casefold())) is None:
+                continue
+            for said, name, owner in known:
+                run = words[number : number + len(said)]
+                if _is_named(text, [one.span() for one in run], said, name):
+                    free = number + len(said)
+                    yield NamePlace(word.start(), run[-1].end(), owner)
+                    break
+
+
+def _run_on(name: str) -> str:
+    """The pattern of a name in a script without blanks, or without blanks before particles."""
+    said = re.escape(name)
+    return rf"(?<!\w){said}(?={_FOLLOWS}(?!\w))" if _HANGUL.search(name) else said
+
+
+def _is_named(text: str, run: list[tuple[int, int]], said: list[str], name: str) -> bool:
+    """Whether the words of a text at these places are a name's."""
+    near = all(after - end <= _GAP and "\n\n" not in text[end:after] for (_, end), (after, _) in pairwise(run))
+    if len(run) != len(said) or not near:
+        return False
+    free = 1 if len(said) > 1 else 0  # "The ledger" is also "the ledger"
+    capitals = [word[:1].isupper() for word in _WORD.findall(name)]
+    as_spelled = not any(
+        capital and text[a].islower() for capital, (a, _) in list(zip(capitals, run, strict=True))[free:]
+    )
+    return as_spelled and all(text[a:b].casefold() == word for (a, b), word in zip(run, said, strict=True))
+
+
 def each_once(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
     """The people in `names` without repetitions and without those in `others`."""
     before, found = list(others), list[str]()
@@ -94,6 +183,16 @@ def present_in(names: Iterable[str], text: str) -> tuple[str, ...]:
     parts = {name: _parts(name) for name in names}
     count = Counter(part.casefold() for own in parts.values() for part in {*own})
     return mentioned(text, {name: (name, *(p for p in own if count[p.casefold()] == 1)) for name, own in parts.items()})
+
+
+def called(names: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """The names of people, each with those parts of the name that nobody else's names contain ("Quist")."""
+    given = {owner: (owner, *own) for owner, own in names.items()}
+    count = Counter(word for own in given.values() for word in {word for name in own for word in _words(name)})
+    return {
+        owner: (*own, *(part for part in _parts(owner) if count[part.casefold()] == 1 and not titled(part)))
+        for owner, own in given.items()
+    }
 
 
 def _words(text: str) -> list[str]:

@@ -6,6 +6,7 @@ removed, and the rest is validated again, so that no mistake hides another.
 
 from __future__ import annotations
 
+import re
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from itertools import islice
@@ -98,7 +99,7 @@ def name_place(place: Place, name_of: Callable[[str, int], str], top: str) -> st
         return top
     words, rest = [str(place[0])], place[1:]
     if rest and isinstance(rest[0], int):
-        name, kind = one_line(name_of(words[0], rest[0])), words[0].removesuffix("s")
+        name, kind = one_line(name_of(words[0], rest[0])), re.sub("(ie)?s$", lambda end: "y" * bool(end[1]), words[0])
         short = name if len(name) <= _SHOWN else name[: _SHOWN - 1] + "\u2026"
         words, rest = [f"{kind} {short!r}" if name else f"{kind} {rest[0] + 1}"], rest[1:]
     for part in rest:
@@ -122,7 +123,7 @@ def nearest(name: str, known: Collection[str]) -> str:
     return f"There are {shown}." if len(known) <= _LISTED else f"There are {shown} and {len(known) - _LISTED} more."
 
 
-def read_as(kind: type[T], text: Any, **how: Any) -> Any:  # noqa: ANN401 - annotations
+def read_as(kind: type[T], text: Any, /, **how: Any) -> Any:  # noqa: ANN401 - annotations
     """The annotation for reading a mapping as a dataclass: each field is read as `text`, or as specified in `how`.
 
     Fields that have a default, in `how` or in the class, are optional.

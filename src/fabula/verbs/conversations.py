@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from fabula.app.bills import Estimate
 from fabula.app.conversations import ChatList, People, chats_in
-from fabula.app.conversing import dry_run_people
-from fabula.app.conversing import read_people as have_read
+from fabula.app.conversing import dry_run_names, read_names
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import FabulaError
+from fabula.craft.narratives import people_read
 from fabula.verbs.base import verb
 
 
@@ -29,7 +29,7 @@ async def people(project: Workspace) -> People:
     found = chats_in(here)
     known = People(characters=found.characters, named=found.named, was_read=found.was_read)
     try:
-        dry = await dry_run_people(here, project.settings(here), project.options)
+        dry = await dry_run_names(here, project.settings(here), project.options, people_read)
     except FabulaError as error:
         return replace(known, problem=str(error))
     return replace(known, reading=Estimate.of(dry))
@@ -42,5 +42,5 @@ async def read_people(project: Workspace) -> People:
     This happens once for each version of the story, and the result is recorded. `people` shows the cost in advance.
     """
     here = project.project()
-    await have_read(here, project.settings(here), project.options)
+    await read_names(here, project.settings(here), project.options, people_read)
     return await people(project)

@@ -18,9 +18,9 @@ from fabula.app.conversing import (
     PLAYER,
     card_project,
     conversing,
-    dry_run_people,
+    dry_run_names,
     is_card,
-    read_people,
+    read_names,
     settings_for,
 )
 from fabula.app.people import people_in
@@ -39,7 +39,7 @@ from fabula.cli.stopping import stoppable
 from fabula.craft.conversation import Parties, conversations_in, log_file
 from fabula.craft.conversation.cards import read_worlds, write_cards
 from fabula.craft.conversation.lines import freedom_of
-from fabula.craft.narratives import NOBODY, check_people
+from fabula.craft.narratives import NOBODY, check_people, people_read
 from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import slug
@@ -186,12 +186,12 @@ def _first(terminal: Terminal, project: ProjectFolder, settings: Settings, caps:
     if not (known := people_in(project)[0]):
         bill = Bill()
         options = Options(whole=caps.budget, listeners=(bill,), environ=terminal.environ)
-        expected = asyncio.run(dry_run_people(project, settings, options))
+        expected = asyncio.run(dry_run_names(project, settings, options, people_read))
         terminal.message(f"fabula does not know the characters yet. A model can find them: {amount(expected)}.")
         asked = terminal.interactive and not terminal.json
         if asked and asyncio.run(terminal.choice("Find them? [y]es or [n]o: ", "yn")) != "y":
             raise UsageError(NOBODY)
-        known = list(asyncio.run(read_people(project, settings, options)))
+        known = list(asyncio.run(read_names(project, settings, options, people_read)))
     if not known:
         raise UsageError(
             f"{performing(settings)} read the story and found no characters. Specify one with `--with NAME`, spelled "

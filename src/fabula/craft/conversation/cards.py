@@ -11,6 +11,7 @@ from fabula.base.files import plain_files, write_atomically
 from fabula.craft.packing import first_of
 from fabula.story import slug
 from fabula.story.cards import cleaned, filled, persona_of, read_card, read_lorebook, scan
+from fabula.story.codex import Codex, codex_in
 from fabula.story.people import among
 
 if TYPE_CHECKING:
@@ -44,18 +45,20 @@ class CardSheet:
 
 @dataclass(frozen=True)
 class Cards:
-    """The cards of characters by their names, the lorebooks that all of them share, and who else is `known`."""
+    """The cards of characters by their names, the lorebooks that all of them share, the codex, and who is `known`."""
 
     people: Mapping[str, CharacterCard] = field(default_factory=dict)
     worlds: tuple[Lorebook, ...] = ()
     known: tuple[str, ...] = ()
+    codex: Codex = field(default_factory=Codex)
 
     @classmethod
     def in_(cls, project: Path) -> Cards:
-        """Those of a project's folder `cards`.
+        """Those of a project's folder `cards`, and the author's codex.
 
         Raises:
             ProjectError: one of the files is none; says which.
+            PlanError: the codex has problems.
         """
         people: dict[str, CharacterCard] = {}
         worlds: list[Lorebook] = []
@@ -71,7 +74,7 @@ class Cards:
                     people[card.name] = card
         except UsageError as error:
             raise ProjectError(str(error)) from error
-        return cls(people, tuple(worlds))
+        return cls(people, tuple(worlds), codex=codex_in(project))
 
     def of(self, name: str) -> CharacterCard | None:
         """The card of a character, by any form of its name."""
@@ -94,7 +97,7 @@ class Cards:
     def sheet(self, run: Run, moment: TurnKnowledge, role: str) -> CardSheet | None:
         """What the prompt of a turn shows of cards; nothing where there are none."""
         card, user = self.of(moment.who), moment.parties.player
-        if card is None and not self.worlds:
+        if card is None and not (self.worlds or self.codex.entries):
             return None
         char = card.called if card else moment.who
         books = (*((card.book,) if card and card.book else ()), *self.worlds)
@@ -111,7 +114,8 @@ class Cards:
         examples = filled(card.text("mes_example"), char, user).replace("<START>", "").strip() if card else ""
         if run.room(role).aids:
             examples = first_of(examples, _EXAMPLE_TOKENS) if examples else ""
-        return CardSheet(examples, texts("before"), texts("after"))
+        known = self.codex.told(moment.who, messages, (moment.who, *moment.partners))
+        return CardSheet(examples, texts("before"), (*texts("after"), *known))
 
 
 def read_worlds(files: Sequence[str]) -> dict[str, bytes]:

@@ -38,6 +38,7 @@ from fabula.craft.planning.shared import (
     typed,
 )
 from fabula.engine.run import side_by_side
+from fabula.story.codex import parse_codex, with_codex
 from fabula.story.plan import ARC, Event, Plan, ScenePlan
 from fabula.story.plan_file import parse_plan, write_plan
 
@@ -113,17 +114,20 @@ async def plan_for(run: Run, brief: Brief, options: PlanOptions) -> Plan:
     """The author's plan, or one made from the brief; kept as the artefact `plan`, which a person can edit.
 
     Costs 4 calls and 1 for each scene, or 2 for each where a small model plans. The author's plan costs none, and with
-    the author's personas no model is called for what they say.
+    the author's personas no model is called for what they say. To the plan comes what the author's codex says, for
+    those who may know it (`with_codex`); the artefact stays without it.
 
     Raises:
-        PlanError: the author's plan or personas have problems; all are named.
+        PlanError: the author's plan, personas or codex have problems; all are named.
         ReplyError: an agent's reply could not be read, or the agents' plan cannot be written from.
     """
 
     async def make(own: Run) -> str:
         return write_plan(await make_plan(own, brief, options, await given_personas(run)))
 
-    return await run.keep(PLAN, make, folder=FOLDER, suffix=SUFFIX, read=lambda text: parse_plan(text, where=WHERE))
+    plan = await run.keep(PLAN, make, folder=FOLDER, suffix=SUFFIX, read=lambda text: parse_plan(text, where=WHERE))
+    codex = await run.given("codex", folder=FOLDER, suffix=SUFFIX)
+    return plan if codex is None else with_codex(plan, parse_codex(codex))
 
 
 async def make_plan(run: Run, brief: Brief, options: PlanOptions, start: Personas | None = None) -> Plan:

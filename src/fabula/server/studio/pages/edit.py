@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from pydantic import BaseModel
 
+from fabula.app.codex import codex_of
 from fabula.app.editing import VersionStage, beside, last_rewritten, stages, written_again
 from fabula.app.saving import BRIEF
 from fabula.app.titles import Titles
@@ -108,6 +109,20 @@ def beside_text(request: Request, workspace: WorkspaceDep, *, name: str) -> Resp
     cards = cards_of(workspace)[0].of(name)
     about = _facts_beside(workspace, name, cards) | _findings_beside(workspace, name)
     return page(request, "edit_beside.html", name=name, cards=cards, of=name, said="", **about)
+
+
+@router.get(PARTS + "/who", response_model=None)
+def who(
+    workspace: WorkspaceDep,
+    name: Annotated[str, Query(max_length=500)],
+    before: Annotated[str, Query(max_length=500)] = "",
+    after: Annotated[str, Query(max_length=500)] = "",
+) -> dict[str, list[str]]:
+    """Whom or what a text names between the words `before` and `after`, and what is known of it by that text's end."""
+    codex = codex_of(workspace)
+    scene = next((part.number for part in codex.world.parts if part.name and part.name == name), None)
+    found = codex.named_at(before + after, len(before))
+    return {"said": codex.about(found, scene) if found else []}
 
 
 def _facts_beside(workspace: Project, name: str, cards: Sequence[PlanCard]) -> dict[str, object]:

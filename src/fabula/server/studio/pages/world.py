@@ -32,7 +32,7 @@ ROWS: Final = 100  # rows on a page of the table
 DRAWN: Final = 150  # facts in the graph
 _MOST_CONFLICTS: Final = 50
 _LABEL: Final = 40
-Kind: TypeAlias = Literal["check", "facts"]
+Kind: TypeAlias = Literal["check", "facts", "codex"]
 OfText: TypeAlias = Annotated[str, Query(max_length=500)]
 """The part of the story whose findings are shown, or empty for all findings."""
 
@@ -321,4 +321,4 @@ def _last(runs: Runs, project: str, kind: Kind) -> RunRecord | None:
 
 def _reading(kind: Kind) -> tuple[str, dict[str, str]]:
     """The verb that reads the story in this way, and its arguments."""
-    return ("check", {}) if kind == "check" else ("evaluate", {"evaluator": kind})
+    return {"check": ("check", {}), "codex": ("read_codex", {})}.get(kind, ("evaluate", {"evaluator": kind}))

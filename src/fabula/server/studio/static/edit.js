@@ -438,6 +438,32 @@ let unfolded = /** @type {Map<string, boolean>} */ (new Map()); // by what they 
 const folds = (place) => /** @type {HTMLDetailsElement[]} */ ([...place.querySelectorAll(":scope > details")]);
 /** @param {Element} fold */
 const called = (fold) => fold.querySelector("summary")?.textContent?.trim() ?? "";
+// who a name is ----------------------------------------------------------------------------------------------------------
+
+const REST = 350; // ms for which a pointer rests on a name
+const NEAR = 200; // characters on each side that are sent
+let resting = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
+let lookedUp = 0;
+
+/**
+ * Show whom the text names at a place, and what is known of them by then; a place below 0 shows nobody.
+ * @param {number} at @param {boolean} answer whether to say so if the text names nobody there
+ */
+async function showWho(at, answer) {
+  const [box, mine] = [find("who"), ++lookedUp];
+  const area = /** @type {HTMLTextAreaElement | null} */ (document.getElementById("text"));
+  if (!box || !area || (at < 0 && !box.firstChild)) return;
+  let said = /** @type {string[]} */ ([]);
+  if (at >= 0) {
+    const near = { name: box.dataset.part ?? "", before: area.value.slice(Math.max(at - NEAR, 0), at), after: area.value.slice(at, at + NEAR) };
+    const response = await fetch(`${parts}/who?${new URLSearchParams(near)}`).catch(() => null);
+    if (mine !== lookedUp) return; // another place is asked for by now
+    said = response?.ok ? (await response.json()).said : [];
+  }
+  if (!said.length && answer) said = ["The codex has no entry for this word."];
+  box.replaceChildren(...said.map((one, number) => Object.assign(document.createElement(number ? "p" : "strong"), { textContent: one })));
+}
+
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { detail } = /** @type {CustomEvent} */ (event);
   if (detail.target.id !== "beside") return;
@@ -746,6 +772,11 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     const button = usual();
     if (button) suggest(button.dataset);
+  } else if (event.altKey && event.code === "KeyW" && text && event.target === text) {
+    event.preventDefault();
+    showWho(text.selectionStart, true);
+  } else if (event.key === "Escape" && find("who")?.firstChild) {
+    showWho(-1, false);
   } else if (place && event.altKey && /^[1-9]$/.test(event.key)) {
     event.preventDefault();
     list()?.querySelector(`[data-n="${event.key}"] > button`)?.dispatchEvent(new MouseEvent("click"));
@@ -754,6 +785,15 @@ document.addEventListener("keydown", (event) => {
   } else if (/** @type {HTMLElement} */ (event.target).closest("#review")) onReviewKey(event);
 });
 document.addEventListener("selectionchange", showMarked);
+text?.addEventListener("mousemove", (event) => {
+  clearTimeout(resting);
+  resting = setTimeout(() => {
+    const found = document.caretPositionFromPoint?.(event.clientX, event.clientY);
+    if (found?.offsetNode === text) showWho(found.offset, false);
+  }, REST);
+});
+text?.addEventListener("mouseleave", () => clearTimeout(resting));
+text?.addEventListener("input", () => showWho(-1, false));
 text?.addEventListener("select", showMarked);
 document.getElementById("suggest")?.addEventListener("toggle", showCost);
 document.getElementById("suggest")?.addEventListener("click", (event) => {

@@ -1,0 +1,388 @@
+"""The codex of a project: everyone and everything with a name, where the story mentions them, and who knows what.
+
+It is one view of what the project says already: the author's own entries (`plan/codex.yaml`), personas, the plan,
+cards and lorebooks, the world's facts, and a model's reading of the story. Names and aliases join them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from fabula.app.facts_shown import FactRow, ProjectWorld, story_parts
+from fabula.app.people import named_in, narrative_in
+from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, plan_cards
+from fabula.base.errors import FabulaError, UnknownNameError
+from fabula.base.files import read_text
+from fabula.base.kept import of_text
+from fabula.craft.conversation.cards import Cards
+from fabula.craft.narratives import PROPOSED, entries_read_of
+from fabula.project.folder import MAX_FILE
+from fabula.story import one_line
+from fabula.story.cards import persona_of
+from fabula.story.codex import FILE, Codex, CodexEntry, codex_in, parse_codex
+from fabula.story.people import NameFinder, among, called
+from fabula.story.personas import parse_personas
+from fabula.story.situation import named_in_short
+from fabula.story.words import BLANKLESS
+from fabula.story.world import WorldState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fabula.app.workspace import Workspace
+    from fabula.project.folder import ProjectFolder
+
+CODEX, PERSONAS, READING = "codex", "personas", "reading"
+_KINDS: Final = {"character": "person", "location": "place", "object": "thing"}
+_ORDER: Final = ("person", "place", "thing", "rule")
+_LONGEST: Final = 1_500  # characters that one source says about an entry
+_NAME: Final = 200  # characters of a name
+_NAME_OF_PLACE: Final = 40  # characters; a longer one is a description
+_FACTS: Final = 12  # facts that a hover shows
+_AROUND: Final = 200  # characters on each side of a place in which a name is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class CodexMention:
+    """How often a part of the story mentions an entry.
+
+    Attributes:
+        number: the part's number from 1, in the order of telling.
+        artefact: the part's text; empty in a story that exists only as `story.md`.
+    """
+
+    number: int
+    artefact: str
+    title: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodexRow:
+    """A person, place, thing or rule.
+
+    Attributes:
+        kind: "person", "place", "thing", "rule" or another word; empty if it is not known.
+        aliases: its other names.
+        about: what each source says about it; with a character, only what that character may know.
+        sources: where it is from: "codex", "personas", "plan", "cards", "lorebook", "world", "reading", "people".
+        proposed: whether only a model's reading names it, so that you can accept or refuse it.
+        mentions: the parts of the story that mention it.
+        count: the number of mentions in the whole story.
+        first: the number of the first part that mentions it; `None` if none does.
+        facts: what the story has told about it by that scene; with a character, what that character believes.
+        own: your entry; for a character, without your notes and with the secret only if the character knows it.
+    """
+
+    name: str
+    kind: str = ""
+    aliases: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    proposed: bool = False
+    mentions: tuple[CodexMention, ...] = ()
+    count: int = 0
+    first: int | None = None
+    facts: tuple[FactRow, ...] = ()
+    own: CodexEntry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodexView:
+    """The codex at the end of a scene, for its author or as a character knows it.
+
+    Attributes:
+        at: the number of the scene; `None` for the end of the story.
+        of: the character; empty for the author.
+        left_out: names that you have left out.
+        was_read: whether a model has read the current story for names. Without a model, only names that you, the
+            plan, cards or the world give are known.
+        problems: what could not be read.
+    """
+
+    at: int | None
+    of: str
+    entries: tuple[CodexRow, ...]
+    left_out: tuple[str, ...] = ()
+    was_read: bool = False
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Somebody or something as one source names it: all names, what the source says, and what of it is known to all."""
+
+    source: str
+    names: tuple[str, ...]
+    kind: str = ""
+    whole: str = ""
+    open: str = ""
+
+
+@dataclass
+class _Joined:
+    """An entry with all that its sources say."""
+
+    name: str
+    said: list[_Said] = field(default_factory=list)
+    mentions: list[CodexMention] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """What it is, as the first source says that knows."""
+        return next((one.kind for one in self.said if one.kind), "")
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Its other names."""
+        return tuple(dict.fromkeys(name for one in self.said for name in one.names if name != self.name))
+
+
+@dataclass(frozen=True)
+class ProjectCodex:
+    """A project's codex in memory, so that any thread can query it."""
+
+    own: Codex
+    joined: Mapping[str, _Joined]
+    finder: NameFinder
+    world: ProjectWorld
+    was_read: bool = False
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> ProjectCodex:
+        """The codex of a project.
+
+        Raises:
+            PlanError: `plan/codex.yaml` has problems.
+        """
+        project, problems = workspace.texts(), list[str]()
+        own = codex_in(project.folder)
+        try:
+            world = workspace.known_facts()
+        except FabulaError as error:
+            problems.append(str(error))
+            world = ProjectWorld(WorldState(), {}, story_parts(project), there=False)
+        read, was_read = _reading(project)
+        sources = (_of_author(own), _of_personas(project), _of_plan(workspace), _of_cards(project), _of_world(world))
+        joined = _joined(chain(*sources, read, _of_people(project)), own)
+        names = _names(joined)
+        finder = NameFinder(names)
+        _count(joined, finder, world, f"mentions {hash(tuple(names.items()))}")
+        return cls(own, joined, finder, world, was_read, tuple(problems))
+
+    def view(self, at: int | None = None, of: str = "", name: str = "") -> CodexView:
+        """The entries at the end of a scene, or only the entry with that name or alias.
+
+        Raises:
+            UnknownNameError: there is no such entry, or nobody has that name.
+        """
+        who = self.find(of).name if of else ""
+        wanted = [self.find(name)] if name else list(self.joined.values())
+        facts = self._facts(at, who)
+        rows = [self._row(one, who, facts) for one in wanted]
+        ranks = {kind: rank for rank, kind in enumerate(_ORDER)}
+        rows.sort(key=lambda row: (row.proposed, ranks.get(row.kind, len(ranks)), -row.count, row.name.casefold()))
+        return CodexView(at, who, tuple(rows), self.own.left_out, self.was_read, self.problems)
+
+    def _facts(self, at: int | None, who: str) -> dict[str, dict[int, FactRow]]:
+        """The facts by whom and what they concern, the newest first."""
+        found: dict[str, dict[int, FactRow]] = {}
+        with suppress(UnknownNameError):  # somebody of whom the world knows nothing
+            owner = self.world.state.index.owner
+            for row in sorted(self.world.facts(at, who), key=lambda row: -row.scene):
+                for name in {owner(name) for name in (row.subject, *row.about)}:
+                    found.setdefault(name, {})[row.id] = row
+        return found
+
+    def _row(self, one: _Joined, who: str, facts: Mapping[str, Mapping[int, FactRow]]) -> CodexRow:
+        own = next((entry for entry in self.own.entries if entry.name == one.name), None)
+        if own is not None and who:
+            own = own.known if own.known_by(who) else replace(own.known, secret="", known_to=())
+        owners = dict.fromkeys(self.world.state.index.owner(name) for name in (one.name, *one.aliases))
+        about = {row.id: row for owner in owners for row in facts.get(owner, {}).values()}
+        said = (said.open if who and who != one.name else said.whole for said in one.said)
+        return CodexRow(
+            one.name,
+            one.kind,
+            one.aliases,
+            tuple(dict.fromkeys(filter(None, said))),
+            tuple(dict.fromkeys(found.source for found in one.said)),
+            all(found.source == READING for found in one.said),
+            tuple(one.mentions),
+            sum(mention.count for mention in one.mentions),
+            one.mentions[0].number if one.mentions else None,
+            tuple(sorted(about.values(), key=lambda row: -row.scene)),
+            own,
+        )
+
+    def find(self, name: str) -> _Joined:
+        """The entry with that name or alias, or the only person who may be meant.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        key = one_line(name).casefold()
+        for one in self.joined.values():
+            if key in (known.casefold() for known in (one.name, *one.aliases)):
+                return one
+        if (meant := among(name, self._people)) is not None:
+            return self.joined[meant]
+        raise UnknownNameError("entry", name, self.joined)
+
+    @property
+    def _people(self) -> list[str]:
+        return [one.name for one in self.joined.values() if one.kind == "person"]
+
+    def named_at(self, text: str, place: int) -> str:
+        """Whom or what a text names at a place, by the entry's name; empty if it names nobody."""
+        start = max(place - _AROUND, 0)
+        near, place = text[start : place + _AROUND], place - start
+        if (found := self.finder.at(near, place)) is not None:
+            return found.name
+        low = next((n for n in range(place, -1, -1) if n == 0 or not near[n - 1 : n].isalnum()), 0)
+        high = next((n for n in range(place, len(near)) if not near[n].isalnum()), len(near))
+        word = near[low:high]
+        return "" if not word[:1].isupper() or BLANKLESS.search(word) else among(word, self._people) or ""
+
+    def about(self, name: str, scene: int | None) -> list[str]:
+        """Who or what an entry is and what is known of it by the end of a scene, in paragraphs of plain text.
+
+        Raises:
+            UnknownNameError: there is no such entry.
+        """
+        (row,) = self.view(scene, name=name).entries
+        until = f"“{self.world.titles.get(scene) or scene}”" if scene else "the story"
+        facts = [
+            f"- {one.subject}, {one.slot}: {one.value}" + f" ({one.said})" * bool(one.said)
+            for one in row.facts[:_FACTS]
+        ]
+        found = [f"{row.name} ({row.kind})" if row.kind else row.name, *row.about]
+        found += ["\n".join((f"Known by the end of {until}:", *facts))] if facts else []
+        if row.mentions:
+            times = f"{row.count} time{'s' * (row.count != 1)}"
+            found.append(f"Mentioned {times}, first in “{row.mentions[0].title}”.")
+        return [*found, *self.problems]
+
+
+def codex_of(workspace: Workspace) -> ProjectCodex:
+    """The codex of a project, kept until something changes.
+
+    Raises:
+        PlanError: `plan/codex.yaml` has problems.
+    """
+    return workspace.cached("codex", lambda: ProjectCodex.of(workspace))
+
+
+# the join -----------------------------------------------------------------------------------------------------------
+
+
+def _joined(found: Iterator[_Said], own: Codex) -> dict[str, _Joined]:
+    """All entries by name; what has a name or an alias in common is one, and so are a person's names."""
+    joined: dict[str, _Joined] = {}
+    by_name: dict[str, _Joined] = {}
+    out = {name.casefold() for name in own.left_out}
+    for one in found:
+        name, *others = (one_line(name)[:_NAME] for name in one.names)
+        if not name or name.casefold() in out:
+            continue
+        same = by_name.get(name.casefold())
+        if same is None and one.source != CODEX:
+            same = next((by_name[other.casefold()] for other in others if other.casefold() in by_name), None)
+            if same is None and one.kind == "person":
+                meant = among(name, [other.name for other in joined.values() if other.kind == "person"])
+                same = joined[meant] if meant is not None else None
+        if same is None:
+            same = joined[name] = _Joined(name)
+        same.said.append(replace(one, names=(name, *filter(None, others))))
+        for other in (name, *others):
+            by_name.setdefault(other.casefold(), same)
+    return joined
+
+
+def _names(joined: Mapping[str, _Joined]) -> dict[str, tuple[str, ...]]:
+    """The names by which texts mention each entry; an alias that an earlier entry has is not another one's."""
+    people = called({one.name: one.aliases for one in joined.values() if one.kind == "person"})
+    return {one.name: people.get(one.name, (one.name, *one.aliases)) for one in joined.values()}
+
+
+def _count(joined: dict[str, _Joined], finder: NameFinder, world: ProjectWorld, names: str) -> None:
+    """Count the mentions in each part of the story; a part that did not change is not searched again for `names`."""
+    for part in world.parts:
+        counts = of_text(names, part.text, lambda text: Counter(place.name for place in finder.find(text)))
+        for name, count in counts.items():
+            joined[name].mentions.append(CodexMention(part.number, part.name, part.label, count))
+    for one in list(joined.values()) if world.parts else ():
+        if not one.mentions and one.kind == "place" and all(found.source == PLAN for found in one.said):
+            del joined[one.name]  # a description of a scene's place, and no name
+
+
+def _of_author(own: Codex) -> Iterator[_Said]:
+    for one in own.entries:
+        yield _Said(CODEX, one.names, one.kind, one.description[:_LONGEST], one.description[:_LONGEST])
+
+
+def _of_personas(project: ProjectFolder) -> Iterator[_Said]:
+    with suppress(FabulaError):  # pages and commands that show the plan say what is wrong with it
+        text = _text(project, "plan/personas.yaml")
+        for one in parse_personas(text).people if text else ():
+            yield _Said(PERSONAS, (one.name, *one.aliases), "person", one.full[:_LONGEST], one.appearance[:_LONGEST])
+
+
+def _of_plan(workspace: Workspace) -> Iterator[_Said]:
+    """The people and places of the plan, in any of its forms."""
+    with suppress(FabulaError):  # as above
+        files = {one.name: one.file for one in workspace.rows(marks=False) if one.folder == "plan"}
+        project = workspace.texts()
+        texts = {name: _text(project, files[name]) for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in files}
+        cards = plan_cards(texts, ())
+        for one in cards.plan.characters if cards.plan else ():
+            yield _Said(PLAN, (one.name,), "person", one.introduction()[:_LONGEST], one.seen()[:_LONGEST])
+        for card in cards.cards:
+            if 0 < len(place := named_in_short(card.scene.place)) <= _NAME_OF_PLACE:
+                yield _Said(PLAN, (place,), "place")
+
+
+def _of_cards(project: ProjectFolder) -> Iterator[_Said]:
+    """The characters of cards, and the named entries of lorebooks with their keys as aliases."""
+    with suppress(FabulaError):  # as above
+        cards = Cards.in_(project.folder)
+        for card in cards.people.values():
+            yield _Said("cards", (card.name,), "person", persona_of(card, "").full[:_LONGEST])
+        books = (*cards.worlds, *(card.book for card in cards.people.values() if card.book))
+        for entry in (entry for book in books for entry in book.entries if entry.enabled and entry.keys):
+            yield _Said("lorebook", tuple(filter(None, (entry.name, *entry.keys))), "", entry.content[:_LONGEST])
+
+
+def _of_world(world: ProjectWorld) -> Iterator[_Said]:
+    for one in world.entities():
+        yield _Said("world", (one.name, *one.aliases), _KINDS.get(one.kind, one.kind))
+    yield from (_Said("world", (name,), "person") for name in world.people)
+
+
+def _of_people(project: ProjectFolder) -> Iterator[_Said]:
+    """The other people whom fabula knows."""
+    with suppress(FabulaError):  # as above
+        yield from (_Said("people", (name,), "person") for name in named_in(project))
+
+
+def _reading(project: ProjectFolder) -> tuple[list[_Said], bool]:
+    """What a model's last reading proposes, and whether it read the current story."""
+    with project.journal as journal:
+        newest = journal.artefacts.newest_versions()
+    current = entries_read_of(narrative_in(project))
+    names = [name for name in newest if name.startswith(PROPOSED)]
+    if not names:
+        return [], False
+    text = newest[current if current in newest else names[-1]].text
+    found = parse_codex(text, FILE).entries
+    return [_Said(READING, one.names, one.kind, one.description, one.description) for one in found], (current in newest)
+
+
+def _text(project: ProjectFolder, name: str) -> str:
+    file = project.folder / name
+    return read_text(file, MAX_FILE) if file.is_file() else ""

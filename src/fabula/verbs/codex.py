@@ -1,0 +1,213 @@
+"""`codex`, `set_entry`, `remove_entry`, `read_codex`: people, places, things and rules, and what is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field
+
+from fabula.app.asking import asking
+from fabula.app.beginning import check
+from fabula.app.codex import READING, CodexView, codex_of
+from fabula.app.conversing import dry_run_names, read_names
+from fabula.app.saving import save
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import read_text
+from fabula.craft.narratives import entries_read
+from fabula.project.folder import MAX_FILE
+from fabula.story import one_line
+from fabula.story.codex import (
+    FILE,
+    KINDS,
+    MAX_NAME,
+    MAX_TEXT,
+    Codex,
+    CodexEntry,
+    Kind,
+    changed_codex,
+    changed_left_out,
+    codex_in,
+    write_codex,
+)
+from fabula.verbs.base import ModelName, MostDollars, MostTokens, verb
+
+if TYPE_CHECKING:
+    from fabula.project.folder import ProjectFolder
+
+EntryName = Annotated[str, Field(max_length=MAX_NAME, description="A name or alias.", examples=["Mara Quist"])]
+_Text = Field(max_length=MAX_TEXT)
+_MOST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class CodexChange:
+    """What was changed in `plan/codex.yaml`.
+
+    Attributes:
+        name: the entry's name.
+        changed: whether the file differs from before.
+        removed: whether your entry was removed.
+        left_out: whether the codex no longer shows the name.
+    """
+
+    name: str
+    file: str
+    changed: bool
+    removed: bool = False
+    left_out: bool = False
+
+
+@verb("GET", "/codex", "story", command="codex show")
+async def codex(
+    project: Workspace,
+    at: Annotated[
+        int | None, Field(ge=0, le=10**6, description="The number of the scene at whose end to look.")
+    ] = None,
+    of: Annotated[str, Field(max_length=MAX_NAME, description="Only what this character knows.")] = "",
+    name: Annotated[str, Field(max_length=MAX_NAME, description="Only this entry, by name or alias.")] = "",
+) -> CodexView:
+    """Show everyone and everything with a name: where the story mentions them, and what is known by a scene.
+
+    The codex joins your entries in `plan/codex.yaml` with personas, plan, cards, lorebooks, the world's facts and a
+    model's reading (`read_codex`). No model is called.
+
+    Raises:
+        UnknownNameError: the entry or character does not exist.
+        PlanError: `plan/codex.yaml` has problems.
+    """
+    return codex_of(project).view(at, of, name)
+
+
+@verb("PUT", "/codex/{name:path}", "story", command="codex set")
+async def set_entry(
+    project: Workspace,
+    name: EntryName,
+    *,
+    new_name: Annotated[str, Field(max_length=MAX_NAME, description="Another name for it.")] = "",
+    kind: Annotated[Kind | None, Field(description="What it is.")] = None,
+    aliases: Annotated[
+        list[str] | None, Field(max_length=_MOST, description="Another name, in every form that the story uses.")
+    ] = None,
+    description: Annotated[str | None, _Text, Field(description="What everybody may know.")] = None,
+    facts: Annotated[
+        list[str] | None, Field(max_length=_MOST, description="A property before the story: `eye colour: grey`.")
+    ] = None,
+    secret: Annotated[str | None, _Text, Field(description="What not everybody knows.")] = None,
+    known_to: Annotated[
+        list[str] | None, Field(max_length=_MOST, description="Who knows the secret when the story begins.")
+    ] = None,
+    notes: Annotated[str | None, _Text, Field(description="Your own notes; no model sees them.")] = None,
+) -> CodexChange:
+    """Add or change an entry of your codex; arguments that you leave out stay as they are.
+
+    A proposed entry becomes yours, with its aliases and description. This is an edit, which
+    `undo` can undo. No model is called.
+
+    Raises:
+        UsageError: the name is empty, or a fact has no colon.
+        PlanError: `plan/codex.yaml` has problems.
+    """
+    name, new = one_line(name).strip(), one_line(new_name).strip()
+    if not name:
+        raise UsageError("The name is empty. Enter the name of the entry.")
+    text = _text(project.texts())
+    stands = codex_in(project.folder)
+    was = _own(project, stands, name)
+    given = {"kind": kind, "aliases": aliases, "description": description, "secret": secret, "known_to": known_to}
+    changes: dict[str, Any] = {
+        field: tuple(of) if isinstance(of, list) else of for field, of in given.items() if of is not None
+    }
+    changes |= {"facts": tuple(map(_fact, facts))} if facts is not None else {}
+    changes |= {"notes": notes} if notes is not None else {}
+    entry = replace(was or _known(project, name), **changes)
+    entry = replace(entry, name=new or entry.name)
+    text = changed_codex(text, was.name if was else entry.name, entry)
+    if name in stands.left_out or entry.name in stands.left_out:
+        text = changed_left_out(text, (one for one in stands.left_out if one not in (name, entry.name)))
+    return CodexChange(entry.name, FILE, await _save(project, text))
+
+
+@verb("DELETE", "/codex/{name:path}", "story", command="codex remove")
+async def remove_entry(project: Workspace, name: EntryName) -> CodexChange:
+    """Remove your entry; the codex no longer shows a name that only other sources give, such as a proposed one.
+
+    This is an edit, which `undo` can undo. No model is called.
+
+    Raises:
+        UnknownNameError: there is no such entry.
+        PlanError: `plan/codex.yaml` has problems.
+    """
+    text, stands = _text(project.texts()), codex_in(project.folder)
+    was = _own(project, stands, name)
+    if was is not None:
+        return CodexChange(was.name, FILE, await _save(project, changed_codex(text, was.name, None)), removed=True)
+    found = codex_of(project).find(name).name
+    text = changed_left_out(text or write_codex(stands), (*stands.left_out, found))
+    return CodexChange(found, FILE, await _save(project, text), left_out=True)
+
+
+@verb("POST", "/codex/reading", "runs", command="codex read", long=True)
+async def read_codex(
+    project: Workspace,
+    model: ModelName = "",
+    *,
+    budget_tokens: MostTokens = None,
+    budget_usd: MostDollars = None,
+) -> CodexView:
+    """Have a model read the story and propose entries for the codex.
+
+    `set_entry` accepts a proposed entry, and `remove_entry` refuses it. Each version of the story is
+    read once, and finished calls are kept.
+
+    Raises:
+        FabulaError: any error.
+    """
+    at_work = await asking(project, model=model, caps=(budget_tokens, budget_usd))
+    check(at_work.settings, project.environ)
+    asked = (at_work.project, at_work.settings, at_work.options)
+    await at_work.begin(lambda: dry_run_names(*asked, entries_read))
+    await read_names(*asked, entries_read)
+    at_work.bill.remember(at_work.settings)
+    return codex_of(project).view()
+
+
+def _text(project: ProjectFolder) -> str:
+    file = project.folder / FILE
+    return read_text(file, MAX_FILE) if file.is_file() else ""
+
+
+def _fact(said: str) -> tuple[str, str]:
+    slot, colon, value = one_line(said).partition(":")
+    if not (colon and slot.strip() and value.strip()):
+        raise UsageError(f"{said[:60]!r} is not a fact. Write a property and its value: `eye colour: grey`.")
+    return slot.strip(), value.strip()
+
+
+def _own(project: Workspace, stands: Codex, name: str) -> CodexEntry | None:
+    """The author's entry with a name or alias, or the one of whom another source uses that name; `None` if none is."""
+    try:
+        return stands.find(one_line(name)) or stands.find(codex_of(project).find(name).name)
+    except UnknownNameError:
+        return None
+
+
+def _known(project: Workspace, name: str) -> CodexEntry:
+    """A new entry of that name, with what a model's reading proposes; what other sources say stays theirs."""
+    try:
+        one = codex_of(project).find(name)
+    except UnknownNameError:
+        return CodexEntry(name)
+    read = next((found for found in one.said if found.source == READING), None)
+    kind: Any = one.kind if one.kind in KINDS else "person"
+    return CodexEntry(one.name, kind, read.names[1:] if read else (), read.whole if read else "")
+
+
+async def _save(project: Workspace, text: str) -> bool:
+    """Save the codex as an edit; the first one follows an empty codex, to which it can be undone."""
+    if not (project.folder / FILE).is_file():
+        with project.changing() as texts:
+            await save(texts, FILE, write_codex(Codex()), "", project.options)
+    with project.changing() as texts:
+        return (await save(texts, FILE, text, None, project.options)).changed

@@ -1,0 +1,283 @@
+"""The codex: one view of everyone and everything with a name, of where they are mentioned, and of who knows what."""
+
+# ruff: noqa: RUF001, S105 - names in other scripts; secrets of characters
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.app.checking import CODEX, stories_to_check
+from fabula.app.codex import CodexRow, codex_of
+from fabula.app.conversing import dry_run_names, read_names
+from fabula.app.findings import mended
+from fabula.app.item_files import EVERYTHING
+from fabula.app.world import WORLD_FILE
+from fabula.app.writing import Options
+from fabula.base.errors import PlanError, UnknownNameError, UsageError
+from fabula.craft.narratives import entries_read
+from fabula.models.scripted import ScriptedModel
+from fabula.project.folder import ProjectFolder
+from fabula.project.sample import copy_sample
+from fabula.story import Brief, Scene
+from fabula.story.codex import CodexEntry, changed_codex, changed_left_out, parse_codex
+from fabula.story.people import NameFinder, called
+from fabula.story.world import Fact, Moment, WorldState
+from fabula.verbs.home import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OWN = """\
+# mine
+entries:
+- name: Mara Quist
+  kind: person   # the heroine
+  aliases: [the keeper]
+  description: Keeper of the light.
+# between
+- {name: 灯, kind: thing}
+left_out: [Harbour]
+"""
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Project:
+    copy_sample(tmp_path / "it")
+    return Project.open(tmp_path / "it", {})
+
+
+def row(project: Project, name: str, at: int | None = None, of: str = "") -> CodexRow:
+    (found,) = project.codex(at=at, of=of, name=name).entries
+    return found
+
+
+def secret(project: Project, of: str = "") -> str:
+    own = row(project, "Ivan", of=of).own
+    assert own is not None
+    return own.secret
+
+
+# names in texts -----------------------------------------------------------------------------------------------------
+
+
+def found(text: str, **names: list[str]) -> list[tuple[str, str]]:
+    finder = NameFinder(called({name.replace("_", " "): own for name, own in names.items()}))
+    return [(text[one.start : one.end], one.name) for one in finder.find(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "places"),
+    [
+        ("The keeper saw Mara Quist.", {"Mara_Quist": ["the keeper"]}, ["The keeper", "Mara Quist"]),
+        ("MARA. Mara's coat; Marathon, mara", {"Mara": []}, ["MARA", "Mara"]),
+        ("A rose for Rose.", {"Rose": []}, ["Rose"]),
+        (
+            "So the ledger, The Ledger; the ferry and the Ferry",
+            {"The_ledger": [], "The_Ferry": []},
+            ["the ledger", "The Ledger", "the Ferry"],
+        ),
+        ("Mr. Pond and Mr Pond", {"Mr._Pond": []}, ["Mr. Pond", "Mr Pond"]),
+        ("Mara\n\nQuist", {"Mara_Quist": []}, ["Mara", "Quist"]),
+        ("林小满说，小满笑了。", {"林小满": ["小满"]}, ["林小满", "小满"]),
+        ("미라는 웃었다. 미라클!", {"김미라": ["미라"]}, ["미라"]),
+        ("Ермил и Ермилу, Ермилович", {"Ермил": ["Ермилу"]}, ["Ермил", "Ермилу"]),
+        ("", {"Mara": []}, []),
+    ],
+)
+def test_texts_are_searched_for_exact_names_in_any_script(
+    text: str, names: dict[str, list[str]], places: list[str]
+) -> None:
+    assert [said for said, _ in found(text, **names)] == places
+
+
+def test_a_part_of_a_name_that_two_people_have_means_neither() -> None:
+    assert found("Quist and Mara and Jonas", Mara_Quist=[], Jonas_Quist=[]) == [
+        ("Mara", "Mara Quist"),
+        ("Jonas", "Jonas Quist"),
+    ]
+
+
+# the file -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_leaves_all_other_lines_as_they_were() -> None:
+    entry = parse_codex(OWN).entries[0]
+    text = changed_codex(OWN, "mara quist", CodexEntry(entry.name, secret="Let it\n# go out: once", known_to=("A",)))
+    assert text.startswith("# mine\nentries:\n- name: Mara Quist\n")
+    assert "# between\n- {name: 灯, kind: thing}\nleft_out: [Harbour]\n" in text
+    assert parse_codex(text).entries[0].secret == "Let it\n# go out: once"
+    text = changed_codex(text, "Tobias", CodexEntry("Tobias", facts=(("eye colour", "grey: light"),)))
+    assert [one.name for one in parse_codex(text).entries] == ["Mara Quist", "灯", "Tobias"]
+    text = changed_codex(text, "Mara Quist", None)
+    assert text.startswith("# mine\nentries:\n")
+    assert "Mara" not in text
+    text = changed_left_out(text, ["a", "b: c"])
+    assert parse_codex(text).left_out == ("a", "b: c")
+    assert "# mine" in text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "entries:\n", "entries: [{name: A}, {name: B}]", "left_out: [x]\nentries:\n- name: A\n"]
+)
+def test_codices_in_other_forms_are_changed_too(text: str) -> None:
+    before = parse_codex(text) if text else parse_codex("entries:\n")
+    after = parse_codex(changed_codex(text, "C", CodexEntry("C", aliases=("c", "的"), notes="- x")))
+    assert (after.entries[:-1], after.left_out) == (before.entries, before.left_out)
+    assert after.entries[-1] == CodexEntry("C", aliases=("c", "的"), notes="- x")
+
+
+def test_all_problems_of_the_file_are_said_with_their_lines() -> None:
+    with pytest.raises(PlanError) as problem:
+        parse_codex("entries:\n- name: A\n  kinde: person\n- kind: x\n  name: b\n- name: a\nfoo: 2\n")
+    assert str(problem.value).splitlines() == [
+        "plan/codex.yaml:3: entry 'A': There is no 'kinde' here. Did you mean 'kind'?",
+        "plan/codex.yaml:4: entry 'b' > kind: Input should be 'person', 'place', 'thing' or 'rule'.",
+        "plan/codex.yaml:6: entry 'a' > name: Two entries have this name. Rename one of them, or join them.",
+        "plan/codex.yaml:7: codex: There is no 'foo' here. There are 'entries', 'left_out'.",
+    ]
+
+
+# the view -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_codex_joins_plan_and_world_and_counts_mentions(sample: Project) -> None:
+    ivan = row(sample, "ivan")
+    assert (ivan.name, ivan.kind, ivan.aliases, ivan.count, ivan.first) == ("Ivan Utting", "person", ("Ivan",), 12, 1)
+    assert ivan.sources == ("plan", "world", "people")
+    assert [(one.title, one.count) for one in ivan.mentions][:2] == [("Exposition", 2), ("Rising Action", 4)]
+    assert row(sample, "the lorry").name == "vehicle 31"
+    with pytest.raises(UnknownNameError, match="Unknown entry 'Nobody'"):
+        sample.codex(name="Nobody")
+
+
+def test_facts_are_those_of_the_scene_and_of_the_character(sample: Project) -> None:
+    known = {fact.value for fact in row(sample, "Ivan", at=1).facts}
+    assert "60 kg" not in known
+    assert "60 kg" in {fact.value for fact in row(sample, "Ivan", at=3).facts}
+    wendys = row(sample, "Ivan", at=2, of="Wendy")
+    assert "dying" not in {fact.value for fact in wendys.facts}, "he has told nobody"
+    assert not any("dying" in said for said in wendys.about), "nor does she know his sheet"
+    assert any("dying" in said for said in row(sample, "Ivan").about)
+
+
+def test_an_entry_is_an_edit_that_can_be_undone(sample: Project) -> None:
+    done = sample.set_entry("Ivan", secret="He wrote the ticket.", known_to=["Wendy"], facts=["eyes: grey"], notes="?")
+    assert (done.name, done.file, done.changed) == ("Ivan Utting", "plan/codex.yaml", True)
+    ivan = row(sample, "Ivan")
+    assert ivan.own is not None
+    assert (ivan.own.secret, ivan.own.known_to, ivan.own.notes) == ("He wrote the ticket.", ("Wendy",), "?")
+    assert ivan.sources[0] == "codex"
+    assert secret(sample, of="Wendy") == "He wrote the ticket."
+    callum = row(sample, "Ivan", of="Callum Rix")
+    assert callum.own is not None
+    assert (callum.own.secret, callum.own.notes, callum.own.known_to) == ("", "", ())
+    assert "wrote the ticket" not in repr(callum)
+    assert {"grey"} < {fact.value for fact in callum.facts} | {"-"}
+    sample.set_entry("Ivan", kind="person", description="A driver.")
+    assert secret(sample) == "He wrote the ticket.", "what is left out stays"
+    assert not sample.set_entry("Ivan", description="A driver.").changed
+    sample.undo()
+    assert "A driver." not in row(sample, "Ivan").about
+    sample.undo()
+    assert row(sample, "Ivan").sources[0] == "plan"
+    assert sample.remove_entry("vehicle 31").left_out
+    assert "vehicle 31" not in [one.name for one in sample.codex().entries]
+    sample.set_entry("vehicle 31", kind="thing")
+    assert row(sample, "vehicle 31").kind == "thing"
+    assert sample.remove_entry("vehicle 31").removed
+
+
+def test_what_cannot_be_an_entry_is_refused(sample: Project) -> None:
+    with pytest.raises(UsageError, match="The name is empty"):
+        sample.set_entry(" ")
+    with pytest.raises(UsageError, match=r"'grey' is not a fact\. Write a property"):
+        sample.set_entry("Ivan", facts=["grey"])
+    (sample.folder / "plan/codex.yaml").write_text("entries:\n- nme: Ivan\n", encoding="utf-8")
+    with pytest.raises(PlanError, match="There is no 'nme' here"):
+        sample.codex()
+
+
+def test_what_the_codex_says_is_canon_that_the_text_contradicts(sample: Project) -> None:
+    with WorldState(sample.folder / WORLD_FILE) as world:
+        world.add([Fact("Mr Rix", "eyes", "blue", told=Moment(2))])
+    assert not [one for one in sample.world().conflicts if one.canon and one.later.value == "blue"]
+    sample.set_entry("Callum Rix", aliases=["Mr Rix"], facts=["eye colour: grey"])
+    (found,) = [one for one in sample.world().conflicts if one.later.value == "blue"]
+    assert (found.canon, found.earlier.value, found.earlier.origin) == (True, "grey", "plan/codex.yaml")
+    with WorldState(sample.folder / WORLD_FILE) as world:
+        assert "grey" not in [fact.value for fact in world.facts()], "the codex stays in its own file"
+
+
+def test_the_checker_reads_what_the_codex_says_and_a_finding_quotes_it(sample: Project) -> None:
+    (before,) = stories_to_check([sample.folder], EVERYTHING)
+    sample.set_entry("Callum Rix", aliases=["Mr Rix"], facts=["eye colour: grey"], secret="He drinks.", notes="NOTES")
+    (item,) = stories_to_check([sample.folder], EVERYTHING)
+    assert item.story.scenes[:-1] == before.story.scenes
+    assert item.story.scenes[-1] == Scene(CODEX, "Callum Rix, also Mr Rix: eye colour: grey. He drinks.")
+    file = sample.folder / "evaluation/atlas.json"
+    report = json.loads(file.read_text(encoding="utf-8"))
+    finding = report["details"]["stories"][0]["findings"][0]
+    finding |= {"title_x": CODEX, "passage_x": finding["passage_x"] | {"text": "eye colour: grey.", "scene": 6}}
+    file.write_text(json.dumps(report), encoding="utf-8")
+    (one,) = sample.last_check().findings
+    assert (one.places[0].artefact, one.stale) == ("plan/codex.yaml", False)
+    assert one.places[0].where.startswith(CODEX)
+    with pytest.raises(UsageError, match="This sentence is from your codex"):
+        mended(sample.last_check(), one.key, "x", "grey")
+    sample.set_entry("Callum Rix", facts=["eye colour: blue"])
+    assert sample.last_check().findings[0].stale, "the codex says something else by now"
+
+
+def test_a_name_in_a_text_says_who_it_is(sample: Project) -> None:
+    codex = codex_of(sample)
+    text = "Then Ivan came."
+    assert codex.named_at(text, 6) == "Ivan Utting"
+    assert codex.named_at(text, 2) == ""
+    said = codex.about("Ivan Utting", 3)
+    assert said[0] == "Ivan Utting (person)"
+    assert any(one.startswith("Known by the end of “Climax”:\n- Ivan Utting, weight: 60 kg") for one in said)
+
+
+# a model's reading --------------------------------------------------------------------------------------------------
+
+STORY = "В саду Пелагея собирала яблоки. Старый Ермил чинил забор. Пелагея спросила Ермила о яблоне у Волги."
+READ = {
+    "entries": [
+        {"kind": "person", "name": "Пелагея", "aliases": [], "description": "Собирает яблоки."},
+        {"kind": "person", "name": "Ермил", "aliases": ["Ермила", "Старик", "Старый Ермил"], "description": ""},
+        {"kind": "place", "name": "Волга", "aliases": ["Волги"], "description": ""},
+        {"kind": "person", "name": "Анна", "aliases": [], "description": ""},
+    ]
+}
+
+
+def test_a_reading_proposes_what_the_text_names_and_each_is_accepted_or_refused(tmp_path: Path) -> None:
+    folder = ProjectFolder.create(tmp_path / "it", Brief(STORY), {"system": "vanilla", "model": "scripted:none"})
+    model = ScriptedModel(lambda _: json.dumps(READ), name="reader")
+    options = Options(environ={}, models={"scripted:none": model})
+    project = Project.open(tmp_path / "it", {})
+    assert project.codex().entries == ()
+    assert not project.codex().was_read
+    expected = asyncio.run(dry_run_names(folder, folder.settings, options, entries_read))
+    assert (len(expected.planned), model.asked) == (1, [])
+    asyncio.run(read_names(folder, folder.settings, options, entries_read))
+    view = project.codex()
+    assert view.was_read
+    assert {one.name: one.aliases for one in view.entries} == {
+        "Пелагея": (),
+        "Ермил": ("Ермила", "Старый Ермил"),
+        "Волги": (),
+    }, "nobody whom the model made up"
+    assert all(one.proposed for one in view.entries)
+    project.set_entry("Ермил")
+    project.remove_entry("Волги")
+    view = project.codex()
+    assert [(one.name, one.proposed) for one in view.entries] == [("Ермил", False), ("Пелагея", True)]
+    assert view.entries[0].aliases == ("Ермила", "Старый Ермил")
+    folder.write_given("plan/narrative.md", f"{STORY} Ермил ушёл.")
+    assert not project.codex().was_read, "it is another version"
+    assert any(one.proposed for one in project.codex().entries), "whose names are not forgotten"
