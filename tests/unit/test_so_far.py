@@ -260,6 +260,8 @@ async def test_the_next_chapters_are_planned_again_where_the_story_differs_from_
     prompt = text(model, "chapters-13/replan")
     assert "This happened otherwise than planned:\n\n- The boat is lost. (chapter 9)" in prompt
     assert "Plan chapters 13 to 14 again" in prompt
+    assert "as they were planned:\n\nWhat" not in prompt
+    assert "not written yet:\n\n4. " in text(model, "so-far/chapter-03/so_far")
     assert "New 1." in text(model, "chapter-14/chapter")
     assert "## 13. " in (tmp_path / "book" / "plan" / "chapters-13.md").read_text("utf-8")
     listed = tmp_path / "book" / "plan" / "chapters.md"

@@ -63,7 +63,8 @@ _STATE, _NEAR, _NOTES = 0.36, 0.12, 0.2  # are the state of the story, the chapt
 _LEAST_TEXT: Final = 0.1  # and the last pages have what is left, which is so much at least
 _READ: Final = 6_000  # tokens of the author's chapters that are noted in one call,
 _READ_SHARE: Final = 0.4  # and share of the window
-_OPEN: Final = 0.05  # share of the window for open threads
+_OPEN: Final = 0.06  # share of the window for open threads, and for the chapters that come later,
+_LATER: Final = 600  # but at most so many tokens
 _AHEAD: Final = 6  # chapters that are planned again at once
 _SHOWN: Final = "Shown here, since a later chapter needs it:"
 _HEADING: Final = re.compile(r"##\s*(?:(?P<number>\d{1,4})[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
@@ -528,14 +529,19 @@ class Book:
         """The state of the story after a group of chapters: one call for each piece that a prompt can show."""
         numbers, room = [self._numbers[n] for n in group], run.room(role)
         pieces = in_pieces("\n\n".join(self.drafts[n].text for n in group), room.prompt_tokens(SHORT, _READ_SHARE))
+        short = self._short_lines[numbers[-1] :]
+        later = around([*short], short, 0, min(room.prompt_tokens(SHORT, _OPEN), _LATER)) if short else ()
         title = self._titled(numbers[0] - 1) + (f" to {self._titled(numbers[-1] - 1)}" if len(numbers) > 1 else "")
         for nth, piece in enumerate(pieces, 1):
-            threads = few_enough(state.threads, piece, room.prompt_tokens(SHORT, _OPEN))
+            threads = few_enough(state.threads, piece, min(room.prompt_tokens(SHORT, _OPEN), _LATER))
             place = run.scope("piece", nth) if len(pieces) > 1 else run
             fields: dict[str, Any] = {
                 "brief": self.brief,
                 "open": [one.line for one in threads],
                 "plans": [self._full_lines[n - 1] for n in numbers if self.chapters[n - 1].happens],
+                "later": later,
+                "number": numbers[-1],
+                "of": len(self.chapters),
                 "text": piece,
                 "begun": nth > 1,
             }
@@ -562,7 +568,7 @@ class Book:
             fields: dict[str, Any] = {
                 "brief": self.brief,
                 "plan": chosen(self.plan, int(room * _NOTES), about),
-                "chapters": around(self._short_lines, self._short_lines, at, int(room * _NEAR)),
+                "chapters": around([*self._short_lines], self._short_lines, at, int(room * _NEAR)),
                 "coming": self._full_lines[at:ends],
                 "state": state.shown(about, at + 1, int(room * _STATE)),
                 "differs": differs,
