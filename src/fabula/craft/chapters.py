@@ -549,7 +549,8 @@ class Book:
                 reply = await place.ask_for(SoFarReply, role, "so_far", **fields)
             except ReplyError as error:
                 run.note(f"There are no notes on chapter {numbers[-1]} but how it begins and ends: {error}")
-                reply = SoFarReply(happens=Earlier("", "", piece).excerpt(_CHAPTER_TOKENS))
+                begins = Earlier("", "", piece).excerpt(_CHAPTER_TOKENS)
+                reply = SoFarReply(happens=begins, places=[], known=[], opened=[])
             state = state.after(numbers[-1], title, reply, threads)
         return state.text
 

@@ -69,14 +69,13 @@ class SoFarReply(BaseModel):
 
     happens: str = Field(description="When and where it is, what happens and what it changes, in at most 60 words.")
     places: list[PlaceReply] = Field(
-        default=[], description="Each person and thing of weight that came, left, was moved or changed."
+        description="Each person and thing of weight that came, left, was moved or changed."
     )
     known: list[KnownReply] = Field(
-        default=[],
         description="What somebody learned, hides or believes, and who does not know it; looks, ages, dates, sums, "
         "names and rules; a striking phrase or image that is used up.",
     )
-    opened: list[ThreadReply] = Field(default=[], description="What was opened here and is not answered here.")
+    opened: list[ThreadReply] = Field(description="What was opened here and is not answered here.")
     settled: list[int] = Field(default=[], description="The numbers of the open threads that were answered here.")
     differs: list[str] = Field(
         default=[],
