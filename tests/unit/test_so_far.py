@@ -309,6 +309,19 @@ async def test_chapters_of_the_authors_own_are_read_several_at_once_and_announce
     assert any(notice.startswith(said) for notice in expected.notices)
 
 
+async def test_who_continues_a_book_is_shown_its_notes_and_pays_for_no_accounts(tmp_path: Path) -> None:
+    project(tmp_path / "book")
+    await write(tmp_path / "book", writer(due=14))
+    opened = ProjectFolder.open(tmp_path / "book")
+    with opened.recorded() as journal:
+        journal.decisions.add("chapter-14", "continue", journal.artefacts.newest("chapter-14"), 100)
+    model = writer(due=14)
+    asked = await write(tmp_path / "book", model)
+    (path,) = [one for one in asked if one.endswith("/continue")]
+    assert "Mara: Who cut the rope? (chapter 2, due by chapter 14)" in text(model, path)
+    assert len([one for one in asked if one.endswith("/account")]) <= 1
+
+
 def test_a_state_is_the_same_however_often_it_is_read() -> None:
     state = crowded()
     assert read_so_far(state.text) == state
