@@ -71,6 +71,7 @@ NAMES = {
     "measures",
     "mutated",
     "overhead",
+    "pages",
     "planted",
     "preferences",
     "prefix",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabula.craft import SO_FAR
 from fabula.craft.length import WordRange, asked_range, parse_range
 from fabula.craft.numbers import LARGEST
 from fabula.engine.events import RECORD
@@ -164,6 +165,21 @@ def waiting(journal: Journal) -> str:
     return "" if decided else path
 
 
+def _overdue(journal: Journal) -> list[str]:
+    """What a book has left open longer than it was to be, in a sentence; nothing if it keeps no notes."""
+    files = {path: file for path, file in journal.artefacts.places().items() if file.startswith(f"{SO_FAR}/")}
+    if not files:
+        return []
+    from fabula.craft.so_far import read_so_far  # noqa: PLC0415 - few stories are so long
+
+    states = ((read_so_far(journal.artefacts.newest(path) or ""), file) for path, file in files.items())
+    state, file = max(states, key=lambda one: one[0].chapter)
+    late = state.overdue(state.chapter + 1)
+    if not late:
+        return []
+    return [f"Threads that are overdue after chapter {state.chapter}: {len(late)}, first “{late[0].line}”. See {file}."]
+
+
 def words_asked(brief: Brief, settings: Settings) -> WordRange | None:
     """The requested length of the whole story in words, from its settings or its brief."""
     return asked_range(brief, _words_set(settings))
@@ -233,6 +249,7 @@ def shortfalls(
     found = list(runs[-1]["settings"].get("shortfalls", [])) if runs else []
     if words and asked is not None and not asked.accepts(words):
         found.append(f"The story has {words:,} words; {asked.low:,} to {asked.high:,} were requested.")
+    found += _overdue(journal)
     rows = texts(journal) if rows is None else rows
     if missed := sum(bool({TOO_SHORT, TOO_LONG} & set(text.states)) for text in rows):
         found.append(f"Parts shorter or longer than requested: {missed}. `fabula status` marks these parts.")

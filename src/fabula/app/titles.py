@@ -30,7 +30,7 @@ _KNOWN: Final = {
     "plan/plan.yaml": "Plan",
     "plan/personas.yaml": "Characters",
 }
-_SHOWN: Final = ("", "story", "plan", "role-play")  # folders whose texts a writer wants to see
+_SHOWN: Final = ("", "story", "plan", "so-far", "role-play")  # folders whose texts a writer wants to see
 
 
 def is_behind(file: str) -> bool:
@@ -79,6 +79,8 @@ class Titles:
         if cell := _CELL.fullmatch(stem):
             return f"Part {cell[1]}: {cell[2].replace('-', ' ')}"
         words = stem.replace("-", " ").strip() or name
+        if file.startswith("so-far/"):
+            return f"Notes after {words}"
         if file.startswith("drafts/"):
             whole = path.removeprefix("drafts/")
             if whole in self.files or whole == path:

@@ -440,7 +440,10 @@ class Workspace:
 
     def tree(self, *, marks: bool = True) -> list[FolderBranch]:
         """The artefacts by folder, with the manuscript first: those of `rows`, and `story.md`, the whole story."""
-        found: dict[str, list[Artefact]] = {"": [], **{name: [] for name in ("story", "plan", "role-play", "drafts")}}
+        found: dict[str, list[Artefact]] = {
+            "": [],
+            **{name: [] for name in ("story", "plan", "so-far", "role-play", "drafts")},
+        }
         for one in self.rows(marks=marks):
             found.setdefault(one.folder, []).append(one)
         if found["story"] and (self.folder / STORY).is_file():

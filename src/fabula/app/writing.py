@@ -600,7 +600,7 @@ def fitting(journal: Journal, dry: DryRun) -> list[str]:
         path
         for path, file in journal.artefacts.places().items()
         if file.endswith(".md")
-        and not file.startswith("role-play/")
+        and not file.startswith(("role-play/", "so-far/"))
         and journal.artefacts.newest(path)
         and _asked_for(path, asked)
         and journal.decisions.override(path) is None

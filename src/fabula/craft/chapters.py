@@ -6,6 +6,10 @@ into chapters of a few thousand words (`outline`), which an author can edit in `
 is shown the plan, the last pages before it, and, of the chapters that do not stand there, accounts or excerpts
 (`fabula.craft.accounts`). Where the writer's window has no room for all of the plan, it holds those persons, places and
 parts of the plot whole that are most like what the chapter tells.
+
+A book that has many chapters and that no prompt is to hold is noted down while it is written (`fabula.craft.so_far`).
+Its chapters' prompts have the same size at its beginning and at its end, in windows of any size. Every few chapters the
+next ones are planned again, where what was told differs from the plan.
 """
 
 from __future__ import annotations
@@ -18,14 +22,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
-from fabula.craft import CHAPTERS
+from fabula.craft import CHAPTERS, SO_FAR
 from fabula.craft.accounts import SHORT, Accounts, Earlier
 from fabula.craft.drafts import Draft, keep_draft
 from fabula.craft.final_reading import final_reading
 from fabula.craft.headings import has_number, next_heading
 from fabula.craft.length import ONE_REPLY, WordRange, asked_length
-from fabula.craft.packing import around, chosen, end_of, note_assumed_window, whole_at_end
+from fabula.craft.packing import around, chosen, end_of, grouped, in_pieces, note_assumed_window, whole_at_end
 from fabula.craft.prose import Prose, write_prose
+from fabula.craft.so_far import Shown, SoFar, SoFarReply, few_enough, read_so_far
 from fabula.engine.room import USUAL_WINDOW
 from fabula.engine.run import has_author_text
 from fabula.models.budget import estimate_tokens
@@ -50,6 +55,17 @@ _PROMPT: Final = 0.85  # for all of a chapter's prompt, and its text twice, as w
 _FRAME: Final = 800  # tokens of a chapter's prompt beside the texts in it
 _TOKENS_A_WORD: Final = 1.4
 _CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
+_MANY: Final = 12  # chapters: a story of more is a book, if it has more than
+_BOOK: Final = 30_000  # words, or than a prompt of its writer can show
+_BOOK_PROMPT: Final = 7_900  # tokens at most of the prompt of a book's chapter, of which
+_LEAST_PROMPT: Final = 0.5  # of a small window
+_STATE, _NEAR, _NOTES = 0.36, 0.12, 0.2  # are the state of the story, the chapters' plan, and the rest of the plan;
+_LEAST_TEXT: Final = 0.1  # and the last pages have what is left, which is so much at least
+_READ: Final = 6_000  # tokens of the author's chapters that are noted in one call,
+_READ_SHARE: Final = 0.4  # and share of the window
+_OPEN: Final = 0.06  # share of the window for open threads, and for the chapters that come later,
+_LATER: Final = 600  # but at most so many tokens
+_AHEAD: Final = 6  # chapters that are planned again at once
 _SHOWN: Final = "Shown here, since a later chapter needs it:"
 _HEADING: Final = re.compile(r"##\s*(?:(?P<number>\d{1,4})[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
 _WORDS: Final = re.compile(r"\(about (?P<words>\d{1,7}) words\)\s*\Z")
@@ -264,18 +280,13 @@ async def _planned(
         before=shown,
         **fields,
     )
-    return _in_order(
-        [
-            Chapter(
-                one_line(one.title),
-                "\n".join([one_line(one.happens), *_planted(one.plants), *_ending(one.ends_with)]),
-                one.words,
-                ChapterPart(getattr(one, "part", "")),
-            )
-            for one in found.chapters
-        ],
-        names,
-    )
+    return _in_order([_chapter(one) for one in found.chapters], names)
+
+
+def _chapter(reply: ChapterReply) -> Chapter:
+    """A chapter as it is planned in a reply."""
+    happens = "\n".join([one_line(reply.happens), *_planted(reply.plants), *_ending(reply.ends_with)])
+    return Chapter(one_line(reply.title), happens, reply.words, ChapterPart(getattr(reply, "part", "")))
 
 
 def _in_order(chapters: Sequence[Chapter], names: Sequence[str]) -> list[Chapter]:
@@ -309,13 +320,16 @@ def _part_of(n: int, number: int, parts: Sequence[ChapterPart]) -> ChapterPart:
     return parts[min(n * len(parts) // number, len(parts) - 1)] if parts else _WHOLE
 
 
-def chapters_text(chapters: Sequence[Chapter], want: WordRange | None) -> str:
-    """The chapters as text that `read_chapters` reads back; with their words where the story's are known."""
+def chapters_text(chapters: Sequence[Chapter], want: WordRange | None, first: int = 1) -> str:
+    """The chapters as text that `read_chapters` reads back; with their words where the story's are known.
+
+    The number of the `first` is that of its place in the story.
+    """
     planned = want.planned([chapter.weight for chapter in chapters]) if want else []
     shown: list[str] = []
     part = _WHOLE
-    for number, chapter in enumerate(chapters, 1):
-        words = round(planned[number - 1]) if want else 0
+    for number, chapter in enumerate(chapters, first):
+        words = round(planned[number - first]) if want else 0
         words = words or chapter.words
         length, name = f"(about {words} words)" if words else "", f"{{#{chapter.name}}}" if chapter.name else ""
         count = "" if name and has_number(chapter.title) else f"{number}."
@@ -404,6 +418,9 @@ class Book:
     drafts: list[Draft] = field(default_factory=list)
     _numbers: list[int] = field(default_factory=list)  # of the chapters that are written
     _accounts: Accounts = field(init=False)
+    _state: SoFar = field(default_factory=SoFar)  # after so many of the chapters that are written:
+    _noted: int = 0
+    _planned: int = _AHEAD  # the first chapter whose plan was not compared with what is told
 
     def __post_init__(self) -> None:
         """Begin without accounts of what is told."""
@@ -419,11 +436,13 @@ class Book:
             ReplyError: the role gives no usable prose.
         """
         planned: list[str] = []
-        for at, chapter in enumerate(self.chapters):
-            if (part is not None and chapter.part.name != part) or at + 1 in self._numbers:
+        for at in range(len(self.chapters)):
+            if (part is not None and self.chapters[at].part.name != part) or at + 1 in self._numbers:
                 continue
             name = self._name(at)
-            told = () if has_author_text(run, name) else await self._told(run, role, at)
+            told: Sequence[str] | SoFar = ()
+            if not has_author_text(run, name):
+                told = await (self._so_far if self._is_book(run, role) else self._told)(run, role, at)
             make = partial(self._chapter, role=role, at=at, told=told)
             if self.read_at_end:
                 draft = await keep_draft(run, name, make)
@@ -431,7 +450,7 @@ class Book:
                 draft = Draft(name, await run.keep(name, make, folder="story"))
             self._numbers.append(at + 1)
             self.drafts.append(draft)
-            planned.append(chapter.happens)
+            planned.append(self.chapters[at].happens)
         return "\n\n".join(filter(None, planned)) or "The rest of the story is told."
 
     def add_to(self, story: Story, texts: Sequence[str] = ()) -> Story:
@@ -460,6 +479,121 @@ class Book:
         ]
         return await self._accounts.told(run, role, parts, next_one=f"“{self._called(at)}”", whole=whole)
 
+    def _is_book(self, run: Run, role: str) -> bool:
+        """Whether the story is too long to be shown, so that notes on it are kept; small models can give none."""
+        room = run.room(role)
+        if len(self.chapters) <= _MANY or room.aids or room.is_person:
+            return False
+        told = [count_words(draft.text) for draft in self.drafts]
+        usual = sum(told) // len(told) if told else _CHAPTER
+        left = sum(one.words or usual for n, one in enumerate(self.chapters, 1) if n not in self._numbers)
+        words = self.want.target if self.want else sum(told) + left
+        return words > min(_BOOK, self._text_room(run, role) / _TOKENS_A_WORD)
+
+    async def _so_far(self, run: Run, role: str, at: int) -> SoFar:
+        """The state of the story before a chapter; the plan of the next chapters is changed where it differs."""
+        note_assumed_window(run, role)
+        groups = self._unread(run, role)
+        if (chapters := sum(map(len, groups))) > 1:
+            calls = "one call" if len(groups) == 1 else f"{len(groups)} calls"
+            run.note(
+                f"Who writes “{self._called(at)}” first reads {chapters} chapters and keeps notes on them in "
+                f"{SO_FAR}/: {calls}, paid once.",
+                "notice",
+            )
+        await self._note_down(run, role, groups)
+        if at >= self._planned and not self.wanted.listed and not has_author_text(run, CHAPTERS):
+            await self._plan_ahead(run, role, at)
+        return self._state
+
+    async def _note_down(self, run: Run, role: str, groups: Sequence[Sequence[int]]) -> None:
+        """Bring the state of the story up to the last of these chapters; one call for each group."""
+        for group in groups:
+            last = self._numbers[group[-1]]
+            make = partial(self._noted_after, role=role, group=group, state=self._state)
+            name = self.chapters[last - 1].name or f"chapter-{last:0{len(str(len(self.chapters)))}}"  # in their order
+            state = await run.scope(SO_FAR).keep(name, make, folder=SO_FAR, read=read_so_far)
+            self._state, self._noted = replace(state, chapter=last), group[-1] + 1
+
+    def _unread(self, run: Run, role: str) -> list[list[int]]:
+        """The places of the chapters that are not noted yet; several of the author's own are read in one call."""
+        room = min(run.room(role).prompt_tokens(SHORT, _READ_SHARE), _READ)
+        sizes = [estimate_tokens(draft.text) for draft in self.drafts]
+        own = [has_author_text(run, self._name(number - 1)) for number in self._numbers[self._noted :]]
+        sizes[self._noted :] = [
+            size if is_own else room for size, is_own in zip(sizes[self._noted :], own, strict=True)
+        ]
+        return grouped(range(self._noted, len(self.drafts)), room, sizes.__getitem__)
+
+    async def _noted_after(self, run: Run, *, role: str, group: Sequence[int], state: SoFar) -> str:
+        """The state of the story after a group of chapters: one call for each piece that a prompt can show."""
+        numbers, room = [self._numbers[n] for n in group], run.room(role)
+        pieces = in_pieces("\n\n".join(self.drafts[n].text for n in group), room.prompt_tokens(SHORT, _READ_SHARE))
+        short = self._short_lines[numbers[-1] :]
+        later = around([*short], short, 0, min(room.prompt_tokens(SHORT, _OPEN), _LATER)) if short else ()
+        title = self._titled(numbers[0] - 1) + (f" to {self._titled(numbers[-1] - 1)}" if len(numbers) > 1 else "")
+        for nth, piece in enumerate(pieces, 1):
+            threads = few_enough(state.threads, piece, min(room.prompt_tokens(SHORT, _OPEN), _LATER))
+            place = run.scope("piece", nth) if len(pieces) > 1 else run
+            fields: dict[str, Any] = {
+                "brief": self.brief,
+                "open": [one.line for one in threads],
+                "plans": [self._full_lines[n - 1] for n in numbers if self.chapters[n - 1].happens],
+                "later": later,
+                "number": numbers[-1],
+                "of": len(self.chapters),
+                "text": piece,
+                "begun": nth > 1,
+            }
+            try:
+                reply = await place.ask_for(SoFarReply, role, "so_far", **fields)
+            except ReplyError as error:
+                run.note(f"There are no notes on chapter {numbers[-1]} but how it begins and ends: {error}")
+                begins = Earlier("", "", piece).excerpt(_CHAPTER_TOKENS)
+                reply = SoFarReply(happens=begins, places=[], known=[], opened=[])
+            state = state.after(numbers[-1], title, reply, threads)
+        return state.text
+
+    async def _plan_ahead(self, run: Run, role: str, at: int) -> None:
+        """Plan the next chapters again where what was told differs from the plan, or a thread is overdue; one call."""
+        differs = [one.line for one in self._state.differs if one.chapter > at - _AHEAD]
+        overdue = [one.line for one in self._state.overdue(at + 1)]
+        self._planned, ends = at + _AHEAD, min(at + _AHEAD, len(self.chapters))
+        if not (differs or overdue):
+            return
+        coming, state = self.chapters[at:ends], self._state
+
+        async def make(own: Run) -> str:
+            room = min(own.room(role).prompt_tokens(SHORT, _PROMPT), _BOOK_PROMPT)
+            about = "\n".join(self._full_lines[at:ends])
+            fields: dict[str, Any] = {
+                "brief": self.brief,
+                "plan": chosen(self.plan, int(room * _NOTES), about),
+                "chapters": around([*self._short_lines], self._short_lines, at, int(room * _NEAR)),
+                "coming": self._full_lines[at:ends],
+                "state": state.shown(about, at + 1, int(room * _STATE)),
+                "differs": differs,
+                "overdue": overdue,
+                "first": at + 1,
+                "count": len(coming),
+                "of": len(self.chapters),
+            }
+            try:
+                found: Any = await own.ask_for(outline_type(len(coming), ()), role, "replan", **fields)
+            except ReplyError as error:
+                own.note(f"The chapters from {at + 1} on stay as they were planned: {error}")
+                return chapters_text(coming, None, at + 1)
+            return chapters_text([_chapter(one) for one in found.chapters], None, at + 1)
+
+        again = await run.keep(f"{CHAPTERS}-{at + 1}", make, folder="plan", read=read_chapters)
+        changed = [
+            replace(old, title=new.title or old.title, happens=new.happens or old.happens)
+            for old, new in zip(coming, again, strict=False)
+        ]
+        self.chapters = [*self.chapters[:at], *changed, *self.chapters[at + len(changed) :]]
+        for lines in ("_full_lines", "_short_lines"):
+            self.__dict__.pop(lines, None)
+
     def _text_room(self, run: Run, role: str) -> int:
         """Tokens for the story so far: its share, and that of the plan where there is less of one."""
         share, plan = run.room(role).prompt_tokens(SHORT, _PLAN), sum(estimate_tokens(text) for _, text in self.plan)
@@ -470,12 +604,26 @@ class Book:
         share = run.room(role).prompt_tokens(SHORT, _PLAN)
         if run.room(role).aids:
             return share
+        taken = sum(map(estimate_tokens, (self.brief, *beside))) + _FRAME
+        return max(self._prompt_room(run, role, want) - taken, share)
+
+    def _prompt_room(self, run: Run, role: str, want: WordRange | None) -> int:
+        """Tokens of a chapter's whole prompt, where who makes the chapter longer is shown it, too."""
         reply = (want.high if want else _CHAPTER) * _TOKENS_A_WORD
-        taken = sum(map(estimate_tokens, (self.brief, *beside))) + 2 * int(reply) + _FRAME
-        return max(run.room(role).prompt_tokens(SHORT, _PROMPT) - taken, share)
+        return run.room(role).prompt_tokens(SHORT, _PROMPT) - 2 * int(reply)
+
+    def _book_room(self, run: Run, role: str, want: WordRange | None) -> int:
+        """Tokens of the whole prompt of a book's chapter: as many at the book's beginning as at its end."""
+        least = run.room(role).prompt_tokens(SHORT, _LEAST_PROMPT)
+        return min(max(self._prompt_room(run, role, want), least), _BOOK_PROMPT)
 
     async def finished(self, run: Run, role: str, story: Story) -> Story:
-        """The story with its chapters, which `role` has read and mended where they must be read at the end."""
+        """The story with its chapters, which `role` has read and mended where they must be read at the end.
+
+        Of a book, it is noted what is open at its end.
+        """
+        if self._noted and self._is_book(run, role) and not has_author_text(run, self._name(self._numbers[-1] - 1)):
+            await self._note_down(run, role, self._unread(run, role))
         if not self.read_at_end:
             return self.add_to(story)
         lines = "\n".join(self._short_lines)
@@ -483,7 +631,7 @@ class Book:
         texts = await final_reading(run, role, self.drafts, brief=self.brief, plan=plan, want=self.want)
         return self.add_to(story, texts)
 
-    async def _chapter(self, run: Run, role: str, at: int, told: Sequence[str]) -> str:
+    async def _chapter(self, run: Run, role: str, at: int, told: Sequence[str] | SoFar) -> str:
         """A chapter's text below its title, or its number."""
         chapter = self.chapters[at]
         texts = [draft.text for draft in self.drafts]
@@ -529,21 +677,33 @@ class Book:
         usual = told // written if written else want.target if want else 0
         return told + (chapter.words or usual) >= self.want.low
 
-    def _fields(self, run: Run, role: str, at: int, want: WordRange | None, told: Sequence[str]) -> dict[str, Any]:
+    def _fields(
+        self, run: Run, role: str, at: int, want: WordRange | None, told: Sequence[str] | SoFar
+    ) -> dict[str, Any]:
         """What a chapter's prompt is shown, each within its share of the window."""
-        chapter, text = self.chapters[at], end_of([draft.text for draft in self.drafts], self._text_room(run, role))
+        chapter, texts = self.chapters[at], [draft.text for draft in self.drafts]
+        about, shown = f"{chapter.title}\n{chapter.part.name}\n{chapter.happens}", Shown()
         chapters: Sequence[str] = ()
+        room = self._book_room(run, role, want) if isinstance(told, SoFar) else 0
         if any(one.happens for one in self.chapters):
-            chapters = around(self._full_lines, self._short_lines, at, run.room(role).prompt_tokens(SHORT, _CHAPTERS))
-        plan: Sequence[str] = ()
-        if self.plan:
-            about = f"{chapter.title}\n{chapter.part.name}\n{chapter.happens}"
-            plan = [chosen(self.plan, self._plan_room(run, role, want, (text, *told, *chapters)), about)]
+            lines = int(room * _NEAR) or run.room(role).prompt_tokens(SHORT, _CHAPTERS)
+            chapters = around(self._full_lines, self._short_lines, at, lines)
+        if isinstance(told, SoFar):
+            shown, told = told.shown(about, at + 1, int(room * _STATE)), ()
+            plan = [chosen(self.plan, int(room * _NOTES), about)] if self.plan else []
+            taken = (self.brief, chapter.happens, *shown.lines, *plan, *chapters)
+            left = room - _FRAME - sum(estimate_tokens(one) + 2 for one in taken)
+            text = end_of(texts, max(left, int(room * _LEAST_TEXT)))
+        else:
+            text = end_of(texts, self._text_room(run, role))
+            taken = (text, *told, *chapters)
+            plan = [chosen(self.plan, self._plan_room(run, role, want, taken), about)] if self.plan else []
         return {
             "brief": self.brief,
             "plan": plan,
             "chapters": chapters,
             "told": told,
+            "state": shown if shown.lines else None,
             "text": text,
             "number": at + 1,
             "of": len(self.chapters),

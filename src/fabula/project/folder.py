@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 MAX_FILE: Final = 2_000_000
 MAX_STORY: Final = 20_000_000
 """The maximum number of bytes in `story.md`, which contains every part."""
-FOLDERS: Final = ("plan", "role-play", "drafts", "story")
+FOLDERS: Final = ("plan", "role-play", "drafts", "so-far", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
 # Files that their readers leave out (`plain_files`, `is_plain`) where they are links that leave the project, or pipes.
