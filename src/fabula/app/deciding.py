@@ -101,6 +101,12 @@ def revert(project: ProjectFolder, journal: Journal, path: str) -> None:
     project.write_newest(journal, [path])
 
 
+def withdraw(project: ProjectFolder, journal: Journal, path: str) -> None:
+    """Take away a text that only the author gave; its versions stay, and undoing this brings it back."""
+    journal.decisions.add(path, "unedit")
+    project.remove(journal, path)
+
+
 def check_unpinned(journal: Journal, path: str) -> None:
     """Check that an artefact may be written by anyone other than the author.
 

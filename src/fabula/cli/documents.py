@@ -12,6 +12,7 @@ from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
 from fabula.app.bills import Estimate, UsageData
+from fabula.app.contents import BookContents
 from fabula.app.conversations import ChatEnded
 from fabula.app.experiment.shards import Merged
 from fabula.app.health import Health
@@ -551,7 +552,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "plan": (MadePlan, PlanView, Estimate),
     "write": (WrittenStory, Estimate),
     "update": (WrittenStory, Estimate),
-    "show": (Story, ArtefactText, CallsShown, RemovedShown, VersionList, PlanView),
+    "show": (Story, ArtefactText, CallsShown, RemovedShown, VersionList, PlanView, BookContents),
     "world": (WorldView, WorldChanged, WorldExported, WorldImported),
     "export": (ExportedFile,),
     "check": (Checked, CheckedByWorkers, PartDone, Estimate),

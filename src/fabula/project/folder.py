@@ -1,6 +1,7 @@
 """A project: a folder of plain files that a writer can open, edit, diff and commit, and its journal.
 
     fabula.toml   brief.md   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml   story/NN-*.md   story.md
+    notes/*.md|yaml
     .fabula/journal.db   .fabula/written
 
 You edit a story in its files: a file that differs from what fabula last wrote there is the author's edit.
@@ -65,7 +66,9 @@ if TYPE_CHECKING:
 MAX_FILE: Final = 2_000_000
 MAX_STORY: Final = 20_000_000
 """The maximum number of bytes in `story.md`, which contains every part."""
-FOLDERS: Final = ("plan", "role-play", "drafts", "story")
+NOTES: Final = "notes"
+"""The folder of the author's notes, which no role is shown."""
+FOLDERS: Final = ("plan", "role-play", "drafts", "story", NOTES)
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
 # Files that their readers leave out (`plain_files`, `is_plain`) where they are links that leave the project, or pipes.
@@ -735,6 +738,32 @@ class ProjectFolder:
         places = journal.artefacts.places()
         newest = {path: _newest(journal, path) for path in paths if path in places}
         self._write(*((places[path], path, text + "\n") for path, text in newest.items() if text))
+
+    def write_decided(self, journal: Journal, paths: Iterable[str], *, found: bool = False) -> None:
+        """Write the newest texts of artefacts after decisions about them were undone or redone.
+
+        The file of a text that a command had added and nobody gives any more is removed, unless it was `found` in the
+        folder; its versions stay, and the file comes back with the decision.
+        """
+        self._written.load()
+        paths = [path for path in dict.fromkeys(paths) if path not in (TITLE, ORDER)]
+        for path in paths:
+            place = journal.artefacts.places().get(path)
+            given = journal.decisions.override(path) is not None or any(
+                version.made for version in journal.artefacts.versions(path)
+            )
+            if place and not given and not found:
+                self.remove(journal, path)
+            elif given and place is None and (file := self._written.file_of(path)):
+                journal.artefacts.place(path, file)
+        self.write_newest(journal, paths)
+
+    def remove(self, journal: Journal, path: str) -> None:
+        """Remove the file of an artefact, whose versions stay in the journal."""
+        file = self.folder / journal.artefacts.places()[path]
+        journal.artefacts.unplace(path)
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
 
     def save_settings(self, changes: dict[str, Any]) -> None:
         """Write `changes` to `fabula.toml`; its other fields stay, but comments do not. `None` removes a field.

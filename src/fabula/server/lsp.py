@@ -22,6 +22,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace.position_codec import PositionCodec, ServerTextPosition
 
+from fabula.app.cards import cards_of
 from fabula.app.editing import written_again
 from fabula.app.people import people_in
 from fabula.app.saving import BRIEF
@@ -30,7 +31,6 @@ from fabula.base.files import read_text
 from fabula.base.version import __version__
 from fabula.craft.quoting import places, same_length
 from fabula.project.folder import MAX_STORY, STORY
-from fabula.server.cards import cards_of
 from fabula.story import one_line, slug
 from fabula.story.people import among
 from fabula.story.personas import parse_personas

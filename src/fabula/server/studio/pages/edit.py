@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel
 
+from fabula.app.cards import cards_of
 from fabula.app.editing import VersionStage, beside, last_rewritten, stages, written_again
 from fabula.app.saving import BRIEF
 from fabula.app.titles import Titles
@@ -18,7 +19,6 @@ from fabula.craft.numbers import LARGEST
 from fabula.craft.suggesting import WISHES
 from fabula.project.folder import MAX_FILE, STORY
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
-from fabula.server.cards import cards_of
 from fabula.server.studio.pages.plan import foreseen
 from fabula.server.studio.pages.write import doing_of
 from fabula.server.studio.rendering import page
@@ -73,11 +73,20 @@ def first(request: Request, workspace: WorkspaceDep) -> Response:
 @router.get(PAGE + "/{name:path}", response_model=None)
 def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response:
     """The page with a text."""
-    text, tree = workspace.text(name), workspace.shown(marks=False)
-    one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
-    about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
-    about |= {"name": text.name, "swap": False, "was_written": _was_written(workspace, one), "wishes": WISHES}
+    text = workspace.text(name)
+    about = _texts(workspace, text.name, marks=False) | {"text": text, "swap": False, "wishes": WISHES}
+    line = about["line"]
+    about |= {"said": "", "note": workspace.text(line.note) if line and line.note else None}
     return page(request, "edit.html", **about)
+
+
+def _texts(workspace: Project, name: str, *, marks: bool) -> dict[str, Any]:
+    """All texts as a tree, and the state of the text that is open."""
+    tree, contents = workspace.shown(marks=marks), workspace.contents()
+    named = {one.name: one for branch in tree for one in branch.artefacts}
+    about = {"tree": tree, "named": named, "contents": contents, "overview": workspace.overview(), "name": name}
+    one = named.get(name)
+    return about | {"one": one, "line": contents.of(name), "was_written": _was_written(workspace, one)}
 
 
 def _was_written(workspace: Project, one: Artefact | None) -> bool:
@@ -95,10 +104,8 @@ def expected(request: Request, workspace: WorkspaceDep, *, name: str, fit: bool 
     about, titles = foreseen(lambda: workspace.expected(fit=fit)), workspace.titles()
     if (expected := about["expected"]) is not None:
         about |= {"again": written_again(expected, titles.files), "doing": doing_of(titles, expected)}
-    tree = workspace.shown()
-    one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
-    about |= {"tree": tree, "one": one, "overview": workspace.overview(), "swap": True, "fit": fit, "titles": titles}
-    about |= {"name": name, "was_written": _was_written(workspace, one), "behind": workspace.is_behind()}
+    about |= {"swap": True, "fit": fit, "titles": titles, "behind": workspace.is_behind()}
+    about |= _texts(workspace, name, marks=True)
     return page(request, "edit_expected.html", **about)
 
 
@@ -252,6 +259,29 @@ def _decided(workspace: Project, what: str, name: str) -> str:
     return f"“{title}” is pinned: it will not be rewritten." if what == "pin" else f"“{title}” can change again."
 
 
+@router.post(PARTS + "/mark", response_model=None)
+def mark(
+    request: Request,
+    workspace: WorkspaceDep,
+    name: Name,
+    status: Annotated[str | None, Form(max_length=40)] = None,
+    words: Annotated[str | None, Form(max_length=10)] = None,
+) -> Response:
+    """Note the status of a text, or its target."""
+    workspace.mark(name, status, None if words is None and status is not None else _number(words or "") or 0)
+    return _done(request, "Noted.")
+
+
+@router.post(PARTS + "/note", response_model=None)
+def note(
+    request: Request, workspace: WorkspaceDep, name: Name, notes: Text = "", base: Annotated[str, Form()] = ""
+) -> Response:
+    """Save the author's notes on a text."""
+    saved = workspace.note(name, notes, base)
+    kept = workspace.text(saved.name) if notes.strip() else None
+    return page(request, "edit_note.html", name=name, note=kept, said="Your notes are saved.")
+
+
 @router.post(PARTS + "/retake", response_model=None)
 def retake(
     request: Request, workspace: WorkspaceDep, name: Name, note: Text = "", anew: Annotated[str, Form()] = ""
@@ -267,19 +297,21 @@ def retake(
 def write_on(
     request: Request, workspace: WorkspaceDep, name: Name, words: Annotated[str, Form(max_length=10)] = ""
 ) -> Response:
-    """Have a text continued.
+    """Have a text continued."""
+    number = _number(words)
+    done = workspace.continue_text(name, words=number)
+    more = f"about {number:,} words" if number else "a continuation"
+    calls = f"{done.calls} call{'s' if done.calls != 1 else ''}"
+    return _done(request, f"The next run will add {more} to {done.artefact}, in {calls}.")
 
-    Raises:
-        UsageError: the words are not a number.
-    """
+
+def _number(words: str) -> int | None:
+    """A number of words; `None` if the field is empty."""
     if words and not (words.isdecimal() and 1 <= int(words) <= LARGEST):
         raise UsageError(
             f"{words!r} is not a number of words. Enter a number from 1 to {LARGEST:,}, or leave the field empty."
         )
-    done = workspace.continue_text(name, words=int(words) if words else None)
-    more = f"about {int(words):,} words" if words else "a continuation"
-    calls = f"{done.calls} call{'s' if done.calls != 1 else ''}"
-    return _done(request, f"The next run will add {more} to {done.artefact}, in {calls}.")
+    return int(words) if words else None
 
 
 @router.get(PARTS + "/final", response_model=None)
