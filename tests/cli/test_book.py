@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.app.contents import read_marks
+from fabula.app.plan_cards import moved_volumes, plan_cards
+from fabula.app.replacing import Search
 from fabula.app.titles import HeadedText
+from fabula.base.errors import UsageError
+from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,3 +150,237 @@ def test_notes_stand_beside_a_text_and_can_be_taken_away(cli: Cli, lamp: Path) -
     assert not (lamp / f"notes/{TWO}.md").exists()
     assert cli("undo", "lamp").code == 0
     assert cli("show", "lamp", f"notes/{TWO}").out == "Cut the second letter?\n"
+
+
+# find and replace -----------------------------------------------------------------------------------------------------
+
+
+def test_words_are_found_with_their_places_and_replaced_with_their_capitals(cli: Cli, lamp: Path) -> None:
+    before = files(lamp)
+    shown = cli("text", "replace", "mara", "nora", "-C", "lamp", "--dry-run")
+    assert (
+        "1. Chapter 1: The Letter, line 5:\n   The letter had lain on the table since Monday. [Mara → Nora] knew"
+        in shown.out
+    )
+    assert shown.out.endswith("3 places in 2 texts.\n")
+    assert files(lamp) == before
+    done = cli("text", "replace", "mara's", "Nora\u2019s", "-C", "lamp", "--skip", "2").out
+    assert done == "Replaced 1 of 1 place in 1 text.\n"
+    assert "Nora\u2019s lamp was out." in (lamp / "story.md").read_text()
+    assert cli("undo", "lamp").code == 0
+    assert (
+        cli("text", "replace", "Mara", "Nora", "-C", "lamp", "--skip", "3").out
+        == "Replaced 2 of 3 places in 2 texts.\n"
+    )
+    assert "Nobody asked Mara" in (lamp / "story.md").read_text()
+    assert cli("undo", "lamp").out.startswith("Undone: edit of Chapter 1: The Letter")
+    assert {name: text for name, text in files(lamp).items() if name.startswith("story")} == {
+        name: text for name, text in before.items() if name.startswith("story")
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "options", "count"),
+    [
+        ("boat", (), 3),
+        ("boat", ("--case",), 2),
+        ("boa", ("--whole-word",), 0),
+        ("on  saturday\nthe", (), 1),
+        ("boat", ("--in", TWO), 1),
+        ("storm", ("--everywhere",), 2),
+        (" on ", (), 2),
+        ("the boat was", (), 0),
+    ],
+)
+def test_what_is_found(cli: Cli, lamp: Path, old: str, options: tuple[str, ...], count: int) -> None:
+    del lamp
+    assert cli("text", "replace", old, "x", "-C", "lamp", "--dry-run", "--json", *options).json["count"] == count
+
+
+def test_the_names_of_texts_in_the_list_stay(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "replace", "Storm", "Gale", "-C", "lamp", "--everywhere").code == 0
+    assert f"## Chapter 2: The Gale (about 14 words) {{#{TWO}}}" in (lamp / "plan/chapters.md").read_text()
+    assert "No call is needed" in cli("update", "lamp", "--dry-run").out
+
+
+def test_what_cannot_be_replaced_is_said_and_nothing_changes(cli: Cli, lamp: Path) -> None:
+    before = files(lamp)
+    assert (
+        "There is nothing to look for. Specify the words to find." in cli("text", "replace", " ", "x", "-C", "lamp").err
+    )
+    whole = (lamp / f"story/02-{TWO}.md").read_text().strip()
+    assert f"The new text of '{TWO}' is empty." in cli("text", "replace", whole, "", "-C", "lamp").err
+    assert "Unknown artefact 'nothing'" in cli("text", "replace", "a", "b", "--in", "nothing", "-C", "lamp").err
+    assert files(lamp) == before
+    project = Project.open(lamp)
+    seen = project.replace("Mara", "Nora", dry_run=True)
+    project.edit(TWO, "## Chapter 2: The Storm\n\nMara slept.", None)
+    with pytest.raises(UsageError, match="have changed since these places were listed"):
+        project.replace("Mara", "Nora", base=seen.base)
+    assert project.replace("Mara", "Nora", base=project.replace("Mara", "Nora", dry_run=True).base).replaced == 4
+
+
+def test_looking_takes_linear_time() -> None:
+    for old in (" a", "a a", "'", "a" * 500):
+        for sign in (" ", "a", "'", "\n", "{", "#"):
+            assert Search(old, "b").spans(sign * 100_000) is not None
+
+
+# splitting and merging ------------------------------------------------------------------------------------------------
+
+
+def test_a_text_is_split_and_put_together_again_and_nothing_is_asked(cli: Cli, lamp: Path) -> None:
+    before = files(lamp)
+    assert cli("text", "split", "lamp", ONE, "--passage", "Ivan came").code == 0
+    assert [*sorted((lamp / "story").iterdir())][1].name == f"02-{ONE}-2.md"
+    assert told(lamp) == [line for line in NOVEL.split("\n") if line], "word for word"
+    after = files(lamp)
+    ran = cli("update", "lamp", "--json")
+    assert (ran.json["asked"], ran.json["replayed"]) == (0, 0)
+    assert files(lamp) == after
+    assert cli("undo", "lamp").code == 0
+    assert files(lamp) == before
+    assert cli("redo", "lamp").code == 0
+    assert files(lamp) == after
+    assert cli("text", "merge", "lamp", ONE).code == 0
+    assert files(lamp) == before, "a scene without a heading is joined as it was"
+
+
+def test_a_chapter_with_a_title_of_its_own_is_split_off_and_merged_with_a_break(cli: Cli, lamp: Path) -> None:
+    before = files(lamp)
+    assert cli("text", "split", "lamp", ONE, "--passage", "Ivan came", "--title", "Noon").code == 0
+    assert (lamp / "story/02-noon.md").read_text() == "## Noon\n\nIvan came at noon. Mara's lamp was out.\n"
+    assert (lamp / f"story/01-{ONE}.md").read_text().endswith("Mara knew it by heart.\n")
+    assert "## 2. Noon (about 9 words) {#noon}" in (lamp / "plan/chapters.md").read_text()
+    assert cli("text", "merge", "lamp", ONE).code == 0
+    assert files(lamp) == before
+    assert cli("text", "split", "lamp", ONE, "--at", "87", "--title", "Noon").code == 0, (
+        "a name that a text had is free"
+    )
+
+
+def test_the_next_chapter_is_written_after_a_split_and_no_text_of_the_author_changes(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "split", "lamp", THREE, "--passage", "Nobody asked", "--title", "The Light").code == 0
+    with (lamp / "plan/chapters.md").open("a") as file:
+        file.write("\n## The Ferry (about 22 words)\nTobias comes.\n")
+    before = files(lamp)
+    assert cli("update", "lamp", "--yes").code == 0
+    after = files(lamp)
+    assert {name: text for name, text in after.items() if name in before and name != "story.md"} == {
+        name: text for name, text in before.items() if name != "story.md"
+    }
+    assert "Mara went down to the quay" in after["story/05-the-ferry.md"]
+    refused = cli("text", "split", "lamp", ONE, "--passage", "Ivan came")
+    assert "“The Ferry” was written for you, so the next run would write it again" in refused.err
+    assert "run `fabula text pin --all -C lamp`. Then repeat this." in refused.err
+    assert cli("text", "pin", "--all", "-C", "lamp").code == 0
+    assert cli("text", "merge", "lamp", THREE).code == 0
+    assert cli("text", "move", "lamp", "the-ferry", "--to", "1").code == 0
+    ran = cli("update", "lamp", "--json")
+    assert (ran.json["asked"], ran.json["replayed"]) == (0, 0)
+    for _ in range(3):
+        assert cli("undo", "lamp").code == 0
+    assert {name: text for name, text in files(lamp).items() if name != "story.md"} == {
+        name: text for name, text in after.items() if name != "story.md"
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("split", "lamp", ONE), "Specify where the second text begins, by its first words"),
+        (("split", "lamp", ONE, "--passage", "PART ONE"), "There are no words before or after that place."),
+        (("split", "lamp", ONE, "--at", "999999"), "There is no place after character 999,999"),
+        (("split", "lamp", TWO, "--passage", "On Saturday"), "There are no words before or after that place."),
+        (("split", "lamp", "chapters", "--at", "3"), "chapters is not listed in plan/chapters.md."),
+        (("merge", "lamp", TWO), "“Chapter 3: The Boat” begins the volume “PART TWO”. Move its heading first"),
+        (("merge", "lamp", THREE), f"{THREE} cannot be merged with the next text: it is the last one."),
+        (("move", "lamp", TWO, "--to", "4"), "There is no place 4: the book has 3 texts. Use 1 to 3."),
+    ],
+)
+def test_what_cannot_be_arranged_is_said(cli: Cli, lamp: Path, arguments: tuple[str, ...], message: str) -> None:
+    before = files(lamp)
+    ran = cli("text", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert files(lamp) == before
+
+
+def test_a_story_that_follows_a_plan_is_not_arranged(cli: Cli, written: Path) -> None:
+    del written
+    assert cli("sample", "demo").code == 0
+    for arguments in (("merge", "demo", "climax"), ("move", "demo", "climax", "--to", "1")):
+        assert "The parts of this story are not listed in plan/chapters.md" in cli("text", *arguments).err
+
+
+# moving ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_chapter_is_moved_and_files_and_story_follow(cli: Cli, lamp: Path) -> None:
+    before = files(lamp)
+    assert cli("text", "move", "lamp", TWO, "--to", "1").code == 0
+    assert sorted(file.name for file in (lamp / "story").iterdir()) == [
+        f"01-{TWO}.md",
+        f"02-{ONE}.md",
+        f"03-{THREE}.md",
+    ]
+    assert (lamp / f"story/01-{TWO}.md").read_text().startswith("# PART ONE\n\n## Chapter 2")
+    assert told(lamp)[1:3] == ["# PART ONE", "## Chapter 2: The Storm"]
+    assert told(lamp).count("# PART ONE") == 1
+    after = files(lamp)
+    assert cli("update", "lamp", "--json").json["asked"] == 0
+    assert files(lamp) == after
+    assert cli("undo", "lamp").code == 0
+    assert files(lamp) == before
+    assert cli("redo", "lamp").code == 0
+    assert files(lamp) == after
+
+
+def test_the_only_text_of_a_volume_takes_its_heading_along(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "move", "lamp", THREE, "--to", "1").code == 0
+    assert [line for line in told(lamp) if line.startswith("#")] == [
+        *("# The Lamp", "# PART TWO", "## Chapter 3: The Boat", "# PART ONE", "## Chapter 1: The Letter"),
+        "## Chapter 2: The Storm",
+    ]
+
+
+def test_an_order_of_story_md_is_gone_on_from(cli: Cli, lamp: Path) -> None:
+    story = (lamp / "story.md").read_text()
+    head, one, two, three = story.split("<!-- scene: ")
+    (lamp / "story.md").write_text("<!-- scene: ".join([head, three, one.rstrip() + "\n\n", two]))
+    assert [line["name"] for line in cli("show", "lamp", "--contents", "--json").json["lines"]] == [ONE, TWO, THREE]
+    assert cli("text", "move", "lamp", TWO, "--to", "1").code == 0
+    assert [line["name"] for line in cli("show", "lamp", "--contents", "--json").json["lines"]] == [TWO, THREE, ONE]
+    assert next(line for line in told(lamp) if line.startswith("## ")) == "## Chapter 2: The Storm"
+
+
+def test_a_list_of_chapters_on_the_plan_page_moves_the_book_and_keeps_its_volumes(cli: Cli, lamp: Path) -> None:
+    del cli
+    project = Project.open(lamp)
+    text = project.text("chapters").text
+    project.edit("chapters", text.replace("## Chapter 3", "# Two\n\n## Chapter 3"), None)
+    cards = plan_cards({"chapters": project.text("chapters").text}, ())
+    assert [card.volume for card in cards.cards] == ["", "", "# Two"]
+    moved = cards.moved(2, 1)
+    assert (
+        moved.index("## Chapter 2") < moved.index("## Chapter 1") < moved.index("# Two") < moved.index("## Chapter 3")
+    )
+    project.edit("chapters", moved, None)
+    assert (lamp / f"story/01-{TWO}.md").exists()
+    assert project.undo().artefacts == ("chapters",)
+    assert (lamp / f"story/01-{ONE}.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("volumes", "order", "expected"),
+    [
+        ("AABB", [1, 2, 3, 0], "ABBB"),
+        ("AABB", [2, 0, 1, 3], "AAAB"),
+        ("AABB", [0, 2, 1, 3], "AAAB"),
+        ("ABB", [1, 2, 0], "BBA"),
+        ("AB", [0, 1], "AB"),
+    ],
+)
+def test_a_text_goes_over_to_the_volume_that_it_is_moved_into(volumes: str, order: list[int], expected: str) -> None:
+    found = moved_volumes([volumes[place] for place in order], order)
+    assert "".join(found) == expected

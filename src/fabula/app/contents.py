@@ -113,7 +113,8 @@ def _contents(workspace: Workspace) -> BookContents:
         if text.above or (text.level and text.level <= level):
             volume, level = text.volume, text.top
         mark = marks.get(name, TextMark())
-        asked = sum(row.asked) // 2 if row.asked else 0 if row.source == "imported" else listed.get(name, 0)
+        planned = listed.get(name, 0) if row.source in ("made", "revised") else 0
+        asked = sum(row.asked) // 2 if row.asked else planned
         listed_in = card.volume.partition("\n")[0].lstrip("# ") if card else ""
         line = ContentsLine(name, row.file, row.title, volume or listed_in, headed and not text.level, row.words)
         note = note_on(name) if note_on(name) in notes else ""

@@ -198,6 +198,10 @@ class PlanCards:
         scenes.insert(after, ScenePlan(title, outline, element))
         return self._with(tuple(scenes))
 
+    def with_blocks(self, blocks: Sequence[str]) -> str:
+        """The text of a plan of blocks with other texts in the places of its cards."""
+        return self._of_blocks(blocks)
+
     def with_block(self, after: int, block: str) -> str:
         """The text of a plan of blocks with one more after card `after`, in the volume of that card."""
         blocks, volumes = [card.text for card in self.cards], [card.volume for card in self.cards]

@@ -57,7 +57,7 @@ from fabula.project.written import FolderRecord
 from fabula.story import Brief, Story, plain, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from fabula.base.kept import KeptTexts
     from fabula.engine.events import Kept
@@ -535,10 +535,12 @@ class ProjectFolder:
         kind: Literal["edit", "rewrite"] = "edit",
         *,
         found: bool = False,
+        withdrawn: Collection[str] = (),
     ) -> None:
         """Record changed files as edits, and write each artefact's file. A pinned artefact is pinned with its new text.
 
-        `found` says that they were changed without a command.
+        `found` says that they were changed without a command. Of the `withdrawn` artefacts the author's texts no longer
+        count, and their files are removed; their versions stay.
         """
         beside = [change for change in changes if change.path in (TITLE, ORDER)]
         changes = [change for change in changes if change not in beside]
@@ -558,8 +560,14 @@ class ProjectFolder:
                     journal.artefacts.place(change.path, places.get(change.path, change.file))
                 else:  # a text of the author's own stands where its new name says
                     journal.artefacts.place(change.path, change.file)
+            for path in withdrawn:
+                if overrides.get(path, ("", ""))[1] == "pinned":
+                    journal.decisions.add(path, "unpin")
+                journal.decisions.add(path, "unedit")
+                journal.artefacts.unplace(path)
             if any(change.file == STORY for change in (*beside, *changes)):
                 journal.artefacts.keep(STORY, self._story_text() or "", "edited")
+        self._remove(places[path] for path in withdrawn if path in places)
         places, texts = journal.artefacts.places(), []
         for change in changes:
             file = places[change.path]
@@ -697,6 +705,17 @@ class ProjectFolder:
             self._write((STORY, STORY, manuscript))
         return story
 
+    def retell(self, journal: Journal, paths: Iterable[str]) -> None:
+        """Number the files of the author's own parts in a new order, and write `story.md` of their newest texts."""
+        self.begin(journal)
+        self._order, story, places = [*paths], Story.of(self.brief), journal.artefacts.places()
+        for number, path in enumerate(self._order, 1):
+            story = story.add(path.replace("-", " ").capitalize(), _newest(journal, path) or "")
+            if path not in places:
+                self._place(journal, path, numbered(number, path, len(self._order)))
+        self.write_newest(journal, self._order)
+        self.write_story(journal, story)
+
     def _story_text(self) -> str | None:
         return read_text(self.story_file, MAX_STORY) if self.story_file.exists() else None
 
@@ -726,12 +745,24 @@ class ProjectFolder:
         Raises:
             UsageError: the text is empty, or longer than a file that is read.
         """
-        text = plain(text)
-        if not text:
-            raise UsageError(f"The new text of {path!r} is empty. Write some text, or run `fabula text retake {path}`.")
-        if len(text.encode("utf-8", "replace")) >= MAX_FILE:
-            raise UsageError(f"The new text of {path!r} is larger than {MAX_FILE:,} bytes. Use a shorter text.")
-        self.take_over(journal, [FileChange(path, journal.artefacts.places()[path], text)], kind)
+        self.edit_all(journal, {path: text}, kind)
+
+    def edit_all(self, journal: Journal, texts: Mapping[str, str], kind: Literal["edit", "rewrite"] = "edit") -> None:
+        """Record new texts for artefacts and write their files, all or none.
+
+        Raises:
+            UsageError: a text is empty, or longer than a file that is read.
+        """
+        places, changes = journal.artefacts.places(), []
+        for path, text in texts.items():
+            if not plain(text):
+                raise UsageError(
+                    f"The new text of {path!r} is empty. Write some text, or run `fabula text retake {path}`."
+                )
+            if len(plain(text).encode("utf-8", "replace")) >= MAX_FILE:
+                raise UsageError(f"The new text of {path!r} is larger than {MAX_FILE:,} bytes. Use a shorter text.")
+            changes.append(FileChange(path, places[path], plain(text)))
+        self.take_over(journal, changes, kind)
 
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
         """Write the newest texts of artefacts to their files; artefacts without a text are skipped."""
@@ -753,17 +784,17 @@ class ProjectFolder:
                 version.made for version in journal.artefacts.versions(path)
             )
             if place and not given and not found:
-                self.remove(journal, path)
+                journal.artefacts.unplace(path)
+                self._remove([place])
             elif given and place is None and (file := self._written.file_of(path)):
                 journal.artefacts.place(path, file)
         self.write_newest(journal, paths)
 
-    def remove(self, journal: Journal, path: str) -> None:
-        """Remove the file of an artefact, whose versions stay in the journal."""
-        file = self.folder / journal.artefacts.places()[path]
-        journal.artefacts.unplace(path)
-        with suppress(OSError):
-            file.unlink(missing_ok=True)
+    def _remove(self, files: Iterable[str]) -> None:
+        """Remove files of artefacts, whose versions stay in the journal."""
+        for file in files:
+            with suppress(OSError):
+                (self.folder / file).unlink(missing_ok=True)
 
     def save_settings(self, changes: dict[str, Any]) -> None:
         """Write `changes` to `fabula.toml`; its other fields stay, but comments do not. `None` removes a field.

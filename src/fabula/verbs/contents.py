@@ -7,7 +7,6 @@ from typing import Annotated
 from pydantic import Field
 
 from fabula.app.contents import STATUS, STATUS_FILE, BookContents, TextMark, contents_of, read_marks, write_marks
-from fabula.app.deciding import withdraw
 from fabula.app.saving import save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
@@ -56,5 +55,5 @@ async def mark(
             await save(texts, STATUS if now else STATUS_FILE, write_marks(marks), None if now else "", project.options)
         elif now:
             with texts.recorded() as journal:
-                withdraw(texts, journal, STATUS)
+                texts.take_over(journal, [], withdrawn=[STATUS])
     return contents_of(project)

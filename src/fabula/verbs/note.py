@@ -7,7 +7,6 @@ from typing import Annotated
 from pydantic import Field
 
 from fabula.app.contents import note_on
-from fabula.app.deciding import withdraw
 from fabula.app.saving import Saved, base_of, save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.project.folder import MAX_FILE
@@ -41,5 +40,5 @@ async def note(
             return await save(texts, name if there else file, text, base if there else "", project.options)
         if name in standing:
             with texts.recorded() as journal:
-                withdraw(texts, journal, name)
+                texts.take_over(journal, [], withdrawn=[name])
     return Saved(name, file, name in standing, 0, 0, base_of(""))

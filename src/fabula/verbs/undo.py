@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabula.app.arranging import assemble
 from fabula.app.deciding import OF_TEXTS, hold, restore, wording_of
 from fabula.app.titles import Titles
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
@@ -60,6 +61,7 @@ async def undo(project: Workspace) -> Decided:
                 if decision.kind in OF_TEXTS:
                     restore(journal, decision)
         texts.write_decided(journal, [decision.path for decision in done.decisions], found=done.found)
+        assemble(texts, journal)
         return Decided.of(done, titles | Titles.in_(journal).every, journal.decisions.last_done())
 
 
@@ -83,4 +85,5 @@ async def redo(project: Workspace) -> Decided:
                 if decision.kind in OF_TEXTS:
                     hold(journal, decision.path)
         texts.write_decided(journal, [decision.path for decision in undone.decisions])
+        assemble(texts, journal)
         return Decided.of(undone, Titles.in_(journal).every)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.options import ProjectOptions, bundled
+from fabula.cli.progress import counted
+from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.cli.verbs import command
+from fabula.cli.verbs import command, opened
 
 if TYPE_CHECKING:
     from fabula.app.contents import BookContents
@@ -45,3 +51,45 @@ def note(terminal: Terminal, project: Project, done: Saved) -> None:
     """Print where the notes are."""
     del project
     terminal.say(f"Your notes are in {done.file}. No model sees them." if done.words else f"There is no {done.file}.")
+
+
+@bundled
+def replace(
+    common: ProjectOptions,
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The words to find.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The words that replace them.")],
+    *,
+    whole_word: Annotated[bool, typer.Option("--whole-word", help="Find only whole words.")] = False,
+    case: Annotated[bool, typer.Option("--case", help="Distinguish capitals.")] = False,
+    within: Annotated[str, typer.Option("--in", metavar="ARTEFACT", help="Only in this text.")] = "",
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Also in the plan, the characters and your notes.")
+    ] = False,
+    skip: Annotated[list[int] | None, typer.Option(metavar="N", help="Leave this place. Repeatable.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the places.")] = False,
+) -> None:
+    """Find words in all texts of the story and replace them."""
+    terminal = terminal_of(common)
+    project = opened(terminal, project_of(common))
+    options = {"whole_word": whole_word, "case": case, "within": within, "everywhere": everywhere}
+    done = project.replace(old, new, **options, skip=skip or [], dry_run=dry_run)
+    for place in done.places if dry_run else ():
+        terminal.say(f"{place.number}. {place.title}, line {place.line}:")
+        terminal.say(f"   {place.before}[{place.old} → {place.new}]{place.after}")
+    within_texts = f"in {counted(done.texts, 'text')}"
+    if dry_run:
+        more = f" The first {len(done.places)} are shown." if done.count > len(done.places) else ""
+        terminal.say(f"{counted(done.count, 'place')} {within_texts}.{more}")
+    else:
+        terminal.say(f"Replaced {done.replaced:,} of {counted(done.count, 'place')} {within_texts}.")
+        if done.replaced:
+            terminal.advise(f"`fabula undo {near(project.folder)}` takes all of it back.")
+    terminal.document(done)
+
+
+def _say_arranged(terminal: Terminal, project: Project, done: BookContents) -> None:
+    say_contents(terminal, done)
+    terminal.advise(f"`fabula undo {near(project.folder)}` takes it back.")
+
+
+split, merge, move = (command(name)(_say_arranged) for name in ("split", "merge", "move"))
