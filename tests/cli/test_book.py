@@ -275,7 +275,7 @@ def test_the_next_chapter_is_written_after_a_split_and_no_text_of_the_author_cha
     assert "run `fabula text pin --all -C lamp`. Then repeat this." in refused.err
     assert cli("text", "pin", "--all", "-C", "lamp").code == 0
     assert cli("text", "merge", "lamp", THREE).code == 0
-    assert cli("text", "move", "lamp", "the-ferry", "--to", "1").code == 0
+    assert cli("text", "move", "lamp", "the-ferry").code == 0
     ran = cli("update", "lamp", "--json")
     assert (ran.json["asked"], ran.json["replayed"]) == (0, 0)
     for _ in range(3):
@@ -295,7 +295,8 @@ def test_the_next_chapter_is_written_after_a_split_and_no_text_of_the_author_cha
         (("split", "lamp", "chapters", "--at", "3"), "chapters is not listed in plan/chapters.md."),
         (("merge", "lamp", TWO), "“Chapter 3: The Boat” begins the volume “PART TWO”. Move its heading first"),
         (("merge", "lamp", THREE), f"{THREE} cannot be merged with the next text: it is the last one."),
-        (("move", "lamp", TWO, "--to", "4"), "There is no place 4: the book has 3 texts. Use 1 to 3."),
+        (("move", "lamp", TWO, "--after", TWO), f"{TWO} cannot come after itself. Specify another text."),
+        (("move", "lamp", TWO, "--after", "chapters"), "chapters is not listed in plan/chapters.md."),
     ],
 )
 def test_what_cannot_be_arranged_is_said(cli: Cli, lamp: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -309,7 +310,7 @@ def test_what_cannot_be_arranged_is_said(cli: Cli, lamp: Path, arguments: tuple[
 def test_a_story_that_follows_a_plan_is_not_arranged(cli: Cli, written: Path) -> None:
     del written
     assert cli("sample", "demo").code == 0
-    for arguments in (("merge", "demo", "climax"), ("move", "demo", "climax", "--to", "1")):
+    for arguments in (("merge", "demo", "climax"), ("move", "demo", "climax")):
         assert "The parts of this story are not listed in plan/chapters.md" in cli("text", *arguments).err
 
 
@@ -318,7 +319,7 @@ def test_a_story_that_follows_a_plan_is_not_arranged(cli: Cli, written: Path) ->
 
 def test_a_chapter_is_moved_and_files_and_story_follow(cli: Cli, lamp: Path) -> None:
     before = files(lamp)
-    assert cli("text", "move", "lamp", TWO, "--to", "1").code == 0
+    assert cli("text", "move", "lamp", TWO).code == 0
     assert sorted(file.name for file in (lamp / "story").iterdir()) == [
         f"01-{TWO}.md",
         f"02-{ONE}.md",
@@ -337,7 +338,7 @@ def test_a_chapter_is_moved_and_files_and_story_follow(cli: Cli, lamp: Path) -> 
 
 
 def test_the_only_text_of_a_volume_takes_its_heading_along(cli: Cli, lamp: Path) -> None:
-    assert cli("text", "move", "lamp", THREE, "--to", "1").code == 0
+    assert cli("text", "move", "lamp", THREE).code == 0
     assert [line for line in told(lamp) if line.startswith("#")] == [
         *("# The Lamp", "# PART TWO", "## Chapter 3: The Boat", "# PART ONE", "## Chapter 1: The Letter"),
         "## Chapter 2: The Storm",
@@ -349,7 +350,7 @@ def test_an_order_of_story_md_is_gone_on_from(cli: Cli, lamp: Path) -> None:
     head, one, two, three = story.split("<!-- scene: ")
     (lamp / "story.md").write_text("<!-- scene: ".join([head, three, one.rstrip() + "\n\n", two]))
     assert [line["name"] for line in cli("show", "lamp", "--contents", "--json").json["lines"]] == [ONE, TWO, THREE]
-    assert cli("text", "move", "lamp", TWO, "--to", "1").code == 0
+    assert cli("text", "move", "lamp", TWO).code == 0
     assert [line["name"] for line in cli("show", "lamp", "--contents", "--json").json["lines"]] == [TWO, THREE, ONE]
     assert next(line for line in told(lamp) if line.startswith("## ")) == "## Chapter 2: The Storm"
 

@@ -190,29 +190,30 @@ def _with_words(block: str, text: str) -> str:
 # moving ---------------------------------------------------------------------------------------------------------------
 
 
-def move(project: ProjectFolder, journal: Journal, name: str, to: int) -> None:
-    """Give a text another place in the book, from 1. The heading of a volume stays with the volume.
+def move(project: ProjectFolder, journal: Journal, name: str, after: str) -> None:
+    """Give a text another place: after another text, or the first if `after` is empty. Volumes keep their headings.
 
     Raises:
-        UsageError: there is no such place.
+        UsageError: a text is not listed, or both are the same.
         UnknownNameError: there is no such text.
     """
     listed, path = arrangeable(journal), project.artefact(journal, name)
-    order = _order_told(journal, listed)
-    if not 1 <= to <= len(order):
-        raise UsageError(f"There is no place {to}: the book has {len(order)} texts. Use 1 to {len(order)}.")
-    before = [*order]
-    order.insert(to - 1, order.pop(order.index(listed.place(path))))
+    place = listed.place(path)
+    before = _order_told(journal, listed)
+    order = [one for one in before if one != place]
+    behind = listed.place(project.artefact(journal, after)) if after else -1
+    if behind == place:
+        raise UsageError(f"{path} cannot come after itself. Specify another text.")
+    order.insert(order.index(behind) + 1 if after else 0, place)
     if order == before:
         return
-    texts = {name: text for name in listed.names if (text := journal.artefacts.newest(name)) is not None}
     names = [listed.names[place] for place in before]
-    moved = [before.index(place) for place in order]
-    changed = _with_volumes([texts.get(name, "") for name in names], moved)
-    new = {names[place]: text for place, text in changed.items()}
+    texts = [journal.artefacts.newest(one) or "" for one in names]
+    changed = _with_volumes(texts, [before.index(place) for place in order])
     told = [ORDER] if journal.decisions.override(ORDER) is not None else []
-    numbers = [listed.cards.cards[place].number for place in order]
-    _take(project, journal, {**new, CHAPTERS: listed.cards.ordered(numbers)}, withdrawn=told)
+    chapters = listed.cards.ordered([place + 1 for place in order])
+    new = {names[place]: text for place, text in changed.items()}
+    _take(project, journal, {**new, CHAPTERS: chapters}, withdrawn=told)
 
 
 def _order_told(journal: Journal, listed: ListedTexts) -> list[int]:

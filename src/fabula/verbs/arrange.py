@@ -10,7 +10,7 @@ from fabula.app import arranging
 from fabula.app.contents import BookContents, contents_of
 from fabula.app.titles import LONGEST
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.verbs.base import LONG, ArtefactName, verb
+from fabula.verbs.base import LONG, LONGEST_NAME, ArtefactName, verb
 
 
 @verb("POST", "/splits/{artefact:path}", "texts", command="text split")
@@ -52,15 +52,17 @@ async def merge(project: Workspace, artefact: ArtefactName) -> BookContents:
 async def move(
     project: Workspace,
     artefact: ArtefactName,
-    to: Annotated[int, Field(ge=1, le=100_000, description="Its new place among the texts of the book.", examples=[2])],
+    after: Annotated[
+        str, Field(max_length=LONGEST_NAME, description="The text that comes before it; empty: it becomes the first.")
+    ] = "",
 ) -> BookContents:
     """Move a text to another place in the book; `story.md` and the files follow, and `undo` moves it back.
 
     The heading of a volume stays with the volume.
 
     Raises:
-        UsageError: there is no such place, or the text belongs to a story that a run would write again.
+        UsageError: a text is not listed, or the text belongs to a story that a run would write again.
     """
     with project.decided() as (texts, journal):
-        arranging.move(texts, journal, artefact, to)
+        arranging.move(texts, journal, artefact, after)
     return contents_of(project)

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from fabula.app.cards import cards_of
 from fabula.app.editing import VersionStage, beside, last_rewritten, stages, written_again
+from fabula.app.replacing import Search
 from fabula.app.saving import BRIEF
 from fabula.app.titles import Titles
 from fabula.base.errors import FabulaError, UsageError
@@ -57,6 +58,27 @@ class Both(BaseModel):
     name: str
     base: str
     mine: str
+
+
+class Words(BaseModel):
+    """The form that finds and replaces words.
+
+    Attributes:
+        take: the numbers of the places to replace.
+        shown: how many places the form shows.
+        base: identifies the places; empty for a preview.
+    """
+
+    name: Name
+    old: Name = ""
+    new: Text = ""
+    whole_word: bool = False
+    case: bool = False
+    within: Name = ""
+    everywhere: bool = False
+    take: list[int] = []
+    shown: int = 0
+    base: Name = ""
 
 
 # the page -------------------------------------------------------------------------------------------------------------
@@ -280,6 +302,36 @@ def note(
     saved = workspace.note(name, notes, base)
     kept = workspace.text(saved.name) if notes.strip() else None
     return page(request, "edit_note.html", name=name, note=kept, said="Your notes are saved.")
+
+
+@router.get(PARTS + "/replace", response_model=None)
+def find(request: Request, *, name: str, old: str = "") -> Response:
+    """The form that finds and replaces words."""
+    given = Search(old, "")
+    return page(request, "edit_replace.html", name=name, search=given, within="", everywhere=False, found=None, said="")
+
+
+@router.post(PARTS + "/replace", response_model=None)
+def replace_words(
+    request: Request,
+    workspace: WorkspaceDep,
+    words: Annotated[Words, Form()],
+) -> Response:
+    """The places where words stand, or what was replaced."""
+    search = Search(words.old, words.new, whole_word=words.whole_word, case=words.case)
+    where = {"within": words.within, "everywhere": words.everywhere}
+    how = {"whole_word": search.whole_word, "case": search.case, **where}
+    said = ""
+    if words.base:
+        taken, shown = set(words.take), range(1, words.shown + 1)
+        skip = [number for number in shown if number not in taken]
+        done = workspace.replace(search.old, search.new, **how, skip=skip, base=words.base)
+        said = f"Replaced in {done.replaced:,} of {done.count:,} places. Undo takes all of it back."
+    found = None if said else workspace.replace(search.old, search.new, **how, dry_run=True)
+    response = page(request, "edit_replace.html", name=words.name, search=search, found=found, said=said, **where)
+    if said:
+        response.headers["hx-trigger"] = json.dumps({"fabula:look": True, "fabula:saved": True})
+    return response
 
 
 @router.post(PARTS + "/retake", response_model=None)
