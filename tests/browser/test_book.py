@@ -43,7 +43,9 @@ In the morning the boat came home.
 def shelf(tmp_path: Path) -> Path:
     """A folder with a project `lamp` made of a manuscript."""
     (tmp_path / "novel.md").write_text(NOVEL, encoding="utf-8")
-    import_manuscript(tmp_path / "shelf/lamp", read_manuscript(tmp_path / "novel.md"), "novel.md", {"system": "end-to-end"})
+    import_manuscript(
+        tmp_path / "shelf/lamp", read_manuscript(tmp_path / "novel.md"), "novel.md", {"system": "end-to-end"}
+    )
     return tmp_path / "shelf"
 
 
@@ -126,4 +128,23 @@ def test_only_the_text_is_shown_and_notes_are_saved(shelf: Path) -> None:
         page.get_by_label("Target in words").press("Tab")
         expect(page.locator("[data-text='the-storm']")).to_contain_text("of 1,500 words, revised")
         assert (shelf / "lamp/notes/the-storm.md").read_text(encoding="utf-8") == "Cut it?\n"
+        tab.check()
+
+
+def test_a_snapshot_is_taken_looked_at_and_restored(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page, file = tab.page, shelf / "lamp/story/02-the-storm.md"
+        before = file.read_text(encoding="utf-8")
+        tab.open("/projects/lamp/edit/the-storm")
+        page.get_by_text("Snapshots of the book").click()
+        page.get_by_label("Name the present state").fill("before <b>the cut</b>")
+        page.get_by_role("button", name="Take a snapshot").click()
+        expect(page.get_by_role("button", name="before <b>the cut</b>")).to_be_visible()
+        page.locator("#text").fill("## The Storm\n\nNothing.")
+        expect(page.locator("#saved")).to_have_text("Saved")
+        page.get_by_role("button", name="before <b>the cut</b>").click()
+        expect(page.locator("#review")).to_contain_text("changed")
+        page.get_by_role("button", name="Restore all").click()
+        expect(page.locator("#review")).to_contain_text("1 text is as in “before <b>the cut</b>”.")
+        expect(page.locator("#text")).to_have_value(before.strip())
         tab.check()

@@ -385,3 +385,59 @@ def test_a_list_of_chapters_on_the_plan_page_moves_the_book_and_keeps_its_volume
 def test_a_text_goes_over_to_the_volume_that_it_is_moved_into(volumes: str, order: list[int], expected: str) -> None:
     found = moved_volumes([volumes[place] for place in order], order)
     assert "".join(found) == expected
+
+
+# snapshots ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_named_compared_and_restored_and_undo_goes_over_it(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "snapshot", "-C", "lamp").out == "There is no snapshot yet.\n"
+    before = files(lamp)
+    assert cli("text", "note", "lamp", ONE, "--text", "Keep.").code == 0
+    first = files(lamp)
+    assert "       1  before the cut     63  " in cli("text", "snapshot", "before the cut", "-C", "lamp").out
+    assert cli("text", "split", "lamp", ONE, "--passage", "Ivan came", "--title", "Noon").code == 0
+    assert cli("text", "merge", "lamp", "noon").code == 0
+    assert cli("text", "mark", "lamp", ONE, "--status", "done").code == 0
+    assert cli("text", "note", "lamp", ONE, "--text", "").code == 0
+    later = files(lamp)
+    found = cli("text", "snapshot", "--compare", "1", "-C", "lamp", "--json").json["changes"]
+    assert {one["name"]: one["change"] for one in found} == {
+        "chapters": "changed",
+        ONE: "changed",
+        TWO: "gone",
+        "noon": "added",
+        f"notes/{ONE}": "gone",
+        "notes/status": "added",
+    }
+    assert "These texts are restored." in cli("text", "snapshot", "--restore", "1", "-C", "lamp").out
+    assert files(lamp) == first
+    assert cli("text", "snapshot", "--compare", "1", "-C", "lamp").out == "No text differs from “before the cut”.\n"
+    assert cli("update", "lamp", "--json").json["asked"] == 0
+    assert files(lamp) == first
+    assert cli("undo", "lamp").code == 0
+    assert files(lamp) == later
+    for _ in range(5):
+        assert cli("undo", "lamp").code == 0
+    assert files(lamp) == before
+    assert len(cli("text", "snapshot", "-C", "lamp", "--json").json["snapshots"]) == 1
+
+
+def test_one_text_of_a_snapshot_is_restored(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "snapshot", "one", "-C", "lamp").code == 0
+    assert cli("text", "replace", "Mara", "Nora", "-C", "lamp").code == 0
+    ran = cli("text", "snapshot", "--restore", "1", "--in", THREE, "-C", "lamp")
+    assert "Chapter 3: The Boat  changed " in ran.out
+    assert [line.count("Nora") for line in told(lamp)].count(1) == 2
+    assert "Use only one of NAME, --compare N" in cli("text", "snapshot", "x", "--restore", "1", "-C", "lamp").err
+    assert "Unknown snapshot '7'. Known: 1." in cli("text", "snapshot", "--restore", "7", "-C", "lamp").err
+    with pytest.raises(UsageError, match="The snapshot has no name"):
+        Project.open(lamp).snapshot("  ")
+
+
+def test_a_written_story_has_snapshots_too(cli: Cli) -> None:
+    assert cli("sample", "demo").code == 0
+    assert cli("text", "snapshot", "first", "-C", "demo").code == 0
+    assert cli("edit", "climax", "--text", "Short.", "-C", "demo").code == 0
+    assert "Climax  changed" in cli("text", "snapshot", "--restore", "1", "-C", "demo").out
+    assert cli("text", "snapshot", "--compare", "1", "-C", "demo").out == "No text differs from “first”.\n"

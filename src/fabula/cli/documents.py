@@ -20,6 +20,7 @@ from fabula.app.past_calls import AskedCall, RemovedText  # noqa: TC001 - pydant
 from fabula.app.planning import MadePlan, PlanView
 from fabula.app.prompts_shown import Prompted
 from fabula.app.rewriting import Rewritten
+from fabula.app.snapshots import SnapshotChanges, SnapshotList
 from fabula.app.writing import WrittenStory
 from fabula.data.sets import SetList
 from fabula.models.best_here import ChosenModel
@@ -561,6 +562,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "studio": (Studio,),
     "serve": (Served,),
     "text rewrite": (Rewritten, Estimate),
+    "text snapshot": (SnapshotList, SnapshotChanges),
     "text card": (Cards, CardWritten, Lorebook),
     "measure": (Measured, PartDone),
     "lab meta": (Agreement,),

@@ -88,6 +88,7 @@ COMMANDS: Final = {
     "text split": CommandEntry("book", "text", "Divide a text in two at a place."),
     "text merge": CommandEntry("book", "text", "Add the next text to a text."),
     "text move": CommandEntry("book", "text", "Move a text to another place in the book."),
+    "text snapshot": CommandEntry("book", "text", "Name the state of all texts, compare with it and restore it."),
     "text rewrite": CommandEntry("rewrite", "text", "Rewrite one passage without changing any other byte."),
     "text suggest": CommandEntry("suggest", "text", "Suggest other wordings of a passage, or what could come next."),
     "text continue": CommandEntry("decide", "text", "Add a continuation to a text.", "continue_"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.base.errors import UsageError
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import ProjectOptions, bundled
 from fabula.cli.progress import counted
@@ -93,3 +94,36 @@ def _say_arranged(terminal: Terminal, project: Project, done: BookContents) -> N
 
 
 split, merge, move = (command(name)(_say_arranged) for name in ("split", "merge", "move"))
+
+
+@bundled
+def snapshot(
+    common: ProjectOptions,
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="A name for the present state.")] = "",
+    *,
+    compare: Annotated[
+        int | None, typer.Option(metavar="N", help="List the texts that differ from snapshot N.")
+    ] = None,
+    restore: Annotated[int | None, typer.Option(metavar="N", help="Restore the texts of snapshot N.")] = None,
+    within: Annotated[str, typer.Option("--in", metavar="ARTEFACT", help="With --restore: only this text.")] = "",
+) -> None:
+    """Name the present state of all texts, or list, compare and restore such states."""
+    if sum((bool(name), compare is not None, restore is not None)) > 1 or (within and restore is None):
+        raise UsageError("Use only one of NAME, --compare N and --restore N; --in belongs to --restore.")
+    terminal = terminal_of(common)
+    project = opened(terminal, project_of(common))
+    if compare is None and restore is None:
+        listed = project.snapshot(name) if name else project.snapshots()
+        rows = [(str(one.number), one.name, f"{one.words:,}", one.at) for one in listed.snapshots]
+        head = ("snapshot", "name", "words", "at")
+        terminal.say(table([head, *rows], right=(0, 2)) if rows else "There is no snapshot yet.")
+        terminal.document(listed)
+        return
+    found = project.since_snapshot(compare) if restore is None else project.restore_snapshot(restore, within)
+    rows = [(one.title, one.change, f"{one.before:,}", f"{one.now:,}") for one in found.changes]
+    head = ("text", "since then", "words then", "words now")
+    terminal.say(table([head, *rows], right=(2, 3)) if rows else f"No text differs from “{found.snapshot.name}”.")
+    if found.restored:
+        terminal.say("\nThese texts are restored.")
+        terminal.advise(f"`fabula undo {near(project.folder)}` takes all of it back.")
+    terminal.document(found)

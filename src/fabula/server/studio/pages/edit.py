@@ -334,6 +334,34 @@ def replace_words(
     return response
 
 
+@router.get(PARTS + "/snapshots", response_model=None)
+def snapshots(request: Request, workspace: WorkspaceDep, *, name: str) -> Response:
+    """The snapshots of the book."""
+    return page(request, "edit_snapshots.html", name=name, snapshots=workspace.snapshots().snapshots)
+
+
+@router.post(PARTS + "/snapshots", response_model=None)
+def snapshot(request: Request, workspace: WorkspaceDep, name: Name, called: Name) -> Response:
+    """Name the present state of all texts."""
+    return page(request, "edit_snapshots.html", name=name, snapshots=workspace.snapshot(called).snapshots)
+
+
+@router.get(PARTS + "/snapshots/{number}", response_model=None)
+def since_snapshot(request: Request, workspace: WorkspaceDep, number: int) -> Response:
+    """The texts that differ from a snapshot."""
+    found = workspace.since_snapshot(number)
+    return page(request, "edit_since.html", found=found, named={one.name for one in workspace.rows(marks=False)})
+
+
+@router.post(PARTS + "/snapshots/{number}", response_model=None)
+def restore(request: Request, workspace: WorkspaceDep, number: int, text: Annotated[str, Form()] = "") -> Response:
+    """Restore all texts of a snapshot, or one."""
+    found = workspace.restore_snapshot(number, text)
+    count = len(found.changes)
+    done = f"{count} {'text is' if count == 1 else 'texts are'} as in “{found.snapshot.name}”."
+    return _done(request, f"{done} Undo takes this back.")
+
+
 @router.post(PARTS + "/retake", response_model=None)
 def retake(
     request: Request, workspace: WorkspaceDep, name: Name, note: Text = "", anew: Annotated[str, Form()] = ""
