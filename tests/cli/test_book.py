@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -441,3 +442,63 @@ def test_a_written_story_has_snapshots_too(cli: Cli) -> None:
     assert cli("edit", "climax", "--text", "Short.", "-C", "demo").code == 0
     assert "Climax  changed" in cli("text", "snapshot", "--restore", "1", "-C", "demo").out
     assert cli("text", "snapshot", "--compare", "1", "-C", "demo").out == "No text differs from “first”.\n"
+
+
+# cards read from the texts --------------------------------------------------------------------------------------------
+
+VIEW, PLANTED = ["Point of view: Mara"], ["Planted: What the letter says. Why the lamp is out."]
+CARDS = {
+    f"cards/{ONE}/read_card": {
+        "synopsis": "Mara does not open\nthe letter.",
+        "viewpoint": "Mara",
+        "present": ["Mara", "Ivan"],
+        "when": "Monday to Saturday",
+        "planted": ["What the letter says.", "Why the lamp is out."],
+    },
+    f"cards/{TWO}/read_card": {"synopsis": "The boat is late.", "where": "the harbour", "due": ["The lamp is out."]},
+    f"cards/{THREE}/read_card": {"synopsis": "The boat comes home."},
+}
+
+
+def test_cards_are_read_proposed_and_accepted_one_by_one_and_paid_once(cli: Cli, lamp: Path) -> None:
+    replies = "".join(f"{json.dumps(path)} = {json.dumps(json.dumps(card))}\n" for path, card in CARDS.items())
+    (cli.folder / "script.toml").write_text(f"{SCRIPT}{replies}")
+    before = (lamp / "plan/chapters.md").read_text()
+    assert cli("text", "outline", "lamp", "--dry-run", "--json").json["total_calls"] == 3
+    ran = cli("text", "outline", "lamp")
+    assert "Chapter 1: The Letter (chapter-1-the-letter)\n  Mara does not open the letter.\n" in ran.out
+    assert "Nothing is saved yet." in ran.err
+    assert (lamp / "plan/chapters.md").read_text() == before
+    calls = cli("status", "lamp", "--json").json["calls"]
+    assert calls == 3
+    asked = cli("show", "lamp", "--prompts", "--json").json["calls"]
+    assert "Planted: What the letter says. Why the lamp is out." in asked[1]["messages"][-1]["text"]
+    assert cli("text", "outline", "lamp", "--accept", ONE).code == 0
+    block = (lamp / "plan/chapters.md").read_text().partition("\n\n")[0].split("\n")
+    assert block[:3] == [
+        f"## Chapter 1: The Letter (about 28 words) {{#{ONE}}}",
+        "Mara does not open the letter.",
+        *VIEW,
+    ]
+    assert block[3:] == ["Present: Mara, Ivan", "When: Monday to Saturday", *PLANTED]
+    assert cli("text", "outline", "lamp", "--accept-all").code == 0
+    assert cli("status", "lamp", "--json").json["calls"] == calls, "nothing is paid again"
+    assert "Every card is filled." in cli("text", "outline", "lamp").out
+    line = cli("show", "lamp", "--contents", "--json").json["lines"][0]
+    assert (line["synopsis"], line["viewpoint"]) == ("Mara does not open the letter.", "Mara")
+    card = plan_cards({"chapters": (lamp / "plan/chapters.md").read_text()}, ()).cards[1]
+    assert (card.scene.place, card.due, card.outline) == ("the harbour", "The lamp is out.", ("The boat is late.",))
+    assert cli("update", "lamp", "--json").json["asked"] == 0
+    for _ in range(2):
+        assert cli("undo", "lamp").code == 0
+    assert (lamp / "plan/chapters.md").read_text() == before
+
+
+def test_what_cannot_be_outlined_is_said(cli: Cli, lamp: Path) -> None:
+    assert "chapters is not listed in plan/chapters.md" in cli("text", "outline", "lamp", "--only", "chapters").err
+    assert cli("sample", "demo").code == 0
+    assert "This story has no list of chapters, whose cards could be filled." in cli("text", "outline", "demo").err
+    replies = "".join(f"{json.dumps(path)} = {json.dumps(json.dumps(card))}\n" for path, card in CARDS.items())
+    (cli.folder / "script.toml").write_text(f"{SCRIPT}{replies}")
+    ran = cli("text", "outline", "lamp", "--only", ONE, "--accept", TWO)
+    assert f"The card of {TWO!r} was not read now. Repeat this with `--only {TWO}`." in ran.err

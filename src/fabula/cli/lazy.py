@@ -89,6 +89,7 @@ COMMANDS: Final = {
     "text merge": CommandEntry("book", "text", "Add the next text to a text."),
     "text move": CommandEntry("book", "text", "Move a text to another place in the book."),
     "text snapshot": CommandEntry("book", "text", "Name the state of all texts, compare with it and restore it."),
+    "text outline": CommandEntry("book", "text", "Fill the cards of the plan by having the texts read."),
     "text rewrite": CommandEntry("rewrite", "text", "Rewrite one passage without changing any other byte."),
     "text suggest": CommandEntry("suggest", "text", "Suggest other wordings of a passage, or what could come next."),
     "text continue": CommandEntry("decide", "text", "Add a continuation to a text.", "continue_"),

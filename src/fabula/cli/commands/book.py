@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fabula.base.errors import UsageError
+from fabula.cli.bill import say_estimate
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import ProjectOptions, bundled
+from fabula.cli.options import ProjectOptions, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.cli.verbs import command, opened
+from fabula.verbs.base import long_verb
 
 if TYPE_CHECKING:
     from fabula.app.contents import BookContents
     from fabula.app.saving import Saved
     from fabula.cli.terminal import Terminal
     from fabula.verbs.home import Project
+    from fabula.verbs.read_cards import CardsFound
 
 
 def say_contents(terminal: Terminal, found: BookContents) -> None:
@@ -127,3 +131,38 @@ def snapshot(
         terminal.say("\nThese texts are restored.")
         terminal.advise(f"`fabula undo {near(project.folder)}` takes all of it back.")
     terminal.document(found)
+
+
+@bundled
+def outline(
+    common: ProjectOptions,
+    where: Where = "",
+    *,
+    only: Annotated[list[str] | None, typer.Option(metavar="ARTEFACT", help="Read only this text. Repeatable.")] = None,
+    accept: Annotated[
+        list[str] | None, typer.Option(metavar="ARTEFACT", help="Put its card into the plan. Repeatable.")
+    ] = None,
+    accept_all: Annotated[bool, typer.Option("--accept-all", help="Put all cards into the plan.")] = False,
+    model: Annotated[str, typer.Option(help="Model that reads; default: the project's.")] = "",
+    budget_tokens: Annotated[int | None, typer.Option(min=0, help="Maximum prompt and reply tokens.")] = None,
+    budget_usd: Annotated[float | None, typer.Option(min=0, help="Maximum US dollars.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate the calls and their cost.")] = False,
+) -> None:
+    """Fill the cards of the plan by having the texts read."""
+    terminal = terminal_of(common)
+    project, verb = opened(terminal, project_of(common, where)), long_verb("read_cards")
+    given = {"only": only or [], "accepted": accept or [], "accept_all": accept_all, "model": model}
+    arguments = verb.bound((), given | {"budget_tokens": budget_tokens, "budget_usd": budget_usd})
+    if dry_run:
+        say_estimate(terminal, project.estimated(verb, arguments))
+        return
+    done: CardsFound = project.do(verb, arguments)
+    for card in done.cards:
+        terminal.say(f"{card.title} ({card.name}){': accepted' if card.accepted else ''}\n{indent(card.text, '  ')}\n")
+    if not done.cards:
+        terminal.say("Every card is filled. To read a text again, use `--only ARTEFACT`.")
+    elif any(not card.accepted for card in done.cards):
+        terminal.advise(
+            "Nothing is saved yet. `--accept ARTEFACT` or `--accept-all` puts cards into the plan for free."
+        )
+    terminal.document(done)
