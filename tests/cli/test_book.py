@@ -396,7 +396,7 @@ def test_a_snapshot_is_named_compared_and_restored_and_undo_goes_over_it(cli: Cl
     before = files(lamp)
     assert cli("text", "note", "lamp", ONE, "--text", "Keep.").code == 0
     first = files(lamp)
-    assert "       1  before the cut     63  " in cli("text", "snapshot", "before the cut", "-C", "lamp").out
+    assert "       1  before the cut  " in cli("text", "snapshot", "before the cut", "-C", "lamp").out
     assert cli("text", "split", "lamp", ONE, "--passage", "Ivan came", "--title", "Noon").code == 0
     assert cli("text", "merge", "lamp", "noon").code == 0
     assert cli("text", "mark", "lamp", ONE, "--status", "done").code == 0

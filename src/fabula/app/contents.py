@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 STATUS: Final = f"{NOTES}/status"
 STATUS_FILE: Final = f"{STATUS}.yaml"
-_STATUS: Final = re.compile(r"(?P<status>[^\n]*?)\s*(?:\((?P<words>\d{1,7}) words\))?")
+_WORDS: Final = re.compile(r"\((\d{1,7}) words\)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,6 @@ class ContentsLine:
 
     Attributes:
         name: the name of the text; empty if it is not written.
-        file: its file; empty if it is not written.
         title: its title.
         volume: the title of the volume that it belongs to; empty if there are no volumes.
         is_scene: whether it has no heading and belongs to the chapter before it.
@@ -60,7 +59,6 @@ class ContentsLine:
     """
 
     name: str
-    file: str
     title: str
     volume: str = ""
     is_scene: bool = False
@@ -78,13 +76,11 @@ class BookContents:
 
     Attributes:
         title: the title of the book.
-        words: the number of words of all texts.
         lines: its texts and planned chapters.
         problem: why the file of statuses cannot be read; empty if it can.
     """
 
     title: str
-    words: int
     lines: tuple[ContentsLine, ...]
     problem: str = ""
 
@@ -116,7 +112,7 @@ def _contents(workspace: Workspace) -> BookContents:
         planned = listed.get(name, 0) if row.source in ("made", "revised") else 0
         asked = sum(row.asked) // 2 if row.asked else planned
         listed_in = card.volume.partition("\n")[0].lstrip("# ") if card else ""
-        line = ContentsLine(name, row.file, row.title, volume or listed_in, headed and not text.level, row.words)
+        line = ContentsLine(name, row.title, volume or listed_in, headed and not text.level, row.words)
         note = note_on(name) if note_on(name) in notes else ""
         headed = headed or bool(text.level)
         line = replace(line, target=mark.words or asked or None, status=mark.status, note=note)
@@ -126,8 +122,8 @@ def _contents(workspace: Workspace) -> BookContents:
             before = next((one.name for one in reversed(cards.cards[: card.number - 1]) if one.name), "")
             place = next((n for n, one in enumerate(lines, 1) if one.name == before), 0)
             volume = lines[place - 1].volume if place else ""
-            lines.insert(place, _of_card(ContentsLine("", "", card.title, volume), card))
-    return BookContents(workspace.texts().brief.title, sum(line.words for line in lines), tuple(lines), problem)
+            lines.insert(place, _of_card(ContentsLine("", card.title, volume), card))
+    return BookContents(workspace.texts().brief.title, tuple(lines), problem)
 
 
 def _told(workspace: Workspace, parts: Iterable[str]) -> list[str]:
@@ -168,9 +164,11 @@ def read_marks(text: str) -> tuple[dict[str, TextMark], str]:
         return {}, f"{STATUS_FILE} cannot be read: write one line for each text, such as `chapter-1: draft`."
     found: dict[str, TextMark] = {}
     for key, value in root.pairs:
-        said = _STATUS.fullmatch(one_line(value.value)) if isinstance(value, yamltext.ScalarText) else None
-        if said:
-            found[key.value] = TextMark(said["status"], int(said["words"] or 0))
+        if isinstance(value, yamltext.ScalarText):
+            said = one_line(value.value)
+            words = _WORDS.search(said)
+            status = said[: words.start()].rstrip() if words else said
+            found[key.value] = TextMark(status, int(words[1]) if words else 0)
     return found, ""
 
 

@@ -10,7 +10,8 @@ from fabula.app.deciding import edit_all
 from fabula.app.plan_cards import CHAPTERS
 from fabula.app.writing import PreparedMethod, answer_in_language_of
 from fabula.base.errors import UsageError
-from fabula.craft.reading_cards import PartToRead, read_cards
+from fabula.craft.accounts import Earlier
+from fabula.craft.reading_cards import read_cards
 from fabula.engine.run import Run
 
 if TYPE_CHECKING:
@@ -30,13 +31,11 @@ class CardFound:
 
     Attributes:
         name: the name of the text.
-        title: its title.
         text: the card.
         accepted: whether it was put into the plan.
     """
 
     name: str
-    title: str
     text: str
     accepted: bool = False
 
@@ -66,7 +65,7 @@ async def dry_run_cards_in(project: ProjectFolder, settings: Settings, options: 
 async def _read(
     project: ProjectFolder, journal: Journal, context: RunContext, settings: Settings, only: Sequence[str]
 ) -> list[CardFound]:
-    listed, parts = _listed(journal), list[PartToRead]()
+    listed, parts = _listed(journal), list[Earlier]()
     wanted = {project.artefact(journal, name) for name in only}
     for path in wanted:
         listed.place(path)
@@ -74,12 +73,12 @@ async def _read(
         text, said = journal.artefacts.newest(name), card.text.partition("\n")[2].strip()
         if text is not None:
             parts.append(
-                PartToRead(name, card.title, text, "" if name in wanted or (not wanted and not said) else said or "-")
+                Earlier(name, card.title, text, "" if name in wanted or (not wanted and not said) else said or "-")
             )
     answer_in_language_of(parts[0].text if parts else "", context, settings)
     role = context.writer_of(parts[0].name) if parts else ""
     found = await read_cards(Run(context).scope("cards"), role, project.brief.title, parts)
-    return [CardFound(part.name, part.title, found[part.name]) for part in parts if part.name in found]
+    return [CardFound(part.name, found[part.name]) for part in parts if part.name in found]
 
 
 async def accept(project: ProjectFolder, cards: Mapping[str, str], options: Options) -> Collection[str]:

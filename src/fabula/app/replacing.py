@@ -35,8 +35,8 @@ class ReplacePlace:
         title: the title of the text.
         line: the line in the text, from 1.
         before: what stands before it.
-        old: the words as they stand there.
-        new: the words that replace them.
+        found: the words as they stand there.
+        wording: the words that replace them.
         after: what stands after it.
     """
 
@@ -45,8 +45,8 @@ class ReplacePlace:
     title: str
     line: int
     before: str
-    old: str
-    new: str
+    found: str
+    wording: str
     after: str
 
 

@@ -29,13 +29,11 @@ class Snapshot:
         number: its number, from 1.
         name: the author's name for it.
         at: when it was taken.
-        words: the number of words of the story then.
     """
 
     number: int
     name: str
     at: str
-    words: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +110,7 @@ def taken(journal: Journal) -> list[tuple[Snapshot, Mapping[str, _Then]]]:
             version, path, file = json.loads(line)
             if version <= len(texts.get(path, ())):  # a journal may have lost its end
                 then[path] = _Then(file, version, plain(texts[path][version - 1]))
-        words = sum(count_words(of.text) for of in then.values() if of.file.startswith("story/"))
-        found.append((Snapshot(number, name, one.at, words), then))
+        found.append((Snapshot(number, name, one.at), then))
     return found
 
 

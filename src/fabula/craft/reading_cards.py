@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +13,7 @@ from fabula.story import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.craft.accounts import Earlier
     from fabula.engine.run import Run
 
 _BEFORE, _READ = 0.25, 0.4  # shares of the window: for the cards before, and for the text
@@ -64,18 +64,8 @@ class CardReply(BaseModel):
         return "\n".join([one_line(self.synopsis).lstrip("# "), *lines])
 
 
-@dataclass(frozen=True, slots=True)
-class PartToRead:
-    """A text of a story: its name, its title, its words, and what its card says; empty if it is to be read."""
-
-    name: str
-    title: str
-    text: str
-    card: str = ""
-
-
-async def read_cards(run: Run, role: str, book: str, parts: Sequence[PartToRead]) -> dict[str, str]:
-    """The cards of the texts that have none, by name, each read with the cards before it. One call each.
+async def read_cards(run: Run, role: str, book: str, parts: Sequence[Earlier]) -> dict[str, str]:
+    """The cards of the texts for which nothing is planned, by name, each read with the cards before it. One call each.
 
     A text that is longer than a prompt takes a call for each piece.
 
@@ -89,7 +79,7 @@ async def read_cards(run: Run, role: str, book: str, parts: Sequence[PartToRead]
     if room.aids:
         run.note("A small model reads cards poorly. Check each card before you accept it.", "notice")
     for part in parts:
-        if not (card := part.card):
+        if not (card := part.planned):
             before = around(told, short, len(told) - 1, room.prompt_tokens(_SHORT, _BEFORE)) if told else ()
             pieces = in_pieces(part.text, room.prompt_tokens(_SHORT, _READ))
             for n, piece in enumerate(pieces, 1):

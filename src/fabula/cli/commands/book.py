@@ -39,7 +39,7 @@ def say_contents(terminal: Terminal, found: BookContents) -> None:
         rows.append((title, words, target, line.status, line.viewpoint, line.synopsis))
     used = [n for n in range(len(rows[0])) if any(row[n] for row in rows[1:])]
     terminal.say(table([[row[n] for n in used] for row in rows], right=[used.index(n) for n in (1, 2) if n in used]))
-    terminal.say(f"\n{found.title or 'The book'}: {found.words:,} words.")
+    terminal.say(f"\n{found.title or 'The book'}: {sum(line.words for line in found.lines):,} words.")
     if found.problem:
         terminal.message(f"Note: {found.problem}")
 
@@ -80,7 +80,7 @@ def replace(
     done = project.replace(old, new, **options, skip=skip or [], dry_run=dry_run)
     for place in done.places if dry_run else ():
         terminal.say(f"{place.number}. {place.title}, line {place.line}:")
-        terminal.say(f"   {place.before}[{place.old} → {place.new}]{place.after}")
+        terminal.say(f"   {place.before}[{place.found} → {place.wording}]{place.after}")
     within_texts = f"in {counted(done.texts, 'text')}"
     if dry_run:
         more = f" The first {len(done.places)} are shown." if done.count > len(done.places) else ""
@@ -118,9 +118,9 @@ def snapshot(
     project = opened(terminal, project_of(common))
     if compare is None and restore is None:
         listed = project.snapshot(name) if name else project.snapshots()
-        rows = [(str(one.number), one.name, f"{one.words:,}", one.at) for one in listed.snapshots]
-        head = ("snapshot", "name", "words", "at")
-        terminal.say(table([head, *rows], right=(0, 2)) if rows else "There is no snapshot yet.")
+        rows = [(str(one.number), one.name, one.at) for one in listed.snapshots]
+        head = ("snapshot", "name", "at")
+        terminal.say(table([head, *rows], right=(0,)) if rows else "There is no snapshot yet.")
         terminal.document(listed)
         return
     found = project.since_snapshot(compare) if restore is None else project.restore_snapshot(restore, within)
@@ -157,8 +157,11 @@ def outline(
         say_estimate(terminal, project.estimated(verb, arguments))
         return
     done: CardsFound = project.do(verb, arguments)
+    titles = project.titles()
     for card in done.cards:
-        terminal.say(f"{card.title} ({card.name}){': accepted' if card.accepted else ''}\n{indent(card.text, '  ')}\n")
+        terminal.say(
+            f"{titles(card.name)} ({card.name}){': accepted' if card.accepted else ''}\n{indent(card.text, '  ')}\n"
+        )
     if not done.cards:
         terminal.say("Every card is filled. To read a text again, use `--only ARTEFACT`.")
     elif any(not card.accepted for card in done.cards):

@@ -69,13 +69,11 @@ class Words(BaseModel):
         base: identifies the places; empty for a preview.
     """
 
-    name: Name
+    artefact: Name
     old: Name = ""
     new: Text = ""
-    whole_word: bool = False
-    case: bool = False
+    how: list[Literal["whole_word", "case", "everywhere"]] = []
     within: Name = ""
-    everywhere: bool = False
     take: list[int] = []
     shown: int = 0
     base: Name = ""
@@ -318,9 +316,9 @@ def replace_words(
     words: Annotated[Words, Form()],
 ) -> Response:
     """The places where words stand, or what was replaced."""
-    search = Search(words.old, words.new, whole_word=words.whole_word, case=words.case)
-    where = {"within": words.within, "everywhere": words.everywhere}
-    how = {"whole_word": search.whole_word, "case": search.case, **where}
+    search = Search(words.old, words.new, whole_word="whole_word" in words.how, case="case" in words.how)
+    where = {"within": words.within, "everywhere": "everywhere" in words.how}
+    how: dict[str, Any] = {"whole_word": search.whole_word, "case": search.case, **where}
     said = ""
     if words.base:
         taken, shown = set(words.take), range(1, words.shown + 1)
@@ -328,7 +326,7 @@ def replace_words(
         done = workspace.replace(search.old, search.new, **how, skip=skip, base=words.base)
         said = f"Replaced in {done.replaced:,} of {done.count:,} places. Undo takes all of it back."
     found = None if said else workspace.replace(search.old, search.new, **how, dry_run=True)
-    response = page(request, "edit_replace.html", name=words.name, search=search, found=found, said=said, **where)
+    response = page(request, "edit_replace.html", name=words.artefact, search=search, found=found, said=said, **where)
     if said:
         response.headers["hx-trigger"] = json.dumps({"fabula:look": True, "fabula:saved": True})
     return response
