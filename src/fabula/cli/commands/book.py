@@ -76,8 +76,16 @@ def replace(
     """Find words in all texts of the story and replace them."""
     terminal = terminal_of(common)
     project = opened(terminal, project_of(common))
-    options = {"whole_word": whole_word, "case": case, "within": within, "everywhere": everywhere}
-    done = project.replace(old, new, **options, skip=skip or [], dry_run=dry_run)
+    done = project.replace(
+        old,
+        new,
+        whole_word=whole_word,
+        case=case,
+        within=within,
+        everywhere=everywhere,
+        skip=skip or [],
+        dry_run=dry_run,
+    )
     for place in done.places if dry_run else ():
         terminal.say(f"{place.number}. {place.title}, line {place.line}:")
         terminal.say(f"   {place.before}[{place.found} → {place.wording}]{place.after}")
@@ -123,10 +131,10 @@ def snapshot(
         terminal.say(table([head, *rows], right=(0,)) if rows else "There is no snapshot yet.")
         terminal.document(listed)
         return
-    found = project.since_snapshot(compare) if restore is None else project.restore_snapshot(restore, within)
-    rows = [(one.title, one.change, f"{one.before:,}", f"{one.now:,}") for one in found.changes]
-    head = ("text", "since then", "words then", "words now")
-    terminal.say(table([head, *rows], right=(2, 3)) if rows else f"No text differs from “{found.snapshot.name}”.")
+    found = project.since_snapshot(compare or 0) if restore is None else project.restore_snapshot(restore, within)
+    texts = [(one.title, one.change, f"{one.before:,}", f"{one.now:,}") for one in found.changes]
+    columns = ("text", "since then", "words then", "words now")
+    terminal.say(table([columns, *texts], right=(2, 3)) if texts else f"No text differs from “{found.snapshot.name}”.")
     if found.restored:
         terminal.say("\nThese texts are restored.")
         terminal.advise(f"`fabula undo {near(project.folder)}` takes all of it back.")
