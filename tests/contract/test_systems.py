@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.app.writing import Options, Supplied, write_in
+from fabula.base.files import make_folder
+from fabula.engine.roles import Cast
 from fabula.models.known import STRENGTHS
+from fabula.project.folder import ProjectFolder
 from fabula.systems import CATALOGUE
 from fabula.systems.agents_room.back_translation import PROMPTS as TRAINING
 from fabula.testing.rules import (
@@ -21,6 +25,8 @@ from fabula.testing.rules import (
 from harness import Case, cases
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fabula.systems import System
 
 SYSTEMS = CATALOGUE.own()
@@ -31,6 +37,23 @@ each_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 @pytest.mark.parametrize("rule", SYSTEM_RULES, ids=lambda rule: rule.name.replace(" ", "-"))
 async def test_every_case_keeps_the_rule(rule: Rule[Case], case: Case) -> None:
     assert not await rule.broken_by(case)
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if not case.edits], ids=lambda case: case.id)
+async def test_no_role_is_shown_the_authors_notes(tmp_path: Path, case: Case) -> None:
+    project = ProjectFolder.create(tmp_path / "p", case.brief, {"system": case.system.name, "preset": case.preset})
+    files = [f"{name}.md" for name in ("brief", "chapters", "exposition", "chapter-1", "story", "scene-1", "plan")]
+    make_folder(project.folder / "notes")
+    for file in (*files, "status.yaml", "personas.yaml"):
+        (project.folder / "notes" / file).write_text("story: A note of the author's.\n", encoding="utf-8")
+    if case.plan:
+        (project.folder / "plan/plan.yaml").write_text(case.plan, encoding="utf-8")
+    settings, model = project.settings.with_({"config": case.config}, "the test"), case.model()
+    await write_in(project, settings, Options(), Supplied(Cast.of(model)))
+    assert model.asked
+    assert not [one for one in model.asked if "A note of the author's" in str(one)]
+    with project.journal as journal:
+        assert "notes/story" in journal.artefacts.places()
 
 
 @pytest.mark.simulation

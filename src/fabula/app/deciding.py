@@ -63,12 +63,21 @@ async def edit(project: ProjectFolder, journal: Journal, path: str, text: str, o
         UsageError: the text is empty or too long.
         PlanError: the text must have a certain form, and no story could be written from it.
     """
-    wanted = plain(text)
-    if wanted == plain(journal.artefacts.newest(path) or ""):
-        return False
-    await check_edit(project, journal, options, path, wanted)
-    project.edit(journal, path, text)
-    return True
+    return bool(await edit_all(project, journal, {path: text}, options))
+
+
+async def edit_all(project: ProjectFolder, journal: Journal, texts: Mapping[str, str], options: Options) -> list[str]:
+    """Give artefacts new texts, all or none, and return those whose text differs from the previous one.
+
+    Raises:
+        UsageError: a text is empty or too long.
+        PlanError: a text must have a certain form, and no story could be written from it.
+    """
+    new = {path: text for path, text in texts.items() if plain(text) != plain(journal.artefacts.newest(path) or "")}
+    for path, text in new.items():
+        await check_edit(project, journal, options, path, plain(text))
+    project.edit_all(journal, new)
+    return [*new]
 
 
 def version_of(journal: Journal, path: str, number: int) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from fabula.base import yamltext
 from fabula.base.errors import PlanError, UsageError
@@ -30,14 +30,17 @@ if TYPE_CHECKING:
 
     from fabula.story.plan_check import PlanProblem
 
+T = TypeVar("T")
 Form: TypeAlias = Literal["scenes", "list", "chapters", "parts", "none"]
 PLAN, CHAPTERS, LISTED, PLOT = "plan", "chapters", "scenes", "plot"
 _LABELS: Final = {"Place": "place", "Plot element": "element", "Beat": "summary"}
 _CHAPTER: Final = re.compile(r"##[ \t]+(?:(?P<number>\d{1,6})\.[ \t]*)?(?P<title>[^\n]*)")
 _SECTION: Final = re.compile(r"^##[ \t]+([^\n]*)$", re.MULTILINE)
+_BLOCK: Final = re.compile(r"^##?[ \t]", re.MULTILINE)  # a chapter, or the line of a volume
 _ABOUT: Final = re.compile(r"\(about \d{1,8} words\)")
 _CALLED: Final = re.compile(r"\{#([a-z0-9-]{1,80})\}[ \t]*$", re.MULTILINE)  # the name of a chapter's text
 _NEW_EVENT: Final = "The events of this scene have not been written yet."
+_DETAIL: Final = re.compile(r"^(Point of view|Present|When|Where|Planted|Due):[ \t]*([^\n]*)\n?", re.MULTILINE)
 _BETWEEN_NAMES: Final = re.compile(r"[,;\n]")
 _NO_CARD: Final = "The plan has no card {number}: it has {count}. Reload the page."
 
@@ -60,6 +63,10 @@ class PlanCard:
         part: the part of the story that tells the scene.
         problems: problems of the scene, one sentence each.
         text: the card's own block, in plans that are blocks of text.
+        volume: the line above its block that begins a part of the book, in a list of chapters; may be empty.
+        viewpoint: the character whose point of view it has; may be empty.
+        planted: what the reader is shown because it matters later; may be empty.
+        due: what was planted earlier and is resolved in it; may be empty.
     """
 
     number: int
@@ -67,6 +74,10 @@ class PlanCard:
     part: PlanPart = PlanPart()
     problems: tuple[str, ...] = ()
     text: str = ""
+    volume: str = ""
+    viewpoint: str = ""
+    planted: str = ""
+    due: str = ""
 
     @property
     def title(self) -> str:
@@ -176,10 +187,8 @@ class PlanCards:
             raise UsageError("The new card has no title. Add a title: files and findings are named after it.")
         said = plain(summary).strip() or _NEW_EVENT
         if self.plan is None:
-            blocks = [card.text for card in self.cards]
             new = f"Place: {title}\nPlot element: \nBeat: {one_line(said)}"
-            blocks.insert(after, new if self.form == "list" else f"## {title}\n{said}")
-            return self._of_blocks(blocks)
+            return self.with_block(after, new if self.form == "list" else f"## {title}\n{said}")
         if slug(title) in {slug(name) for name in self.plan.names}:
             raise UsageError(f"The plan already has a scene with a similar title, {title!r}. Choose another title.")
         before = self.plan.scenes[after - 1] if after else None
@@ -188,6 +197,17 @@ class PlanCards:
         scenes = [*self.plan.scenes]
         scenes.insert(after, ScenePlan(title, outline, element))
         return self._with(tuple(scenes))
+
+    def with_blocks(self, blocks: Sequence[str]) -> str:
+        """The text of a plan of blocks with other texts in the places of its cards."""
+        return self._of_blocks(blocks)
+
+    def with_block(self, after: int, block: str) -> str:
+        """The text of a plan of blocks with one more after card `after`, in the volume of that card."""
+        blocks, volumes = [card.text for card in self.cards], [card.volume for card in self.cards]
+        blocks.insert(after, block)
+        volumes.insert(after, volumes[max(after - 1, 0)] if volumes else "")
+        return self._of_blocks(blocks, volumes)
 
     def changed(self, number: int, fields: Mapping[str, str]) -> str:
         """The plan's text with changed fields of a card; fields that are not in `fields` stay as they are.
@@ -225,15 +245,23 @@ class PlanCards:
     def _in_order(self, places: Sequence[int]) -> str:
         self._check_form()
         if self.plan is None:
-            return self._of_blocks([self.cards[place].text for place in places])
+            volumes = moved_volumes([self.cards[place].volume for place in places], places)
+            return self._of_blocks([self.cards[place].text for place in places], volumes)
         return self._with(tuple(self.plan.scenes[place] for place in places))
 
-    def _of_blocks(self, blocks: Sequence[str]) -> str:
+    def _of_blocks(self, blocks: Sequence[str], volumes: Sequence[str] = ()) -> str:
+        """The plan's text with these blocks, each in its volume; by default in those of the cards."""
         head = _head_of(self.text, self.form)
-        shown = (
-            [_numbered(block, number) for number, block in enumerate(blocks, 1)] if self.form == CHAPTERS else blocks
-        )
-        return "\n\n".join([*([head] if head else []), *(block.strip("\n") for block in shown)])
+        if self.form != CHAPTERS:
+            return "\n\n".join([*([head] if head else []), *(block.strip("\n") for block in blocks)])
+        of = [*volumes] or [card.volume for card in self.cards]
+        shown, last = [head] if head else [], ""
+        for number, block in enumerate(blocks, 1):
+            volume = of[min(number, len(of)) - 1]
+            shown += [volume] if volume != last else []
+            last = volume
+            shown.append(_numbered(block, number).strip("\n"))
+        return "\n\n".join(shown)
 
     def _with(self, scenes: tuple[ScenePlan, ...]) -> str:
         """The plan's text with these scenes; scenes that did not change stay as they are written."""
@@ -245,6 +273,25 @@ class PlanCards:
 
 
 # reading ------------------------------------------------------------------------------------------------------------
+
+
+def moved_volumes(volumes: Sequence[T], order: Sequence[int]) -> list[T]:
+    """The volumes of texts in a new order, given in that order: a text that was moved goes over to its new volume.
+
+    Args:
+        volumes: the volume of each text before, in the new order.
+        order: the old place of each text, in the new order.
+    """
+    found = [*volumes]
+    at = next((n for n, (one, after) in enumerate(pairwise(order)) if one > after), None)
+    if at is None:
+        return found
+    others = [place for n, place in enumerate(order) if n != at]
+    at = at if others == sorted(others) else at + 1
+    beside = found[max(at - 1, 0) : at] + found[at + 1 : at + 2]
+    if beside and found[at] not in beside and found.count(found[at]) > 1:
+        found[at] = beside[0]
+    return found
 
 
 def plan_cards(texts: Mapping[str, str], parts: Sequence[PlanPart], takes_plan: str = "") -> PlanCards:
@@ -340,18 +387,22 @@ def _blocks(text: str, form: Form, parts: Sequence[PlanPart]) -> tuple[PlanCard,
     """The cards of a text of blocks; none if it has no blocks."""
     cards: list[PlanCard] = []
     named = _by_name(parts)
+    volume = ""
     for block in _block_texts(text, form):
+        if block.startswith("# "):
+            volume = block
+            continue
         number = len(cards) + 1
         card = _listed(number, block) if form == "list" else _chapter(number, block)
         called = _CALLED.search(block.partition("\n")[0]) if form == "chapters" else None
         part = named.get(called[1], PlanPart()) if called else _part_of(card.title, number, named)
-        cards.append(replace(card, part=part))
+        cards.append(replace(card, part=part, volume=volume))
     return tuple(cards)
 
 
 def _block_texts(text: str, form: Form) -> list[str]:
     if form == "chapters":
-        starts = [match.start() for match in _SECTION.finditer(text)]
+        starts = [match.start() for match in _BLOCK.finditer(text)]
         return [text[a:b].strip("\n") for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
     found = [block.strip("\n") for block in re.split(r"\n[ \t]*\n", text)]
     return [block for block in found if block.startswith("Place:") and "\n" in block]
@@ -385,7 +436,17 @@ def _chapter(number: int, block: str) -> PlanCard:
     """The card of a block below a line "## 1. Title (about 2000 words)"."""
     head, _, body = block.partition("\n")
     title = next((one.title for one in read_chapters(head)), "")
-    return PlanCard(number, _scene(title or f"Chapter {number}", one_line(body)), text=block)
+    said = {label: one_line(of) for label, of in _DETAIL.findall(body)}
+    scene = _scene(title or f"Chapter {number}", one_line(_DETAIL.sub("", body)), place=said.get("Where", ""))
+    people = tuple(map(Presence, _names(said.get("Present", ""))))
+    return PlanCard(
+        number,
+        replace(scene, date=said.get("When", ""), characters=people),
+        text=block,
+        viewpoint=said.get("Point of view", ""),
+        planted=said.get("Planted", ""),
+        due=said.get("Due", ""),
+    )
 
 
 def _numbered(block: str, number: int) -> str:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.files import read_text
-from fabula.project.folder import MAX_STORY
+from fabula.project.folder import MAX_STORY, NOTES
 from fabula.project.telling import ORDER, TITLE, is_own, never_made, of_empty, of_renamed, runs_of_chats
 from fabula.story import Story, slug
 
@@ -104,6 +104,8 @@ def _of_changes(journal: Journal, changes: Collection[FileChange], used: Collect
     decided = {path: file for path, file in places.items() if path in standing}
     for path, file in {**decided, **new}.items():
         if path in used or any(version.run in chats for version in journal.artefacts.versions(path)):
+            continue
+        if file.startswith(f"{NOTES}/"):
             continue
         own = path in standing and never_made(journal, path, file)
         if own or (path not in places and file.startswith("story/") and file.endswith(".md")):

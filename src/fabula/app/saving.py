@@ -8,6 +8,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from fabula.app import deciding
+from fabula.app.arranging import assemble
+from fabula.app.plan_cards import CHAPTERS
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import ConflictError, FabulaError, ProjectError, UsageError
 from fabula.base.files import inside, make_folder, read_text, write_atomically
@@ -68,6 +70,8 @@ async def save(project: ProjectFolder, name: str, text: str, base: str | None, o
         if plain(stands) != plain(text):
             _check_base(path, stands, base)
         changed = await deciding.edit(project, journal, path, text, options)
+        if changed and path == CHAPTERS:
+            assemble(project, journal)
         return saved(journal, path, changed=changed)
 
 

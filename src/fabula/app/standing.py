@@ -12,6 +12,7 @@ from fabula.engine.events import RECORD
 from fabula.engine.making import DRAFTS, notes_among
 from fabula.engine.methods import values_of
 from fabula.models.known import STRENGTHS, strength_of
+from fabula.project.folder import NOTES
 from fabula.project.telling import runs_of_chats
 from fabula.story import count_words
 from fabula.systems import system_of, systems
@@ -134,7 +135,8 @@ def _coming(journal: Journal, path: str, file: str, coming: _Ahead | None, decis
         versions = journal.artefacts.versions(path)
         if not any(version.run in coming.chats for version in versions):
             made = any(version.made for version in versions)
-            return [UNUSED if made or not file.startswith("story/") else "your own"]
+            own = not made and file.startswith(("story/", f"{NOTES}/"))
+            return ["your own" if own else UNUSED]
     return []
 
 

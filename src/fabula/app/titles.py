@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Journal
 
 CHAPTERS: Final = "plan/chapters.md"
-HEADING: Final = re.compile(r"#{1,6}[ \t]([^\n]*)")
-"""The optional heading of a text."""
+_HEADING: Final = re.compile(r"(#{1,6})[ \t]([^\n]*)(?:\n+|\Z)")
 _CELL: Final = re.compile(r"cell-(\d{1,6})-([a-z-]{1,40})")
 LONGEST: Final = 120
 """The longest title, in characters."""
@@ -29,8 +28,54 @@ _KNOWN: Final = {
     "drafts/edits.yaml": "Changes of the final reading",
     "plan/plan.yaml": "Plan",
     "plan/personas.yaml": "Characters",
+    "notes/status.yaml": "Status of the texts",
 }
-_SHOWN: Final = ("", "story", "plan", "so-far", "role-play")  # folders whose texts a writer wants to see
+_SHOWN: Final = ("", "story", "notes", "plan", "so-far", "role-play")  # folders whose texts a writer wants to see
+
+
+@dataclass(frozen=True, slots=True)
+class HeadedText:
+    """A text with the headings that it begins with: those of a volume, then its own.
+
+    Attributes:
+        above: the headings above its own, as lines; empty if there are none.
+        heading: its own heading, as a line; empty if it has none.
+        body: what follows.
+        level: the number of signs of its own heading; 0 if it has none.
+        top: the number of signs of the first heading above; 0 if there is none.
+    """
+
+    above: str
+    heading: str
+    body: str
+    level: int = 0
+    top: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> HeadedText:
+        """A text, divided."""
+        found: list[re.Match[str]] = []
+        at = 0
+        while match := _HEADING.match(text, at):
+            found.append(match)
+            at = match.end()
+        if not found:
+            return cls("", "", text)
+        own, top = found[-1], len(found[0][1]) if len(found) > 1 else 0
+        return cls(text[: own.start()].rstrip("\n"), own[0].rstrip("\n"), text[at:], len(own[1]), top)
+
+    @property
+    def title(self) -> str:
+        """Its own title; may be empty."""
+        return _title_in(self.heading)
+
+    @property
+    def volume(self) -> str:
+        """The titles above its own, on one line; may be empty."""
+        return ": ".join(filter(None, map(_title_in, self.above.split("\n"))))
+
+    def __str__(self) -> str:
+        return "\n\n".join(filter(None, (self.above, self.heading, self.body)))
 
 
 def is_behind(file: str) -> bool:
@@ -79,13 +124,19 @@ class Titles:
         if cell := _CELL.fullmatch(stem):
             return f"Part {cell[1]}: {cell[2].replace('-', ' ')}"
         words = stem.replace("-", " ").strip() or name
+        return self._of_another(path, file, words) or words[:1].upper() + words[1:]
+
+    def _of_another(self, path: str, file: str, words: str) -> str:
+        """The title of a text that belongs to another one: its notes, or its draft; empty for all others."""
         if file.startswith("so-far/"):
             return f"Notes after {words}"
+        if path.startswith("notes/") and (of := path.removeprefix("notes/")) in self.files:
+            return f"Notes on {self(of)}"
         if file.startswith("drafts/"):
             whole = path.removeprefix("drafts/")
             if whole in self.files or whole == path:
                 return f"Draft of {self(whole) if whole != path else words}"
-        return words[:1].upper() + words[1:]
+        return ""
 
     @property
     def every(self) -> dict[str, str]:
@@ -109,8 +160,11 @@ class Titles:
 
 def _heading(file: str, text: str) -> str:
     """The title with which a text of the story begins; empty if it has none."""
-    found = HEADING.match(text) if file.startswith("story/") else None
-    return _plain(found[1]) if found else ""
+    return HeadedText.of(text).title if file.startswith("story/") else ""
+
+
+def _title_in(heading: str) -> str:
+    return _plain(heading.lstrip("#"))
 
 
 def _planned(chapters: str) -> dict[str, str]:

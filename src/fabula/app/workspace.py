@@ -385,12 +385,17 @@ class Workspace:
         with project.journal as journal:
             return self._titles(journal, self.changes_or_none(project, journal))
 
+    def standing(self) -> dict[str, str]:
+        """The current texts by path, with the changes in their files."""
+        project = self.texts()
+        with project.journal as journal:
+            return _standing(journal, self.changes_or_none(project, journal))
+
     @staticmethod
     def _titles(journal: Journal, changes: Iterable[FileChange]) -> Titles:
-        new = {change.path: change for change in changes}
-        files = {path: change.file for path, change in new.items()} | journal.artefacts.places()
-        texts_ = {path: version.text for path, version in journal.artefacts.newest_versions().items()}
-        return Titles.of(files, texts_ | {path: change.text for path, change in new.items()})
+        changes = [*changes]
+        files = {change.path: change.file for change in changes} | journal.artefacts.places()
+        return Titles.of(files, _standing(journal, changes))
 
     def changes_or_none(self, project: ProjectFolder, journal: Journal) -> tuple[FileChange, ...]:
         """The changes in files; empty if the changes contradict each other, which a run and `changes` report."""
@@ -442,7 +447,7 @@ class Workspace:
         """The artefacts by folder, with the manuscript first: those of `rows`, and `story.md`, the whole story."""
         found: dict[str, list[Artefact]] = {
             "": [],
-            **{name: [] for name in ("story", "plan", "so-far", "role-play", "drafts")},
+            **{name: [] for name in ("story", "notes", "plan", "so-far", "role-play", "drafts")},
         }
         for one in self.rows(marks=marks):
             found.setdefault(one.folder, []).append(one)
@@ -549,6 +554,13 @@ def _short(stamp: Sequence[tuple[str, int, int]]) -> bytes:
     return sha256(
         "\n".join(f"{name}\0{size}\0{time_}" for name, size, time_ in stamp).encode("utf-8", "replace")
     ).digest()
+
+
+def _standing(journal: Journal, changes: Iterable[FileChange]) -> dict[str, str]:
+    newest, places = journal.artefacts.newest_versions(), journal.artefacts.places()
+    return {path: newest[path].text for path in places if path in newest} | {
+        change.path: change.text for change in changes
+    }
 
 
 async def _nobody(request: Request) -> str:

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
 from fabula.app.bills import Estimate, UsageData
+from fabula.app.contents import BookContents
 from fabula.app.conversations import ChatEnded
 from fabula.app.experiment.shards import Merged
 from fabula.app.health import Health
@@ -19,6 +20,7 @@ from fabula.app.past_calls import AskedCall, RemovedText  # noqa: TC001 - pydant
 from fabula.app.planning import MadePlan, PlanView
 from fabula.app.prompts_shown import Prompted
 from fabula.app.rewriting import Rewritten
+from fabula.app.snapshots import SnapshotChanges, SnapshotList
 from fabula.app.writing import WrittenStory
 from fabula.data.sets import SetList
 from fabula.models.best_here import ChosenModel
@@ -551,7 +553,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "plan": (MadePlan, PlanView, Estimate),
     "write": (WrittenStory, Estimate),
     "update": (WrittenStory, Estimate),
-    "show": (Story, ArtefactText, CallsShown, RemovedShown, VersionList, PlanView),
+    "show": (Story, ArtefactText, CallsShown, RemovedShown, VersionList, PlanView, BookContents),
     "world": (WorldView, WorldChanged, WorldExported, WorldImported),
     "export": (ExportedFile,),
     "check": (Checked, CheckedByWorkers, PartDone, Estimate),
@@ -560,6 +562,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "studio": (Studio,),
     "serve": (Served,),
     "text rewrite": (Rewritten, Estimate),
+    "text snapshot": (SnapshotList, SnapshotChanges),
     "text card": (Cards, CardWritten, Lorebook),
     "measure": (Measured, PartDone),
     "lab meta": (Agreement,),

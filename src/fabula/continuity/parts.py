@@ -45,7 +45,7 @@ _BLOCK_LINES: Final = 2
 _SIGNS: Final = " \t#*=_-"
 # Texts of a project that are none of its story, or places where it is written.
 _TAKEN: Final = frozenset(
-    {"account", "again", "brief", "chapters", "drafts", "more", "order", "outline", "plan", "story"}
+    {"account", "again", "brief", "chapters", "drafts", "more", "order", "outline", "plan", "status", "story"}
 )
 
 

@@ -1,6 +1,7 @@
 """A project: a folder of plain files that a writer can open, edit, diff and commit, and its journal.
 
     fabula.toml   brief.md   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml   story/NN-*.md   story.md
+    notes/*.md|yaml
     .fabula/journal.db   .fabula/written
 
 You edit a story in its files: a file that differs from what fabula last wrote there is the author's edit.
@@ -56,7 +57,7 @@ from fabula.project.written import FolderRecord
 from fabula.story import Brief, Story, plain, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from fabula.base.kept import KeptTexts
     from fabula.engine.events import Kept
@@ -65,7 +66,9 @@ if TYPE_CHECKING:
 MAX_FILE: Final = 2_000_000
 MAX_STORY: Final = 20_000_000
 """The maximum number of bytes in `story.md`, which contains every part."""
-FOLDERS: Final = ("plan", "role-play", "drafts", "so-far", "story")
+NOTES: Final = "notes"
+"""The folder of the author's notes, which no role is shown."""
+FOLDERS: Final = ("plan", "role-play", "drafts", "so-far", "story", NOTES)
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
 # Files that their readers leave out (`plain_files`, `is_plain`) where they are links that leave the project, or pipes.
@@ -532,10 +535,12 @@ class ProjectFolder:
         kind: Literal["edit", "rewrite"] = "edit",
         *,
         found: bool = False,
+        withdrawn: Collection[str] = (),
     ) -> None:
         """Record changed files as edits, and write each artefact's file. A pinned artefact is pinned with its new text.
 
-        `found` says that they were changed without a command.
+        `found` says that they were changed without a command. Of the `withdrawn` artefacts the author's texts no longer
+        count, and their files are removed; their versions stay.
         """
         beside = [change for change in changes if change.path in (TITLE, ORDER)]
         changes = [change for change in changes if change not in beside]
@@ -555,8 +560,14 @@ class ProjectFolder:
                     journal.artefacts.place(change.path, places.get(change.path, change.file))
                 else:  # a text of the author's own stands where its new name says
                     journal.artefacts.place(change.path, change.file)
+            for path in withdrawn:
+                if overrides.get(path, ("", ""))[1] == "pinned":
+                    journal.decisions.add(path, "unpin")
+                journal.decisions.add(path, "unedit")
+                journal.artefacts.unplace(path)
             if any(change.file == STORY for change in (*beside, *changes)):
                 journal.artefacts.keep(STORY, self._story_text() or "", "edited")
+        self._remove(places[path] for path in withdrawn if path in places)
         places, texts = journal.artefacts.places(), []
         for change in changes:
             file = places[change.path]
@@ -694,6 +705,17 @@ class ProjectFolder:
             self._write((STORY, STORY, manuscript))
         return story
 
+    def retell(self, journal: Journal, paths: Iterable[str]) -> None:
+        """Number the files of the author's own parts in a new order, and write `story.md` of their newest texts."""
+        self.begin(journal)
+        self._order, story, places = [*paths], Story.of(self.brief), journal.artefacts.places()
+        for number, path in enumerate(self._order, 1):
+            story = story.add(path.replace("-", " ").capitalize(), _newest(journal, path) or "")
+            if path not in places:
+                self._place(journal, path, numbered(number, path, len(self._order)))
+        self.write_newest(journal, self._order)
+        self.write_story(journal, story)
+
     def _story_text(self) -> str | None:
         return read_text(self.story_file, MAX_STORY) if self.story_file.exists() else None
 
@@ -723,18 +745,56 @@ class ProjectFolder:
         Raises:
             UsageError: the text is empty, or longer than a file that is read.
         """
-        text = plain(text)
-        if not text:
-            raise UsageError(f"The new text of {path!r} is empty. Write some text, or run `fabula text retake {path}`.")
-        if len(text.encode("utf-8", "replace")) >= MAX_FILE:
-            raise UsageError(f"The new text of {path!r} is larger than {MAX_FILE:,} bytes. Use a shorter text.")
-        self.take_over(journal, [FileChange(path, journal.artefacts.places()[path], text)], kind)
+        self.edit_all(journal, {path: text}, kind)
+
+    def edit_all(self, journal: Journal, texts: Mapping[str, str], kind: Literal["edit", "rewrite"] = "edit") -> None:
+        """Record new texts for artefacts and write their files, all or none.
+
+        Raises:
+            UsageError: a text is empty, or longer than a file that is read.
+        """
+        places, changes = journal.artefacts.places(), []
+        for path, text in texts.items():
+            if not plain(text):
+                raise UsageError(
+                    f"The new text of {path!r} is empty. Write some text, or run `fabula text retake {path}`."
+                )
+            if len(plain(text).encode("utf-8", "replace")) >= MAX_FILE:
+                raise UsageError(f"The new text of {path!r} is larger than {MAX_FILE:,} bytes. Use a shorter text.")
+            changes.append(FileChange(path, places[path], plain(text)))
+        self.take_over(journal, changes, kind)
 
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
         """Write the newest texts of artefacts to their files; artefacts without a text are skipped."""
         places = journal.artefacts.places()
         newest = {path: _newest(journal, path) for path in paths if path in places}
         self._write(*((places[path], path, text + "\n") for path, text in newest.items() if text))
+
+    def write_decided(self, journal: Journal, paths: Iterable[str], *, found: bool = False) -> None:
+        """Write the newest texts of artefacts after decisions about them were undone or redone.
+
+        The file of a text that a command had added and nobody gives any more is removed, unless it was `found` in the
+        folder; its versions stay, and the file comes back with the decision.
+        """
+        self._written.load()
+        paths = [path for path in dict.fromkeys(paths) if path not in (TITLE, ORDER)]
+        for path in paths:
+            place = journal.artefacts.places().get(path)
+            given = journal.decisions.override(path) is not None or any(
+                version.made for version in journal.artefacts.versions(path)
+            )
+            if place and not given and not found:
+                journal.artefacts.unplace(path)
+                self._remove([place])
+            elif given and place is None and (file := self._written.file_of(path)):
+                journal.artefacts.place(path, file)
+        self.write_newest(journal, paths)
+
+    def _remove(self, files: Iterable[str]) -> None:
+        """Remove files of artefacts, whose versions stay in the journal."""
+        for file in files:
+            with suppress(OSError):
+                (self.folder / file).unlink(missing_ok=True)
 
     def save_settings(self, changes: dict[str, Any]) -> None:
         """Write `changes` to `fabula.toml`; its other fields stay, but comments do not. `None` removes a field.

@@ -83,6 +83,10 @@ class FolderRecord:
         """The path of the artefact that was written to the file `name`; empty if none was."""
         return self._notes[name].artefact if name in self._notes else ""
 
+    def file_of(self, artefact: str) -> str:
+        """The file to which an artefact was written last; empty if it never was."""
+        return next((name for name, notes in reversed(self._notes.items()) if notes.artefact == artefact), "")
+
     def intend(self, *notes: tuple[str, str, str]) -> None:
         """Note what is about to be written, as (file, artefact, text); on the disk when this returns.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
 
 from fabula.app.saving import Saved, save
-from fabula.app.titles import HEADING, LONGEST
+from fabula.app.titles import LONGEST, HeadedText
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
 from fabula.story import one_line
@@ -31,6 +32,7 @@ async def rename(
     stands, title = await text(project, artefact), one_line(title).strip()
     if not title or not stands.file.startswith("story/"):
         raise UsageError("Specify a part of the story, and a title that is not empty.")
-    prose = stands.text[found.end() :].lstrip() if (found := HEADING.match(stands.text)) else stands.text
+    found = HeadedText.of(stands.text)
+    new = replace(found, heading=f"{'#' * (found.level or 1)} {title}")
     with project.changing() as texts:
-        return await save(texts, stands.name, f"# {title}\n\n{prose}", stands.base, project.options)
+        return await save(texts, stands.name, str(new), stands.base, project.options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabula.app.arranging import assemble
 from fabula.app.deciding import OF_TEXTS, hold, restore, wording_of
 from fabula.app.titles import Titles
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
@@ -52,14 +53,16 @@ async def undo(project: Workspace) -> Decided:
         done = journal.decisions.last_done()
         if done is None:
             raise UsageError("There is no decision to undo. `fabula show --versions ARTEFACT` lists earlier texts.")
+        titles = Titles.in_(journal).every
         with journal.transaction():
             for decision in reversed(done.decisions):
                 journal.decisions.add(decision.path, "undo", target=decision.id)
             for decision in reversed(done.decisions):
                 if decision.kind in OF_TEXTS:
                     restore(journal, decision)
-        texts.write_newest(journal, [decision.path for decision in done.decisions])
-        return Decided.of(done, Titles.in_(journal).every, journal.decisions.last_done())
+        texts.write_decided(journal, [decision.path for decision in done.decisions], found=done.found)
+        assemble(texts, journal)
+        return Decided.of(done, titles | Titles.in_(journal).every, journal.decisions.last_done())
 
 
 @verb("POST", "/redo", command="redo")
@@ -81,5 +84,6 @@ async def redo(project: Workspace) -> Decided:
             for decision in undone.decisions:
                 if decision.kind in OF_TEXTS:
                     hold(journal, decision.path)
-        texts.write_newest(journal, [decision.path for decision in undone.decisions])
+        texts.write_decided(journal, [decision.path for decision in undone.decisions])
+        assemble(texts, journal)
         return Decided.of(undone, Titles.in_(journal).every)

@@ -16,6 +16,7 @@ from fabula.app.past_calls import asked_call, removed_texts
 from fabula.app.planning import PLAN_FILE, PlanFound, PlanView, order_of_time, plan_of
 from fabula.base.errors import PlanError, UsageError
 from fabula.base.files import read_text, write_atomically
+from fabula.cli.commands.book import say_contents
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
 from fabula.cli.options import ProjectOptions, bundled, maybe_artefact
 from fabula.cli.session import near
@@ -43,6 +44,9 @@ def show(
     common: ProjectOptions,
     artefact: Annotated[list[str] | None, maybe_artefact("the story")] = None,
     *,
+    contents: Annotated[
+        bool, typer.Option("--contents", help="List the volumes, chapters and scenes of the story.")
+    ] = False,
     prompts: Annotated[bool, typer.Option("--prompts", help="Show the prompts and the replies.")] = False,
     versions: Annotated[
         bool, typer.Option("--versions", help="List the versions of a text and their authors.")
@@ -66,6 +70,7 @@ def show(
     """Print the story, an artefact, its versions or prompts, or the timeline of a plan."""
     terminal = terminal_of(common)
     wanted = {
+        "--contents": contents,
         "--prompts": prompts,
         "--versions": versions,
         "--diff": diff,
@@ -97,6 +102,13 @@ def show(
             terminal.document({"artefact": path, "calls": [asdict(asked_call(call)) for call in calls]})
             return
     door = opened(terminal, project)
+    if contents:
+        if name:
+            raise UsageError("--contents lists all parts of the story. Leave the name of the text out.")
+        listed = door.contents()
+        say_contents(terminal, listed)
+        terminal.document(listed)
+        return
     if name:
         text = door.text(name)
         terminal.say(text.text)

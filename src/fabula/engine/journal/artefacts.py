@@ -107,6 +107,10 @@ class Artefacts:
             ("INSERT INTO artefact VALUES (?, ?)", (path, file)),
         )
 
+    def unplace(self, path: str) -> None:
+        """Record that an artefact has no file any more."""
+        self._store.write(("DELETE FROM artefact WHERE path = ?", (path,)))
+
     def places(self) -> dict[str, str]:
         """The project file of each artefact, by path, in order of file name."""
         return dict(self._store.all("SELECT path, file FROM artefact ORDER BY file"))

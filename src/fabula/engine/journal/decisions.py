@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 DecisionKind: TypeAlias = Literal[
     "edit", "unedit", "pin", "unpin", "retake", "revise", "rewrite", "fit", "continue", "approve", "undo", "pin-all",
-    "fit-all", "import",
+    "fit-all", "import", "snapshot",
 ]  # fmt: skip
 _EDITS: Final = {"edit": "edited", "continue": "continued", "rewrite": "rewritten", "unedit": ""}
 _PINS: Final = {"pin": "pinned", "unpin": ""}
-_WITHOUT_TEXT: Final = ("approve", "pin-all", "fit-all", "import")  # they change no text
+_WITHOUT_TEXT: Final = ("approve", "pin-all", "fit-all", "import", "snapshot")  # they change no text
 _DECISIONS: Final = (
     "SELECT d.id, d.path, d.kind, t.body, d.at, d.target, d.version FROM {} d LEFT JOIN text t ON t.hash = d.text"
 )

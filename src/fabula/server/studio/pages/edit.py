@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Form, Query, Request
 from pydantic import BaseModel
 
+from fabula.app.cards import cards_of
 from fabula.app.codex import codex_of
 from fabula.app.editing import VersionStage, beside, last_rewritten, stages, written_again
+from fabula.app.replacing import Search
 from fabula.app.saving import BRIEF
 from fabula.app.titles import Titles
 from fabula.base.errors import FabulaError, UsageError
@@ -19,7 +21,6 @@ from fabula.craft.numbers import LARGEST
 from fabula.craft.suggesting import WISHES
 from fabula.project.folder import MAX_FILE, STORY
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
-from fabula.server.cards import cards_of
 from fabula.server.studio.pages.plan import foreseen
 from fabula.server.studio.pages.write import doing_of
 from fabula.server.studio.rendering import page
@@ -60,6 +61,25 @@ class Both(BaseModel):
     mine: str
 
 
+class Words(BaseModel):
+    """The form that finds and replaces words.
+
+    Attributes:
+        take: the numbers of the places to replace.
+        shown: how many places the form shows.
+        base: identifies the places; empty for a preview.
+    """
+
+    artefact: Name
+    old: Name = ""
+    new: Text = ""
+    how: list[Literal["whole_word", "case", "everywhere"]] = []
+    within: Name = ""
+    take: list[int] = []
+    shown: int = 0
+    base: Name = ""
+
+
 # the page -------------------------------------------------------------------------------------------------------------
 
 
@@ -74,11 +94,20 @@ def first(request: Request, workspace: WorkspaceDep) -> Response:
 @router.get(PAGE + "/{name:path}", response_model=None)
 def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response:
     """The page with a text."""
-    text, tree = workspace.text(name), workspace.shown(marks=False)
-    one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
-    about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
-    about |= {"name": text.name, "swap": False, "was_written": _was_written(workspace, one), "wishes": WISHES}
+    text = workspace.text(name)
+    about = _texts(workspace, text.name, marks=False) | {"text": text, "swap": False, "wishes": WISHES}
+    line = about["line"]
+    about |= {"said": "", "note": workspace.text(line.note) if line and line.note else None}
     return page(request, "edit.html", **about)
+
+
+def _texts(workspace: Project, name: str, *, marks: bool) -> dict[str, Any]:
+    """All texts as a tree, and the state of the text that is open."""
+    tree, contents = workspace.shown(marks=marks), workspace.contents()
+    named = {one.name: one for branch in tree for one in branch.artefacts}
+    about = {"tree": tree, "named": named, "contents": contents, "overview": workspace.overview(), "name": name}
+    one = named.get(name)
+    return about | {"one": one, "line": contents.of(name), "was_written": _was_written(workspace, one)}
 
 
 def _was_written(workspace: Project, one: Artefact | None) -> bool:
@@ -96,10 +125,8 @@ def expected(request: Request, workspace: WorkspaceDep, *, name: str, fit: bool 
     about, titles = foreseen(lambda: workspace.expected(fit=fit)), workspace.titles()
     if (expected := about["expected"]) is not None:
         about |= {"again": written_again(expected, titles.files), "doing": doing_of(titles, expected)}
-    tree = workspace.shown()
-    one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
-    about |= {"tree": tree, "one": one, "overview": workspace.overview(), "swap": True, "fit": fit, "titles": titles}
-    about |= {"name": name, "was_written": _was_written(workspace, one), "behind": workspace.is_behind()}
+    about |= {"swap": True, "fit": fit, "titles": titles, "behind": workspace.is_behind()}
+    about |= _texts(workspace, name, marks=True)
     return page(request, "edit_expected.html", **about)
 
 
@@ -267,6 +294,87 @@ def _decided(workspace: Project, what: str, name: str) -> str:
     return f"“{title}” is pinned: it will not be rewritten." if what == "pin" else f"“{title}” can change again."
 
 
+@router.post(PARTS + "/mark", response_model=None)
+def mark(
+    request: Request,
+    workspace: WorkspaceDep,
+    name: Name,
+    status: Annotated[str | None, Form(max_length=40)] = None,
+    words: Annotated[str | None, Form(max_length=10)] = None,
+) -> Response:
+    """Note the status of a text, or its target."""
+    workspace.mark(name, status, None if words is None and status is not None else _number(words or "") or 0)
+    return _done(request, "Noted.")
+
+
+@router.post(PARTS + "/note", response_model=None)
+def note(
+    request: Request, workspace: WorkspaceDep, name: Name, notes: Text = "", base: Annotated[str, Form()] = ""
+) -> Response:
+    """Save the author's notes on a text."""
+    saved = workspace.note(name, notes, base)
+    kept = workspace.text(saved.name) if notes.strip() else None
+    return page(request, "edit_note.html", name=name, note=kept, said="Your notes are saved.")
+
+
+@router.get(PARTS + "/replace", response_model=None)
+def find(request: Request, *, name: str, old: str = "") -> Response:
+    """The form that finds and replaces words."""
+    given = Search(old, "")
+    return page(request, "edit_replace.html", name=name, search=given, within="", everywhere=False, found=None, said="")
+
+
+@router.post(PARTS + "/replace", response_model=None)
+def replace_words(
+    request: Request,
+    workspace: WorkspaceDep,
+    words: Annotated[Words, Form()],
+) -> Response:
+    """The places where words stand, or what was replaced."""
+    search = Search(words.old, words.new, whole_word="whole_word" in words.how, case="case" in words.how)
+    where = {"within": words.within, "everywhere": "everywhere" in words.how}
+    how: dict[str, Any] = {"whole_word": search.whole_word, "case": search.case, **where}
+    said = ""
+    if words.base:
+        taken, shown = set(words.take), range(1, words.shown + 1)
+        skip = [number for number in shown if number not in taken]
+        done = workspace.replace(search.old, search.new, **how, skip=skip, base=words.base)
+        said = f"Replaced in {done.replaced:,} of {done.count:,} places. Undo takes all of it back."
+    found = None if said else workspace.replace(search.old, search.new, **how, dry_run=True)
+    response = page(request, "edit_replace.html", name=words.artefact, search=search, found=found, said=said, **where)
+    if said:
+        response.headers["hx-trigger"] = json.dumps({"fabula:look": True, "fabula:saved": True})
+    return response
+
+
+@router.get(PARTS + "/snapshots", response_model=None)
+def snapshots(request: Request, workspace: WorkspaceDep, *, name: str) -> Response:
+    """The snapshots of the book."""
+    return page(request, "edit_snapshots.html", name=name, snapshots=workspace.snapshots().snapshots)
+
+
+@router.post(PARTS + "/snapshots", response_model=None)
+def snapshot(request: Request, workspace: WorkspaceDep, name: Name, called: Name) -> Response:
+    """Name the present state of all texts."""
+    return page(request, "edit_snapshots.html", name=name, snapshots=workspace.snapshot(called).snapshots)
+
+
+@router.get(PARTS + "/snapshots/{number}", response_model=None)
+def since_snapshot(request: Request, workspace: WorkspaceDep, number: int) -> Response:
+    """The texts that differ from a snapshot."""
+    found = workspace.since_snapshot(number)
+    return page(request, "edit_since.html", found=found, named={one.name for one in workspace.rows(marks=False)})
+
+
+@router.post(PARTS + "/snapshots/{number}", response_model=None)
+def restore(request: Request, workspace: WorkspaceDep, number: int, text: Annotated[str, Form()] = "") -> Response:
+    """Restore all texts of a snapshot, or one."""
+    found = workspace.restore_snapshot(number, text)
+    count = len(found.changes)
+    done = f"{count} {'text is' if count == 1 else 'texts are'} as in “{found.snapshot.name}”."
+    return _done(request, f"{done} Undo takes this back.")
+
+
 @router.post(PARTS + "/retake", response_model=None)
 def retake(
     request: Request, workspace: WorkspaceDep, name: Name, note: Text = "", anew: Annotated[str, Form()] = ""
@@ -282,19 +390,21 @@ def retake(
 def write_on(
     request: Request, workspace: WorkspaceDep, name: Name, words: Annotated[str, Form(max_length=10)] = ""
 ) -> Response:
-    """Have a text continued.
+    """Have a text continued."""
+    number = _number(words)
+    done = workspace.continue_text(name, words=number)
+    more = f"about {number:,} words" if number else "a continuation"
+    calls = f"{done.calls} call{'s' if done.calls != 1 else ''}"
+    return _done(request, f"The next run will add {more} to {done.artefact}, in {calls}.")
 
-    Raises:
-        UsageError: the words are not a number.
-    """
+
+def _number(words: str) -> int | None:
+    """A number of words; `None` if the field is empty."""
     if words and not (words.isdecimal() and 1 <= int(words) <= LARGEST):
         raise UsageError(
             f"{words!r} is not a number of words. Enter a number from 1 to {LARGEST:,}, or leave the field empty."
         )
-    done = workspace.continue_text(name, words=int(words) if words else None)
-    more = f"about {int(words):,} words" if words else "a continuation"
-    calls = f"{done.calls} call{'s' if done.calls != 1 else ''}"
-    return _done(request, f"The next run will add {more} to {done.artefact}, in {calls}.")
+    return int(words) if words else None
 
 
 @router.get(PARTS + "/final", response_model=None)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 from fastapi import APIRouter, Depends, Query, Request
 from markupsafe import Markup
 
+from fabula.app.cards import cards_of, is_part
 from fabula.app.plan_cards import PlanCards, plan_cards
 from fabula.app.planning import order_of_time
 from fabula.app.saving import base_of
 from fabula.base.errors import ConflictError, FabulaError, UsageError
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
-from fabula.server.cards import cards_of, is_part
 from fabula.server.studio.rendering import page
 from fabula.story import one_line
 from fabula.story.plan import ARC

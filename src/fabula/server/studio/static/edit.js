@@ -698,6 +698,91 @@ function use(words) {
   editor?.changed();
 }
 
+// the book ---------------------------------------------------------------------------------------------------------------
+
+/** The texts of the book, in their order. */
+const texts = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-book] > [data-text]")]);
+let refocus = ""; // the text in the list that gets the focus back when the list is there anew
+
+/** Change how the book is divided, and show it. @param {string} verb @param {string} name @param {object} body @param {string} words */
+async function arrange(verb, name, body, words) {
+  if (!(await isSaved())) return;
+  const address = `${api}/${verb}/${name.split("/").map(encodeURIComponent).join("/")}`;
+  try {
+    await ask(address, { method: verb === "places" ? "PUT" : "POST", body });
+    warn("run", "");
+    say(words);
+  } catch (error) {
+    warn("run", /** @type {Error} */ (error).message);
+  }
+  if (editor) editor.sitting = "";
+  await editor?.look(true);
+  tellSaved();
+}
+
+/** Give a text of the book its place after another one. @param {HTMLElement} one @param {HTMLElement | undefined} after */
+function placed(one, after) {
+  const title = one.querySelector("a > span")?.textContent ?? "";
+  const where = after ? `after ${after.querySelector("a > span")?.textContent}` : "first";
+  return arrange("places", one.dataset.text ?? "", { after: after?.dataset.text ?? "" }, `${title} now comes ${where}.`);
+}
+
+/** Move a text of the book up or down. @param {HTMLElement | undefined} one @param {number} by */
+function step(one, by) {
+  const all = texts();
+  const at = one ? all.indexOf(one) : -1;
+  if (!one || at + by < 0 || at + by >= all.length) return say("There is no text before or after it.");
+  refocus = one.contains(document.activeElement) ? (one.dataset.text ?? "") : "";
+  return placed(one, all[by < 0 ? at - 2 : at + 1]);
+}
+
+/** @param {string} what */
+function arranged(what) {
+  if (!text || !editor) return;
+  const title = /** @type {HTMLInputElement} */ (find("split-title")).value;
+  const at = [...text.value.slice(0, text.selectionStart)].length;
+  if (what === "split") arrange("splits", editor.name, { at, title }, "The text is split. Undo joins it again.");
+  else if (what === "merge") arrange("merges", editor.name, undefined, "The next text was added. Undo divides them again.");
+  else step(texts().find((one) => one.dataset.text === editor.name), what === "up" ? -1 : 1);
+}
+
+let dragged = /** @type {HTMLElement | null} */ (null);
+document.addEventListener("dragstart", (event) => {
+  dragged = /** @type {HTMLElement} */ (event.target).closest?.("[data-book] > [data-text]") ?? null;
+  dragged?.classList.add("dragged");
+});
+document.addEventListener("dragover", (event) => {
+  const over = /** @type {HTMLElement} */ (event.target).closest?.("[data-book] > [data-text]");
+  if (!dragged) return;
+  event.preventDefault();
+  if (!over || over === dragged) return;
+  const { top, height } = over.getBoundingClientRect();
+  if (event.clientY < top + height / 2) over.before(dragged);
+  else over.after(dragged);
+});
+document.addEventListener("drop", (event) => dragged && event.preventDefault());
+document.addEventListener("dragend", () => {
+  if (!dragged) return;
+  const one = dragged;
+  dragged = null;
+  one.classList.remove("dragged");
+  placed(one, texts()[texts().indexOf(one) - 1]);
+});
+document.addEventListener("htmx:oobAfterSwap", () => {
+  const link = refocus && texts().find((one) => one.dataset.text === refocus)?.querySelector("a");
+  if (link) link.focus();
+  refocus = link ? "" : refocus;
+});
+
+/** Hide everything but the text, or show it again. @param {boolean} on */
+function focusOn(on) {
+  document.body.classList.toggle("focused", on);
+  document.querySelector("[data-focus]")?.setAttribute("aria-pressed", String(on));
+  sessionStorage.setItem("fabula-focus", on ? "1" : "");
+  text?.focus();
+}
+if (sessionStorage.getItem("fabula-focus")) queueMicrotask(() => focusOn(true));
+
 // the rest of the page ---------------------------------------------------------------------------------------------------
 
 const text = /** @type {HTMLTextAreaElement | null} */ (document.getElementById("text"));
@@ -758,6 +843,9 @@ document.addEventListener("click", (event) => {
     for (const one of boxes()) one.checked = Boolean(all.dataset.all);
     tellTaken();
   }
+  if (target.closest("[data-focus]")) focusOn(!document.body.classList.contains("focused"));
+  const arranges = /** @type {HTMLElement | null} */ (target.closest("[data-arrange]"));
+  if (arranges) arranged(arranges.dataset.arrange ?? "");
   const run = /** @type {HTMLElement | null} */ (target.closest("[data-run]"));
   if (run) isSaved().then((yes) => yes && start("update", { revise: run.dataset.run === "revise" }));
 });
@@ -782,6 +870,15 @@ document.addEventListener("keydown", (event) => {
     list()?.querySelector(`[data-n="${event.key}"] > button`)?.dispatchEvent(new MouseEvent("click"));
   } else if (place && event.key === "Escape" && list()?.firstChild) {
     dismiss();
+  } else if (event.key === "F8" || (event.key === "Escape" && document.body.classList.contains("focused"))) {
+    event.preventDefault();
+    focusOn(!document.body.classList.contains("focused"));
+  } else if (event.altKey && event.code === "KeyR") {
+    event.preventDefault();
+    document.querySelector("[data-find]")?.dispatchEvent(new MouseEvent("click"));
+  } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown") && /** @type {HTMLElement} */ (event.target).closest("[data-book]")) {
+    event.preventDefault();
+    step(/** @type {HTMLElement} */ (event.target).closest("[data-text]") ?? undefined, event.key === "ArrowUp" ? -1 : 1);
   } else if (/** @type {HTMLElement} */ (event.target).closest("#review")) onReviewKey(event);
 });
 document.addEventListener("selectionchange", showMarked);

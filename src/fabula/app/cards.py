@@ -8,15 +8,14 @@ from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, PlanCards, PlanP
 from fabula.app.saving import base_of
 
 if TYPE_CHECKING:
-    from fabula.app.workspace import Artefact
-    from fabula.verbs.home import Project
+    from fabula.app.workspace import Artefact, Workspace
 
 
-def cards_of(workspace: Project) -> tuple[PlanCards, str]:
+def cards_of(workspace: Workspace) -> tuple[PlanCards, str]:
     """The plan of a project as cards, and the base of the text that they were made from."""
     artefacts = workspace.rows(marks=False)
-    names = {one.name for one in artefacts if one.folder == "plan"}
-    texts = {name: workspace.text(name).text for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in names}
+    names, standing = {one.name for one in artefacts if one.folder == "plan"}, workspace.standing()
+    texts = {name: standing[name] for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in names & standing.keys()}
     parts = [PlanPart(one.name, one.words, one.states) for one in artefacts if is_part(one)]
     system = workspace.settings().system
     nothing = f"There is no plan yet. If {system} makes plans, a run begins with the plan."

@@ -1,0 +1,104 @@
+"""Filling the cards of a book's list of chapters by having its texts read; the author accepts each card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fabula.app.arranging import ListedTexts, assemble
+from fabula.app.deciding import edit_all
+from fabula.app.plan_cards import CHAPTERS
+from fabula.app.writing import PreparedMethod, answer_in_language_of
+from fabula.base.errors import UsageError
+from fabula.craft.accounts import Earlier
+from fabula.craft.reading_cards import read_cards
+from fabula.engine.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from fabula.app.writing import Options
+    from fabula.engine.context import RunContext
+    from fabula.engine.dry_run import DryRun
+    from fabula.engine.journal import Journal
+    from fabula.project.folder import ProjectFolder
+    from fabula.project.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class CardFound:
+    """A card that was read from a text.
+
+    Attributes:
+        name: the name of the text.
+        text: the card.
+        accepted: whether it was put into the plan.
+    """
+
+    name: str
+    text: str
+    accepted: bool = False
+
+
+async def cards_in(
+    project: ProjectFolder, settings: Settings, options: Options, only: Sequence[str]
+) -> list[CardFound]:
+    """The cards of the texts in `only`, or of all whose card is empty; nothing is saved.
+
+    Raises:
+        FabulaError: an error of any kind; finished calls are kept and used when the same is asked again.
+    """
+    with project.recorded() as journal:
+        async with PreparedMethod(settings, options).opened(journal) as context:
+            with context.recording_failures():
+                return await _read(project, journal, context, settings, only)
+
+
+async def dry_run_cards_in(project: ProjectFolder, settings: Settings, options: Options, only: Sequence[str]) -> DryRun:
+    """The calls and cost of `cards_in` now. Calls no model and writes nothing."""
+    with project.journal as journal:
+        async with PreparedMethod(settings, options).opened(journal, dry=True) as context:
+            await _read(project, journal, context, settings, only)
+        return context.dry_run
+
+
+async def _read(
+    project: ProjectFolder, journal: Journal, context: RunContext, settings: Settings, only: Sequence[str]
+) -> list[CardFound]:
+    listed, parts = _listed(journal), list[Earlier]()
+    wanted = {project.artefact(journal, name) for name in only}
+    for path in wanted:
+        listed.place(path)
+    for card, name in zip(listed.cards.cards, listed.names, strict=True):
+        text, said = journal.artefacts.newest(name), card.text.partition("\n")[2].strip()
+        if text is not None:
+            parts.append(
+                Earlier(name, card.title, text, "" if name in wanted or (not wanted and not said) else said or "-")
+            )
+    answer_in_language_of(parts[0].text if parts else "", context, settings)
+    role = context.writer_of(parts[0].name) if parts else ""
+    found = await read_cards(Run(context).scope("cards"), role, project.brief.title, parts)
+    return [CardFound(part.name, found[part.name]) for part in parts if part.name in found]
+
+
+async def accept(project: ProjectFolder, cards: Mapping[str, str], options: Options) -> Collection[str]:
+    """Put cards into the plan, by the names of their texts; one undo takes it back. Returns the names."""
+    with project.recorded() as journal:
+        listed = _listed(journal)
+        blocks = [
+            f"{card.text.partition(chr(10))[0]}\n{cards[name]}" if name in cards else card.text
+            for card, name in zip(listed.cards.cards, listed.names, strict=True)
+        ]
+        await edit_all(project, journal, {CHAPTERS: listed.cards.with_blocks(blocks)}, options)
+        assemble(project, journal)
+    return [*cards]
+
+
+def _listed(journal: Journal) -> ListedTexts:
+    listed = ListedTexts.of(journal)
+    if listed is None:
+        raise UsageError(
+            "This story has no list of chapters, whose cards could be filled. `fabula plan --from-story` makes a plan "
+            "from a story."
+        )
+    return listed
