@@ -184,7 +184,7 @@ async def _read(
 
 
 async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa: ANN401 - fields of a prompt
-    run = run.optional("the whole was not read again at the end")
+    run = run.in_voice().optional("the whole was not read again at the end")
     try:
         return (await run.ask_for(EditsReply, role, "final_reading", **fields)).edits
     except NoRoomError:

@@ -96,6 +96,7 @@ async def write_prose(
     Raises:
         ReplyError: the role gives no usable prose.
     """
+    run = run.in_voice()
     writer = _Writer(run, role, prompt, prose, max_tokens, before, fields, run.room(role).aids, temperature)
     want = prose.want
     if want is None:
@@ -275,7 +276,7 @@ async def shorten(
     `fields` are those of the prompt that asked for the text, from which the prompt says what the text is for.
     """
     given = {**(fields or {}), "text": text, "words": want, "has": count_words(text)}
-    reply = await run.reply(role, prompt, sampling=Sampling(temperature=temperature), **given)
+    reply = await run.in_voice().reply(role, prompt, sampling=Sampling(temperature=temperature), **given)
     return clean_reply(run, role, reply, labels=labels, last=last, kind=kind)
 
 

@@ -99,6 +99,8 @@ class _Reviser:
         """A text, or one of its pieces, in its new version."""
         own, fault, answer, run = self.revision, "", "", run.tries(_TRIED)
         prompt, said, fields = self._prompt(text, piece)
+        if own.folder == "story" and not fields["asked"]:  # what was asked then says how the author writes
+            run = run.in_voice()
         for attempt in range(TRIES):
             place = run.again(attempt, fault)
             reply = await place.reply(own.role, prompt, said, **fields)

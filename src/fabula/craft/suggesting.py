@@ -133,7 +133,7 @@ def _fields(run: Run, role: str, cursor: Cursor) -> dict[str, Any]:
 
 async def _usable(run: Run, role: str, prompt: str, fields: dict[str, Any], usual: int, help_: str = "") -> str:
     """The text that a role gives for a place in a text."""
-    fault, answer, run = "", "", run.tries(_TRIED)
+    fault, answer, run = "", "", run.in_voice().tries(_TRIED)
     for attempt in range(TRIES):
         place = run.again(attempt, fault)
         reply = await place.reply(role, prompt, expect=usual, **fields)

@@ -43,7 +43,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     work = max(round(left * _WORDS_A_TOKEN) - story, _LEAST_WORK) if left else 0
 
     async def make(own: Run) -> str:
-        own, fault = own.tries("work"), ""
+        own, fault = own.in_voice().tries("work"), ""
         for draw in range(_TRIES):
             reply = await own.again(draw, fault).reply(
                 WRITER,
