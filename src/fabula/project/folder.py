@@ -1,7 +1,7 @@
 """A project: a folder of plain files that a writer can open, edit, diff and commit, and its journal.
 
-    fabula.toml   brief.md   style.md   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml   story/NN-*.md   story.md
-    voice/*.md|txt   .fabula/journal.db   .fabula/written
+    fabula.toml   brief.md   style.md   voice/*.md|txt   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml
+    story/NN-*.md   story.md   .fabula/journal.db   .fabula/written
 
 You edit a story in its files: a file that differs from what fabula last wrote there is the author's edit.
 """
@@ -72,7 +72,15 @@ STYLE: Final = "style.md"
 VOICE: Final = "voice"
 """The folder with samples of the author's own prose."""
 _LONGEST_STYLE: Final = 12_000  # characters, which are part of every prompt that asks for prose
-_OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world", VOICE)  # folders that are read or written, too
+_OTHERS: Final = (
+    ".fabula",
+    "chat",
+    "reports",
+    "cards",
+    "evaluation",
+    "world",
+    VOICE,
+)  # folders that are read or written, too
 # Files that their readers leave out (`plain_files`, `is_plain`) where they are links that leave the project, or pipes.
 _LEFT_OUT: Final = {"chat": (".jsonl",), "cards": (".json",), "evaluation": (".json", ".md"), "world": (".json",)}
 _READ_BY_NAME: Final = ("plan/plan.yaml", "plan/personas.yaml", "plan/narrative.md")  # not as other texts are
@@ -238,8 +246,8 @@ class ProjectFolder:
         text = plain(read_text(self.style_file, MAX_FILE)) if self.style_file.exists() else ""
         if len(text) > _LONGEST_STYLE:
             raise UsageError(
-                f"{self.style_file} has {len(text):,} characters, and every prompt for prose contains it. Shorten it to "
-                f"at most {_LONGEST_STYLE:,} characters."
+                f"{self.style_file} has {len(text):,} characters, and every prompt for prose contains it. Shorten it "
+                f"to at most {_LONGEST_STYLE:,} characters."
             )
         return text
 
@@ -253,6 +261,15 @@ class ProjectFolder:
         files = sorted((self.folder / VOICE).glob("*")) if (self.folder / VOICE).is_dir() else []
         read = [file for file in files if file.suffix in (".md", ".txt") and not file.name.startswith(".")]
         return {f"{VOICE}/{file.name}": plain(read_text(file, MAX_STORY)) for file in read}
+
+    def add_sample(self, source: str, text: str) -> None:
+        """Save the prose of a file as a sample of the author's own.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        make_folder(self.folder / VOICE)
+        write_atomically(self.folder / VOICE / f"{slug(Path(source).stem)}.md", plain(text) + "\n")
 
     @property
     def brief_digest(self) -> str:
