@@ -6,7 +6,7 @@ stand for a list of them.
 
 Every part is the distance of a passage of about 200 words from one half of the samples, and both halves count alike.
 A passage of the samples is measured in the same way from the half that it is not in. The mean of these distances
-shows how far apart two texts by the same author are. `benchmarks/results/voice` has the measurements behind this.
+shows how far apart two texts by the same author are. Design 0067 has the measurements.
 """
 
 # ruff: noqa: RUF001 - quotation marks, dashes and apostrophes as people type them
@@ -272,8 +272,8 @@ _COLOUR: Final = (
 )
 _COLOR: Final = (
     "color colors colored gray favor favorite honor harbor neighbor neighbors parlor rumor behavior odor toward "
-    "realize realized recognize recognized apologize apologized center theater meter traveled traveling plow tire curb jewelry "
-    "pajamas mom gotten"
+    "realize realized recognize recognized apologize apologized center theater meter traveled traveling plow tire "
+    "curb jewelry pajamas mom gotten"
 )
 _BRITISH, _AMERICAN = frozenset(_COLOUR.split()), frozenset(_COLOR.split())
 _MANY: Final = 3
