@@ -118,9 +118,6 @@ EXAMPLES: Final = {
         motto = run.optional("the story has no motto")
         assert done(motto.ask("poet", "say", what="hope")) == "The lamp was lit."
     """,
-    "in_voice": """
-        assert done(run.in_voice().ask("poet", "say", what="rain")) == "The lamp was lit."
-    """,
     "tries": """
         tries = run.tries("say")
     """,

@@ -78,6 +78,7 @@ __all__ = [
     "apart",
     "branches",
     "has_author_text",
+    "in_voice",
     "may_stand_as_made",
     "record_length",
     "retaken",
@@ -172,10 +173,6 @@ class Run:
                 budget is less than the remaining turns usually need, their number is reduced in proportion.
         """
         return self._placed(without=without, part=part)
-
-    def in_voice(self) -> Run:
-        """A run for calls that write prose; their prompts hold the author's style sheet if there is one."""
-        return self._placed(in_voice=True)
 
     def tries(self, name: str) -> Run:
         """A run for a limited number of tries at `name`; when they are used up, raise the error from `exhausted`.
@@ -1055,6 +1052,11 @@ class Run:
             able.context and able.context - prompt,
         )
         return max(min(limit for limit in limits if limit), 1)
+
+
+def in_voice(run: Run) -> Run:
+    """A run for calls that write prose; their prompts hold the author's style sheet if there is one."""
+    return run._placed(in_voice=True)  # noqa: SLF001 - what a system may touch is few names
 
 
 def retaken(run: Run, name: str) -> Run:
