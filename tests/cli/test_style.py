@@ -1,4 +1,4 @@
-"""`fabula style`, `style.md` and `voice/`: an author's style sheet, and what depends on it."""
+"""`fabula text style`, `style.md` and `voice/`: an author's style sheet, and what depends on it."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def lamp(cli: Cli) -> Path:
 
 
 def test_a_sheet_is_proposed_from_samples_and_accepted_and_makes_prose_stale(cli: Cli, lamp: Path) -> None:
-    assert len(cli("style", "lamp", "--dry-run", "--json").json["calls"]) == 1
-    proposed = cli("style", "lamp", "--json").json
+    assert len(cli("text", "style", "lamp", "--dry-run", "--json").json["calls"]) == 1
+    proposed = cli("text", "style", "lamp", "--json").json
     assert not (lamp / "style.md").exists()
     assert "- Person and tense: first person, past." in proposed["text"]
     assert "- Ends a paragraph on a bare fact." in proposed["text"]
     assert "## Words to avoid\n\nshimmering, Heart pounding\n" in proposed["text"]
     assert proposed["samples"] == ["voice/own.md"]
     assert cli("update", "lamp", "--dry-run", "--json").json["calls"] == []
-    accepted = cli("style", "lamp", "--accept")
+    accepted = cli("text", "style", "lamp", "--accept")
     assert accepted.code == 0, accepted.err
     assert (lamp / "style.md").read_text(encoding="utf-8") == proposed["text"] + "\n"
     coming = cli("update", "lamp", "--dry-run", "--json").json
@@ -56,23 +56,23 @@ def test_a_sheet_is_proposed_from_samples_and_accepted_and_makes_prose_stale(cli
 
 def test_a_sheet_that_the_author_has_changed_is_not_replaced(cli: Cli, lamp: Path) -> None:
     (lamp / "style.md").write_text("Short sentences.", encoding="utf-8")
-    ran = cli("style", "lamp", "--counted", "--accept")
+    ran = cli("text", "style", "lamp", "--counted", "--accept")
     assert ran.code
     assert "style.md already exists and differs from the proposal. Edit it, or rename it and try again." in ran.err
     assert (lamp / "style.md").read_text(encoding="utf-8") == "Short sentences."
 
 
 def test_without_a_model_the_sheet_has_what_is_counted(cli: Cli, lamp: Path) -> None:
-    text = cli("style", "lamp", "--counted", "--json").json["text"]
+    text = cli("text", "style", "lamp", "--counted", "--json").json["text"]
     assert "- Sentences: " in text
     assert "## How it sounds" in text
     assert "What this author does" not in text
-    assert cli("style", "lamp", "--counted", "--dry-run", "--json").code == 0
+    assert cli("text", "style", "lamp", "--counted", "--dry-run", "--json").code == 0
 
 
 def test_missing_samples_and_a_sheet_that_is_too_long_are_explained(cli: Cli, lamp: Path) -> None:
     (lamp / "voice" / "own.md").unlink()
-    ran = cli("style", "lamp")
+    ran = cli("text", "style", "lamp")
     assert "voice has no samples of your prose. Put Markdown or text files there, or import a manuscript" in ran.err
     (lamp / "style.md").write_text("word " * 3000, encoding="utf-8")
     ran = cli("update", "lamp", "--dry-run")

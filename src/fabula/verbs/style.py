@@ -34,7 +34,7 @@ class StyleSheet:
     accepted: bool
 
 
-@verb("POST", "/style", "texts", command="style", long=True)
+@verb("POST", "/style", "texts", command="text style", long=True)
 async def style(
     project: Workspace,
     *,

@@ -41,7 +41,7 @@ def import_(
     ] = "",
     title: Annotated[str, typer.Option(help="Title of the story; default: the title in the manuscript.")] = "",
     own: Annotated[
-        bool, typer.Option("--own", help="It is your own prose: keep it as a sample for `fabula style`.")
+        bool, typer.Option("--own", help="It is your own prose: keep it as a sample for `fabula text style`.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the parts; create nothing.")] = False,
 ) -> None:

@@ -69,11 +69,7 @@ class Measures:
         ),
     ] = ""
     voice: Annotated[
-        str,
-        typer.Option(
-            metavar="PATH",
-            help="Samples of an author's prose, from which to measure the distance; default: the project's voice/.",
-        ),
+        str, typer.Option(metavar="PATH", help="Samples of an author; default: the project's.", rich_help_panel=MORE)
     ] = ""
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief from which all the stories were written.")] = ""
     bertscore: Annotated[

@@ -1,4 +1,4 @@
-"""`fabula style`: a style sheet from samples of the author's own prose."""
+"""`fabula text style`: a style sheet from samples of the author's own prose."""
 
 from __future__ import annotations
 
