@@ -154,7 +154,7 @@ def planned_import(folder: Path, found: Manuscript, source: str, settings: dict[
 
 
 def import_manuscript(
-    folder: Path, found: Manuscript, source: str, settings: dict[str, Any], title: str = ""
+    folder: Path, found: Manuscript, source: str, settings: dict[str, Any], title: str = "", *, own: bool = False
 ) -> Imported:
     """Create a project from a manuscript, or finish one that a kill left unfinished. No model is called.
 
@@ -164,6 +164,7 @@ def import_manuscript(
         source: the name of the manuscript's file, for the history of the texts.
         settings: the settings of a new project.
         title: the title of the story, if it differs from the manuscript's own.
+        own: whether it is the author's own prose, so that it becomes a sample for the style sheet.
 
     Raises:
         UsageError: the folder contains another project, or a part is too long.
@@ -175,6 +176,8 @@ def import_manuscript(
     if not (folder / "brief.md").exists():
         ProjectFolder.create(folder, brief, settings)
     project = ProjectFolder.open(folder)
+    if own:
+        project.add_sample(source, "\n\n".join(part.text for part in found.parts))
     texts = (listed, *made.texts)
     with project.recorded(keeping=True) as journal:
         if imported_from(journal):

@@ -9,6 +9,7 @@ from fabula.app.evaluating import EvaluationTask, evaluate_in
 from fabula.app.item_files import sources_of
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.html import joined
+from fabula.craft.voice import used_often, voice_report
 from fabula.engine.methods import settings_of
 from fabula.evaluators import find
 from fabula.measure.report import Report, Row, csv_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from fabula.app.writing import Options
+    from fabula.craft.voice import Samples
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item
     from fabula.story import Brief
@@ -183,9 +185,16 @@ class Measured:
 
 
 async def measured_in(
-    items: Sequence[Item], configs: Mapping[str, Any], options: Options, left_out: Sequence[str] = ()
+    items: Sequence[Item],
+    configs: Mapping[str, Any],
+    options: Options,
+    left_out: Sequence[str] = (),
+    samples: Samples | None = None,
 ) -> Measured:
     """The numbers of every evaluator that has a configuration. Nothing is saved.
+
+    A report on a single story also says what the story uses often. With `samples` of an author's prose, the distances
+    from them are among the numbers.
 
     Raises:
         FabulaError: the measurement fails.
@@ -193,4 +202,8 @@ async def measured_in(
     reports = []
     for name, config in configs.items():
         reports.append((await evaluate_in(EvaluationTask(find(name), items, config), Settings(), options)).report)
+    if len(items) == 1:
+        often = used_often([scene.text for scene in items[0].story.scenes])
+        reports[0] = replace(reports[0], notes=(*reports[0].notes, *often.lines))
+    reports += [voice_report(items, samples)] if samples is not None else []
     return Measured(tuple(items), tuple(reports), tuple(left_out))

@@ -14,7 +14,7 @@ from fabula.base.characters import binary_place, readable
 from fabula.base.errors import ConflictError, FabulaError, ProjectError, UsageError
 from fabula.base.files import inside, make_folder, read_text, write_atomically
 from fabula.engine.events import RECORD
-from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, SUFFIXES
+from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, STYLE, SUFFIXES
 from fabula.story import Brief, count_words, plain
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ async def save(project: ProjectFolder, name: str, text: str, base: str | None, o
         UsageError: the text is empty, too long, or in a form that no story can be written from.
     """
     text = _fit_for_a_file(name, text)
-    if name == BRIEF:
-        return _save_brief(project, text, base)
+    if name in (BRIEF, STYLE):
+        return _save_beside(project, name, text, base)
     with project.recorded() as journal:
         if name == STORY:
             return _save_story(project, journal, text, base)
@@ -75,15 +75,19 @@ async def save(project: ProjectFolder, name: str, text: str, base: str | None, o
         return saved(journal, path, changed=changed)
 
 
-def _save_brief(project: ProjectFolder, text: str, base: str | None) -> Saved:
+def _save_beside(project: ProjectFolder, name: str, text: str, base: str | None) -> Saved:
+    """Save the brief, or the style sheet, which need not exist."""
+    file = project.folder / name
     with project.lock():
-        stands = read_text(project.brief_file, MAX_FILE)
+        stands = read_text(file, MAX_FILE) if file.exists() else ""
         changed = plain(stands) != plain(text)
         if changed:
-            _check_base(BRIEF, stands, base)
-            Brief.parse(text)
-            write_atomically(project.brief_file, plain(text) + "\n")
-    return Saved(BRIEF, BRIEF, changed, count_words(text), 0, base_of(text))
+            if stands or base:
+                _check_base(name, stands, base)
+            if name == BRIEF:
+                Brief.parse(text)
+            write_atomically(file, plain(text) + "\n")
+    return Saved(name, name, changed, count_words(text), 0, base_of(text))
 
 
 def _save_story(project: ProjectFolder, journal: Journal, text: str, base: str | None) -> Saved:

@@ -23,6 +23,7 @@ LONGEST: Final = 120
 """The longest title, in characters."""
 _KNOWN: Final = {
     "brief.md": "Brief",
+    "style.md": "Style",
     "story.md": "The whole story",
     "drafts/refused.yaml": "What you refused of the final reading",
     "drafts/edits.yaml": "Changes of the final reading",

@@ -46,7 +46,7 @@ from fabula.base.errors import (
 from fabula.base.files import read_text
 from fabula.base.kept import KEPT, KeptTexts
 from fabula.project.default_model import default_model
-from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, ProjectFolder
+from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, STYLE, ProjectFolder
 from fabula.story import Story, count_words, plain
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ T = TypeVar("T")
 PINNED: Final = "pinned"
 BEHIND: Final = "behind the scenes"
 _AS_IT_CAME: Final = ("edited", "imported")  # a manuscript's text that nobody has changed
-_FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
+_FILES: Final = (BRIEF, STYLE, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
 _NUMBERS: Final = count(1)
 
@@ -77,7 +77,7 @@ class Artefact(Saved):
     """A text of the project in its current state.
 
     Attributes:
-        name: its path in the journal; the brief is `brief.md`.
+        name: its path in the journal; the brief is `brief.md`, the style sheet `style.md`.
         file: its file in the project.
         changed: whether its file was changed and the change has not been applied yet.
         words: number of words.
@@ -376,7 +376,7 @@ class Workspace:
             new = [change for path, change in changes.items() if path not in of]
             titles = self._titles(journal, changes.values())
         found += [_new_artefact(change) for change in new if change.file != STORY]
-        rows_ = [self._brief(project), *sorted(found, key=lambda one: one.file)]
+        rows_ = [*self._beside(project), *sorted(found, key=lambda one: one.file)]
         return [replace(one, title=titles(one.name), behind=is_behind(one.file)) for one in rows_]
 
     def titles(self) -> Titles:
@@ -411,9 +411,11 @@ class Workspace:
     def _changed(self, project: ProjectFolder, journal: Journal) -> tuple[FileChange, ...]:
         return self.cached("changes", lambda: tuple(project.changes(journal)))
 
-    def _brief(self, project: ProjectFolder) -> Artefact:
-        text = read_text(project.brief_file, MAX_FILE)
-        return _file(BRIEF, count_words(text), base_of(text), "edited")
+    def _beside(self, project: ProjectFolder) -> list[Artefact]:
+        """The brief, and the style sheet if there is one."""
+        files = [file for file in (project.brief_file, project.style_file) if file.exists() or file.name == BRIEF]
+        read = [(file.name, read_text(file, MAX_FILE)) for file in files]
+        return [_file(name, count_words(text), base_of(text), "edited") for name, text in read]
 
     def _artefact(
         self,
@@ -587,5 +589,5 @@ def _new_artefact(change: FileChange) -> Artefact:
 
 
 def _file(name: str, words: int, base: str, source: str) -> Artefact:
-    """A file that is not a numbered text: the brief or the whole story."""
+    """A file that is not a numbered text: the brief, the style sheet or the whole story."""
     return Artefact(name, name, changed=False, words=words, version=0, base=base, folder="", suffix="md", source=source)

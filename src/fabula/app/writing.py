@@ -138,6 +138,18 @@ class PreparedMethod:
     settings: Settings
     options: Options
     other: Method | None = None
+    voice: str = ""
+
+    @classmethod
+    def in_(cls, project: ProjectFolder, settings: Settings, options: Options) -> PreparedMethod:
+        """The system of a project, whose prompts for prose contain the author's style sheet.
+
+        The prompts of a paper stay as they are.
+
+        Raises:
+            UsageError: the style sheet cannot be read.
+        """
+        return cls(settings, options, voice="" if settings.preset == "faithful" else project.style)
 
     @cached_property  # finding one reads every `paper.toml`
     def method(self) -> Method:
@@ -191,6 +203,7 @@ class PreparedMethod:
                 project_budget(self.settings, journal, self.options.whole),
             ),
             prices={**cast.prices, **self.settings.known_prices},
+            voice=self.voice,
         )
 
     @property
@@ -233,6 +246,7 @@ class PreparedMethod:
             self.settings.model_dump_json(),
             context.prompts.digest,
             brief.write(),
+            *([self.voice] if self.voice else []),
             *(f"{p.performer.identity} {_abilities(p.performer)}{p.adapter or ''}" for p in parts),
         )
 
@@ -347,7 +361,7 @@ async def write_in(
     Raises:
         FabulaError: an error of any kind; all finished calls are kept, and the same command continues from there.
     """
-    prepared, brief = PreparedMethod(settings, options), project.brief
+    prepared, brief = PreparedMethod.in_(project, settings, options), project.brief
     with project.recorded() as journal:
         _decide_to_fit(journal, options.fit)
         project.begin(journal)
@@ -489,7 +503,7 @@ async def dry_run_in(
 
     `pending` are unsaved texts, by artefact, that count as the author's.
     """
-    prepared = PreparedMethod(settings, options)
+    prepared = PreparedMethod.in_(project, settings, options)
     with project.journal as journal:
         project.check_journal(journal)
         changes = project.changes(journal)
@@ -650,7 +664,7 @@ async def check_edit(project: ProjectFolder, journal: Journal, options: Options,
     if not file.endswith(f".{SHEET}") or not text:
         return
     try:
-        await _dry_run(PreparedMethod(project.settings, options), journal, project.brief, {path: text})
+        await _dry_run(PreparedMethod.in_(project, project.settings, options), journal, project.brief, {path: text})
     except PlanError as problem:
         if Path(file).name in str(problem):
             raise
@@ -672,7 +686,7 @@ async def at_cursor_in(
     Raises:
         FabulaError: an error of any kind; a finished call is kept and is used when the same request is repeated.
     """
-    prepared = PreparedMethod(settings, options)
+    prepared = PreparedMethod.in_(project, settings, options)
     with project.recorded() as journal:
         async with prepared.opened(journal) as context:
             answer_in_language_of(journal.artefacts.newest(path) or "", context, settings)
@@ -684,7 +698,7 @@ async def dry_run_at_cursor_in(
     project: ProjectFolder, settings: Settings, options: Options, path: str, span: tuple[int, int], ask: AtCursor[T]
 ) -> DryRun:
     """The calls and cost of `at_cursor_in` now. Calls no model and writes nothing."""
-    prepared = PreparedMethod(settings, options)
+    prepared = PreparedMethod.in_(project, settings, options)
     with project.journal as journal:
         async with prepared.opened(journal, dry=True) as context:
             answer_in_language_of(journal.artefacts.newest(path) or "", context, settings)

@@ -28,7 +28,7 @@ from fabula.craft.quoting import located
 from fabula.craft.raters import mark_for
 from fabula.craft.settings import unsupported_by
 from fabula.engine.making import DRAFTS
-from fabula.engine.run import side_by_side
+from fabula.engine.run import in_voice, side_by_side
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words
 from fabula.story.sheets import read_as, read_sheet
@@ -184,7 +184,7 @@ async def _read(
 
 
 async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa: ANN401 - fields of a prompt
-    run = run.optional("the whole was not read again at the end")
+    run = in_voice(run).optional("the whole was not read again at the end")
     try:
         return (await run.ask_for(EditsReply, role, "final_reading", **fields)).edits
     except NoRoomError:

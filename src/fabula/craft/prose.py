@@ -10,7 +10,7 @@ from fabula.craft.length import revise_to_length, write_to_length
 from fabula.craft.telling import is_list, told_in_sentences, without_copies
 from fabula.engine.replies import clean_prose, fault_of, without_instructions
 from fabula.engine.roles import is_person
-from fabula.engine.run import Run, record_length
+from fabula.engine.run import Run, in_voice, record_length
 from fabula.models.base import Sampling
 from fabula.story import count_words
 from fabula.story.language import script_of
@@ -96,6 +96,7 @@ async def write_prose(
     Raises:
         ReplyError: the role gives no usable prose.
     """
+    run = in_voice(run)
     writer = _Writer(run, role, prompt, prose, max_tokens, before, fields, run.room(role).aids, temperature)
     want = prose.want
     if want is None:
@@ -275,7 +276,7 @@ async def shorten(
     `fields` are those of the prompt that asked for the text, from which the prompt says what the text is for.
     """
     given = {**(fields or {}), "text": text, "words": want, "has": count_words(text)}
-    reply = await run.reply(role, prompt, sampling=Sampling(temperature=temperature), **given)
+    reply = await in_voice(run).reply(role, prompt, sampling=Sampling(temperature=temperature), **given)
     return clean_reply(run, role, reply, labels=labels, last=last, kind=kind)
 
 

@@ -20,6 +20,7 @@ from fabula.craft.prose import clean_reply, reply_fault
 from fabula.engine.making import DRAFTS
 from fabula.engine.replies import is_unchanged
 from fabula.engine.room import USUAL_WINDOW
+from fabula.engine.run import in_voice
 from fabula.models.base import Message
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, plain
@@ -99,6 +100,8 @@ class _Reviser:
         """A text, or one of its pieces, in its new version."""
         own, fault, answer, run = self.revision, "", "", run.tries(_TRIED)
         prompt, said, fields = self._prompt(text, piece)
+        if own.folder == "story" and not fields["asked"]:  # what was asked then says how the author writes
+            run = in_voice(run)
         for attempt in range(TRIES):
             place = run.again(attempt, fault)
             reply = await place.reply(own.role, prompt, said, **fields)

@@ -15,7 +15,7 @@ from fabula.craft.packing import first_of, last_of
 from fabula.craft.prose import clean_reply, reply_fault
 from fabula.craft.quoting import located
 from fabula.craft.revising import TRIES
-from fabula.engine.run import side_by_side
+from fabula.engine.run import in_voice, side_by_side
 from fabula.story import count_words
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _fields(run: Run, role: str, cursor: Cursor) -> dict[str, Any]:
 
 async def _usable(run: Run, role: str, prompt: str, fields: dict[str, Any], usual: int, help_: str = "") -> str:
     """The text that a role gives for a place in a text."""
-    fault, answer, run = "", "", run.tries(_TRIED)
+    fault, answer, run = "", "", in_voice(run).tries(_TRIED)
     for attempt in range(TRIES):
         place = run.again(attempt, fault)
         reply = await place.reply(role, prompt, expect=usual, **fields)

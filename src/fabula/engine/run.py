@@ -78,6 +78,7 @@ __all__ = [
     "apart",
     "branches",
     "has_author_text",
+    "in_voice",
     "may_stand_as_made",
     "record_length",
     "retaken",
@@ -103,6 +104,11 @@ _ANSWER = (
     "keys of a form or the choices for an answer, stay as they are here."
 )
 _CHARACTERS = " Lengths are counted in characters, with punctuation: where a number of words is named, it is meant so."
+_VOICE = (
+    "This is how the author of the story writes. Keep to it in every sentence of the story that you write; where the "
+    "task itself asks for something else, the task counts. Passages quoted here show how the author sounds: take "
+    "nothing of what they tell, and none of their sentences.\n\n{}"
+)
 _REMARK = (
     "Your last answer could not be used. {} This time, give what is asked for above, and give it in your own words."
 )
@@ -120,6 +126,7 @@ class RunPlace:
         given_up: the number of earlier runs that ended because all tries here failed (`Run.tries`).
         without: what the story lacks without the calls made here, if they are optional (`Run.optional`).
         part: the share of the usual work that was done before these calls.
+        in_voice: whether the calls made here write prose, so that their prompts hold the author's style sheet.
     """
 
     path: tuple[str, ...] = ()
@@ -129,6 +136,7 @@ class RunPlace:
     given_up: int = 0
     without: str = ""
     part: float = 1.0
+    in_voice: bool = False
 
 
 @dataclass(frozen=True)
@@ -726,18 +734,21 @@ class Run:
         )
 
     def _messages(self, prompt: str, fields: Mapping[str, Any], said: Sequence[Message] = ()) -> tuple[Message, ...]:
-        """A prompt, which also says in what language to answer and how lengths are counted, if that is not English."""
-        tag = self.context.language
-        if not tag:
-            return self.context.prompts.render(prompt, fields, said)
-        line = _ANSWER.format(name_of(tag))
+        """A prompt, which also says in what language to answer and how lengths are counted, if that is not English.
+
+        The author's style sheet is in the prompts of calls that write prose.
+        """
+        tag, lines = self.context.language, []
+        if tag:
+            lines.append(_ANSWER.format(name_of(tag)) + (_CHARACTERS if counts_characters(tag) else ""))
         if counts_characters(tag):
-            line += _CHARACTERS
             fields = {
                 name: replace(it, unit="characters") if hasattr(it, "unit") else it for name, it in fields.items()
             }
+        if self._place.in_voice and self.context.voice:
+            lines.append(_VOICE.format(self.context.voice))
         first, *rest = self.context.prompts.render(prompt, fields, said)
-        return (replace(first, content=f"{first.content}\n\n{line}"), *rest)
+        return (replace(first, content="\n\n".join([first.content, *lines])), *rest)
 
     def _sketch(self, prompt: str, fields: Mapping[str, Any], expect: int | str | None) -> Sketch:
         """What a free text probably looks like."""
@@ -1041,6 +1052,11 @@ class Run:
             able.context and able.context - prompt,
         )
         return max(min(limit for limit in limits if limit), 1)
+
+
+def in_voice(run: Run) -> Run:
+    """A run for calls that write prose; their prompts hold the author's style sheet if there is one."""
+    return run._placed(in_voice=True)  # noqa: SLF001 - what a system may touch is few names
 
 
 def retaken(run: Run, name: str) -> Run:

@@ -1,8 +1,13 @@
 """A project: a folder of plain files that a writer can open, edit, diff and commit, and its journal.
 
+<<<<<<< HEAD
     fabula.toml   brief.md   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml   story/NN-*.md   story.md
     notes/*.md|yaml
     .fabula/journal.db   .fabula/written
+=======
+    fabula.toml   brief.md   style.md   voice/*.md|txt   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml
+    story/NN-*.md   story.md   .fabula/journal.db   .fabula/written
+>>>>>>> dev-voice
 
 You edit a story in its files: a file that differs from what fabula last wrote there is the author's edit.
 """
@@ -70,7 +75,20 @@ NOTES: Final = "notes"
 """The folder of the author's notes, which no role is shown."""
 FOLDERS: Final = ("plan", "role-play", "drafts", "so-far", "story", NOTES)
 SUFFIXES: Final = (".md", ".yaml", ".csv")
-_OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
+STYLE: Final = "style.md"
+"""The author's style sheet, which every role that writes prose gets."""
+VOICE: Final = "voice"
+"""The folder with samples of the author's own prose."""
+_LONGEST_STYLE: Final = 12_000  # characters, which are part of every prompt that asks for prose
+_OTHERS: Final = (
+    ".fabula",
+    "chat",
+    "reports",
+    "cards",
+    "evaluation",
+    "world",
+    VOICE,
+)  # folders that are read or written, too
 # Files that their readers leave out (`plain_files`, `is_plain`) where they are links that leave the project, or pipes.
 _LEFT_OUT: Final = {"chat": (".jsonl",), "cards": (".json",), "evaluation": (".json", ".md"), "world": (".json",)}
 _READ_BY_NAME: Final = ("plan/plan.yaml", "plan/personas.yaml", "plan/narrative.md")  # not as other texts are
@@ -166,7 +184,7 @@ class ProjectFolder:
         return project
 
     def _check_links(self, *, odd_texts: bool) -> None:
-        for name in (self.settings_file.name, self.brief_file.name, STORY, *FOLDERS, *_OTHERS):
+        for name in (self.settings_file.name, self.brief_file.name, STYLE, STORY, *FOLDERS, *_OTHERS):
             place = self.folder / name
             for path in (place, *(_odd_ones(place) if place.is_dir() else ())):
                 try:
@@ -220,6 +238,46 @@ class ProjectFolder:
     def brief(self) -> Brief:
         """The brief in `brief.md`."""
         return Brief.read(self.brief_file)
+
+    @property
+    def style_file(self) -> Path:
+        """`style.md`, the author's style sheet."""
+        return self.folder / STYLE
+
+    @property
+    def style(self) -> str:
+        """The author's style sheet; empty if there is none.
+
+        Raises:
+            UsageError: it is not text, or is too long to be part of every prompt.
+        """
+        text = plain(read_text(self.style_file, MAX_FILE)) if self.style_file.exists() else ""
+        if len(text) > _LONGEST_STYLE:
+            raise UsageError(
+                f"{self.style_file} has {len(text):,} characters, and every prompt for prose contains it. Shorten it "
+                f"to at most {_LONGEST_STYLE:,} characters."
+            )
+        return text
+
+    @property
+    def samples(self) -> dict[str, str]:
+        """The samples of the author's own prose, by file.
+
+        Raises:
+            UsageError: a sample is not text, or is too large.
+        """
+        files = sorted((self.folder / VOICE).glob("*")) if (self.folder / VOICE).is_dir() else []
+        read = [file for file in files if file.suffix in (".md", ".txt") and not file.name.startswith(".")]
+        return {f"{VOICE}/{file.name}": plain(read_text(file, MAX_STORY)) for file in read}
+
+    def add_sample(self, source: str, text: str) -> None:
+        """Save the prose of a file as a sample of the author's own.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        make_folder(self.folder / VOICE)
+        write_atomically(self.folder / VOICE / f"{slug(Path(source).stem)}.md", plain(text) + "\n")
 
     @property
     def brief_digest(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError
-from fabula.project.folder import FOLDERS, STORY
+from fabula.project.folder import FOLDERS, STORY, STYLE
 from fabula.server.runs.looking import again_and_again
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Watcher:
                 self._tell(folder, list(_changed(before, now)))
 
     def _tell(self, folder: str, changed: Sequence[str]) -> None:
-        texts = [name for name in changed if name in (BRIEF, STORY) or name.split("/")[0] in FOLDERS]
+        texts = [name for name in changed if name in (BRIEF, STYLE, STORY) or name.split("/")[0] in FOLDERS]
         for name in texts[:_MOST_FILES]:
             self.feed.tell("artefact_changed", folder, file=name)
         if len(texts) != len(changed) or len(texts) > _MOST_FILES:

@@ -12,7 +12,7 @@ from fabula.app.saving import BRIEF, Saved, base_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UnknownNameError
 from fabula.base.files import read_text
-from fabula.project.folder import MAX_STORY, STORY
+from fabula.project.folder import MAX_STORY, STORY, STYLE
 from fabula.story import count_words, plain
 from fabula.verbs.base import ArtefactName, verb
 
@@ -50,7 +50,7 @@ async def text(
 
 def _text(workspace: Workspace, name: str, version: int | None) -> ArtefactText:
     project = workspace.texts()
-    if name in (BRIEF, STORY) and version is None:
+    if name in (BRIEF, STYLE, STORY) and version is None:
         return _file(workspace, project, name)
     with project.journal as journal:
         changes = {change.path: change for change in workspace.changes_or_none(project, journal)}
@@ -72,7 +72,7 @@ def _whole(name: str, file: str, text: str, version: int, source: str, *, change
 
 
 def _file(workspace: Workspace, project: ProjectFolder, name: str) -> ArtefactText:
-    """A file that is not an artefact of its own: the brief, or the whole story."""
+    """A file that is not an artefact of its own: the brief, the style sheet or the whole story."""
     file = project.folder / name
     if not file.is_file():
         raise UnknownNameError("artefact", name, [one.name for one in workspace.rows(marks=False)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -39,6 +40,9 @@ def import_(
         ),
     ] = "",
     title: Annotated[str, typer.Option(help="Title of the story; default: the title in the manuscript.")] = "",
+    own: Annotated[
+        bool, typer.Option("--own", help="It is your own prose: keep it as a sample for `fabula text style`.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the parts; create nothing.")] = False,
 ) -> None:
     """Create a project from a manuscript, to continue it here.
@@ -49,7 +53,7 @@ def import_(
     terminal, file = terminal_of(common), Path(manuscript)
     found = read_manuscript(file)
     settings = changes_of(replace(choices, system=system_for_manuscript(choices.system)), Settings())
-    make = planned_import if dry_run else import_manuscript
+    make = planned_import if dry_run else partial(import_manuscript, own=own)
     made = make(Path(out) if out else _folder_for(file), found, file.resolve().name, settings, title)
     _report(terminal, made, planned=dry_run)
     for notice in made.notices:

@@ -17,6 +17,7 @@ from fabula.app.corpora.working import CorpusTask, work_through
 from fabula.app.item_files import read_all
 from fabula.app.measuring import chosen_measures, measure_configs, measured_in, with_brief, with_references
 from fabula.app.sources import items_of
+from fabula.app.style import samples_of
 from fabula.app.workers.spread import Spread
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
@@ -30,6 +31,8 @@ from fabula.cli.session import near
 from fabula.cli.spreading import Spreading, say_part
 from fabula.cli.stopping import stoppable
 from fabula.cli.stories import Selecting, named_stories, say_licences, stories_of
+from fabula.craft.voice import Samples
+from fabula.project.folder import VOICE, ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import Brief
 
@@ -64,6 +67,9 @@ class Measures:
             metavar="PATH",
             help="A reference for all stories, or a folder or .jsonl file with a reference for each prompt.",
         ),
+    ] = ""
+    voice: Annotated[
+        str, typer.Option(metavar="PATH", help="Samples of an author; default: the project's.", rich_help_panel=MORE)
     ] = ""
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief from which all the stories were written.")] = ""
     bertscore: Annotated[
@@ -111,7 +117,8 @@ def measure(
     items, empty = _items(terminal, common, asked, stories or (), selecting.selection(asked.seed))
     say_licences(terminal, items)
     configs = measure_configs(_preset(asked), dict(_settings(asked)), chosen_measures(items, bertscore=asked.bertscore))
-    found = asyncio.run(measured_in(items, configs, Options(environ=terminal.environ), empty))
+    samples = _samples(terminal, common, asked, stories or ())
+    found = asyncio.run(measured_in(items, configs, Options(environ=terminal.environ), empty, samples))
     if asked.csv:
         _write_csv(asked.csv, found.csv, terminal)
     if asked.csv != "-":
@@ -140,6 +147,8 @@ def _measure_corpus(
         raise UsageError("Several processes need a folder for the numbers. Specify it with --out DIR.")
     if not stories or common.folder:
         raise UsageError("Specify the files, folders or data sets to measure for --out.")
+    if asked.voice:
+        raise UsageError("--voice cannot be combined with --out. Measure the stories without --out.")
     corpus = Corpus([Path(one) for one in stories], selecting.selection(asked.seed), _adapting(terminal, asked))
     chosen = chosen_measures(list(islice(corpus, _SHOWN)), bertscore=asked.bertscore)
     configs = measure_configs(_preset(asked), dict(_settings(asked)), chosen)
@@ -190,6 +199,21 @@ def _items(
     if asked.reference:
         items = with_references(items, stories_of(terminal, [asked.reference]), asked.reference)
     return items, empty
+
+
+def _samples(terminal: Terminal, common: ProjectOptions, asked: Measures, stories: Sequence[str]) -> Samples | None:
+    """The samples in the named place, or those of the only project that is measured."""
+    if asked.voice:
+        return Samples(item.story.text for item in stories_of(terminal, [asked.voice]))
+    named = named_or_here(common, stories)
+    place = Path(named[0]) if len(named) == 1 else Path()
+    if len(named) != 1 or not (place / VOICE).is_dir():
+        return None
+    try:
+        return samples_of(ProjectFolder.open(place))
+    except UsageError as error:
+        terminal.message(f"The distance from your samples was not measured. {error}")
+        return None
 
 
 def _preset(asked: Measures) -> Preset:

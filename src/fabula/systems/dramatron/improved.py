@@ -15,7 +15,7 @@ from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import NOT_AS_LONG, Prose, clean_reply, reply_fault, shorten, write_prose
 from fabula.craft.settings import warn_ignored
-from fabula.engine.run import Run, record_length
+from fabula.engine.run import Run, in_voice, record_length
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
 from fabula.systems.dramatron.algorithm import CHARACTERS, SCENES, TRIES, scene_input, story_fields
@@ -223,11 +223,11 @@ def dialogue_of(hierarchy: Hierarchy, at: int, head: str, want: WordRange | None
         return {**dialogue_fields(hierarchy, at, own), "words": words, "so_far": so_far, "last": last}
 
     async def first(own: Run) -> str:
-        return await text_of(own, "dialogue", "dialogue", fields_of(own, want), cleaned)
+        return await text_of(in_voice(own), "dialogue", "dialogue", fields_of(own, want), cleaned)
 
     async def after(own: Run, text: str, words: int) -> str:
         fields = fields_of(own, words, text)
-        return cleaned(own, await own.reply("dialogue", "dialogue", **fields))
+        return cleaned(own, await in_voice(own).reply("dialogue", "dialogue", **fields))
 
     async def make(own: Run) -> str:
         if want is None:
@@ -301,5 +301,5 @@ async def write_story(brief: Brief, want: WordRange | None, run: Run, config: Co
 async def _continued(run: Run, base: str, fields: dict[str, Any]) -> str:
     """What follows a scene that the author wants continued."""
     words = words_to_follow(run, base)
-    reply = await run.reply("writer", "extend", **fields, so_far=base, words=words, lead="")
+    reply = await in_voice(run).reply("writer", "extend", **fields, so_far=base, words=words, lead="")
     return clean_reply(run, "writer", reply, labels=_LABELS)

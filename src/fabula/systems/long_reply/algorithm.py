@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.craft.whole import material, task, words_in_one_reply
 from fabula.engine.replies import clean_prose, read_ending
+from fabula.engine.run import in_voice
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import Story, count_words
@@ -43,7 +44,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     work = max(round(left * _WORDS_A_TOKEN) - story, _LEAST_WORK) if left else 0
 
     async def make(own: Run) -> str:
-        own, fault = own.tries("work"), ""
+        own, fault = in_voice(own).tries("work"), ""
         for draw in range(_TRIES):
             reply = await own.again(draw, fault).reply(
                 WRITER,

@@ -19,7 +19,7 @@ from fabula.app.titles import Titles
 from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.numbers import LARGEST
 from fabula.craft.suggesting import WISHES
-from fabula.project.folder import MAX_FILE, STORY
+from fabula.project.folder import MAX_FILE, STORY, STYLE
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.pages.plan import foreseen
 from fabula.server.studio.pages.write import doing_of
@@ -112,7 +112,7 @@ def _texts(workspace: Project, name: str, *, marks: bool) -> dict[str, Any]:
 
 def _was_written(workspace: Project, one: Artefact | None) -> bool:
     """Whether there is a written text before the author's edits that the author can restore."""
-    if one is None or one.name in (BRIEF, STORY) or one.source not in ("edited", "rewritten"):
+    if one is None or one.name in (BRIEF, STYLE, STORY) or one.source not in ("edited", "rewritten"):
         return False
     with suppress(FabulaError):  # a new file has no history yet
         return bool(workspace.alternatives(one.name).versions)
