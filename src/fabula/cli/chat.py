@@ -120,8 +120,6 @@ class TerminalChat:
         else:
             if turn is not None:
                 self.show(turn)
-                self._prepares = True  # nobody waits for what is made ready now
-                self.conversation.prepare()
 
     # commands -------------------------------------------------------------------------------------------------------
 

@@ -155,7 +155,6 @@ class Conversations:
             turn = await conversation.move(live.kind, live.said, heard)
             with suppress(ProjectError):  # the turn is in the log, and its transcript can be made at any time
                 conversation.log.write_transcript()
-            conversation.prepare()
             return ChatMade.of(conversation, turn)
         finally:
             self._leave()
@@ -205,11 +204,9 @@ class Conversations:
             self._closing = task  # the loop has only weak references to tasks
 
     async def _close_later(self) -> None:
-        """Close the project when it has not been used for a moment and background preparations have finished."""
-        await asyncio.sleep(self.linger)
+        """Close the project when it has not been used for a moment."""
         held = self._held
-        if held is not None and not self._users:
-            await held.open.prepared_ahead()
+        await asyncio.sleep(self.linger)
         async with self._opening:
             if held is self._held and not self._users:
                 await self._close()

@@ -52,7 +52,6 @@ class Conversation:
     _hearing: Hearing | None = None
     first: asyncio.Lock = field(default_factory=asyncio.Lock)
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _ahead: tuple[State, asyncio.Task[tuple[State, Cell]]] | None = None
 
     @property
     def parties(self) -> Parties:
@@ -335,38 +334,8 @@ class Conversation:
         self.state, self._cell = after, cell
         return after.turns[-1]
 
-    def prepare(self) -> None:
-        """Prepare the next cell in the background if the present one has ended.
-
-        What fails here fails again, and is told, with the move that needs it. `close` ends it.
-        """
-        if self.state.waits and self.state.turns and not self.state.over and self._ahead is None:
-            task = asyncio.get_running_loop().create_task(self._here(self.state))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # it is told by the next move
-            self._ahead = self.state, task
-
-    async def prepared(self) -> None:
-        """Wait until what is being made ready ahead is there."""
-        if self._ahead is not None:
-            await asyncio.wait({self._ahead[1]})
-
-    async def close(self) -> None:
-        """End what is being made ready ahead; calls that were finished are kept."""
-        if self._ahead is not None:
-            _, task = self._ahead
-            self._ahead = None
-            task.cancel()
-            await asyncio.wait({task})
-
     async def _ready(self, before: State) -> tuple[State, Cell]:
-        """As `_here`; what was begun ahead from the same state is waited for, so that no call is made twice."""
-        if self._ahead is not None and self._ahead[0] == before:
-            _, task = self._ahead
-            await asyncio.wait({task})
-            self._ahead = None
-            if not task.cancelled() and task.exception() is None:
-                return task.result()
-        await self.close()
+        """As `_here`; the first cell is made ready by one of all who need it at once."""
         if before.cell:
             return await self._here(before)
         async with self.first:
