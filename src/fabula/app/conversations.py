@@ -108,6 +108,7 @@ class ChatTurn:
         step: the number of the point of the plan that the turn serves; 0 if there is no plan.
         who: the character that answered; empty if none did.
         action: what `who` did; `answer` contains it too.
+        edited: whether the words were changed after they were said.
     """
 
     number: int
@@ -119,13 +120,14 @@ class ChatTurn:
     action: str
     ends_cell: bool
     ends_story: bool
+    edited: bool = False
 
     @classmethod
     def of(cls, turn: Turn) -> ChatTurn:
         """A turn in the form that the interfaces show."""
         line = turn.line
         who, answer, action = (line.name, line.text, line.action) if line else ("", "", "")
-        ends = turn.ends_cell, turn.ends_story
+        ends = turn.ends_cell, turn.ends_story, turn.edited
         return cls(turn.number, turn.cell, turn.step, turn.said, who, answer, action, *ends)
 
 

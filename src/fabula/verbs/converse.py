@@ -18,15 +18,17 @@ from fabula.app.conversations import (
     parties_for,
 )
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.base.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation import Log, conversations_in, log_file
-from fabula.craft.conversation.kept import checked_freedom
+from fabula.craft.conversation.kept import checked_freedom, said_by_player
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - doors read it
+from fabula.story import plain, readable
 from fabula.verbs.base import verb
 from fabula.verbs.conversation import ConversationName, Seen, SomeName
 from fabula.verbs.conversation import conversation as shown
 
 _MOST: Final = 50  # characters in one scene
+_LONGEST: Final = 20_000  # characters of a message
 
 
 @verb("POST", "/chats", "chats")
@@ -112,6 +114,35 @@ async def take_back(project: Workspace, conversation: ConversationName, *, versi
     """
     with free(project, conversation, version) as log:
         log.undo()
+        project.turns.by_conversation.pop(conversation, None)
+    return await shown(project, conversation)
+
+
+@verb("PUT", "/chats/{conversation}/turns/{turn}", "chats")
+async def edit_message(
+    project: Workspace,
+    conversation: ConversationName,
+    turn: Annotated[int, Field(ge=1, description="The turn's number, from 1.", examples=[1])],
+    said: Annotated[
+        str | None, Field(max_length=_LONGEST, description="What you said instead.", examples=["When does it sail?"])
+    ] = None,
+    answer: Annotated[
+        str | None, Field(max_length=_LONGEST, description="What the character answered instead.")
+    ] = None,
+    *,
+    version: Seen = None,
+) -> ChatView:
+    """Change what was said in a turn, or restore its first words if you send no others; later turns stay as they are.
+
+    Raises:
+        UsageError: the turn does not exist, or the new words are empty or too long.
+    """
+    said = None if said is None else said_by_player(said)
+    if answer is not None and not (answer := plain(readable(answer)).strip()):
+        raise UsageError("The answer is empty. Write something, or take the turn back.")
+    with free(project, conversation, version) as log:
+        log.edit(turn, said, answer)
+        log.write_transcript()
         project.turns.by_conversation.pop(conversation, None)
     return await shown(project, conversation)
 

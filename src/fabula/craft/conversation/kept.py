@@ -213,17 +213,17 @@ class Conversation:
             drawn = self.log.drawn
             if not drawn:
                 raise UsageError("There is no turn to draw again yet. Say something first.")
-            last = self.log.records[drawn[-1][-1]]
-            said, take = str(last["turn"]["said"]), 1 + max(map(self.log.take, drawn[-1]))
-            start = self.log.state_without(drawn[-1][-1]).with_present(map(str, last["turn"]["present"]))
+            last, turn = self.log.records[drawn[-1][-1]], self.log.turn(drawn[-1][-1])
+            said, take = str(turn["said"]), 1 + max(map(self.log.take, drawn[-1]))
+            start = self.log.state_without(drawn[-1][-1]).with_present(map(str, turn["present"]))
             if last.get("next"):
-                start = start.ended() if start.cell != last["turn"]["cell"] else start.skipped()
+                start = start.ended() if start.cell != turn["cell"] else start.skipped()
             since = self.state.asked
-            turn = await self._turn(said, on_text, start=start, take=take)
+            made = await self._turn(said, on_text, start=start, take=take)
             if since:
                 self.log.note_present(since)
                 self.state = self.state.with_present(since)
-            return turn
+            return made
 
     async def another(self, on_text: Callable[[str], None] | None = None) -> Turn:
         """Another answer in place of the last one: the next greeting if it was one and there are more, else a new draw.
