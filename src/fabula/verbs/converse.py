@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field
 
@@ -20,6 +20,7 @@ from fabula.app.conversations import (
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation import Log, conversations_in, log_file
+from fabula.craft.conversation.cards import write_persona
 from fabula.craft.conversation.kept import checked_freedom, said_by_player
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - doors read it
 from fabula.story import plain, readable
@@ -27,6 +28,14 @@ from fabula.verbs.base import verb
 from fabula.verbs.conversation import ConversationName, Seen, SomeName
 from fabula.verbs.conversation import conversation as shown
 
+Persona: TypeAlias = Annotated[
+    str | None,
+    Field(
+        max_length=4000,
+        description="Who you are, in a few sentences, which the characters can see; kept as your card.",
+        examples=["A surveyor, soaked to the skin, who has missed the last ferry."],
+    ),
+]
 _MOST: Final = 50  # characters in one scene
 _LONGEST: Final = 20_000  # characters of a message
 
@@ -41,6 +50,7 @@ async def converse(
         SomeName, Field(description="Who you play; default: the next known character.", examples=["Tobias"])
     ] = "",
     *,
+    persona: Persona = None,
     freedom: Annotated[Freedom | None, Field(description="How far you may stray from the story.")] = None,
     name: Annotated[
         SomeName, Field(description="The conversation's name; default: the names of the participants.")
@@ -52,7 +62,7 @@ async def converse(
         UnknownNameError: a character is not in the story.
         UsageError: the name is already used.
     """
-    parties = parties_for(project.project(), others, player)
+    parties = parties_for(project.project(), others, player, persona or "")
     return await shown(project, await begun(project, parties, freedom, name))
 
 
@@ -67,8 +77,9 @@ async def set_scene(
     freedom: Annotated[
         Freedom | None, Field(description="How far you may stray from the story.", examples=["guided"])
     ] = None,
+    persona: Persona = None,
 ) -> ChatView:
-    """Set who is present from now on and how far you may stray; arguments that you omit leave their values unchanged.
+    """Set who is present from now on, how far you may stray and who you are; what you omit stays as it is.
 
     Raises:
         UnknownNameError: a character is not in this conversation.
@@ -83,6 +94,8 @@ async def set_scene(
             log.set_present(present)
         if freedom is not None:
             log.set_freedom(freedom)
+        if persona:
+            write_persona(project.project().folder, log.parties.player, persona)
     return await shown(project, conversation)
 
 
