@@ -6,6 +6,19 @@ const LONGEST = 4000; // characters of a message
 
 const talk = /** @type {HTMLElement | null} */ (document.getElementById("talk"));
 if (talk) converse(talk);
+else takeCards(/** @type {HTMLFormElement} */ (document.getElementById("drop")));
+
+/** A card that is dropped anywhere on the page is added. @param {HTMLFormElement} form */
+function takeCards(form) {
+  const input = /** @type {HTMLInputElement} */ (form.elements.namedItem("file"));
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    input.files = event.dataTransfer.files;
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+}
 
 /** @param {HTMLElement} talk */
 function converse(talk) {
@@ -18,6 +31,7 @@ function converse(talk) {
   const words = /** @type {HTMLTextAreaElement} */ (document.getElementById("words"));
   const key = `fabula-words:${project}:${chat}`;
   const model = /** @type {HTMLInputElement} */ (document.getElementById("model"));
+  const pictures = JSON.parse(talk.dataset.pictures ?? "{}");
   const others = new BroadcastChannel("fabula-talk");
   let busy = false;
   let missed = false; // something was changed elsewhere while this page was busy
@@ -82,6 +96,13 @@ function converse(talk) {
    * @param {boolean} own
    */
   function line(name, text, own) {
+    const message = document.createElement("div");
+    message.className = own ? "message own" : "message";
+    const face = document.createElement(pictures[name] ? "img" : "span");
+    face.className = "face";
+    face.setAttribute(pictures[name] ? "src" : "aria-hidden", pictures[name] || "true");
+    if (pictures[name]) face.setAttribute("alt", "");
+    else face.textContent = [...name][0]?.toUpperCase() ?? "";
     const paragraph = document.createElement("p");
     paragraph.className = own ? "line own" : "line";
     const who = document.createElement("b");
@@ -91,7 +112,8 @@ function converse(talk) {
     colon.textContent = ": ";
     who.append(name, colon);
     paragraph.append(who, text);
-    return paragraph;
+    message.append(face, paragraph);
+    return message;
   }
 
   /**
@@ -105,7 +127,7 @@ function converse(talk) {
     const log = /** @type {HTMLElement} */ (document.getElementById("log"));
     const turn = document.createElement("article");
     turn.className = "turn live";
-    if (again) log.querySelector(".turn:last-of-type > .line:not(.own)")?.classList.add("faint");
+    if (again) log.querySelector(".turn:last-of-type .line:not(.own)")?.classList.add("faint");
     if (said) turn.append(line(player, said, true));
     log.append(turn);
     live = turn;
@@ -115,7 +137,7 @@ function converse(talk) {
     let drawn = false;
     const draw = () => {
       drawn = false;
-      answer?.append(waiting);
+      answer?.lastElementChild?.append(waiting);
       waiting = "";
       toEnd();
     };
@@ -252,7 +274,7 @@ function converse(talk) {
       await move("another");
     } else {
       await change("/choose", { number: wanted });
-      say(`Answer ${wanted} of ${drawn}. ${document.querySelector("#log .turn:last-of-type > .line:not(.own)")?.textContent ?? ""}`);
+      say(`Answer ${wanted} of ${drawn}. ${document.querySelector("#log .turn:last-of-type .line:not(.own)")?.textContent ?? ""}`);
     }
     if (pressed) /** @type {HTMLElement | null} */ (document.querySelector(`[data-swipe="${by}"]:not(:disabled)`) ?? words).focus();
   }
@@ -260,20 +282,67 @@ function converse(talk) {
   /**
    * @param {string} what
    * @param {object} body
+   * @param {string} [method]
    */
-  async function change(what, body) {
-    if (busy) return;
+  async function change(what, body, method) {
+    if (busy) return false;
     await begin();
     try {
-      await ask(`${path}${what}`, { body: { ...body, version: version() } });
+      await ask(`${path}${what}`, { method, body: { ...body, version: version() } });
       others.postMessage({ project, chat });
     } catch (problem) {
       const { message, problem: said } = /** @type {Error & {problem?: {code: string}}} */ (problem);
       await refused(Object.assign(new Error(message), { code: said?.code }));
-      return;
+      return false;
     }
     await refresh();
     setBusy(false);
+    return true;
+  }
+
+  /** Change the words of a message where it stands. @param {HTMLElement} pen */
+  function edit(pen) {
+    const { edit: part = "said", turn } = pen.dataset;
+    const message = /** @type {HTMLElement} */ (pen.parentElement);
+    const shown = /** @type {HTMLElement} */ (message.querySelector(".line"));
+    const form = document.createElement("form");
+    form.className = "line editing";
+    const field = document.createElement("textarea");
+    field.value = shown.querySelector(".words")?.textContent ?? "";
+    field.setAttribute("aria-label", pen.getAttribute("aria-label") ?? "");
+    const save = document.createElement("button");
+    save.className = "primary";
+    save.textContent = "Save";
+    const cancel = document.createElement("button");
+    cancel.type = "button";
+    cancel.textContent = "Cancel";
+    const row = document.createElement("div");
+    row.className = "row";
+    row.append(save, cancel);
+    form.append(field, row);
+    const close = () => {
+      form.replaceWith(shown);
+      pen.hidden = false;
+      pen.focus();
+    };
+    cancel.addEventListener("click", close);
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") close();
+      else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+      else return;
+      event.preventDefault();
+    });
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      if (busy) return say("An answer is being written. Save when it is complete.");
+      if (!(await change(`/turns/${turn}`, { [part]: field.value }, "PUT"))) return;
+      say("Saved.");
+      /** @type {HTMLElement | null} */ (document.querySelector(`[data-edit=${part}][data-turn="${turn}"]`))?.focus();
+    });
+    shown.replaceWith(form);
+    pen.hidden = true;
+    field.style.height = `${Math.min(field.scrollHeight + 4, innerHeight / 2)}px`;
+    field.focus();
   }
 
   /** Follow what another window has begun. */
@@ -307,19 +376,25 @@ function converse(talk) {
     else if (text.trim()) move("say", text);
   });
   words.addEventListener("keydown", (event) => {
+    const pens = document.querySelectorAll("[data-edit=said]:not([hidden])");
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       form.requestSubmit();
+    } else if (event.key === "ArrowUp" && !words.value && !busy && pens.length) {
+      event.preventDefault();
+      edit(/** @type {HTMLElement} */ (pens[pens.length - 1]));
     }
   });
   words.addEventListener("input", () => keep(words.value));
   document.addEventListener("click", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (target.closest("[data-stop]")) ask(`${path}/stop`, { method: "POST" }).catch((problem) => complain(problem.message));
-    const button = /** @type {HTMLElement | null} */ (target.closest("[data-swipe], [data-undo], [data-retry], [data-move]"));
+    const button = /** @type {HTMLElement | null} */ (target.closest("[data-swipe], [data-undo], [data-retry], [data-move], [data-edit], [data-restore]"));
     if (!button || busy) return;
     if (button.dataset.swipe) swipe(Number(button.dataset.swipe));
     else if (button.dataset.move) move(button.dataset.move);
+    else if (button.dataset.edit) edit(button);
+    else if (button.dataset.restore) change(`/turns/${button.dataset.restore}`, {}, "PUT");
     else if (button.hasAttribute("data-undo")) change("/undo", {});
     else {
       const broken = /** @type {HTMLElement} */ (button.closest(".broken"));
