@@ -404,6 +404,29 @@ def test_any_message_can_be_edited_where_it_stands(tmp_path: Path) -> None:
         tab.check()
 
 
+def test_a_draft_waits_in_the_field_until_it_is_sent(tmp_path: Path) -> None:
+    class Both(Talker):
+        async def ask(self, request: Any, on_text: Any = None) -> Reply:  # noqa: ANN401 - as its base
+            if request.role == "player":
+                return Reply(f"[Tobias: Is it {request.sampling.seed}?]", Usage(), model=self.identity)
+            return await super().ask(request, on_text)
+
+    with lamp(tmp_path, Both()) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        page.click("text=Draft")
+        expect(page.locator("#words")).to_have_value(re.compile(r"^Is it \d+\?$"))
+        expect(page.locator("#words")).to_be_focused()
+        first = page.input_value("#words")
+        page.click("text=Draft")
+        expect(page.locator("#words")).not_to_have_value(first)
+        there_are(page, ".turn", 1)
+        page.keyboard.press("Enter")
+        there_are(page, ".turn:not(.live)", 2)
+        tab.check()
+
+
 def test_nothing_is_asked_before_somebody_speaks(tmp_path: Path) -> None:
     engine = Talker()
     with lamp(tmp_path, engine) as there, browsing(there) as tab:

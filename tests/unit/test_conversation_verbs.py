@@ -136,3 +136,17 @@ def test_what_cannot_be_edited_is_said(lamp: fabula.Project) -> None:
     log.write_text(f'{log.read_text(encoding="utf-8")}{{"do":"edit","of":1,"said":"","line":3,"edited":true}}\n')
     with pytest.raises(ProjectError, match="3 is not a record of a conversation"):
         lamp.conversation("tobias-mara")
+
+
+def test_a_model_drafts_what_one_could_say_and_nothing_is_said(lamp: fabula.Project, engine: Engine) -> None:
+    begun = lamp.converse(["Mara"], "Tobias")
+    first = lamp.draft_line("tobias-mara")
+    assert "times I have told you" in first.line
+    asked = len(engine.asked)
+    assert lamp.draft_line("tobias-mara") == first, "it is paid for once"
+    assert len(engine.asked) == asked
+    assert lamp.draft_line("tobias-mara", 1).line != first.line
+    assert "You play Tobias" in engine.asked[-1].messages[0].content
+    assert lamp.conversation("tobias-mara") == begun
+    with pytest.raises(UnknownNameError, match="Unknown conversation 'x'"):
+        lamp.draft_line("x")

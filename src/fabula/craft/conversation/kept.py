@@ -12,7 +12,7 @@ from fabula.base.errors import UsageError
 from fabula.craft import CONVERSATIONS
 from fabula.craft.conversation.lines import Freedom, Parties, SpokenLine, SubPlan, Turn, Where, freedom_of
 from fabula.craft.conversation.log import Known, Log, record_of, transcript
-from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
+from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker, played
 from fabula.craft.conversation.turns import Hearing
 from fabula.engine.run import Run, RunPlace
 from fabula.story import plain, readable
@@ -272,6 +272,20 @@ class Conversation:
         async with self._one:
             return await self._turn("" if self.state.waits else None, on_text)
 
+    async def draft(self, take: int = 0) -> str:
+        """What the player's character could say next, as a model plays it; nothing is said. Each `take` is another.
+
+        Raises:
+            UsageError: the story is over.
+            FabulaError: any other of its kinds.
+        """
+        async with self._one:
+            self._check_open(self.state)
+            with self.context.recording_failures():
+                state, cell = await self._ready(self.state)
+                both = await self.talk.with_player_plan(self._run(state.cell), cell, state.summaries)
+                return (await played(self.talk, self._run(state.cell, take=take), state, both)).text
+
     async def set_present(self, names: Sequence[str]) -> None:
         """Say who of the others is there from now on; see `Log.set_present`.
 
@@ -310,8 +324,7 @@ class Conversation:
         It counts when it is in the log; with a `take` in place of the last one.
         """
         before = self.state if start is None else start
-        if before.over:
-            raise UsageError("The story is over. Type /undo to take back the last turn, or begin another conversation.")
+        self._check_open(before)
         self._hearing = hearing = None if on_text is None else Hearing(on_text)
         with self.context.recording_failures():
             state, cell = await self._ready(before)
@@ -326,6 +339,10 @@ class Conversation:
         if hearing is not None and turn.line is not None:
             hearing.end(turn.line.text)
         return turn
+
+    def _check_open(self, state: State) -> None:
+        if state.over:
+            raise UsageError("The story is over. Type /undo to take back the last turn, or begin another conversation.")
 
     def _stands(self, before: State, after: State, cell: Cell, take: int, *, led: bool = False) -> Turn:
         """The last turn of `after`, now that it is in the log; `led`: no word of the player's brought it about."""

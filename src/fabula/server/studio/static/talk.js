@@ -34,6 +34,7 @@ function converse(talk) {
   const pictures = JSON.parse(talk.dataset.pictures ?? "{}");
   const others = new BroadcastChannel("fabula-talk");
   let busy = false;
+  let drafted = { version: -1, take: 0, line: "" };
   let missed = false; // something was changed elsewhere while this page was busy
   /** @type {HTMLElement | null} */
   let live = null; // the turn that is being made
@@ -300,6 +301,24 @@ function converse(talk) {
     return true;
   }
 
+  /** Have a model write what could be said next; it stays in the field until it is sent. */
+  async function draft() {
+    await begin();
+    say("Thinking …");
+    drafted = { version: version(), take: drafted.version === version() ? drafted.take + 1 : 0, line: drafted.line };
+    try {
+      const { line } = await ask(`${path}/draft`, { body: { take: drafted.take } });
+      keep(words.value && words.value !== drafted.line ? `${words.value.trimEnd()} ${line}` : line);
+      drafted.line = line;
+      say(line);
+    } catch (problem) {
+      say("");
+      complain(/** @type {Error} */ (problem).message);
+    }
+    setBusy(false);
+    words.focus();
+  }
+
   /** Change the words of a message where it stands. @param {HTMLElement} pen */
   function edit(pen) {
     const { edit: part = "said", turn } = pen.dataset;
@@ -389,11 +408,12 @@ function converse(talk) {
   document.addEventListener("click", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (target.closest("[data-stop]")) ask(`${path}/stop`, { method: "POST" }).catch((problem) => complain(problem.message));
-    const button = /** @type {HTMLElement | null} */ (target.closest("[data-swipe], [data-undo], [data-retry], [data-move], [data-edit], [data-restore]"));
+    const button = /** @type {HTMLElement | null} */ (target.closest("[data-swipe], [data-undo], [data-retry], [data-move], [data-edit], [data-restore], [data-draft]"));
     if (!button || busy) return;
     if (button.dataset.swipe) swipe(Number(button.dataset.swipe));
     else if (button.dataset.move) move(button.dataset.move);
     else if (button.dataset.edit) edit(button);
+    else if (button.hasAttribute("data-draft")) draft();
     else if (button.dataset.restore) change(`/turns/${button.dataset.restore}`, {}, "PUT");
     else if (button.hasAttribute("data-undo")) change("/undo", {});
     else {
