@@ -128,3 +128,66 @@ def test_a_persona_is_who_the_others_meet(lamp: fabula.Project, engine: Engine) 
     with pytest.raises(UsageError, match="are the same"):
         lamp.converse(["Mara"], "mara", persona="Herself.")
     assert not (lamp.folder / "cards" / "persona-mara.json").exists()
+
+
+def chat_file(*messages: dict[str, object]) -> str:
+    head = {"user_name": "Kai", "character_name": "Mara", "chat_metadata": {}}
+    return "".join(f"{json.dumps(one)}\n" for one in (head, *messages))
+
+
+CHAT = chat_file(
+    {
+        "name": "Mara",
+        "is_user": False,
+        "mes": "Good evening, {{user}}.",
+        "swipes": ["Who calls?", "Good evening, {{user}}."],
+    },
+    {"name": "Kai", "is_user": True, "mes": "Is there light?"},
+    {"name": "System", "is_system": True, "mes": "hidden"},
+    {
+        "name": "Mara",
+        "is_user": False,
+        "mes": "*laughs* None.",
+        "swipes": ["*laughs* None.", "Some.", 7],
+        "swipe_id": 0,
+    },
+    {"name": "Kai", "is_user": True, "mes": "And the boat?"},
+)
+
+
+def test_a_chat_of_sillytavern_goes_on_with_all_its_answers(lamp: fabula.Project, engine: Engine) -> None:
+    view = lamp.import_chat(CHAT)
+    assert (view.player, view.others, view.place.turns) == ("Kai", ["Mara"], 3)
+    assert [(turn.said, turn.answer) for turn in view.turns] == [
+        ("", "Good evening, Kai."),
+        ("Is there light?", "*laughs* None."),
+        ("And the boat?", ""),
+    ]
+    assert lamp.conversations().personas == ["Kai"]
+    assert engine.asked == []
+    lamp.take_back(view.name)
+    assert [one.answer for one in lamp.conversation(view.name).alternatives] == ["*laughs* None.", "Some."]
+    assert lamp.choose_answer(view.name, 2).turns[-1].answer == "Some."
+    lamp.chat("And the boat?", conversation=view.name)
+    asked = "\n".join(message.content for message in engine.asked[-1].messages)
+    assert "Good evening, Kai." in asked
+    assert "Some." in asked
+    assert "hidden" not in asked
+
+
+@pytest.mark.parametrize(
+    ("chat", "said"),
+    [
+        ("{}\n[1", "This is not a SillyTavern chat"),
+        ("{}\n" + "[" * 100_000, "This is not a SillyTavern chat"),
+        ("", "no message from a character"),
+        (
+            chat_file({"name": "Seraphina", "mes": "Hm."}),
+            "The chat is with Seraphina, .* Add the card of Seraphina first",
+        ),
+    ],
+)
+def test_what_is_no_chat_of_this_project_is_said(lamp: fabula.Project, chat: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        lamp.import_chat(chat)
+    assert not (lamp.folder / "chat").exists()

@@ -267,6 +267,17 @@ class Conversation:
             self.state = self.log.state
             return self.state.last
 
+    async def edit(self, answer: str) -> Turn:
+        """The last turn, with another answer, in its author's words.
+
+        Raises:
+            UsageError: there is no turn, or nobody answered in it.
+        """
+        async with self._one:
+            self.log.edit(len(self.turns), None, answer)
+            self.state = self.log.state
+            return self.turns[-1]
+
     async def play(self, on_text: Callable[[str], None] | None = None) -> Turn:
         """One exchange between two models: the player's character is played, and answered (the automatic mode)."""
         async with self._one:

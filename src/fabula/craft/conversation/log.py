@@ -339,8 +339,7 @@ class Log:
                 raise UsageError(f"In turn {turn}, {who} said nothing. Edit the other words of the turn.")
         words, line = now["said"] if said is None else said, now["line"]
         if answer is not None:
-            spoken = read_said(answer, line[0])
-            line = [line[0], spoken.action, spoken.message] if spoken.text == answer else [line[0], "", answer]
+            line = _spoken(line[0], answer)
         if said is answer is None:
             words, line = before["said"], before["line"]
         if [words, line] != [now["said"], now["line"]]:
@@ -373,6 +372,27 @@ class Log:
     def set_freedom(self, freedom: Freedom) -> None:
         """From now on the player may lead away from the plan so far."""
         self.write({"do": "freedom", "to": freedom})
+
+    def begin_with(self, exchanges: Iterable[tuple[str, str, Sequence[str], int]]) -> None:
+        """Keep, after who talks, turns that were made elsewhere, with all answers that were drawn for each.
+
+        Each is what the player said, who answered, the answers (none where nobody did), and which of them stands.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        begins: dict[str, Any] = {"plan": [], "memories": {}}  # of the cell
+        for said, who, answers, shown in exchanges:
+            turn = {**_BARE, "said": said, "present": list(self.parties.others), **begins}
+            begins = {}
+            drawn = sorted(range(len(answers)), key=lambda take: take == shown)
+            lines = [(take, _spoken(who, answers[take])) for take in drawn] or [(0, None)]
+            for place, (take, line) in enumerate(lines):
+                self.records.append({"do": "retry" if place else "turn", "take": take, "turn": {**turn, "line": line}})
+        if self.file is not None:
+            _make_folder(self.file)
+            write_atomically(self.file, b"".join(map(_line, self.records)), mode=PRIVATE)
+            self._seen = _stamp(self.file)
 
     def branched(self, turns: int, file: Path) -> Log:
         """Another conversation with the first `turns` turns of this one and what was set by then, in another file.
@@ -442,6 +462,12 @@ def _record(file: Path, line: bytes, number: int) -> dict[str, Any]:
             f"{file}:{number} is not a record of a conversation. Correct the line, or move the file away."
         ) from error
     return record
+
+
+def _spoken(who: str, text: str) -> list[str]:
+    """The line of a turn whose words are `text`, as a record has it."""
+    said = read_said(text, who)
+    return [who, said.action, said.message] if said.text == text else [who, "", text]
 
 
 def _line(record: Mapping[str, Any]) -> bytes:

@@ -16,6 +16,7 @@ from fabula.app.people import STRANGER
 from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.conversation.cards import Cards, picture_in, pictures_in
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - FastAPI reads it
+from fabula.data.chat_files import BEGINS
 from fabula.server.api.depends import ConversationsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.rendering import page
 from fabula.story import one_line, slug
@@ -62,9 +63,12 @@ def begin(
 
 @router.post(CARDS, response_model=None)
 def add_card(request: Request, workspace: WorkspaceDep, file: UploadFile) -> Response:
-    """Add a character card, and reload the page with its character; or add a lorebook."""
-    name = one_line(file.filename or "")[:_NAME]
-    card = keep_card(workspace, file.file.read(MAX_FILE_BYTES + 1), name)
+    """Add a character card, and reload the page with its character; or add a lorebook, or open a chat."""
+    name, data = one_line(file.filename or "")[:_NAME], file.file.read(MAX_FILE_BYTES + 1)
+    if data.startswith(BEGINS):
+        opened = workspace.import_chat(data.decode(errors="replace"))
+        return _go_to(f"/projects/{request.path_params['project']}/talk/{opened.name}")
+    card = keep_card(workspace, data, name)
     if card.name not in workspace.conversations().characters:
         return page(request, "talk_card.html", card=card)
     return _go_to(f"/projects/{request.path_params['project']}/talk?{urlencode({'with': card.name})}")
