@@ -384,7 +384,7 @@ def test_any_message_can_be_edited_where_it_stands(tmp_path: Path) -> None:
         page.click("[aria-label='Edit what Mara said in turn 2']")
         field = page.locator(".editing textarea")
         expect(field).to_be_focused()
-        assert field.input_value().startswith("(looks up) I have told you")
+        expect(field).to_have_value(re.compile(r"^\(looks up\) I have told you"))
         page.keyboard.press("Escape")
         expect(page.locator("[aria-label='Edit what Mara said in turn 2']")).to_be_focused()
         page.keyboard.press("Enter")

@@ -161,7 +161,7 @@ async def _read_by_model(
         except ReplyError as error:
             run.note(f"Who witnesses what could not be read at {run.at}; who is named stands in. {error}")
             return _filled(settled, here)
-        said = {mark.sentence: mark.witnesses for mark in reply.sentences}
+        said: dict[int, list[str]] = {mark.sentence: mark.witnesses for mark in reply.sentences}
         found = run.context.unless_made_up(lambda: said, {})  # or nobody would know anything, and nothing be planned
         return tuple(
             was or (SegmentSentence(one.text, _people(found[n], names)) if n in found else None)

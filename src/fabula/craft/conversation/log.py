@@ -386,7 +386,8 @@ class Log:
             turn = {**_BARE, "said": said, "present": list(self.parties.others), **begins}
             begins = {}
             drawn = sorted(range(len(answers)), key=lambda take: take == shown)
-            lines = [(take, _spoken(who, answers[take])) for take in drawn] or [(0, None)]
+            nobody: list[tuple[int, list[str] | None]] = [(0, None)]
+            lines = [(take, _spoken(who, answers[take])) for take in drawn] or nobody
             for place, (take, line) in enumerate(lines):
                 self.records.append({"do": "retry" if place else "turn", "take": take, "turn": {**turn, "line": line}})
         if self.file is not None:

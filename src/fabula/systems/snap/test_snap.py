@@ -225,7 +225,7 @@ async def test_log_probabilities_stand_for_samples_where_the_engine_tells_them()
 async def test_both_presets_choose_among_three_plans_where_weights_can_decide() -> None:
     for preset, _ in PRESETS:
         troupe = Troupe(plan=lambda request: f"#1. Tobias brings it, in way {request.path.split('/candidate/')[1][0]}")
-        ours = {"talk_candidates": 3} if preset == "improved" else {}
+        ours: Any = {"talk_candidates": 3} if preset == "improved" else {}
         await (await conversation_of(troupe, preset, candidates=SYSTEM.config(preset).paper.candidates, **ours)).begin()
         assert len(troupe.prompts("plan")) == 3
         assert len(set(troupe.prompts("plan"))) == 1, "drawn from one prompt"

@@ -151,7 +151,11 @@ async def new(
     persona: Persona = "",
     freedom: Freedom | None = None,
 ) -> Response:
-    """Begin a conversation; a character whose first words need no call speaks them, and else nobody does."""
+    """Begin a conversation; a character whose first words need no call speaks them, and else nobody does.
+
+    Raises:
+        UsageError: there is a description, but no name.
+    """
     named, own, persona = _named(others), one_line(own), persona.strip()
     if persona and not own:
         raise UsageError("You described who you are, but gave no name. Enter your name, or remove the description.")
