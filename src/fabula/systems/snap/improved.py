@@ -86,13 +86,22 @@ async def open_talk(
         UsageError: there is no sentence in it, nobody to talk with, or no model for a coherence by BERTScore.
         UnknownNameError: one of the parties is not in it.
     """
-    paper = replace(config.paper, candidates=(config.ours or Ours()).talk_candidates)
-    return await _opened(narrative, run, replace(config, paper=paper), parties, cards)
+    return await _opened(narrative, run, config, parties, cards, waits=True)
 
 
 async def _opened(
-    narrative: str, run: Run, config: Config, parties: Parties | None = None, cards: Cards | None = None
+    narrative: str,
+    run: Run,
+    config: Config,
+    parties: Parties | None = None,
+    cards: Cards | None = None,
+    *,
+    waits: bool = False,
 ) -> Improved:
+    """As `open_talk`; `waits`: a person waits for each plan."""
+    few = (config.ours or Ours()).talk_candidates
+    most = few if waits else config.paper.candidates
+    config = replace(config, paper=replace(config.paper, candidates=most))
     snap = await algorithm.open_talk(narrative, run, config, parties, cards)
     characters = Lenient(snap.segments, snap.characters.author)
     return Improved(snap.segments, snap.parties, characters, snap.config, snap.cards)
