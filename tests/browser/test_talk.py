@@ -16,6 +16,7 @@ from fabula.models.base import Reply, Usage
 from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
 from fabula.story.cards import parse_card
+from fabula.story.cards.png import plain_picture
 from patience import wait_until
 from serving import Engine, project
 from studio import browsing, chromium, expect, sign_in, studio_there
@@ -477,7 +478,11 @@ def test_a_card_dropped_on_the_page_is_somebody_to_talk_with_as_oneself(tmp_path
         page.fill("#persona", "A pilot.")
         page.click("aside button:text-is('Save')")
         tab.settled()
+        page.click("text=Pictures")
+        page.set_input_files("#picture", {"name": "kai.png", "mimeType": "image/png", "buffer": plain_picture()})
+        expect(page.locator("#about li:has-text('Kai (you)') img.face")).to_have_count(1)
         say(page, "Good evening.")
+        expect(page.locator("#turn-1 .own img.face")).to_have_count(1)
         assert "A pilot." in (tmp_path / "lamp/cards/persona-kai.json").read_text("utf-8")
         assert tab.axe() == []
         tab.check()

@@ -191,3 +191,12 @@ def test_what_is_no_chat_of_this_project_is_said(lamp: fabula.Project, chat: str
     with pytest.raises(UsageError, match=said):
         lamp.import_chat(chat)
     assert not (lamp.folder / "chat").exists()
+
+
+def test_anybody_can_have_a_picture(lamp: fabula.Project) -> None:
+    made = lamp.import_card(base64.b64encode(plain_picture()).decode(), picture_of="Mara")
+    assert (made.name, made.picture) == ("Mara", True)
+    assert picture_in(lamp.folder, "mara") == plain_picture()
+    with pytest.raises(UsageError, match="The picture of Mara is not a PNG file"):
+        lamp.import_card(base64.b64encode(b"<svg/>").decode(), picture_of="Mara")
+    assert picture_in(lamp.folder, "mara") == plain_picture()

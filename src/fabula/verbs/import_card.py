@@ -12,7 +12,7 @@ from pydantic import Field
 
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
-from fabula.craft.conversation.cards import write_cards
+from fabula.craft.conversation.cards import write_cards, write_picture
 from fabula.story.cards import MAX_FILE_BYTES, lorebook_in, parse_card
 from fabula.verbs.base import verb
 
@@ -24,7 +24,7 @@ class ImportedCard:
     """A card or a lorebook that is now in the project.
 
     Attributes:
-        name: the character's name, or the lorebook's.
+        name: the name of the character or of the lorebook.
         greetings: how many ways the character has to begin.
         entries: the number of entries in its lorebook.
         picture: whether the file contains a picture.
@@ -45,8 +45,11 @@ async def import_card(
         str, Field(max_length=_LONGEST, description="A PNG, JSON or .charx file in Base64, or the JSON itself.")
     ],
     source: Annotated[str, Field(max_length=200, description="The name of the file.", examples=["mara.png"])] = "",
+    picture_of: Annotated[
+        str, Field(max_length=200, description="Who is in the picture, if the file is a PNG without a card.")
+    ] = "",
 ) -> ImportedCard:
-    """Add a character card, with its picture, or a lorebook to the project, in place of one with the same name.
+    """Add a character card, a lorebook or a picture to the project, in place of one with the same name.
 
     No model is called, and nothing in the file is fetched or run.
 
@@ -57,15 +60,18 @@ async def import_card(
         data = card.encode() if card.lstrip("\ufeff \n\r\t")[:1] == "{" else base64.b64decode(card, validate=True)
     except (binascii.Error, ValueError) as error:
         raise UsageError(f"The card is neither JSON nor Base64 ({error}). Send the content of the file.") from error
-    return keep_card(project, data, source)
+    return keep_card(project, data, source, picture_of)
 
 
-def keep_card(project: Workspace, data: bytes, source: str) -> ImportedCard:
-    """The card or lorebook of a file, kept in the project.
+def keep_card(project: Workspace, data: bytes, source: str, picture_of: str = "") -> ImportedCard:
+    """The card, lorebook or picture of a file, kept in the project.
 
     Raises:
-        UsageError: the file is neither, or is too large or damaged.
+        UsageError: the file is something else, or is too large or damaged.
     """
+    if picture_of:
+        write_picture(project.project().folder, picture_of, data)
+        return ImportedCard(picture_of, picture=True)
     folder, source, book = project.project().folder, source or "The card", None
     if not data.startswith((b"\x89PNG", b"PK")):
         with suppress(UsageError):  # what is wrong with it is said of a card

@@ -158,7 +158,9 @@ def write_cards(project: Path, cards: Sequence[CharacterCard], worlds: Mapping[s
     """
     if not (cards or worlds):
         return
-    pictures = {card.name: picture_alone(card.picture, card.name) for card in cards if card.picture}
+    for card in cards:
+        if card.picture:
+            write_picture(project, card.name, card.picture)
     folder = project / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for card in cards:
@@ -166,8 +168,6 @@ def write_cards(project: Path, cards: Sequence[CharacterCard], worlds: Mapping[s
         if is_plain(file) and (old := read_bytes(file, MAX_FILE_BYTES)) != card.as_json():
             write_atomically(file.with_suffix(".json.old"), old)
         write_atomically(file, card.as_json())
-        if card.name in pictures:
-            write_atomically(file.with_suffix(".png"), pictures[card.name])
     for name, data in worlds.items():
         write_atomically(folder / f"{_WORLD}{slug(name)}.json", data)
 
@@ -186,6 +186,18 @@ def write_persona(project: Path, name: str, text: str) -> None:
     parse_card(data, "your persona")
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, data)
+
+
+def write_picture(project: Path, name: str, data: bytes) -> None:
+    """Keep the picture of somebody, in place of an earlier one.
+
+    Raises:
+        UsageError: it is not a PNG, or is too large.
+    """
+    picture = picture_alone(data, f"The picture of {name}")
+    folder = project / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / f"{slug(name)}.png", picture)
 
 
 def pictures_in(project: Path) -> dict[str, int]:

@@ -211,6 +211,13 @@ def scene(
     return page(request, "talk_part.html", free=_FREE, **_about(workspace, chat))
 
 
+@router.post(PARTS + "/picture", response_model=None)
+def set_picture(request: Request, workspace: WorkspaceDep, chat: ChatName, file: UploadFile, who: Name) -> Response:
+    """Set the picture of somebody who talks."""
+    keep_card(workspace, file.file.read(MAX_FILE_BYTES + 1), "", who)
+    return page(request, "talk_part.html", free=_FREE, **_about(workspace, chat))
+
+
 @router.post(PARTS + "/branch", response_model=None)
 def branch(request: Request, workspace: WorkspaceDep, chat: ChatName, after: Annotated[int, Form(ge=0)]) -> Response:
     """Begin another conversation that continues from an earlier turn."""

@@ -31,7 +31,6 @@ function converse(talk) {
   const words = /** @type {HTMLTextAreaElement} */ (document.getElementById("words"));
   const key = `fabula-words:${project}:${chat}`;
   const model = /** @type {HTMLInputElement} */ (document.getElementById("model"));
-  const pictures = JSON.parse(talk.dataset.pictures ?? "{}");
   const others = new BroadcastChannel("fabula-talk");
   let busy = false;
   let drafted = { version: -1, take: 0, line: "" };
@@ -90,30 +89,20 @@ function converse(talk) {
     last?.scrollIntoView({ block: "end" });
   }
 
+  /** What a template of the page holds, for once. @param {string} which */
+  function made(which) {
+    const template = /** @type {HTMLTemplateElement} */ (talk.querySelector(`template${which}`) ?? talk.querySelector("template"));
+    return /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
+  }
+
   /**
    * A line of the conversation.
    * @param {string} name
    * @param {string} text
-   * @param {boolean} own
    */
-  function line(name, text, own) {
-    const message = document.createElement("div");
-    message.className = own ? "message own" : "message";
-    const face = document.createElement(pictures[name] ? "img" : "span");
-    face.className = "face";
-    face.setAttribute(pictures[name] ? "src" : "aria-hidden", pictures[name] || "true");
-    if (pictures[name]) face.setAttribute("alt", "");
-    else face.textContent = [...name][0]?.toUpperCase() ?? "";
-    const paragraph = document.createElement("p");
-    paragraph.className = own ? "line own" : "line";
-    const who = document.createElement("b");
-    who.className = "name";
-    const colon = document.createElement("span");
-    colon.className = "unseen";
-    colon.textContent = ": ";
-    who.append(name, colon);
-    paragraph.append(who, text);
-    message.append(face, paragraph);
+  function line(name, text) {
+    const message = made(`[data-who="${CSS.escape(name)}"]`);
+    message.querySelector(".words")?.append(text);
     return message;
   }
 
@@ -129,7 +118,7 @@ function converse(talk) {
     const turn = document.createElement("article");
     turn.className = "turn live";
     if (again) log.querySelector(".turn:last-of-type .line:not(.own)")?.classList.add("faint");
-    if (said) turn.append(line(player, said, true));
+    if (said) turn.append(line(player, said));
     log.append(turn);
     live = turn;
     /** @type {HTMLElement | null} */
@@ -138,7 +127,7 @@ function converse(talk) {
     let drawn = false;
     const draw = () => {
       drawn = false;
-      answer?.lastElementChild?.append(waiting);
+      answer?.querySelector(".words")?.append(waiting);
       waiting = "";
       toEnd();
     };
@@ -157,7 +146,7 @@ function converse(talk) {
       piece(piece) {
         if (!answer) {
           preparing.remove();
-          answer = line(piece.who, "", false);
+          answer = line(piece.who, "");
           end.before(answer);
         }
         waiting += piece.text;
@@ -324,27 +313,16 @@ function converse(talk) {
     const { edit: part = "said", turn } = pen.dataset;
     const message = /** @type {HTMLElement} */ (pen.parentElement);
     const shown = /** @type {HTMLElement} */ (message.querySelector(".line"));
-    const form = document.createElement("form");
-    form.className = "line editing";
-    const field = document.createElement("textarea");
+    const form = /** @type {HTMLFormElement} */ (made(".editing"));
+    const field = /** @type {HTMLTextAreaElement} */ (form.elements[0]);
     field.value = shown.querySelector(".words")?.textContent ?? "";
     field.setAttribute("aria-label", pen.getAttribute("aria-label") ?? "");
-    const save = document.createElement("button");
-    save.className = "primary";
-    save.textContent = "Save";
-    const cancel = document.createElement("button");
-    cancel.type = "button";
-    cancel.textContent = "Cancel";
-    const row = document.createElement("div");
-    row.className = "row";
-    row.append(save, cancel);
-    form.append(field, row);
     const close = () => {
       form.replaceWith(shown);
       pen.hidden = false;
       pen.focus();
     };
-    cancel.addEventListener("click", close);
+    form.elements[2].addEventListener("click", close);
     form.addEventListener("keydown", (event) => {
       if (event.key === "Escape") close();
       else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
