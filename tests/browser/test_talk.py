@@ -396,6 +396,10 @@ def test_any_message_can_be_edited_where_it_stands(tmp_path: Path) -> None:
         page.keyboard.press("ArrowUp")  # my last message
         expect(field).to_have_value("And the boat?")
         field.fill("And the goose?")
+        page.fill("#words", "Well?")
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_have_text("Save or cancel your edit first.")
+        expect(field).to_be_focused()
         page.click("text=Save")
         expect(page.locator("#turn-3 .own .words")).to_have_text("And the goose?")
         say(page, "Well?")

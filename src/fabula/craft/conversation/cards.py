@@ -179,7 +179,7 @@ def write_persona(project: Path, name: str, text: str) -> None:
         UsageError: the name is empty or too long.
     """
     card = Cards.in_(project).of(name)
-    own = project / FOLDER / f"{slug(name)}.json"
+    own = project / FOLDER / f"{slug(card.name if card else name)}.json"
     file = own if is_plain(own) else own.with_name(f"{_PLAYER}{own.name}")
     raw = {"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": name}}
     data = (card or CharacterCard(raw)).with_data(description=text).as_json()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from operator import index
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
@@ -339,7 +340,7 @@ class Log:
                 raise UsageError(f"In turn {turn}, {who} said nothing. Edit the other words of the turn.")
         words, line = now["said"] if said is None else said, now["line"]
         if answer is not None:
-            line = _spoken(line[0], answer)
+            line = _spoken(str(line[0]), answer)
         if said is answer is None:
             words, line = before["said"], before["line"]
         if [words, line] != [now["said"], now["line"]]:
@@ -454,7 +455,7 @@ def _record(file: Path, line: bytes, number: int) -> dict[str, Any]:
         if record.get("do") in ("turn", "retry"):
             with_record(State(), record["turn"], "")
         elif record.get("do") == "edit":
-            int(record["of"]), bool(record["edited"])
+            index(record["of"]), record["edited"]
             with_record(State(), {**_BARE, "said": record["said"], "line": record["line"]}, "")
         elif record.get("do") == "present":
             list(map(str, record["names"]))

@@ -78,8 +78,8 @@ function converse(talk) {
 
   /** See what was changed elsewhere, as soon as nothing is under way here. */
   async function look() {
-    missed = busy;
-    if (busy) return;
+    missed = busy || Boolean(open());
+    if (missed) return;
     await refresh();
     attend();
   }
@@ -180,7 +180,7 @@ function converse(talk) {
    * @param {boolean} [follow]
    */
   async function move(kind, said = "", follow = false) {
-    if (busy) return false;
+    if (busy || (!follow && waits())) return false;
     await begin();
     const what = { move: kind, line: kind === "say" ? said : null };
     /** @type {Response} */
@@ -258,7 +258,7 @@ function converse(talk) {
   async function swipe(by) {
     const { chosen, drawn } = state();
     const wanted = Number(chosen) + by;
-    if (busy || !Number(drawn) || wanted < 1) return;
+    if (busy || !Number(drawn) || wanted < 1 || waits()) return;
     const pressed = document.activeElement?.hasAttribute("data-swipe");
     if (wanted > Number(drawn)) {
       await move("another");
@@ -308,6 +308,16 @@ function converse(talk) {
     words.focus();
   }
 
+  const open = () => /** @type {HTMLElement | null} */ (talk.querySelector("form.editing textarea"));
+
+  /** Whether words that are being changed would be lost. */
+  function waits() {
+    if (!open()) return false;
+    say("Save or cancel your edit first.");
+    open()?.focus();
+    return true;
+  }
+
   /** Change the words of a message where it stands. @param {HTMLElement} pen */
   function edit(pen) {
     const { edit: part = "said", turn } = pen.dataset;
@@ -321,6 +331,7 @@ function converse(talk) {
       form.replaceWith(shown);
       pen.hidden = false;
       pen.focus();
+      if (missed) look();
     };
     form.elements[2].addEventListener("click", close);
     form.addEventListener("keydown", (event) => {
@@ -332,14 +343,18 @@ function converse(talk) {
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       if (busy) return say("An answer is being written. Save when it is complete.");
-      if (!(await change(`/turns/${turn}`, { [part]: field.value }, "PUT"))) return;
-      say("Saved.");
-      /** @type {HTMLElement | null} */ (document.querySelector(`[data-edit=${part}][data-turn="${turn}"]`))?.focus();
+      const saved = await change(`/turns/${turn}`, { [part]: field.value }, "PUT");
+      const now = /** @type {HTMLElement | null} */ (talk.querySelector(`[data-edit=${part}][data-turn="${turn}"]`));
+      if (saved) {
+        say("Saved.");
+        now?.focus();
+      } else if (now && !form.isConnected) edit(now).value = field.value; // what was typed stays
     });
     shown.replaceWith(form);
     pen.hidden = true;
     field.style.height = `${Math.min(field.scrollHeight + 4, innerHeight / 2)}px`;
     field.focus();
+    return field;
   }
 
   /** Follow what another window has begun. */
@@ -387,7 +402,7 @@ function converse(talk) {
     const target = /** @type {HTMLElement} */ (event.target);
     if (target.closest("[data-stop]")) ask(`${path}/stop`, { method: "POST" }).catch((problem) => complain(problem.message));
     const button = /** @type {HTMLElement | null} */ (target.closest("[data-swipe], [data-undo], [data-retry], [data-move], [data-edit], [data-restore], [data-draft]"));
-    if (!button || busy) return;
+    if (!button || busy || (!button.dataset.edit && waits())) return;
     if (button.dataset.swipe) swipe(Number(button.dataset.swipe));
     else if (button.dataset.move) move(button.dataset.move);
     else if (button.dataset.edit) edit(button);
