@@ -42,9 +42,14 @@ class ImportedCard:
 async def import_card(
     project: Workspace,
     card: Annotated[
-        str, Field(max_length=_LONGEST, description="A PNG, JSON or .charx file in Base64, or the JSON itself.")
+        str,
+        Field(
+            max_length=_LONGEST,
+            description="A PNG, JSON or .charx file in Base64, or the JSON itself.",
+            examples=['{"name": "Mara", "description": "She keeps the lamp of the cape."}'],
+        ),
     ],
-    source: Annotated[str, Field(max_length=200, description="The name of the file.", examples=["mara.png"])] = "",
+    source: Annotated[str, Field(max_length=200, description="The name of the file.")] = "",
     picture_of: Annotated[
         str, Field(max_length=200, description="Who is in the picture, if the file is a PNG without a card.")
     ] = "",

@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 @verb("POST", "/chats/import", "chats")
 async def import_chat(
     project: Workspace,
-    chat: Annotated[str, Field(max_length=MAX_STORY, description="The text of a SillyTavern chat (a .jsonl file).")],
+    chat: Annotated[
+        str,
+        Field(
+            max_length=MAX_STORY,
+            description="The text of a SillyTavern chat (a .jsonl file).",
+            examples=['{"user_name": "Kai"}\n{"name": "Mara", "is_user": false, "mes": "Who calls?"}'],
+        ),
+    ],
 ) -> ChatView:
     """Begin a conversation with the messages of a SillyTavern chat and all answers in it. No model is called.
 
