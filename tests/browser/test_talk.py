@@ -15,6 +15,8 @@ from fabula.base.errors import ModelError
 from fabula.models.base import Reply, Usage
 from fabula.project.folder import ProjectFolder
 from fabula.story import Brief
+from fabula.story.cards import parse_card
+from fabula.story.cards.png import plain_picture
 from patience import wait_until
 from serving import Engine, project
 from studio import browsing, chromium, expect, sign_in, studio_there
@@ -67,9 +69,10 @@ def lamp(folder: Path, engine: Engine | None = None) -> Iterator[There]:
 
 
 def begin(page: Any) -> None:  # noqa: ANN401 - playwright's
-    """Begin a conversation with Mara, as Tobias; she speaks first."""
+    """Begin a conversation with Mara, as Tobias, and let her speak first."""
     page.select_option("#player", "Tobias")
     page.click("button:text-is('Begin')")
+    page.click("text=let Mara begin")
     page.wait_for_selector(".swipes")
 
 
@@ -129,7 +132,7 @@ def test_why_somebody_said_something_leads_to_the_prompt(tmp_path: Path) -> None
         page.wait_for_selector(r".why >> text=/[\d,]+ tokens read \(40 of them cached\), 20 written/")
         page.click("text=What Mara knows of this part of the story")
         expect(page.locator(".why .prose")).to_have_text(re.compile("^Mara kept the lamp"))
-        page.click(".why >> text=The prompt")
+        page.click(".why >> text=the prompt")
         page.wait_for_selector("h1:not([hidden]) >> text=chat/tobias-mara")
         expect(page.locator("main")).to_contain_text("Where is the heron?")
         assert tab.axe() == []
@@ -214,7 +217,11 @@ def test_a_conversation_by_keyboard_alone(tmp_path: Path) -> None:
         page.keyboard.type("Tobias")
         page.keyboard.press("Tab")
         tab.settled()  # what it would take is asked anew, and the button comes with it
+        page.keyboard.press("Tab")  # someone new
         page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#nothing")
+        page.focus("#nothing button")
         page.keyboard.press("Enter")
         page.wait_for_selector(".swipes")
         page.focus("#words")
@@ -356,15 +363,142 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
         tab.open("/projects/lamp/talk")
         begin(page)
         say(page, HOSTILE)
-        expect(page.locator(".turn:last-of-type .own")).to_contain_text(HOSTILE)
+        expect(page.locator(".turn:last-of-type .line.own")).to_contain_text(HOSTILE)
         assert "<script>document.title=2</script>" in answer(page)
         page.locator(".turn").last.locator("summary").first.click()
-        page.click(".why >> text=The prompt")
+        page.click(".why >> text=the prompt")
         page.wait_for_selector("h1:not([hidden]) >> text=chat/tobias-mara")
         expect(page.locator("main")).to_contain_text(HOSTILE)
         assert page.title() not in ("1", "2")
         expect(page.locator("main img, main script")).to_have_count(0)
         tab.check()
+
+
+def test_any_message_can_be_edited_where_it_stands(tmp_path: Path) -> None:
+    engine = Talker()
+    with lamp(tmp_path, engine) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        say(page, "Is there light?")
+        say(page, "And the boat?")
+        page.click("[aria-label='Edit what Mara said in turn 2']")
+        field = page.locator(".editing textarea")
+        expect(field).to_be_focused()
+        expect(field).to_have_value(re.compile(r"^\(looks up\) I have told you"))
+        page.keyboard.press("Escape")
+        expect(page.locator("[aria-label='Edit what Mara said in turn 2']")).to_be_focused()
+        page.keyboard.press("Enter")
+        field.fill(f"No. {HOSTILE}")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#turn-2 .line:not(.own) .words")).to_have_text(f"No. {HOSTILE}")
+        page.focus("#words")
+        page.keyboard.press("ArrowUp")  # my last message
+        expect(field).to_have_value("And the boat?")
+        field.fill("And the goose?")
+        page.fill("#words", "Well?")
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_have_text("Save or cancel your edit first.")
+        expect(field).to_be_focused()
+        page.click("text=Save")
+        expect(page.locator("#turn-3 .own .words")).to_have_text("And the goose?")
+        say(page, "Well?")
+        page.click("text=Restore the first words of turn 2")
+        expect(page.locator("#turn-2 .line:not(.own)")).to_contain_text("(looks up)")
+        assert tab.axe() == []
+        tab.check()
+
+
+def test_a_draft_waits_in_the_field_until_it_is_sent(tmp_path: Path) -> None:
+    class Both(Talker):
+        async def ask(self, request: Any, on_text: Any = None) -> Reply:  # noqa: ANN401 - as its base
+            if request.role == "player":
+                return Reply(f"[Tobias: Is it {request.sampling.seed}?]", Usage(), model=self.identity)
+            return await super().ask(request, on_text)
+
+    with lamp(tmp_path, Both()) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        page.click("text=Draft")
+        expect(page.locator("#words")).to_have_value(re.compile(r"^Is it \d+\?$"))
+        expect(page.locator("#words")).to_be_focused()
+        first = page.input_value("#words")
+        page.click("text=Draft")
+        expect(page.locator("#words")).not_to_have_value(first)
+        there_are(page, ".turn", 1)
+        page.keyboard.press("Enter")
+        there_are(page, ".turn:not(.live)", 2)
+        tab.check()
+
+
+def test_nothing_is_asked_before_somebody_speaks(tmp_path: Path) -> None:
+    engine = Talker()
+    with lamp(tmp_path, engine) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        page.wait_for_selector("text=No model is called before you speak.")
+        page.select_option("#player", "Tobias")
+        page.click("button:text-is('Begin')")
+        page.wait_for_selector("#nothing")
+        tab.settled()
+        assert (engine.started, engine.asked) == (0, [])
+        say(page, "Is there light?")
+        assert engine.started == 1
+
+
+def dropped(page: Any, name: str, data: bytes) -> None:  # noqa: ANN401 - playwright's
+    """Drop a file on the page."""
+    handle = page.evaluate_handle(
+        "([name, data]) => { const t = new DataTransfer();"
+        " t.items.add(new File([Uint8Array.from(data)], name)); return t; }",
+        [name, list(data)],
+    )
+    page.dispatch_event("main", "drop", {"dataTransfer": handle})
+
+
+def test_a_card_dropped_on_the_page_is_somebody_to_talk_with_as_oneself(tmp_path: Path) -> None:
+    card = {"spec": "chara_card_v2", "spec_version": "2.0"}
+    card["data"] = {"name": "Sigrid", "description": "A pilot.", "first_mes": "Who calls?"}  # type: ignore[assignment] # JSON
+    with lamp(tmp_path) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        dropped(page, "sigrid.png", parse_card(json.dumps(card).encode()).as_png())
+        page.wait_for_url("**/talk?with=Sigrid")
+        expect(page.locator("input[value=Sigrid]")).to_be_checked()
+        picture = page.locator("label:has(input[value=Sigrid]) img.face")
+        wait_until(lambda: picture.evaluate("one => one.naturalWidth") == 240, "the picture")
+        dropped(page, "cape.json", json.dumps({"entries": {"0": {"key": ["reef"], "content": "Bells."}}}).encode())
+        page.wait_for_selector("text=cape is a lorebook with 1 entry.")
+        assert tab.axe() == []
+        page.click("text=Be someone new")
+        page.fill("#own", "Kai")
+        page.fill("#persona", "A surveyor, soaked to the skin.")
+        page.wait_for_selector("text=The first answer of Sigrid costs 1 call")
+        page.click("button:text-is('Begin')")
+        page.wait_for_selector("#nothing")
+        page.click("text=Who you are")
+        expect(page.locator("#persona")).to_have_value("A surveyor, soaked to the skin.")
+        page.fill("#persona", "A pilot.")
+        page.click("aside button:text-is('Save')")
+        tab.settled()
+        page.click("text=Pictures")
+        page.set_input_files("#picture", {"name": "kai.png", "mimeType": "image/png", "buffer": plain_picture()})
+        expect(page.locator("#about li:has-text('Kai (you)') img.face")).to_have_count(1)
+        say(page, "Good evening.")
+        expect(page.locator("#turn-1 .own img.face")).to_have_count(1)
+        assert "A pilot." in (tmp_path / "lamp/cards/persona-kai.json").read_text("utf-8")
+        assert tab.axe() == []
+        tab.check()
+
+
+def test_a_file_that_is_no_card_is_refused_with_its_name(tmp_path: Path) -> None:
+    with lamp(tmp_path) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        page.set_input_files("#card", {"name": "notes.json", "mimeType": "application/json", "buffer": b"{}"})
+        page.wait_for_selector("text=notes.json contains JSON but no character card")
+        expect(page.locator("#card")).to_be_enabled()
 
 
 class PeopleReader(Talker):
@@ -394,12 +528,12 @@ def test_where_nobody_is_known_a_reading_is_offered_with_its_price_and_a_name_ca
         assert "Schlüssel" not in offered
         expect(page.locator("text=Begin")).to_have_count(0)
         page.fill("#somebody", "Knut")
-        page.wait_for_selector("text=Knut begins:")
+        page.wait_for_selector("text=The first answer of Knut costs")
         expect(page.locator("button:text-is('Begin')")).to_have_count(1)
         assert engine.asked == []
         page.click("text=Find the characters")
         page.wait_for_selector("input[value=Grete]")
         assert [box.get_attribute("value") for box in page.locator("input[type=checkbox]").all()] == ["Grete", "Knut"]
-        page.wait_for_selector("text=Grete begins:")
+        page.wait_for_selector("text=The first answer of Grete costs")
         assert [request.path.rpartition("/")[2] for request in engine.asked] == ["read_people"]
         tab.check()

@@ -120,6 +120,13 @@ def test_undo_retry_next_and_save(cli: Cli) -> None:
     assert (cli.folder / "talk.md").read_text().startswith(begin)
 
 
+def test_the_last_answer_can_be_edited(cli: Cli) -> None:
+    ran = talk(cli, "--json", stdin="What now?\n/edit\n/edit (laughs) We wait.\n")
+    assert ran.code == 0, ran.err
+    assert "/edit takes the new answer" in ran.err
+    assert [(turn["answer"], turn["edited"]) for turn in ran.json["turns"]][1:] == [("(laughs) We wait.", True)]
+
+
 def test_the_story_is_told_to_its_end(cli: Cli) -> None:
     ran = talk(cli, stdin="/next\nHm.\nHm.\nHm.\nHm.\n.\n/next\nHm.\nHm.\nHm.\nHm.\nMore?\n")
     assert ran.code == 0, ran.err

@@ -81,7 +81,7 @@ async def here(folder: Path, engine: Engine | None = None, **settings: Any) -> A
 async def test_a_conversation_from_its_beginning_to_its_transcript(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         listed = (await studio.client.get(CHATS)).json()
-        assert listed == {"chats": [], "characters": ["Mara", "Tobias"], "named": [], "was_read": False}
+        assert listed == {"chats": [], "characters": ["Mara", "Tobias"], "named": [], "was_read": False, "personas": []}
         chat = (await studio.begin())["name"]
         assert chat == "tobias-mara"
         first = await studio.move(chat, "begin")

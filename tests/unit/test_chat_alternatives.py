@@ -58,7 +58,7 @@ async def test_every_answer_is_kept_and_any_can_be_chosen(opened: Conversing) ->
     fourth = await conversation.retry()  # another one, and none of the three again
     assert str(fourth) not in {str(turn) for turn in drawn}
     assert conversation.log.answers[1] == 4
-    await opened.close_conversation("evening")
+    del opened._conversations["evening"]
     again = await opened.conversation("evening")
     assert len(again.log.answers[0]) == 4
     assert again.turns == (fourth,)

@@ -97,7 +97,7 @@ async def test_so_many_talks_are_held_and_conversations_keep_theirs(
 async def test_in_which_order_the_others_are_named_does_not_matter(opened: Conversing) -> None:
     conversation = await opened.conversation("evening", Parties("Tobias", ("Mara", "Henrik")))
     assert await opened.conversation("evening", Parties("Tobias", ("Henrik", "Mara"))) is conversation
-    await opened.close_conversation("evening")
+    del opened._conversations["evening"]
     again = await opened.conversation("evening", Parties("Tobias", ("Henrik", "Mara")))
     assert again.parties == conversation.parties
     with pytest.raises(UsageError, match="Tobias talks with Mara, Henrik"):

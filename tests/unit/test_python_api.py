@@ -418,7 +418,7 @@ def test_a_stranger_talks_with_the_only_person_of_a_story() -> None:
     chat = fabula.chat(alone, "Mara", folder="talk", model=Own("[Mara: Who are you?]"), **TALK)
     assert str(chat.say("Good evening.")) == "Who are you?"
     assert chat.player == "Visitor"
-    assert Path("talk/cards/visitor.json").is_file()
+    assert Path("talk/cards/persona-visitor.json").is_file()
     assert fabula.chat("talk", "Mara", model=Own()).name == chat.name
 
 

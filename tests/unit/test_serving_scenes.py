@@ -76,7 +76,7 @@ async def test_a_conversation_of_the_terminal_goes_on_in_its_own_order(server: H
     conversing = server.served.conversing
     conversation = await conversing.conversation("evening", Parties("Tobias", ("Mara", "Henrik")))
     await conversation.say("One.")
-    await conversing.close_conversation("evening")
+    del conversing._conversations["evening"]
     await server.answer("Two.", model=BOTH, headers=EVENING)
     assert "One." in prompt(server)
     assert (await server.say("Three.", headers=EVENING)).status_code == 400, "of one of them it is another conversation"

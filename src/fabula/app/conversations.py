@@ -19,7 +19,7 @@ from fabula.app.people import STRANGER, narrative_in, people_in, reading_in
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.kept import of_file
 from fabula.craft.conversation import Conversation, Log, Parties, conversations_in, log_file
-from fabula.craft.conversation.cards import Cards, write_cards
+from fabula.craft.conversation.cards import Cards, write_persona
 from fabula.craft.conversation.kept import checked_freedom
 from fabula.craft.conversation.lines import Where  # noqa: TC001 - pydantic reads it
 from fabula.craft.narratives import check_people, parties_of
@@ -27,7 +27,6 @@ from fabula.engine.journal import CallFilter
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.project.casting import full_name
 from fabula.story import slug
-from fabula.story.cards import CharacterCard
 from fabula.story.people import among
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from fabula.project.settings import Settings
 
 _SHOWN: Final = 120  # characters of a conversation's last words
+_STRANGER: Final = "Somebody who is not in the story, has come by, and talks with {}."
 _SLUG: Final = 50  # letters of a conversation's name before its number
 
 
@@ -72,11 +72,13 @@ class KnownPeople:
         characters: the characters of the plan, the personas, the settings and the cards; if there are none, `named`.
         named: other people from the plan or the world, or found by a model that read the story.
         was_read: whether a model has read the current story for its people.
+        personas: the people whom you have described to play them.
     """
 
     characters: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
     was_read: bool = False
+    personas: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ class ChatTurn:
         step: the number of the point of the plan that the turn serves; 0 if there is no plan.
         who: the character that answered; empty if none did.
         action: what `who` did; `answer` contains it too.
+        edited: whether the words were changed after they were said.
     """
 
     number: int
@@ -119,13 +122,14 @@ class ChatTurn:
     action: str
     ends_cell: bool
     ends_story: bool
+    edited: bool = False
 
     @classmethod
     def of(cls, turn: Turn) -> ChatTurn:
         """A turn in the form that the interfaces show."""
         line = turn.line
         who, answer, action = (line.name, line.text, line.action) if line else ("", "", "")
-        ends = turn.ends_cell, turn.ends_story
+        ends = turn.ends_cell, turn.ends_story, turn.edited
         return cls(turn.number, turn.cell, turn.step, turn.said, who, answer, action, *ends)
 
 
@@ -267,7 +271,11 @@ class ChatWhy:
 def chats_in(project: ProjectFolder) -> ChatList:
     """The conversations of a project, and the people whom you can talk to in it."""
     known, named = people_in(project)
-    return ChatList(lines_in(project), characters=known, named=named, was_read=reading_in(project) is not None)
+    personas, read = (
+        [name for name in Cards.in_(project.folder).players if name != STRANGER],
+        reading_in(project) is not None,
+    )
+    return ChatList(lines_in(project), characters=known, named=named, was_read=read, personas=personas)
 
 
 def lines_in(project: ProjectFolder) -> list[ChatLine]:
@@ -381,11 +389,13 @@ def calls_for(journal: Journal, log: Log, name: str, number: int) -> list[Call]:
 # who talks, and where it is kept --------------------------------------------------------------------------------------
 
 
-def parties_for(project: ProjectFolder, others: Sequence[str], player: str, *, dry: bool = False) -> Parties | None:
+def parties_for(
+    project: ProjectFolder, others: Sequence[str], player: str, persona: str = "", *, dry: bool = False
+) -> Parties | None:
     """The parties of a conversation if those who answer are named; you play another known character by default.
 
-    If no other character is known, or you are to be a stranger to the story, the stranger gets a card in the project.
-    With `dry`, no card is written.
+    If no other character is known, or you are to be a stranger to the story, the stranger gets a card in the project,
+    and so does a player with a `persona`. With `dry`, no card is written.
 
     Raises:
         UnknownNameError: a named character is not in the story.
@@ -399,18 +409,13 @@ def parties_for(project: ProjectFolder, others: Sequence[str], player: str, *, d
     others, cards = [among(one, people) or one for one in others], Cards.in_(project.folder)
     player = among(player, people) or player or next((name for name in people if not among(name, others)), STRANGER)
     if player == STRANGER and cards.of(player) is None:
-        check_people(others, narrative_in(project), people)  # before anything is written
-        people.append(STRANGER)
+        persona = persona or _STRANGER.format(" and ".join(others))
+    if persona:
+        check_people((player, *others), narrative_in(project), (*people, *cards.people, player))
+        people.append(player)
         if not dry:
-            write_cards(project.folder, [_stranger(" and ".join(others))], {})
+            write_persona(project.folder, player, persona)  # after the check
     return parties_of(narrative_in(project), player, others, cards.names(player), people)
-
-
-def _stranger(others: str) -> CharacterCard:
-    about = f"Somebody who is not in the story, has come by, and talks with {others}."
-    return CharacterCard(
-        {"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": STRANGER, "description": about}}
-    )
 
 
 def conversation_for(

@@ -126,7 +126,7 @@ class Conversing:
         """
         async with self._opening:  # two that ask at once must not make two conversations of one log
             if name in self._conversations and self._conversations[name].log.is_behind:
-                await self.close_conversation(name)
+                del self._conversations[name]
             if name not in self._conversations:
                 log = Log.at(self.project.folder, name)
                 known = log.parties if log.records else None
@@ -140,7 +140,7 @@ class Conversing:
             self._conversations[name] = self._conversations.pop(name)  # the one that was asked for last stands last
             idle = [one for one, held in self._conversations.items() if one != name and not held.is_busy]
             for one in idle[: len(self._conversations) - _OPEN]:
-                await self.close_conversation(one)
+                del self._conversations[one]
         conversation = self._conversations[name]
         conversation.log.check_parties(name, parties)
         if freedom is not None and conversation.state.freedom != freedom:
@@ -157,21 +157,6 @@ class Conversing:
             f"The planning model is too small for {method.name}, so its plans and turns will be poor. `--system "
             "vanilla` needs no plan and answers faster."
         )
-
-    async def close_conversation(self, name: str) -> None:
-        """Remove a conversation from memory; its log stays."""
-        if (conversation := self._conversations.pop(name, None)) is not None:
-            await conversation.close()
-
-    async def prepared_ahead(self) -> None:
-        """Wait until everything that conversations prepare ahead is ready."""
-        for conversation in list(self._conversations.values()):
-            await conversation.prepared()
-
-    async def close(self) -> None:
-        """Stop what conversations prepare ahead."""
-        for name in list(self._conversations):
-            await self.close_conversation(name)
 
 
 def is_card(path: Path) -> bool:
@@ -235,8 +220,6 @@ async def conversing(
                 yield open_
             except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
                 raise first_error(group) from group
-            finally:
-                await open_.close()
             if context.mode == "live":
                 journal.end_run()
 

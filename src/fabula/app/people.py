@@ -53,7 +53,8 @@ def written_or_asked(project: ProjectFolder) -> str:
 
 def people_in(project: ProjectFolder) -> tuple[list[str], list[str]]:
     """The people who can be talked to, and other people in the plan, in the world or in a model's reading."""
-    cards = (name for name in Cards.in_(project.folder).people if name != STRANGER)
+    kept = Cards.in_(project.folder)
+    cards = (name for name in kept.people if name != STRANGER and name not in kept.players)
     known = each_once((*_of_sheets(project), *cards, *_of_settings(project)))
     narrative = narrative_in(project)
     found = (*_of_scenes(project), *_of_world(project), *(_reading_of(project, narrative) or ()))

@@ -30,6 +30,7 @@ HELP: Final = """\
   /greeting [N]     list the greetings of the character card; begin with another one
   /undo             undo the last turn
   /retry            get another answer
+  /edit TEXT        change the last answer to TEXT
   /freedom LEVEL    rails, guided or loose
   /leave NAME, /join NAME   who is present, if you talk with several
   /save [FILE]      save the conversation as Markdown
@@ -120,8 +121,6 @@ class TerminalChat:
         else:
             if turn is not None:
                 self.show(turn)
-                self._prepares = True  # nobody waits for what is made ready now
-                self.conversation.prepare()
 
     # commands -------------------------------------------------------------------------------------------------------
 
@@ -157,6 +156,7 @@ class TerminalChat:
             "/freedom": self._freedom,
             "/leave": self._leave,
             "/join": self._join,
+            "/edit": self._edit,
             "/save": self._save,
             "/greeting": self._greetings,
             "/help": self._help,
@@ -218,6 +218,11 @@ class TerminalChat:
     def _show_present(self) -> None:
         self._present = self.conversation.state.present
         self.terminal.message(self._who_is_there(self.conversation.where))
+
+    async def _edit(self, rest: str) -> None:
+        if not rest:
+            raise UsageError("/edit takes the new answer: `/edit (laughs) There is none.`")
+        self._show_old(await self.conversation.edit(rest))
 
     async def _save(self, rest: str) -> None:
         log = self.conversation.log

@@ -1,8 +1,9 @@
-"""The text of a SillyTavern chat (.jsonl): each message as a paragraph that begins with the name of who wrote it."""
+"""The messages of a SillyTavern chat (.jsonl), and its text: a paragraph for each, which begins with its speaker."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, Final
 
 from fabula.story import one_line, plain
@@ -11,8 +12,18 @@ BEGINS: Final = (b'{"user_name"', b'{"chat_metadata"')
 """What the first line of such a file begins with."""
 
 
-def chat_text(data: bytes) -> str:
-    """The messages of a chat as fabula's conversations have them; those that are hidden from the model are left out.
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """A message: who wrote it, whether that was the user, the texts drawn for it, and the index of the one shown."""
+
+    name: str
+    by_user: bool
+    texts: tuple[str, ...]
+    shown: int
+
+
+def messages_in(data: bytes) -> list[ChatMessage]:
+    """The messages of a chat; those that are hidden from the model are left out.
 
     Raises:
         ValueError: a line is not a message in JSON.
@@ -24,8 +35,27 @@ def chat_text(data: bytes) -> str:
     user, character = (
         next((_name(one) for one in said if bool(one.get("is_user")) is who), "") for who in (True, False)
     )
-    texts = [one["mes"].replace("{{user}}", user or "You").replace("{{char}}", character or "They") for one in said]
-    return "\n\n".join(f"**{_name(one)}:** {plain(text)}" for one, text in zip(said, texts, strict=True))
+
+    def text(words: str) -> str:
+        return plain(words.replace("{{user}}", user or "You").replace("{{char}}", character or "They"))
+
+    found = []
+    for one in said:
+        swipes = one.get("swipes")
+        drawn = [swipe for swipe in swipes if isinstance(swipe, str)] if isinstance(swipes, list) else []
+        drawn = drawn if one["mes"] in drawn else [*drawn, one["mes"]]
+        texts = tuple(dict.fromkeys(map(text, drawn)))
+        found.append(ChatMessage(_name(one), bool(one.get("is_user")), texts, texts.index(text(one["mes"]))))
+    return found
+
+
+def chat_text(data: bytes) -> str:
+    """The messages of a chat as fabula's conversations have them.
+
+    Raises:
+        ValueError: a line is not a message in JSON.
+    """
+    return "\n\n".join(f"**{one.name}:** {one.texts[one.shown]}" for one in messages_in(data))
 
 
 def _name(line: dict[str, Any]) -> str:

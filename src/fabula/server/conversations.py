@@ -115,6 +115,20 @@ class Conversations:
         self._forget()
         return live
 
+    async def draft_line(self, conversation: str, take: int = 0) -> str:
+        """What the player could say next, with the model that answered last; nothing is said.
+
+        Raises:
+            BusyError: a turn of the conversation is in progress.
+            UsageError: the story has ended.
+        """
+        log = check_free(self.workspace, conversation, None)
+        held = await self._take(log.system, None)
+        try:
+            return await (await held.open.conversation(conversation)).draft(take)
+        finally:
+            self._leave()
+
     async def let_go(self) -> None:
         """Release the project for other processes if no turn is in progress."""
         async with self._opening:
@@ -155,13 +169,12 @@ class Conversations:
             turn = await conversation.move(live.kind, live.said, heard)
             with suppress(ProjectError):  # the turn is in the log, and its transcript can be made at any time
                 conversation.log.write_transcript()
-            conversation.prepare()
             return ChatMade.of(conversation, turn)
         finally:
             self._leave()
 
-    async def _take(self, system: str, model: str) -> _Held:
-        """The project, open for conversations with a system and a model; if these are empty, with its own."""
+    async def _take(self, system: str, model: str | None) -> _Held:
+        """The project, open for conversations with a system and a model; see `settings_of`."""
         if self.shared is not None:
             return self._take_shared(self.shared, system, model)
         settings = settings_of(self.workspace, system, model)
@@ -188,10 +201,11 @@ class Conversations:
                 finally:
                     self.workspace.turns.held = self._held is not None
             self._users += 1
-            self.workspace.turns.models[settings.system] = model
+            if model is not None:
+                self.workspace.turns.models[settings.system] = model
             return held
 
-    def _take_shared(self, shared: Conversing, system: str, model: str) -> _Held:
+    def _take_shared(self, shared: Conversing, system: str, model: str | None) -> _Held:
         if model or system not in ("", shared.prepared.method.name):
             name, own = shared.prepared.method.name, shared.prepared.settings.model
             raise UsageError(f"This server uses the system {name!r} and the model {own!r}. You cannot choose others.")
@@ -205,11 +219,9 @@ class Conversations:
             self._closing = task  # the loop has only weak references to tasks
 
     async def _close_later(self) -> None:
-        """Close the project when it has not been used for a moment and background preparations have finished."""
-        await asyncio.sleep(self.linger)
+        """Close the project when it has not been used for a moment."""
         held = self._held
-        if held is not None and not self._users:
-            await held.open.prepared_ahead()
+        await asyncio.sleep(self.linger)
         async with self._opening:
             if held is self._held and not self._users:
                 await self._close()

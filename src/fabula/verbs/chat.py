@@ -1,7 +1,8 @@
-"""`chat`: say a line to a character of the story and get an answer."""
+"""`chat`, `draft_line`: say a line to a character of the story and get an answer, or have the line written."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -20,9 +21,17 @@ from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.craft.conversation import MoveKind, conversations_in
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - doors read it
 from fabula.verbs.base import verb
-from fabula.verbs.conversation import LONGEST_NAME, Seen, SomeName
+from fabula.verbs.conversation import LONGEST_NAME, ConversationName, Seen, SomeName
 
 _LONGEST: Final = 20_000  # characters that are taken in, to be told what is too long
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """What you could say next."""
+
+    conversation: str
+    line: str
 
 
 @verb("POST", "/turns", "chats", at_once=True)
@@ -76,3 +85,21 @@ async def chat(
         turn = await talk.move(kind_of(move, line), line or "")
         talk.log.write_transcript()
         return ChatMade.of(talk, turn)
+
+
+@verb("POST", "/chats/{conversation}/draft", "chats", at_once=True)
+async def draft_line(
+    project: Workspace,
+    conversation: ConversationName,
+    take: Annotated[int, Field(ge=0, le=1000, description="0 for the first draft; 1, 2, ... for others.")] = 0,
+) -> Drafted:
+    """Have a model write what you could say next in a conversation. Nothing is said.
+
+    Raises:
+        UnknownNameError: the conversation does not exist.
+        UsageError: the story has ended.
+    """
+    opened = project.project()
+    settings = settings_of(project, check_free(project, conversation, None).system)
+    async with conversing(opened, settings, project.options) as open_:
+        return Drafted(conversation, await (await open_.conversation(conversation)).draft(take))

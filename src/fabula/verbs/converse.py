@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field
 
@@ -18,15 +18,26 @@ from fabula.app.conversations import (
     parties_for,
 )
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.base.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation import Log, conversations_in, log_file
-from fabula.craft.conversation.kept import checked_freedom
+from fabula.craft.conversation.cards import write_persona
+from fabula.craft.conversation.kept import checked_freedom, said_by_player
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - doors read it
+from fabula.story import plain, readable
 from fabula.verbs.base import verb
 from fabula.verbs.conversation import ConversationName, Seen, SomeName
 from fabula.verbs.conversation import conversation as shown
 
+Persona: TypeAlias = Annotated[
+    str | None,
+    Field(
+        max_length=4000,
+        description="Who you are, in a few sentences, which the characters can see; kept as your card.",
+        examples=["A surveyor, soaked to the skin, who has missed the last ferry."],
+    ),
+]
 _MOST: Final = 50  # characters in one scene
+_LONGEST: Final = 20_000  # characters of a message
 
 
 @verb("POST", "/chats", "chats")
@@ -39,6 +50,7 @@ async def converse(
         SomeName, Field(description="Who you play; default: the next known character.", examples=["Tobias"])
     ] = "",
     *,
+    persona: Persona = None,
     freedom: Annotated[Freedom | None, Field(description="How far you may stray from the story.")] = None,
     name: Annotated[
         SomeName, Field(description="The conversation's name; default: the names of the participants.")
@@ -50,7 +62,7 @@ async def converse(
         UnknownNameError: a character is not in the story.
         UsageError: the name is already used.
     """
-    parties = parties_for(project.project(), others, player)
+    parties = parties_for(project.project(), others, player, persona or "")
     return await shown(project, await begun(project, parties, freedom, name))
 
 
@@ -65,8 +77,9 @@ async def set_scene(
     freedom: Annotated[
         Freedom | None, Field(description="How far you may stray from the story.", examples=["guided"])
     ] = None,
+    persona: Persona = None,
 ) -> ChatView:
-    """Set who is present from now on and how far you may stray; arguments that you omit leave their values unchanged.
+    """Set who is present from now on, how far you may stray and who you are; what you omit stays as it is.
 
     Raises:
         UnknownNameError: a character is not in this conversation.
@@ -81,6 +94,8 @@ async def set_scene(
             log.set_present(present)
         if freedom is not None:
             log.set_freedom(freedom)
+        if persona:
+            write_persona(project.project().folder, log.parties.player, persona)
     return await shown(project, conversation)
 
 
@@ -112,6 +127,35 @@ async def take_back(project: Workspace, conversation: ConversationName, *, versi
     """
     with free(project, conversation, version) as log:
         log.undo()
+        project.turns.by_conversation.pop(conversation, None)
+    return await shown(project, conversation)
+
+
+@verb("PUT", "/chats/{conversation}/turns/{turn}", "chats")
+async def edit_message(
+    project: Workspace,
+    conversation: ConversationName,
+    turn: Annotated[int, Field(ge=1, description="The turn's number, from 1.", examples=[1])],
+    said: Annotated[
+        str | None, Field(max_length=_LONGEST, description="What you said instead.", examples=["When does it sail?"])
+    ] = None,
+    answer: Annotated[
+        str | None, Field(max_length=_LONGEST, description="What the character answered instead.")
+    ] = None,
+    *,
+    version: Seen = None,
+) -> ChatView:
+    """Change what was said in a turn, or restore its first words if you send no others; later turns stay as they are.
+
+    Raises:
+        UsageError: the turn does not exist, or the new words are empty or too long.
+    """
+    said = None if said is None else said_by_player(said)
+    if answer is not None and not (answer := plain(readable(answer)).strip()):
+        raise UsageError("The answer is empty. Write something, or take the turn back.")
+    with free(project, conversation, version) as log:
+        log.edit(turn, said, answer)
+        log.write_transcript()
         project.turns.by_conversation.pop(conversation, None)
     return await shown(project, conversation)
 

@@ -7,10 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import ProjectError, UsageError
-from fabula.base.files import plain_files, write_atomically
+from fabula.base.files import inside, is_plain, plain_files, read_bytes, write_atomically
 from fabula.craft.packing import first_of
 from fabula.story import slug
-from fabula.story.cards import cleaned, filled, persona_of, read_card, read_lorebook, scan
+from fabula.story.cards import (
+    MAX_FILE_BYTES,
+    CharacterCard,
+    cleaned,
+    filled,
+    parse_card,
+    persona_of,
+    picture_alone,
+    read_card,
+    read_lorebook,
+    scan,
+)
 from fabula.story.codex import Codex, codex_in
 from fabula.story.people import among
 
@@ -19,11 +30,13 @@ if TYPE_CHECKING:
 
     from fabula.craft.conversation.turns import TurnKnowledge
     from fabula.engine.run import Run
-    from fabula.story.cards import CharacterCard, Lorebook
+    from fabula.story.cards import Lorebook
     from fabula.story.personas import Persona
 
 FOLDER: Final = "cards"
 _WORLD: Final = "world-"  # before the names of files that hold lorebooks
+_PLAYER: Final = "persona-"  # before those that say who the player is
+_MAX_PICTURE: Final = 40_000_000  # bytes
 _MOST: Final = 100  # cards and lorebooks of a project
 _LORE_TOKENS, _EXAMPLE_TOKENS = 300, 200  # with aids
 
@@ -45,12 +58,21 @@ class CardSheet:
 
 @dataclass(frozen=True)
 class Cards:
-    """The cards of characters by their names, the lorebooks that all of them share, the codex, and who is `known`."""
+    """The cards of those who talk, and what goes with them.
+
+    Attributes:
+        people: the cards by the names of their characters, the player's among them.
+        worlds: the lorebooks that all of them share.
+        known: the names of others who may talk.
+        codex: what the author says of people, places, things and rules.
+        players: the names of those who are somebody's personas, and no characters of the story.
+    """
 
     people: Mapping[str, CharacterCard] = field(default_factory=dict)
     worlds: tuple[Lorebook, ...] = ()
     known: tuple[str, ...] = ()
     codex: Codex = field(default_factory=Codex)
+    players: tuple[str, ...] = ()
 
     @classmethod
     def in_(cls, project: Path) -> Cards:
@@ -62,6 +84,7 @@ class Cards:
         """
         people: dict[str, CharacterCard] = {}
         worlds: list[Lorebook] = []
+        players: list[str] = []
         try:
             files = plain_files(project / FOLDER, "*.json")
             if len(files) > _MOST:
@@ -72,9 +95,10 @@ class Cards:
                 else:
                     card = read_card(file)
                     people[card.name] = card
+                    players += [card.name] if file.name.startswith(_PLAYER) else []
         except UsageError as error:
             raise ProjectError(str(error)) from error
-        return cls(people, tuple(worlds), codex=codex_in(project))
+        return cls(people, tuple(worlds), codex=codex_in(project), players=tuple(players))
 
     def of(self, name: str) -> CharacterCard | None:
         """The card of a character, by any form of its name."""
@@ -130,12 +154,68 @@ def read_worlds(files: Sequence[str]) -> dict[str, bytes]:
 
 
 def write_cards(project: Path, cards: Sequence[CharacterCard], worlds: Mapping[str, bytes]) -> None:
-    """Keep cards and lorebooks (by the names of their files) in a project, in place of those of the same names."""
+    """Keep cards, their pictures and lorebooks (by the names of their files) in a project.
+
+    A card of the same name is kept as `NAME.json.old`, as its author may have worked on it.
+
+    Raises:
+        UsageError: a picture is too large.
+    """
     if not (cards or worlds):
         return
+    for card in cards:
+        if card.picture:
+            write_picture(project, card.name, card.picture)
     folder = project / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for card in cards:
-        write_atomically(folder / f"{slug(card.name)}.json", card.as_json())
+        file = folder / f"{slug(card.name)}.json"
+        if is_plain(file) and (old := read_bytes(file, MAX_FILE_BYTES)) != card.as_json():
+            write_atomically(file.with_suffix(".json.old"), old)
+        write_atomically(file, card.as_json())
     for name, data in worlds.items():
         write_atomically(folder / f"{_WORLD}{slug(name)}.json", data)
+
+
+def write_persona(project: Path, name: str, text: str) -> None:
+    """Keep who the player of that name is: in the character's own card, if there is one, else in one for the player.
+
+    Raises:
+        UsageError: the name is empty or too long.
+    """
+    card = Cards.in_(project).of(name)
+    own = project / FOLDER / f"{slug(card.name if card else name)}.json"
+    file = own if is_plain(own) else own.with_name(f"{_PLAYER}{own.name}")
+    raw = {"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": name}}
+    data = (card or CharacterCard(raw)).with_data(description=text).as_json()
+    parse_card(data, "your persona")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, data)
+
+
+def write_picture(project: Path, name: str, data: bytes) -> None:
+    """Keep the picture of somebody, in place of an earlier one.
+
+    Raises:
+        UsageError: it is not a PNG, or is too large.
+    """
+    picture = picture_alone(data, f"The picture of {name}")
+    folder = project / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / f"{slug(name)}.png", picture)
+
+
+def pictures_in(project: Path) -> dict[str, int]:
+    """The names of the pictures in a project's folder `cards`, each with the time of its last change."""
+    found = plain_files(project / FOLDER, "*.png")[:_MOST]
+    return {file.stem: file.stat().st_mtime_ns for file in found}
+
+
+def picture_in(project: Path, name: str) -> bytes:
+    """A character's picture, safe to show: a PNG with nothing but its picture.
+
+    Raises:
+        UsageError: there is no such picture, or the file is not a valid PNG.
+    """
+    file = inside(project, f"{FOLDER}/{name}.png")
+    return picture_alone(read_bytes(file, _MAX_PICTURE, kind="a PNG"), file.name)

@@ -12,7 +12,7 @@ from fabula.base.errors import UsageError
 from fabula.craft import CONVERSATIONS
 from fabula.craft.conversation.lines import Freedom, Parties, SpokenLine, SubPlan, Turn, Where, freedom_of
 from fabula.craft.conversation.log import Known, Log, record_of, transcript
-from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
+from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker, played
 from fabula.craft.conversation.turns import Hearing
 from fabula.engine.run import Run, RunPlace
 from fabula.story import plain, readable
@@ -52,7 +52,6 @@ class Conversation:
     _hearing: Hearing | None = None
     first: asyncio.Lock = field(default_factory=asyncio.Lock)
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _ahead: tuple[State, asyncio.Task[tuple[State, Cell]]] | None = None
 
     @property
     def parties(self) -> Parties:
@@ -214,17 +213,17 @@ class Conversation:
             drawn = self.log.drawn
             if not drawn:
                 raise UsageError("There is no turn to draw again yet. Say something first.")
-            last = self.log.records[drawn[-1][-1]]
-            said, take = str(last["turn"]["said"]), 1 + max(map(self.log.take, drawn[-1]))
-            start = self.log.state_without(drawn[-1][-1]).with_present(map(str, last["turn"]["present"]))
+            last, turn = self.log.records[drawn[-1][-1]], self.log.turn(drawn[-1][-1])
+            said, take = str(turn["said"]), 1 + max(map(self.log.take, drawn[-1]))
+            start = self.log.state_without(drawn[-1][-1]).with_present(map(str, turn["present"]))
             if last.get("next"):
-                start = start.ended() if start.cell != last["turn"]["cell"] else start.skipped()
+                start = start.ended() if start.cell != turn["cell"] else start.skipped()
             since = self.state.asked
-            turn = await self._turn(said, on_text, start=start, take=take)
+            made = await self._turn(said, on_text, start=start, take=take)
             if since:
                 self.log.note_present(since)
                 self.state = self.state.with_present(since)
-            return turn
+            return made
 
     async def another(self, on_text: Callable[[str], None] | None = None) -> Turn:
         """Another answer in place of the last one: the next greeting if it was one and there are more, else a new draw.
@@ -268,10 +267,35 @@ class Conversation:
             self.state = self.log.state
             return self.state.last
 
+    async def edit(self, answer: str) -> Turn:
+        """The last turn, with another answer, in its author's words.
+
+        Raises:
+            UsageError: there is no turn, or nobody answered in it.
+        """
+        async with self._one:
+            self.log.edit(len(self.turns), None, answer)
+            self.state = self.log.state
+            return self.turns[-1]
+
     async def play(self, on_text: Callable[[str], None] | None = None) -> Turn:
         """One exchange between two models: the player's character is played, and answered (the automatic mode)."""
         async with self._one:
             return await self._turn("" if self.state.waits else None, on_text)
+
+    async def draft(self, take: int = 0) -> str:
+        """What the player's character could say next, as a model plays it; nothing is said. Each `take` is another.
+
+        Raises:
+            UsageError: the story is over.
+            FabulaError: any other of its kinds.
+        """
+        async with self._one:
+            self._check_open(self.state)
+            with self.context.recording_failures():
+                state, cell = await self._ready(self.state)
+                both = await self.talk.with_player_plan(self._run(state.cell), cell, state.summaries)
+                return (await played(self.talk, self._run(state.cell, take=take), state, both)).text
 
     async def set_present(self, names: Sequence[str]) -> None:
         """Say who of the others is there from now on; see `Log.set_present`.
@@ -311,8 +335,7 @@ class Conversation:
         It counts when it is in the log; with a `take` in place of the last one.
         """
         before = self.state if start is None else start
-        if before.over:
-            raise UsageError("The story is over. Type /undo to take back the last turn, or begin another conversation.")
+        self._check_open(before)
         self._hearing = hearing = None if on_text is None else Hearing(on_text)
         with self.context.recording_failures():
             state, cell = await self._ready(before)
@@ -328,6 +351,10 @@ class Conversation:
             hearing.end(turn.line.text)
         return turn
 
+    def _check_open(self, state: State) -> None:
+        if state.over:
+            raise UsageError("The story is over. Type /undo to take back the last turn, or begin another conversation.")
+
     def _stands(self, before: State, after: State, cell: Cell, take: int, *, led: bool = False) -> Turn:
         """The last turn of `after`, now that it is in the log; `led`: no word of the player's brought it about."""
         record = {"do": "retry" if take else "turn", "take": take, "turn": record_of(before, after)}
@@ -335,38 +362,8 @@ class Conversation:
         self.state, self._cell = after, cell
         return after.turns[-1]
 
-    def prepare(self) -> None:
-        """Prepare the next cell in the background if the present one has ended.
-
-        What fails here fails again, and is told, with the move that needs it. `close` ends it.
-        """
-        if self.state.waits and self.state.turns and not self.state.over and self._ahead is None:
-            task = asyncio.get_running_loop().create_task(self._here(self.state))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # it is told by the next move
-            self._ahead = self.state, task
-
-    async def prepared(self) -> None:
-        """Wait until what is being made ready ahead is there."""
-        if self._ahead is not None:
-            await asyncio.wait({self._ahead[1]})
-
-    async def close(self) -> None:
-        """End what is being made ready ahead; calls that were finished are kept."""
-        if self._ahead is not None:
-            _, task = self._ahead
-            self._ahead = None
-            task.cancel()
-            await asyncio.wait({task})
-
     async def _ready(self, before: State) -> tuple[State, Cell]:
-        """As `_here`; what was begun ahead from the same state is waited for, so that no call is made twice."""
-        if self._ahead is not None and self._ahead[0] == before:
-            _, task = self._ahead
-            await asyncio.wait({task})
-            self._ahead = None
-            if not task.cancelled() and task.exception() is None:
-                return task.result()
-        await self.close()
+        """As `_here`; the first cell is made ready by one of all who need it at once."""
         if before.cell:
             return await self._here(before)
         async with self.first:

@@ -161,8 +161,9 @@ async def _read_by_model(
         except ReplyError as error:
             run.note(f"Who witnesses what could not be read at {run.at}; who is named stands in. {error}")
             return _filled(settled, here)
-        found = {mark.sentence: mark.witnesses for mark in reply.sentences}
-
+        # A made-up reply would have nobody know anything, and then nothing be planned.
+        marks: list[Any] = run.context.unless_made_up(lambda: list(reply.sentences), [])
+        found = {mark.sentence: mark.witnesses for mark in marks}
         return tuple(
             was or (SegmentSentence(one.text, _people(found[n], names)) if n in found else None)
             for n, (was, one) in enumerate(zip(settled, here, strict=True), 1)

@@ -126,6 +126,7 @@ class Turn:
         line: the answer; `None` if the character only ended the cell.
         ends_cell: whether the next turn starts the next cell.
         ends_story: whether the story is over.
+        edited: whether its words were changed later.
     """
 
     number: int
@@ -135,6 +136,7 @@ class Turn:
     line: SpokenLine | None
     ends_cell: bool = False
     ends_story: bool = False
+    edited: bool = False
 
     def lines(self, player: str) -> list[tuple[str, str]]:
         """The speakers and their lines, in order."""

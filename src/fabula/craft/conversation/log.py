@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from operator import index
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
@@ -15,6 +16,7 @@ from fabula.base.files import PRIVATE, append_synced, inside, plain_files, read_
 from fabula.craft import CONVERSATIONS
 from fabula.craft.conversation.lines import Parties, SpokenLine, SubPlan, Turn, freedom_of, witnessed
 from fabula.craft.conversation.talk import State
+from fabula.engine.replies.dialogue import read_said
 from fabula.story import slug
 from fabula.story.people import among
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 _LARGEST: Final = 200_000_000  # bytes of a log
+_BARE: Final[Mapping[str, Any]] = {"cell": 1, "step": 0, "ends": [0, 0], "next": [0, 0], "present": []}
 _SHOWN: Final = 120  # characters of a name that is not known
 
 
@@ -156,10 +159,11 @@ class Log:
         """The state after the records before `end` (all), as if the `turn` of this index had not been."""
         records = self.records[:end]
         state, player = State(freedom=freedom_of(str(records[0]["freedom"]))), self.parties.player
-        kept = {*Log(records).kept} - {turn}
+        log = Log(records)
+        kept, edits = {*log.kept} - {turn}, log.edits
         for number, record in enumerate(records):
             if number in kept:
-                state = with_record(state, record["turn"], player)
+                state = with_record(state, edits.get(number, record["turn"]), player)
             elif record.get("do") == "present":
                 state = state.with_present(map(str, record["names"]))
             elif record.get("do") == "freedom":
@@ -185,13 +189,27 @@ class Log:
         return f"# {parties.player} and {', '.join(parties.others)}\n\n{text}\n"
 
     @property
+    def edits(self) -> dict[int, dict[str, Any]]:
+        """The turns whose words were changed, as they read now, by the indices of their records."""
+        found: dict[int, dict[str, Any]] = {}
+        for record in self.records:
+            of = record.get("of")
+            if record.get("do") == "edit" and isinstance(of, int) and 0 < of < len(self.records):
+                turn = {**self.records[of].get("turn", {}), "said": record["said"], "line": record["line"]}
+                found[of] = {**turn, "edited": record["edited"]}
+        return found
+
+    def turn(self, number: int) -> dict[str, Any]:
+        """The turn of a record, with its words as they read now."""
+        found: dict[str, Any] = self.edits.get(number) or self.records[number]["turn"]
+        return found
+
+    @property
     def takes(self) -> list[int]:
         """Indices of the answers that were drawn for the last turn, each once, in the order of their draws."""
         drawn = self.drawn
-        first: dict[int, int] = {}
-        for number in drawn[-1] if drawn else ():
-            first.setdefault(self.take(number), number)
-        return [first[take] for take in sorted(first)]
+        last = {self.take(number): number for number in (drawn[-1] if drawn else ())}
+        return [last[take] for take in sorted(last)]
 
     def take(self, number: int) -> int:
         """Which draw a record of a turn is."""
@@ -205,7 +223,7 @@ class Log:
             return (), 0
         player, stands = self.parties.player, self.kept[-1]
         before = self.state_without(stands)
-        turns = tuple(with_record(before, self.records[number]["turn"], player).turns[-1] for number in takes)
+        turns = tuple(with_record(before, self.turn(number), player).turns[-1] for number in takes)
         return turns, 1 + [self.take(number) for number in takes].index(self.take(stands))
 
     def check_parties(self, name: str, wanted: Parties | None) -> None:
@@ -300,8 +318,34 @@ class Log:
         chosen = takes[number - 1]
         if self.take(chosen) != self.take(self.kept[-1]):
             since = self.state.asked
-            self.write({**self.records[chosen], "do": "retry"})
+            self.write({**self.records[chosen], "do": "retry", "turn": self.turn(chosen)})
             self.note_present(since)
+
+    def edit(self, turn: int, said: str | None, answer: str | None) -> None:
+        """Change the words of the turn of this number (from 1); with neither, they are again as they first were.
+
+        What the characters remember of earlier cells stays as it is.
+
+        Raises:
+            UsageError: there is no such turn, or nobody said in it what is to be changed.
+        """
+        drawn = self.drawn
+        if not 0 < turn <= len(drawn):
+            raise UsageError(f"There is no turn {turn}: the conversation has {len(drawn)}.")
+        now = self.turn(drawn[turn - 1][-1])
+        first = next(n for n in drawn[turn - 1] if self.take(n) == self.take(drawn[turn - 1][-1]))
+        before = self.records[first]["turn"]
+        for new, old, who in ((said, now["said"], self.parties.player), (answer, now["line"], "the character")):
+            if new is not None and not old:
+                raise UsageError(f"In turn {turn}, {who} said nothing. Edit the other words of the turn.")
+        words, line = now["said"] if said is None else said, now["line"]
+        if answer is not None:
+            line = _spoken(str(line[0]), answer)
+        if said is answer is None:
+            words, line = before["said"], before["line"]
+        if [words, line] != [now["said"], now["line"]]:
+            changed = [words, line] != [before["said"], before["line"]]
+            self.write({"do": "edit", "of": drawn[turn - 1][-1], "said": words, "line": line, "edited": changed})
 
     def set_present(self, names: Sequence[str]) -> None:
         """From now on those of the characters are there, and no others; who is not there learns of nothing.
@@ -330,6 +374,28 @@ class Log:
         """From now on the player may lead away from the plan so far."""
         self.write({"do": "freedom", "to": freedom})
 
+    def begin_with(self, exchanges: Iterable[tuple[str, str, Sequence[str], int]]) -> None:
+        """Keep, after who talks, turns that were made elsewhere, with all answers that were drawn for each.
+
+        Each is what the player said, who answered, the answers (none where nobody did), and which of them stands.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        begins: dict[str, Any] = {"plan": [], "memories": {}}  # of the cell
+        for said, who, answers, shown in exchanges:
+            turn = {**_BARE, "said": said, "present": list(self.parties.others), **begins}
+            begins = {}
+            drawn = sorted(range(len(answers)), key=lambda take: take == shown)
+            nobody: list[tuple[int, list[str] | None]] = [(0, None)]
+            lines = [(take, _spoken(who, answers[take])) for take in drawn] or nobody
+            for place, (take, line) in enumerate(lines):
+                self.records.append({"do": "retry" if place else "turn", "take": take, "turn": {**turn, "line": line}})
+        if self.file is not None:
+            _make_folder(self.file)
+            write_atomically(self.file, b"".join(map(_line, self.records)), mode=PRIVATE)
+            self._seen = _stamp(self.file)
+
     def branched(self, turns: int, file: Path) -> Log:
         """Another conversation with the first `turns` turns of this one and what was set by then, in another file.
 
@@ -340,8 +406,9 @@ class Log:
         kept = self.kept
         if not 0 <= turns <= len(kept):
             raise UsageError(f"There is no turn {turns} in the conversation {self.name!r}: {len(kept)} stand.")
-        copied = self.records[: kept[turns - 1] + 1 if turns else 1]
-        copied = [{**copied[0], "from": [self.name, turns]}, *copied[1:]]
+        end = kept[turns - 1] + 1 if turns else 1
+        later = [one for one in self.records[end:] if one.get("do") == "edit" and one["of"] < end]
+        copied = [{**self.records[0], "from": [self.name, turns]}, *self.records[1:end], *later]
         _make_folder(file)
         write_atomically(file, b"".join(map(_line, copied)), mode=PRIVATE)
         return Log(copied, file)
@@ -387,6 +454,9 @@ def _record(file: Path, line: bytes, number: int) -> dict[str, Any]:
         record = cast("dict[str, Any]", json.loads(line))
         if record.get("do") in ("turn", "retry"):
             with_record(State(), record["turn"], "")
+        elif record.get("do") == "edit":
+            index(record["of"]), record["edited"]
+            with_record(State(), {**_BARE, "said": record["said"], "line": record["line"]}, "")
         elif record.get("do") == "present":
             list(map(str, record["names"]))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
@@ -394,6 +464,12 @@ def _record(file: Path, line: bytes, number: int) -> dict[str, Any]:
             f"{file}:{number} is not a record of a conversation. Correct the line, or move the file away."
         ) from error
     return record
+
+
+def _spoken(who: str, text: str) -> list[str]:
+    """The line of a turn whose words are `text`, as a record has it."""
+    said = read_said(text, who)
+    return [who, said.action, said.message] if said.text == text else [who, "", text]
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -475,6 +551,7 @@ def with_record(state: State, record: Mapping[str, Any], player: str) -> State:
     line = SpokenLine(name, action, message, (player, *state.present)) if record["line"] else None
     ends_cell, ends_story = map(bool, record["ends"])
     said = str(record["said"])
-    turn = Turn(len(state.turns) + 1, state.cell, int(record["step"]), said, line, ends_cell, ends_story)
+    at = len(state.turns) + 1, state.cell, int(record["step"])
+    turn = Turn(*at, said, line, ends_cell, ends_story, edited=bool(record.get("edited")))
     step, stayed = map(int, record["next"][:2])  # older logs say more
     return state.with_turn(turn, player, step, stayed)

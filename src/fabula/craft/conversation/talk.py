@@ -280,14 +280,22 @@ async def exchanged(talk: Talk, run: Run, state: State, cell: Cell, hearing: Hea
     Raises:
         FabulaError: any of its kinds; the state before it stands.
     """
-    said = await talk.play(
-        run.scope("turn", state.number_in_cell), _moment(talk, state, cell, talk.parties.player, state.lines)
-    )
+    said = await played(talk, run, state, cell)
     at = talk.progress(state, said.text, said) if said.ended else None
     if at is not None and at.ends:
         turn = _turn(talk, state, said.text, None, ends=True)
         return state.with_turn(turn, talk.parties.player, at.step, at.stayed)
     return await answered(talk, run.optional(""), state, cell, said.text, hearing)
+
+
+async def played(talk: Talk, run: Run, state: State, cell: Cell) -> SpokenTurn:
+    """What the player's character does and says next, played by a model; `run` is the place of the cell.
+
+    Raises:
+        FabulaError: any of its kinds.
+    """
+    moment = _moment(talk, state, cell, talk.parties.player, state.lines)
+    return await talk.play(run.scope("turn", state.number_in_cell), moment)
 
 
 async def answered(talk: Talk, run: Run, state: State, cell: Cell, said: str, hearing: Hearing | None = None) -> State:

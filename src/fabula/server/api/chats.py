@@ -12,6 +12,7 @@ from fabula.app.conversations import ChatView, People  # noqa: TC001 - FastAPI r
 from fabula.server.api.depends import ConversationsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.faults import problem_for_author
 from fabula.verbs.base import as_data, every
+from fabula.verbs.chat import Drafted
 from fabula.verbs.conversation import ConversationName  # noqa: TC001 - FastAPI reads it
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/projects/{project}", tags=["chats"])
 PATIENCE: Final = 10.0  # seconds without a piece after which a stream sends a sign of life
-_CHAT, _READ = every()["chat"], every()["read_people"]  # answered here, with models that conversations keep open
+_CHAT, _DRAFT, _READ = (
+    every()[name] for name in ("chat", "draft_line", "read_people")
+)  # answered here, with models that conversations keep open
 _EVENT: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["data"],
@@ -51,6 +54,12 @@ async def chat(conversations: ConversationsDep, wanted: _CHAT.body, request: Req
     if request.headers.get("accept", "") == "application/json":
         return JSONResponse(as_data(await turn.made()))
     return _streamed(turn)
+
+
+@router.post(_DRAFT.path, summary=_DRAFT.summary, description=_DRAFT.description)
+async def draft_line(conversations: ConversationsDep, conversation: ConversationName, wanted: _DRAFT.body) -> Drafted:  # type: ignore[name-defined] # made of the verb
+    """A line for the player, written by a model that conversations keep open."""
+    return Drafted(conversation, await conversations.draft_line(conversation, wanted.take))
 
 
 @router.post(_READ.path, summary=_READ.summary, description=_READ.description)

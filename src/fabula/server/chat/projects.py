@@ -288,7 +288,6 @@ async def _moved(
         raise NoTurnError("The request has no message from you, and the story is waiting for you. Say something.")
     else:
         turn = await conversation.begin(on_text)
-    conversation.prepare()
     return ChatOutcome(spoken(turn, conversation.parties), conversation.name, conversation.where, turn)
 
 

@@ -10,8 +10,9 @@ The formats are character-card-spec-v2 (malfoyslastname) and character-card-spec
 from __future__ import annotations
 
 from fabula.story.cards.card import MAX_FILE_BYTES, CharacterCard, parse_card, read_card
-from fabula.story.cards.lorebook import Lorebook, LorebookEntry, Scanned, read_lorebook, scan
+from fabula.story.cards.lorebook import Lorebook, LorebookEntry, Scanned, lorebook_in, read_lorebook, scan
 from fabula.story.cards.mapping import card_of, character_of, left_out, persona_of
+from fabula.story.cards.png import picture_alone
 from fabula.story.cards.texts import cleaned, filled
 
 __all__ = [
@@ -25,8 +26,10 @@ __all__ = [
     "cleaned",
     "filled",
     "left_out",
+    "lorebook_in",
     "parse_card",
     "persona_of",
+    "picture_alone",
     "read_card",
     "read_lorebook",
     "scan",

@@ -249,18 +249,30 @@ def read_lorebook(path: Path) -> Lorebook:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-        text = data.decode("utf-8-sig")
     except OSError as error:
         raise UsageError(unreadable(path, error, "a lorebook's JSON file")) from error
+    if (book := lorebook_in(data, str(path))) is None:
+        raise UsageError(f"{path} contains no lorebook: it has no `entries`. Use a SillyTavern world file.")
+    return book
+
+
+def lorebook_in(data: bytes, name: str) -> Lorebook | None:
+    """The lorebook in a file's bytes; `None` if their JSON is something else. `name` is used in messages.
+
+    Raises:
+        UsageError: the JSON is not valid, or the lorebook is too large.
+    """
+    try:
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text (byte {error.start}). Use the JSON file of a lorebook.") from error
+        raise UsageError(f"{name} is not UTF-8 text (byte {error.start}). Use the JSON file of a lorebook.") from error
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{path} is larger than {MAX_BYTES:,} bytes. Use a smaller lorebook.")
-    raw = parse_json(text, str(path), "lorebook")
+        raise UsageError(f"{name} is larger than {MAX_BYTES:,} bytes. Use a smaller lorebook.")
+    raw = parse_json(text, name, "lorebook")
     book = raw.get("data", raw) if isinstance(raw, dict) else None
     if not isinstance(book, dict) or not isinstance(book.get("entries"), list | dict):
-        raise UsageError(f"{path} contains no lorebook: it has no `entries`. Use a SillyTavern world file.")
-    return Lorebook.of(book, str(path))
+        return None
+    return Lorebook.of(book, name)
 
 
 def _words_of(pattern: str) -> list[str]:

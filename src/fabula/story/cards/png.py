@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 MAX_CHUNKS: Final = 20_000
 MAX_TEXT_BYTES: Final = 12_000_000
+MAX_SIDE: Final = 10_000  # pixels, so that nobody's browser unpacks more
+_SHOWN: Final = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND")
+_HEADER: Final = 13  # bytes
 _FRAME: Final = 12  # bytes of length, type and checksum
 _LONGEST_KEYWORD: Final = 79
 _GREY: Final = b"\x60"
@@ -132,6 +135,21 @@ def replaced(found: Sequence[Chunk], texts: Mapping[str, bytes], gone: Sequence[
 def packed(found: Sequence[Chunk], rest: bytes = b"") -> bytes:
     """The PNG file that consists of the chunks in `found`, followed by `rest`."""
     return SIGNATURE + b"".join(chunk.packed() for chunk in found) + rest
+
+
+def picture_alone(data: bytes, where: str) -> bytes:
+    """The PNG without texts, profiles, animation, and bytes after its end.
+
+    Raises:
+        UsageError: the file is not a valid PNG, or its picture is missing or too large.
+    """
+    found, _ = chunks(data, where)
+    sides = struct.unpack(">II", found[0].data[:8]) if len(found[0].data) == _HEADER else (0, 0)
+    if not all(0 < side <= MAX_SIDE for side in sides) or all(chunk.kind != b"IDAT" for chunk in found):
+        raise UsageError(
+            f"{where} contains no picture of at most {MAX_SIDE:,} by {MAX_SIDE:,} pixels. Save the picture again."
+        )
+    return packed([chunk for chunk in found if chunk.kind in _SHOWN])
 
 
 def plain_picture(width: int = 240, height: int = 360) -> bytes:

@@ -56,7 +56,7 @@ _IDLE: Final = "listens"  # what somebody does where no draw can be used
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """The narrative as a dialogue, cell by cell, between two agents, as in the paper's program."""
     named = present_in((config.paper.player.strip(), *config.paper.npc_names), brief.text)  # a made narrative may not
-    snap = await open_talk(await narrative_for(brief, run), run, config, cards=Cards(known=named))
+    snap = await _opened(await narrative_for(brief, run), run, config, cards=Cards(known=named))
     return await talked_through(snap, brief, run)
 
 
@@ -80,12 +80,28 @@ async def narrative_for(brief: Brief, run: Run) -> str:
 async def open_talk(
     narrative: str, run: Run, config: Config, parties: Parties | None = None, cards: Cards | None = None
 ) -> Improved:
-    """As the paper's, with what each of those who talk witnesses.
+    """As the paper's, with what each of those who talk witnesses, and plans that are not waited for long.
 
     Raises:
         UsageError: there is no sentence in it, nobody to talk with, or no model for a coherence by BERTScore.
         UnknownNameError: one of the parties is not in it.
     """
+    return await _opened(narrative, run, config, parties, cards, waits=True)
+
+
+async def _opened(
+    narrative: str,
+    run: Run,
+    config: Config,
+    parties: Parties | None = None,
+    cards: Cards | None = None,
+    *,
+    waits: bool = False,
+) -> Improved:
+    """As `open_talk`; `waits`: a person waits for each plan."""
+    few = (config.ours or Ours()).talk_candidates
+    most = few if waits else config.paper.candidates
+    config = replace(config, paper=replace(config.paper, candidates=most))
     snap = await algorithm.open_talk(narrative, run, config, parties, cards)
     characters = Lenient(snap.segments, snap.characters.author)
     return Improved(snap.segments, snap.parties, characters, snap.config, snap.cards)

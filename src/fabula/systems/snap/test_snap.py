@@ -214,7 +214,7 @@ async def test_log_probabilities_stand_for_samples_where_the_engine_tells_them()
 
     troupe = Troupe(plan=plan, rate=rate)
     able = Capabilities(logprobs=True, choices=True)
-    conversation = await conversation_of(troupe, candidates=3, capabilities=able)
+    conversation = await conversation_of(troupe, talk_candidates=3, capabilities=able)
     await conversation.begin()
     assert conversation.plan[0].title.endswith("plan 3")
     judged = [request for request in troupe.asked if request.role == "judge"]
@@ -225,9 +225,17 @@ async def test_log_probabilities_stand_for_samples_where_the_engine_tells_them()
 async def test_both_presets_choose_among_three_plans_where_weights_can_decide() -> None:
     for preset, _ in PRESETS:
         troupe = Troupe(plan=lambda request: f"#1. Tobias brings it, in way {request.path.split('/candidate/')[1][0]}")
-        await (await conversation_of(troupe, preset, candidates=SYSTEM.config(preset).paper.candidates)).begin()
+        ours: Any = {"talk_candidates": 3} if preset == "improved" else {}
+        await (await conversation_of(troupe, preset, candidates=SYSTEM.config(preset).paper.candidates, **ours)).begin()
         assert len(troupe.prompts("plan")) == 3
         assert len(set(troupe.prompts("plan"))) == 1, "drawn from one prompt"
+
+
+async def test_a_person_who_talks_waits_for_one_plan_and_no_scores() -> None:
+    troupe = Troupe()
+    await (await conversation_of(troupe, candidates=3, samples=20)).say("Here is a letter.")
+    assert len(troupe.prompts("plan")) == 1
+    assert not [request for request in troupe.asked if request.role == "judge"]
 
 
 def test_weights_decide_among_three_plans_and_hardly_ever_between_two() -> None:

@@ -69,12 +69,13 @@ class Improved(Vanilla):
         """What each witnesses of the whole narrative, and who they are by their cards."""
         del summaries, steps
         told = await self.marks.of(1, partial(self.told, Run(run.context)))
-        sheets = {persona.name: persona.block for persona in self.cards.personas(self.parties.player)}
-        views = {}
+        sheets = {persona.name: persona for persona in self.cards.personas(self.parties.player)}
+        views, own = {}, among(self.parties.player, sheets)
+        seen = {self.parties.player: sheets[own].public.block if own else ""}
         for name in self.parties.names:
             known = among(name, sheets)
-            others = dict.fromkeys(self.parties.names, "")
-            views[name] = PartyView(known_to(told, [name]), sheets[known] if known else "", others)
+            others = dict.fromkeys(self.parties.names, "") | seen
+            views[name] = PartyView(known_to(told, [name]), sheets[known].block if known else "", others)
         return Cell(number, views, present=there or self.parties.others)
 
     async def told(self, run: Run) -> tuple[SegmentSentence, ...]:
@@ -90,6 +91,7 @@ class Improved(Vanilla):
             "absent": moment.absent if len(self.parties.others) > 1 else (),
             "card": self.cards.sheet(run, moment, role),
             "open_ended": self.ours.open_ended,
+            "other": "" if moment.who == self.parties.player else moment.view.others[self.parties.player],
             "partners": moment.partners,
             "persona": moment.view.persona,
         }

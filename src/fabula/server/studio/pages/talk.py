@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Query, Request, UploadFile
 from fastapi.responses import Response
 
 from fabula.app.conversations import ChatList, lines_in, parties_for
 from fabula.app.conversing import dry_run_beginning
 from fabula.app.people import STRANGER
 from fabula.base.errors import FabulaError, UsageError
+from fabula.craft.conversation.cards import Cards, picture_in, pictures_in
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - FastAPI reads it
+from fabula.data.chat_files import BEGINS
 from fabula.server.api.depends import ConversationsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.rendering import page
+from fabula.story import one_line, slug
+from fabula.story.cards import MAX_FILE_BYTES
 from fabula.verbs.conversation import ConversationName as ChatName  # noqa: TC001 - FastAPI reads it
+from fabula.verbs.import_card import keep_card
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +34,8 @@ router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/talk"
 EXPECTED: Final = "/projects/{project}/talk-expected"
 PEOPLE: Final = "/projects/{project}/talk-people"
+CARDS: Final = "/projects/{project}/talk-cards"
+PICTURES: Final = "/projects/{project}/talk-pictures/{name}"
 PARTS: Final = "/projects/{project}/talk-parts/{chat}"
 _SHOWN: Final = 200  # turns that are shown at first
 _FREE: Final[dict[Freedom, str]] = {
@@ -38,13 +47,44 @@ _NAME: Final = 200
 
 Names = Annotated[list[Annotated[str, Form(max_length=_NAME)]] | None, Form()]
 Name = Annotated[str, Form(max_length=_NAME)]
+Persona = Annotated[str, Form(max_length=4000)]
 
 
 @router.get(PAGE, response_model=None)
-def begin(request: Request, workspace: WorkspaceDep) -> Response:
+def begin(
+    request: Request, workspace: WorkspaceDep, chosen: Annotated[str, Query(alias="with", max_length=_NAME)] = ""
+) -> Response:
     """All conversations, and the form to begin one."""
     listed = workspace.conversations()
-    return page(request, "talk.html", listed=listed, view=None, free=_FREE, chat="", stranger=STRANGER)
+    chosen = chosen if chosen in listed.characters else ""
+    given = {"view": None, "free": _FREE, "chat": "", "stranger": STRANGER, "chosen": chosen}
+    return page(request, "talk.html", listed=listed, pictures=_pictures(workspace, listed.characters), **given)
+
+
+@router.post(CARDS, response_model=None)
+def add_card(request: Request, workspace: WorkspaceDep, file: UploadFile) -> Response:
+    """Add a character card, and reload the page with its character; or add a lorebook, or open a chat."""
+    name, data = one_line(file.filename or "")[:_NAME], file.file.read(MAX_FILE_BYTES + 1)
+    if data.startswith(BEGINS):
+        opened = workspace.import_chat(data.decode(errors="replace"))
+        return _go_to(f"/projects/{request.path_params['project']}/talk/{opened.name}")
+    card = keep_card(workspace, data, name)
+    if card.name not in workspace.conversations().characters:
+        return page(request, "talk_card.html", card=card)
+    return _go_to(f"/projects/{request.path_params['project']}/talk?{urlencode({'with': card.name})}")
+
+
+@router.get(PICTURES, response_model=None)
+def picture(workspace: WorkspaceDep, name: str) -> Response:
+    """The picture of a character."""
+    data = picture_in(workspace.project().folder, name)
+    return Response(data, media_type="image/png", headers={"cache-control": "private, max-age=86400"})
+
+
+def _pictures(workspace: Project, names: Sequence[str]) -> dict[str, str]:
+    """The addresses of the pictures of some characters; empty for those without one."""
+    found, home = pictures_in(workspace.project().folder), f"/projects/{workspace.name}/talk-pictures"
+    return {name: f"{home}/{at}?v={found[at]}" if (at := slug(name)) in found else "" for name in names}
 
 
 @router.get(EXPECTED, response_model=None)
@@ -53,13 +93,14 @@ async def begin_expected(
     workspace: WorkspaceDep,
     others: Annotated[list[str] | None, Query()] = None,
     player: Annotated[str, Query(max_length=_NAME)] = "",
+    own: Annotated[str, Query(max_length=_NAME)] = "",
     freedom: Freedom | None = None,
 ) -> Response:
     """The estimated calls and cost of the first turn, and the button that begins it."""
     named = _named(others)
     expected: dict[str, Any] = {"named": named, "problem": "", "calls": 0, "tokens": 0, "cost": 0.0, "wrong": ""}
     try:
-        dry = await _beginning(workspace, named, player, freedom) if named else None
+        dry = await _beginning(workspace, named, player, own, freedom) if named else None
     except UsageError as error:
         expected["wrong"] = str(error)
     except FabulaError as error:
@@ -69,9 +110,11 @@ async def begin_expected(
     return page(request, "talk_begin.html", **expected)
 
 
-async def _beginning(workspace: Project, named: Sequence[str], player: str, freedom: Freedom | None) -> DryRun | None:
-    project = workspace.project()
-    parties = await asyncio.to_thread(parties_for, project, named, player, dry=True)
+async def _beginning(
+    workspace: Project, named: Sequence[str], player: str, own: str, freedom: Freedom | None
+) -> DryRun | None:
+    project, own = workspace.project(), one_line(own)
+    parties = await asyncio.to_thread(parties_for, project, named, own or player, own, dry=True)
     if parties is None:
         return None
     return await dry_run_beginning(project, workspace.settings(project), workspace.options, parties, freedom)
@@ -99,16 +142,31 @@ def _named(others: Sequence[str] | None) -> list[str]:
 
 
 @router.post(PAGE, response_model=None)
-def new(
+async def new(
     request: Request,
     workspace: WorkspaceDep,
     others: Names = None,
     player: Name = "",
+    own: Name = "",
+    persona: Persona = "",
     freedom: Freedom | None = None,
 ) -> Response:
-    """Begin a conversation."""
-    begun = workspace.converse(_named(others), player, freedom=freedom)
-    return _go_to(f"/projects/{request.path_params['project']}/talk/{begun.name}#begin")
+    """Begin a conversation; a character whose first words need no call speaks them, and else nobody does.
+
+    Raises:
+        UsageError: there is a description, but no name.
+    """
+    named, own, persona = _named(others), one_line(own), persona.strip()
+    if persona and not own:
+        raise UsageError("You described who you are, but gave no name. Enter your name, or remove the description.")
+    if own and not (persona or Cards.in_(workspace.project().folder).of(own)):
+        persona = own
+    begun = await workspace.converse_async(named, own or player, persona=persona or None, freedom=freedom)
+    greets = ""
+    with suppress(FabulaError):
+        dry = await _beginning(workspace, named, begun.player, "", freedom)
+        greets = "" if dry is None or dry.planned else "#begin"
+    return _go_to(f"/projects/{request.path_params['project']}/talk/{begun.name}{greets}")
 
 
 @router.get(PAGE + "/{chat}", response_model=None)
@@ -143,12 +201,20 @@ def scene(
     chat: ChatName,
     present: Names = None,
     freedom: Freedom | None = None,
+    persona: Persona = "",
 ) -> Response:
-    """Set who is present from now on, and how far the player may stray."""
+    """Set who is present from now on, how far the player may stray, and who the player is."""
     view = workspace.conversation(chat)
     wanted = present if len(view.others) > 1 else None
     changed = wanted if wanted is None or sorted(wanted) != sorted(view.place.present) else None
-    workspace.set_scene(chat, changed, freedom if freedom != view.place.freedom else None)
+    workspace.set_scene(chat, changed, freedom if freedom != view.place.freedom else None, persona.strip() or None)
+    return page(request, "talk_part.html", free=_FREE, **_about(workspace, chat))
+
+
+@router.post(PARTS + "/picture", response_model=None)
+def set_picture(request: Request, workspace: WorkspaceDep, chat: ChatName, file: UploadFile, who: Name) -> Response:
+    """Set the picture of somebody who talks."""
+    keep_card(workspace, file.file.read(MAX_FILE_BYTES + 1), "", who)
     return page(request, "talk_part.html", free=_FREE, **_about(workspace, chat))
 
 
@@ -179,7 +245,10 @@ def _about(workspace: Project, chat: str, *, every: bool = False) -> dict[str, A
     view = workspace.conversation(chat)
     shown = view.turns if every else view.turns[-_SHOWN:]
     goes_on = view.moving is not None and not view.moving.problem
-    return {"view": view, "shown": shown, "left_out": len(view.turns) - len(shown), "goes_on": goes_on, "chat": chat}
+    card = Cards.in_(workspace.project().folder).of(view.player)
+    about = {"persona": card.text("description") if card else "", "goes_on": goes_on, "chat": chat}
+    pictures = _pictures(workspace, [view.player, *view.others])
+    return {"view": view, "shown": shown, "left_out": len(view.turns) - len(shown), "pictures": pictures, **about}
 
 
 def _go_to(address: str) -> Response:

@@ -80,7 +80,7 @@ function likeness(element) {
  */
 function placeIn(piece, sent = null) {
   const at = piece.contains(document.activeElement) ? document.activeElement : null;
-  const fields = /** @type {(HTMLInputElement | HTMLTextAreaElement)[]} */ ([...piece.querySelectorAll("input[id], textarea[id]")]);
+  const fields = /** @type {(HTMLInputElement | HTMLTextAreaElement)[]} */ ([...piece.querySelectorAll("input[id]:not([type=file]), textarea[id]")]);
   const typed = fields.filter((field) => field.value !== field.defaultValue && !sent?.contains(field));
   return {
     focus: at && likeness(at),

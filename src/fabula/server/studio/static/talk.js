@@ -6,6 +6,19 @@ const LONGEST = 4000; // characters of a message
 
 const talk = /** @type {HTMLElement | null} */ (document.getElementById("talk"));
 if (talk) converse(talk);
+else takeCards(/** @type {HTMLFormElement} */ (document.getElementById("drop")));
+
+/** A card that is dropped anywhere on the page is added. @param {HTMLFormElement} form */
+function takeCards(form) {
+  const input = /** @type {HTMLInputElement} */ (form.elements.namedItem("file"));
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    input.files = event.dataTransfer.files;
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+}
 
 /** @param {HTMLElement} talk */
 function converse(talk) {
@@ -20,6 +33,7 @@ function converse(talk) {
   const model = /** @type {HTMLInputElement} */ (document.getElementById("model"));
   const others = new BroadcastChannel("fabula-talk");
   let busy = false;
+  let drafted = { version: -1, take: 0, line: "" };
   let missed = false; // something was changed elsewhere while this page was busy
   /** @type {HTMLElement | null} */
   let live = null; // the turn that is being made
@@ -64,8 +78,8 @@ function converse(talk) {
 
   /** See what was changed elsewhere, as soon as nothing is under way here. */
   async function look() {
-    missed = busy;
-    if (busy) return;
+    missed = busy || Boolean(open());
+    if (missed) return;
     await refresh();
     attend();
   }
@@ -75,23 +89,21 @@ function converse(talk) {
     last?.scrollIntoView({ block: "end" });
   }
 
+  /** What a template of the page holds, for once. @param {string} which */
+  function made(which) {
+    const template = /** @type {HTMLTemplateElement} */ (talk.querySelector(`template${which}`) ?? talk.querySelector("template"));
+    return /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
+  }
+
   /**
    * A line of the conversation.
    * @param {string} name
    * @param {string} text
-   * @param {boolean} own
    */
-  function line(name, text, own) {
-    const paragraph = document.createElement("p");
-    paragraph.className = own ? "line own" : "line";
-    const who = document.createElement("b");
-    who.className = "name";
-    const colon = document.createElement("span");
-    colon.className = "unseen";
-    colon.textContent = ": ";
-    who.append(name, colon);
-    paragraph.append(who, text);
-    return paragraph;
+  function line(name, text) {
+    const message = made(`[data-who="${CSS.escape(name)}"]`);
+    message.querySelector(".words")?.append(text);
+    return message;
   }
 
   /**
@@ -105,8 +117,8 @@ function converse(talk) {
     const log = /** @type {HTMLElement} */ (document.getElementById("log"));
     const turn = document.createElement("article");
     turn.className = "turn live";
-    if (again) log.querySelector(".turn:last-of-type > .line:not(.own)")?.classList.add("faint");
-    if (said) turn.append(line(player, said, true));
+    if (again) log.querySelector(".turn:last-of-type .line:not(.own)")?.classList.add("faint");
+    if (said) turn.append(line(player, said));
     log.append(turn);
     live = turn;
     /** @type {HTMLElement | null} */
@@ -115,7 +127,7 @@ function converse(talk) {
     let drawn = false;
     const draw = () => {
       drawn = false;
-      answer?.append(waiting);
+      answer?.querySelector(".words")?.append(waiting);
       waiting = "";
       toEnd();
     };
@@ -134,7 +146,7 @@ function converse(talk) {
       piece(piece) {
         if (!answer) {
           preparing.remove();
-          answer = line(piece.who, "", false);
+          answer = line(piece.who, "");
           end.before(answer);
         }
         waiting += piece.text;
@@ -168,7 +180,7 @@ function converse(talk) {
    * @param {boolean} [follow]
    */
   async function move(kind, said = "", follow = false) {
-    if (busy) return false;
+    if (busy || (!follow && waits())) return false;
     await begin();
     const what = { move: kind, line: kind === "say" ? said : null };
     /** @type {Response} */
@@ -246,13 +258,13 @@ function converse(talk) {
   async function swipe(by) {
     const { chosen, drawn } = state();
     const wanted = Number(chosen) + by;
-    if (busy || !Number(drawn) || wanted < 1) return;
+    if (busy || !Number(drawn) || wanted < 1 || waits()) return;
     const pressed = document.activeElement?.hasAttribute("data-swipe");
     if (wanted > Number(drawn)) {
       await move("another");
     } else {
       await change("/choose", { number: wanted });
-      say(`Answer ${wanted} of ${drawn}. ${document.querySelector("#log .turn:last-of-type > .line:not(.own)")?.textContent ?? ""}`);
+      say(`Answer ${wanted} of ${drawn}. ${document.querySelector("#log .turn:last-of-type .line:not(.own)")?.textContent ?? ""}`);
     }
     if (pressed) /** @type {HTMLElement | null} */ (document.querySelector(`[data-swipe="${by}"]:not(:disabled)`) ?? words).focus();
   }
@@ -260,20 +272,89 @@ function converse(talk) {
   /**
    * @param {string} what
    * @param {object} body
+   * @param {string} [method]
    */
-  async function change(what, body) {
-    if (busy) return;
+  async function change(what, body, method) {
+    if (busy) return false;
     await begin();
     try {
-      await ask(`${path}${what}`, { body: { ...body, version: version() } });
+      await ask(`${path}${what}`, { method, body: { ...body, version: version() } });
       others.postMessage({ project, chat });
     } catch (problem) {
       const { message, problem: said } = /** @type {Error & {problem?: {code: string}}} */ (problem);
       await refused(Object.assign(new Error(message), { code: said?.code }));
-      return;
+      return false;
     }
     await refresh();
     setBusy(false);
+    return true;
+  }
+
+  /** Have a model write what could be said next; it stays in the field until it is sent. */
+  async function draft() {
+    await begin();
+    say("Thinking …");
+    drafted = { version: version(), take: drafted.version === version() ? drafted.take + 1 : 0, line: drafted.line };
+    try {
+      const { line } = await ask(`${path}/draft`, { body: { take: drafted.take } });
+      keep(words.value && words.value !== drafted.line ? `${words.value.trimEnd()} ${line}` : line);
+      drafted.line = line;
+      say(line);
+    } catch (problem) {
+      say("");
+      complain(/** @type {Error} */ (problem).message);
+    }
+    setBusy(false);
+    words.focus();
+  }
+
+  const open = () => /** @type {HTMLElement | null} */ (talk.querySelector("form.editing textarea"));
+
+  /** Whether words that are being changed would be lost. */
+  function waits() {
+    if (!open()) return false;
+    say("Save or cancel your edit first.");
+    open()?.focus();
+    return true;
+  }
+
+  /** Change the words of a message where it stands. @param {HTMLElement} pen */
+  function edit(pen) {
+    const { edit: part = "said", turn } = pen.dataset;
+    const message = /** @type {HTMLElement} */ (pen.parentElement);
+    const shown = /** @type {HTMLElement} */ (message.querySelector(".line"));
+    const form = /** @type {HTMLFormElement} */ (made(".editing"));
+    const field = /** @type {HTMLTextAreaElement} */ (form.elements[0]);
+    field.value = shown.querySelector(".words")?.textContent ?? "";
+    field.setAttribute("aria-label", pen.getAttribute("aria-label") ?? "");
+    const close = () => {
+      form.replaceWith(shown);
+      pen.hidden = false;
+      pen.focus();
+      if (missed) look();
+    };
+    form.elements[2].addEventListener("click", close);
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") close();
+      else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+      else return;
+      event.preventDefault();
+    });
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      if (busy) return say("An answer is being written. Save when it is complete.");
+      const saved = await change(`/turns/${turn}`, { [part]: field.value }, "PUT");
+      const now = /** @type {HTMLElement | null} */ (talk.querySelector(`[data-edit=${part}][data-turn="${turn}"]`));
+      if (saved) {
+        say("Saved.");
+        now?.focus();
+      } else if (now && !form.isConnected) edit(now).value = field.value; // what was typed stays
+    });
+    shown.replaceWith(form);
+    pen.hidden = true;
+    field.style.height = `${Math.min(field.scrollHeight + 4, innerHeight / 2)}px`;
+    field.focus();
+    return field;
   }
 
   /** Follow what another window has begun. */
@@ -307,19 +388,26 @@ function converse(talk) {
     else if (text.trim()) move("say", text);
   });
   words.addEventListener("keydown", (event) => {
+    const pens = document.querySelectorAll("[data-edit=said]:not([hidden])");
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       form.requestSubmit();
+    } else if (event.key === "ArrowUp" && !words.value && !busy && pens.length) {
+      event.preventDefault();
+      edit(/** @type {HTMLElement} */ (pens[pens.length - 1]));
     }
   });
   words.addEventListener("input", () => keep(words.value));
   document.addEventListener("click", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (target.closest("[data-stop]")) ask(`${path}/stop`, { method: "POST" }).catch((problem) => complain(problem.message));
-    const button = /** @type {HTMLElement | null} */ (target.closest("[data-swipe], [data-undo], [data-retry], [data-move]"));
-    if (!button || busy) return;
+    const button = /** @type {HTMLElement | null} */ (target.closest("[data-swipe], [data-undo], [data-retry], [data-move], [data-edit], [data-restore], [data-draft]"));
+    if (!button || busy || (!button.dataset.edit && waits())) return;
     if (button.dataset.swipe) swipe(Number(button.dataset.swipe));
     else if (button.dataset.move) move(button.dataset.move);
+    else if (button.dataset.edit) edit(button);
+    else if (button.hasAttribute("data-draft")) draft();
+    else if (button.dataset.restore) change(`/turns/${button.dataset.restore}`, {}, "PUT");
     else if (button.hasAttribute("data-undo")) change("/undo", {});
     else {
       const broken = /** @type {HTMLElement} */ (button.closest(".broken"));
