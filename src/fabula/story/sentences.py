@@ -119,7 +119,12 @@ def spans(text: str) -> list[Span]:
 
 @remembered(256, _SHORT_TEXT)  # readers of a reply look at its lines one after the other
 def _spans(text: str) -> list[Span]:
-    return [span for start, end in paragraph_spans(text) for span in _in_paragraph(text, start, end)]
+    return list(each_span(text))
+
+
+def each_span(text: str) -> Iterator[Span]:
+    """`spans`, found one paragraph at a time."""
+    return (span for start, end in paragraph_spans(text) for span in _in_paragraph(text, start, end))
 
 
 def sentences(text: str) -> list[str]:
