@@ -20,7 +20,7 @@ from lsprotocol import types as lsp
 from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
-from pygls.workspace.position_codec import PositionCodec, ServerTextPosition
+from pygls.workspace.position_codec import PositionCodec
 
 from fabula.app.codex import codex_of
 from fabula.app.editing import written_again
@@ -81,7 +81,9 @@ class Document:
 
     def _position(self, at: int) -> lsp.Position:
         line = bisect_right(self._starts, at) - 1
-        return self.codec.position_to_client_units(self._lines, ServerTextPosition(line, at - self._starts[line]))
+        before = self.text[self._starts[line] : at]
+        short = before.isascii() or (self.codec.encoding == lsp.PositionEncodingKind.Utf16 and max(before) <= "\uffff")
+        return lsp.Position(line, len(before) if short else self.codec.client_num_units(before))
 
     def place(self, position: lsp.Position) -> int:
         """The number of characters before a position of the editor."""
@@ -244,6 +246,7 @@ class Session:
     environ: Mapping[str, str]
     shown: Callable[[str], str]
     projects: dict[Path, Project] = field(default_factory=dict)
+    seen: dict[Path, object] = field(default_factory=dict)
     coming: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     def opened(self, uri: str) -> Opened | None:
@@ -252,8 +255,9 @@ class Session:
         with suppress(OSError, ValueError):  # a name that no file can have
             for folder in path.parents:
                 if (folder / BRIEF).is_file() and (folder / ".fabula").is_dir():
-                    project = self.projects.get(folder) or Project.open(folder, self.environ)
-                    self.projects[folder] = project
+                    if (project := self.projects.get(folder)) is None:
+                        project = self.projects[folder] = Project.open(folder, self.environ)
+                        self.seen[folder] = project.stamp()
                     names = {one.file: one.name for one in project.rows(marks=False)}
                     file = path.relative_to(folder).as_posix()
                     return Opened(project, file, self._read(path, uri), names, cache(self._read))
@@ -297,18 +301,18 @@ class Session:
 
     async def watch(self) -> None:
         """Show again what commands and other programs change."""
-        seen: Mapping[Path, object] = {}
         while True:
             await asyncio.sleep(_EVERY)
-            now = {folder: await asyncio.to_thread(one.stamp) for folder, one in list(self.projects.items())}
-            if now != seen:
-                self.show_again()
-            seen = now
+            for folder, project in list(self.projects.items()):
+                if (now := await asyncio.to_thread(project.stamp)) != self.seen[folder]:
+                    self.seen[folder] = now
+                    self.show_again(folder)
 
-    def show_again(self) -> None:
-        """Show the findings and the stale texts of all open texts again."""
+    def show_again(self, folder: Path) -> None:
+        """Show the findings and the stale texts of the open texts of a project again."""
         for uri in list(self.server.workspace.text_documents):
-            self.changed(uri)
+            if folder in Path(to_fs_path(uri) or "").parents:
+                self.changed(uri)
         if get_capability(self.server.client_capabilities, "workspace.code_lens.refresh_support", default=False):
             self.server.workspace_code_lens_refresh(None)
 
@@ -347,6 +351,6 @@ def server(environ: Mapping[str, str], shown: Callable[[str], str]) -> LanguageS
     @offered.command(INTENDED)
     async def intended(uri: str, key: str, reason: str) -> None:
         await session.look(uri, lambda opened: opened.project.dismiss(key, reason))
-        session.show_again()
+        session.changed(uri)
 
     return offered

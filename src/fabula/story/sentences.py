@@ -127,6 +127,12 @@ def each_span(text: str) -> Iterator[Span]:
     return (span for start, end in paragraph_spans(text) for span in _in_paragraph(text, start, end))
 
 
+def spans_at(text: str, low: int, high: int) -> list[Span]:
+    """The start and end of each sentence that contains something between two places."""
+    touched = [(start, end) for start, end in paragraph_spans(text) if start < high and low < end]
+    return [(a, b) for one in touched for a, b in _in_paragraph(text, *one) if a < high and low < b]
+
+
 def sentences(text: str) -> list[str]:
     """The sentences of `text`, in order, without surrounding white space."""
     return [text[a:b] for a, b in spans(text)]
