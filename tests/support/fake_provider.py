@@ -7,7 +7,8 @@ Bedrock's converse, each plain and streamed. What it answers is a script of `Ans
     async with FakeProvider([overloaded(), Answer("Once.")]) as server:
         model = provider_model("openai-chat", "tale-1", base_url=server.openai_url)
 
-`python fake_provider.py LATENCY PAUSE TIMES` serves from a process of its own and writes its address on standard output.
+`python fake_provider.py LATENCY PAUSE TIMES` serves from a process of its own and writes its address on standard
+output.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ LINE_LIMIT = 2**20
 class Answer:
     """What the server says to one request.
 
-    `latency` is seconds before the first byte, `pause` between two pieces of text. `hang` never answers: "start" before any byte, "middle" after the first
-    piece of text. `cut` breaks the connection after that many pieces; where `instead` is given, it is sent at that
+    `latency` is seconds before the first byte, `pause` between two pieces of text. `hang` never answers: "start" before
+    any byte, "middle" after the first piece of text. `cut` breaks the connection after that many pieces; where `instead` is given, it is sent at that
     point and the stream then ends as if nothing were wrong. `body` is sent as it is, whatever the dialect.
     `reasoning` is what the model thinks before it answers, in the chat dialect in a field that servers call
     differently; `reasoning_tokens` are among `reply_tokens`, unless they stand `beside` them.

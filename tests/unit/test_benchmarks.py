@@ -60,6 +60,7 @@ NAMES = {
     "back_translation",
     "caps",
     "chat",
+    "cursor",
     "editors",
     "engine",
     "estimates",

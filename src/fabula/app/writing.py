@@ -720,7 +720,9 @@ def _around(journal: Journal, path: str) -> tuple[Iterator[str], Iterator[str]]:
     parts = [part for part, file in journal.artefacts.places().items() if file.startswith("story/")]
     at = parts.index(path) if path in parts else len(parts)
     before, after = parts[:at][::-1] if at < len(parts) else [], parts[at + 1 :]
-    return (journal.artefacts.newest(one) or "" for one in before), (journal.artefacts.newest(one) or "" for one in after)
+    return (journal.artefacts.newest(one) or "" for one in before), (
+        journal.artefacts.newest(one) or "" for one in after
+    )
 
 
 async def dry_run(

@@ -149,7 +149,9 @@ def end_of(error: BaseException | None) -> dict[str, Any]:
     if isinstance(error, asyncio.CancelledError):
         return {"exit_code": 130, "kind": "StoppedError", "message": _STOPPED}
     if not isinstance(error, FabulaError):
-        return {"exit_code": 0} if error is None else {"exit_code": 1, "kind": type(error).__name__, "message": str(error)}
+        return (
+            {"exit_code": 0} if error is None else {"exit_code": 1, "kind": type(error).__name__, "message": str(error)}
+        )
     said = {"exit_code": error.exit_code, "kind": kind_of(error), "message": str(error)}
     return said | ({"artefact": error.path} if isinstance(error, PausedError) else {})
 
