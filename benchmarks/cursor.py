@@ -36,7 +36,7 @@ _WORDS: Final = ("the", "lamp", "sea", "boat", "letter", "kept", "turned", "nigh
 _MODEL: Final = "openai-chat:tale"
 _FIRST, _KEY = 150.0, 16.0  # milliseconds
 _MS: Final = 1000.0
-_SETTLE: Final = 1.5  # seconds after a run in which a person reads
+_SETTLE: Final = 1.0  # seconds after a run in which a person reads
 _WATCH: Final = """() => {
   window.keys = []; window.first = null; window.asked = null;
   const list = document.getElementById("suggestions"), turn = new MessageChannel();

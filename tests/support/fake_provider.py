@@ -35,10 +35,10 @@ class Answer:
     """What the server says to one request.
 
     `latency` is seconds before the first byte, `pause` between two pieces of text. `hang` never answers: "start" before
-    any byte, "middle" after the first piece of text. `cut` breaks the connection after that many pieces; where `instead` is given, it is sent at that
-    point and the stream then ends as if nothing were wrong. `body` is sent as it is, whatever the dialect.
-    `reasoning` is what the model thinks before it answers, in the chat dialect in a field that servers call
-    differently; `reasoning_tokens` are among `reply_tokens`, unless they stand `beside` them.
+    any byte, "middle" after the first piece of text. `cut` breaks the connection after that many pieces; where
+    `instead` is given, it is sent at that point and the stream then ends as if nothing were wrong. `body` is sent as it
+    is, whatever the dialect. `reasoning` is what the model thinks before it answers, in the chat dialect in a field
+    that servers call differently; `reasoning_tokens` are among `reply_tokens`, unless they stand `beside` them.
     `finish` is "stop", "length", "refusal" (the model declines) or "filter" (the provider withholds the text).
     """
 

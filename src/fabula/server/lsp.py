@@ -414,23 +414,23 @@ class Session:
     async def suggest(self, uri: str, chosen: lsp.Range, wanted: tuple[str, str, int, str]) -> None:
         """Have suggestions made, and put the one that the author chooses into the text."""
         try:
-            opened = await asyncio.to_thread(self.opened, uri)
-            if opened is None or (place := opened.selected(chosen)) is None:
-                raise UsageError("Suggestions are for the texts of a story: the files in story/, and story.md.")
-            texts = await self._made(place, place.arguments(*wanted))
-            if not texts or (number := await self._choice(texts)) is None:
-                return
-            now = self.opened(uri)
-            if now is None or now.document.text[: place.end] != place.opened.document.text[: place.end]:
-                raise UsageError(
-                    "The text before the cursor has changed. Ask again; the same suggestion costs nothing."
-                )
-            edit = lsp.TextEdit(chosen, place.put(texts[number], wanted[1]))
-            applied = lsp.ApplyWorkspaceEditParams(lsp.WorkspaceEdit({uri: [edit]}), "Suggestion")
-            await self.server.workspace_apply_edit_async(applied)
+            await self._suggest(uri, chosen, wanted)
         except FabulaError as error:
             said = lsp.ShowMessageParams(lsp.MessageType.Warning, self.shown(str(error)))
             self.server.window_show_message(said)
+
+    async def _suggest(self, uri: str, chosen: lsp.Range, wanted: tuple[str, str, int, str]) -> None:
+        opened = await asyncio.to_thread(self.opened, uri)
+        if opened is None or (place := opened.selected(chosen)) is None:
+            raise UsageError("Suggestions are for the texts of a story: the files in story/, and story.md.")
+        texts = await self._made(place, place.arguments(*wanted))
+        if not texts or (number := await self._choice(texts)) is None:
+            return
+        now, end = self.opened(uri), place.end
+        if now is None or now.document.text[:end] != opened.document.text[:end]:
+            raise UsageError("The text before the cursor has changed. Ask again; the same suggestion costs nothing.")
+        edit = lsp.WorkspaceEdit({uri: [lsp.TextEdit(chosen, place.put(texts[number], wanted[1]))]})
+        await self.server.workspace_apply_edit_async(lsp.ApplyWorkspaceEditParams(edit, "Suggestion"))
 
     async def _made(self, place: Selected, given: dict[str, Any]) -> list[str]:
         """The suggestions, whose words the editor shows as they come; empty if the author cancels them."""
