@@ -31,7 +31,8 @@ from fabula.base.version import __version__
 from fabula.craft.quoting import places, same_length
 from fabula.engine.events import TextArrived
 from fabula.project.folder import MAX_STORY, STORY
-from fabula.story import slug
+from fabula.story import one_line, slug
+from fabula.story.words import BLANKLESS
 from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ _PAUSE: Final = 0.03  # seconds without a change after which a text is looked at
 _EVERY: Final = 2.0  # seconds between two looks for changes by commands
 _FINDINGS, _FACTS = 500, 12  # the most that are shown of each
 _EXPORTED: Final = (".txt", ".fountain")  # a file next to `story.md` with the whole story
+_AROUND: Final = 200  # characters of a text that are shown while it is written
 _NEAR: Final = 5_000  # characters within which a sentence is looked for first
 _MARK: Final = re.compile(r"<!-- scene: ([^\n<]{1,200}) -->\n")
 
