@@ -109,7 +109,6 @@ async def _edited(uri: str, text: str, edits: int) -> tuple[float, list[float], 
     client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
     await asyncio.wait_for(shown.get(), _LIMIT)
     opened, times = (time.perf_counter() - began) * _MS, list[float]()
-    await asyncio.wait_for(shown.get(), _LIMIT)  # what the server shows when it first looks for other programs' changes
     for number in range(edits):
         middle = len(text) // 2
         text, began = f"{text[:middle]}x{text[middle:]}", time.perf_counter()

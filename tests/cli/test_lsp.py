@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from commandline import script_of
+from fabula.cli.main import main
 from fabula.project.sample import copy_sample
 from fabula.verbs.home import Project
 
@@ -32,6 +34,8 @@ class Editor:
         self._process, self._numbers = process, itertools.count(1)
         self._read = queue.Queue[Any]()
         self.logged: list[str] = []
+        self.answers: dict[str, Any] = {}
+        self.asked: list[Any] = []
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
@@ -49,11 +53,20 @@ class Editor:
         self._process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(data), data))
         self._process.stdin.flush()
 
+    def respond(self, number: object, result: object) -> None:
+        data = json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode()
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(data), data))
+        self._process.stdin.flush()
+
     def wait(self, method: str = "", number: int = 0) -> Any:  # noqa: ANN401 - JSON data
         while True:
             said = self._read.get(timeout=LIMIT)
-            if said.get("method") == "window/logMessage":
+            if said.get("method") in ("window/logMessage", "window/showMessage"):
                 self.logged.append(said["params"]["message"])
+            if said.get("method") in self.answers:  # a request of the server
+                self.asked.append(said)
+                self.respond(said["id"], self.answers[said["method"]])
             if (number and said.get("id") == number and "method" not in said) or (
                 method and said.get("method") == method
             ):
@@ -91,16 +104,19 @@ class Editor:
 
 
 @contextmanager
-def editing() -> Iterator[Editor]:
+def editing(capabilities: object = None, options: object = None) -> Iterator[Editor]:
     process = subprocess.Popen(
         [sys.executable, "-m", "fabula", "lsp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ)
     )
     try:
         editor = Editor(process)
-        assert (
-            "hoverProvider"
-            in editor.ask("initialize", {"processId": None, "rootUri": None, "capabilities": {}})["capabilities"]
-        )
+        asked = {
+            "processId": None,
+            "rootUri": None,
+            "capabilities": capabilities or {},
+            "initializationOptions": options,
+        }
+        assert "hoverProvider" in editor.ask("initialize", asked)["capabilities"]
         editor.send("initialized", {})
         yield editor
         editor.ask("shutdown", None)
@@ -173,8 +189,18 @@ def test_a_finding_that_is_intended_is_dismissed_and_nothing_else_is_written(sam
         editor.open(climax)
         (found,) = editor.found()
         context = {"diagnostics": [found]}
-        (action,) = editor.of("codeAction", climax, range=found["range"], context=context)
-        assert (action["title"], action["kind"]) == ("This is intended", "quickfix")
+        here, there, action = editor.of(
+            "codeAction", climax, range=found["range"], context=context | {"only": ["quickfix"]}
+        )
+        assert [one["title"].split(":")[0] for one in (here, there, action)] == [
+            "Change here",
+            "Change there",
+            "On purpose",
+        ]
+        assert {one["kind"] for one in (here, there, action)} == {"quickfix"}
+        uri, _, *_, note = there["command"]["arguments"]
+        assert uri == (sample / "story/02-rising-action.md").as_uri()
+        assert TEA in note
         assert files() == before
         editor.ask("workspace/executeCommand", {k: action["command"][k] for k in ("command", "arguments")})
         assert editor.found() == []
@@ -184,6 +210,82 @@ def test_a_finding_that_is_intended_is_dismissed_and_nothing_else_is_written(sam
     (dismissed,) = Project.open(sample).last_check().findings
     assert dismissed.dismissed == "The author marked it as intended in an editor."
     assert all(name.startswith("evaluation/") for name, data in files().items() if before.get(name) != data)
+
+
+@pytest.fixture
+def lamp(tmp_path: Path) -> Path:
+    """An imported story whose suggestions are scripted."""
+    (tmp_path / "lamp.md").write_text(
+        "# The lamp\n\n## One\n\nAt six “Mara” lit the lamp.  \nIt rained.\n", encoding="utf-8"
+    )
+    folder = tmp_path / "project"
+    assert (
+        main(["import", str(tmp_path / "lamp.md"), "--out", str(folder), "--model", "scripted:replies.toml", "-q"]) == 0
+    )
+    said = {
+        f"one/suggest/{n}/rewrite_passage": text
+        for n, text in enumerate(("She lit it.", "Mara did it.", "It was lit."), 1)
+    }
+    (folder / "replies.toml").write_text(script_of({"writer:suggest": "The wind dropped."} | said), encoding="utf-8")
+    return folder / "story/01-one.md"
+
+
+def suggestions(
+    editor: Editor, file: Path, start: tuple[int, int], end: tuple[int, int], *, invoked: bool = False
+) -> list[Any]:
+    chosen = {name: dict(zip(("line", "character"), at, strict=True)) for name, at in (("start", start), ("end", end))}
+    context = {"diagnostics": [], "triggerKind": 1 if invoked else 2}
+    found: list[Any] = editor.of("codeAction", file, range=chosen, context=context)
+    return found
+
+
+def chosen_edit(editor: Editor, action: Any) -> Any:  # noqa: ANN401 - JSON data
+    """What the server puts into the text for an action."""
+    editor.asked.clear()
+    editor.ask("workspace/executeCommand", {k: action["command"][k] for k in ("command", "arguments")})
+    (asked,) = (one for one in editor.asked if one["method"] == "workspace/applyEdit")
+    ((edit,),) = asked["params"]["edit"]["changes"].values()
+    return edit
+
+
+def test_suggestions_are_made_where_the_cursor_is_and_put_in_by_the_editor(lamp: Path) -> None:
+    before = lamp.read_bytes()
+    with editing({"window": {"workDoneProgress": True}}) as editor:
+        editor.answers = {"workspace/applyEdit": {"applied": True}, "window/workDoneProgress/create": None}
+        editor.open(lamp)
+        sentence, paragraph, scene = suggestions(editor, lamp, (3, 10), (3, 10), invoked=True)
+        assert sentence["title"].startswith("Continue: a sentence (about ")
+        edit = chosen_edit(editor, sentence)
+        assert (edit["newText"], edit["range"]["start"]) == (" The wind dropped.", {"line": 3, "character": 10})
+        assert chosen_edit(editor, paragraph)["newText"] == "\n\nThe wind dropped."
+        assert "to the end of the scene" in scene["title"]
+
+        editor.answers["window/showMessageRequest"] = {"title": "Use 2"}
+        (reword,) = suggestions(editor, lamp, (2, 7), (2, 26))
+        assert reword["title"] == "Suggest three other wordings"
+        assert chosen_edit(editor, reword)["newText"] == "Mara did it."
+        assert "1. She lit it.\n\n2. Mara did it." in editor.asked[1]["params"]["message"]
+        editor.change(lamp, "Unsaved.")
+        editor.ask("workspace/executeCommand", {k: reword["command"][k] for k in ("command", "arguments")})
+        assert editor.logged[-1] == "story/01-one.md is not saved. Save it, then ask for suggestions."
+    assert lamp.read_bytes() == before
+    project = Project.open(lamp.parents[1])
+    calls = len(project.calls().calls)
+    project.suggest("one", passage="“Mara” lit the lamp")
+    assert len(project.calls().calls) == calls, "the same place was asked for"
+
+
+def test_the_whole_story_has_suggestions_too_and_other_files_have_none(lamp: Path) -> None:
+    story = lamp.parents[1] / "story.md"
+    with editing(options={"chooses": True}) as editor:
+        editor.answers = {"workspace/applyEdit": {"applied": True}, "fabula/choose": 2}
+        editor.open(story)
+        lines = story.read_text(encoding="utf-8").split("\n")
+        line = next(n for n, one in enumerate(lines) if one.startswith("At six"))
+        (reword,) = suggestions(editor, story, (line, 7), (line, 26))
+        assert chosen_edit(editor, reword)["newText"] == "It was lit."
+        assert editor.asked[0]["params"]["texts"] == ["She lit it.", "Mara did it.", "It was lit."]
+        assert suggestions(editor, lamp.parents[1] / "brief.md", (0, 0), (0, 0)) == []
 
 
 def test_a_name_says_who_it_is_and_what_is_known_by_this_scene(sample: Path) -> None:

@@ -50,9 +50,9 @@ def test_the_command_line_alone_catches_everything_and_once() -> None:
     # A user's program that plays a role may raise anything; the error says where in it. Providers' client libraries
     # raise anything too, where a server sends what they do not expect; and so may what other packages bring. What is
     # raised in a thread goes to who waits for it. A command that is stopped says so in whatever state the rest is.
-    # A server looks at folders again, whatever one look met.
+    # A server looks at folders again, whatever one look met, and records how its own runs end, whatever ended them.
     expected = ["base.plugins", "cli.main", *["cli.stopping"] * 2, "engine.roles", "models.providers", "models.threads"]
-    expected += ["server.runs.looking"]
+    expected += ["server.runs.here", "server.runs.looking"]
     assert [place.partition(":")[0].removeprefix("fabula.") for place in found] == expected, found
 
 

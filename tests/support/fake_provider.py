@@ -7,7 +7,8 @@ Bedrock's converse, each plain and streamed. What it answers is a script of `Ans
     async with FakeProvider([overloaded(), Answer("Once.")]) as server:
         model = provider_model("openai-chat", "tale-1", base_url=server.openai_url)
 
-`python fake_provider.py LATENCY` serves from a process of its own and writes its address on standard output.
+`python fake_provider.py LATENCY PAUSE TIMES` serves from a process of its own and writes its address on standard
+output.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ LINE_LIMIT = 2**20
 class Answer:
     """What the server says to one request.
 
-    `latency` is seconds before the first byte. `hang` never answers: "start" before any byte, "middle" after the first
-    piece of text. `cut` breaks the connection after that many pieces; where `instead` is given, it is sent at that
-    point and the stream then ends as if nothing were wrong. `body` is sent as it is, whatever the dialect.
-    `reasoning` is what the model thinks before it answers, in the chat dialect in a field that servers call
-    differently; `reasoning_tokens` are among `reply_tokens`, unless they stand `beside` them.
+    `latency` is seconds before the first byte, `pause` between two pieces of text. `hang` never answers: "start" before
+    any byte, "middle" after the first piece of text. `cut` breaks the connection after that many pieces; where
+    `instead` is given, it is sent at that point and the stream then ends as if nothing were wrong. `body` is sent as it
+    is, whatever the dialect. `reasoning` is what the model thinks before it answers, in the chat dialect in a field
+    that servers call differently; `reasoning_tokens` are among `reply_tokens`, unless they stand `beside` them.
     `finish` is "stop", "length", "refusal" (the model declines) or "filter" (the provider withholds the text).
     """
 
@@ -47,6 +48,7 @@ class Answer:
     cached_tokens: int = 0
     reply_tokens: int = 9
     latency: float = 0.0
+    pause: float = 0.0
     hang: str = ""
     cut: int | None = None
     instead: str | None = None
@@ -274,6 +276,9 @@ class FakeProvider:
                 self.first_piece.set()
                 return await self._hang(reader)
             writer.write(chunk(event))
+            if is_text and answer.pause:
+                await writer.drain()
+                await asyncio.sleep(answer.pause)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
@@ -597,13 +602,13 @@ STREAMS: dict[str, Callable[[Recorded, Answer], Iterator[tuple[Any, bool]]]] = {
 }
 
 
-async def main(latency: float) -> None:
+async def main(latency: float = 0.0, pause: float = 0.0, times: int = 1) -> None:
     """Serve until standard input ends, so that a parent that dies takes the server with it."""
-    async with FakeProvider(Answer(latency=latency)) as server:
+    async with FakeProvider(Answer(" ".join([TEXT] * times), latency=latency, pause=pause)) as server:
         sys.stdout.write(server.url + "\n")
         sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.read)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(float(sys.argv[1]) if len(sys.argv) > 1 else 0.0))
+    asyncio.run(main(*map(float, sys.argv[1:3]), *map(int, sys.argv[3:])))

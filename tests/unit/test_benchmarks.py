@@ -29,6 +29,7 @@ sys.path.append(str(Path(__file__).parents[2]))  # `pytest`, unlike `python -m p
 from benchmarks import __main__ as commands
 from benchmarks import (
     atlas,
+    cursor,
     editors,
     engine,
     experiment,
@@ -60,6 +61,7 @@ NAMES = {
     "back_translation",
     "caps",
     "chat",
+    "cursor",
     "editors",
     "engine",
     "estimates",
@@ -393,6 +395,13 @@ def test_an_editor_waits_for_findings_at_first_and_after_each_edit() -> None:
     table = editors.bench(editors.Sizes(scenes=6, findings=3, rounds=1, edits=2))
     assert [len(row.values) for row in table.rows] == [1, 2, 1]
     assert all(row.middle > 0 for row in table.rows)
+
+
+def test_suggestions_are_timed_from_the_key_and_beside_the_model_alone() -> None:
+    sizes = cursor.Sizes(chapters=3, rounds=1, keys=3, latency=0.01, pause=0.001)
+    table = cursor.bench(sizes)
+    assert [len(row.values) for row in table.rows][:-2] == [1] * 10
+    assert all(row.middle > 0 for row in table.rows if "adds" not in row.what)
 
 
 def test_a_study_conversations_and_a_run_are_had_at_once_without_an_error() -> None:

@@ -11,7 +11,7 @@ from fabula.craft.quoting import located
 from fabula.project.folder import MAX_STORY, STORY
 from fabula.story import Story, one_line, plain, slug
 from fabula.story.codex import FILE as CODEX_FILE
-from fabula.story.sentences import spans
+from fabula.story.sentences import spans, spans_at
 from fabula.story.world import NOW, Moment, WorldState
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ class Quoted:
 
 def sentence_at(part: StoryPart, low: int, high: int) -> Quoted:
     """The sentences that contain some words, given in characters of the part's text."""
-    held = [(a, b) for a, b in spans(part.text) if a < high and low < b]
+    held = spans_at(part.text, low, high)
     return Quoted(part, min((a for a, _ in held), default=low), max((b for _, b in held), default=high), (low, high))
 
 

@@ -687,7 +687,7 @@ async def at_cursor_in(
         FabulaError: an error of any kind; a finished call is kept and is used when the same request is repeated.
     """
     prepared = PreparedMethod.in_(project, settings, options)
-    with project.recorded() as journal:
+    with project.lock(), project.journal as journal:  # edits were applied when the place was looked for
         async with prepared.opened(journal) as context:
             answer_in_language_of(journal.artefacts.newest(path) or "", context, settings)
             with context.recording_failures():
@@ -729,13 +729,14 @@ def suggested(wanted: Wanted) -> AtCursor[list[str]]:
     return lambda run, role, cursor: suggestions(run.scope("suggest"), role, cursor, wanted)
 
 
-def _around(journal: Journal, path: str) -> tuple[str, str]:
-    """The texts of the story before and after a part of it; empty for a text that is not a part."""
+def _around(journal: Journal, path: str) -> tuple[Iterator[str], Iterator[str]]:
+    """The texts of the story before and after a part of it, the nearest first; none for a text that is not a part."""
     parts = [part for part, file in journal.artefacts.places().items() if file.startswith("story/")]
-    if path not in parts:
-        return "", ""
-    texts, at = [journal.artefacts.newest(part) or "" for part in parts], parts.index(path)
-    return "\n\n".join(texts[:at]), "\n\n".join(texts[at + 1 :])
+    at = parts.index(path) if path in parts else len(parts)
+    before, after = parts[:at][::-1] if at < len(parts) else [], parts[at + 1 :]
+    return (journal.artefacts.newest(one) or "" for one in before), (
+        journal.artefacts.newest(one) or "" for one in after
+    )
 
 
 async def dry_run(

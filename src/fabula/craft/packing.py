@@ -9,7 +9,7 @@ from fabula.base.remembering import remembered
 from fabula.engine.room import USUAL_WINDOW
 from fabula.models.budget import estimate_tokens
 from fabula.story import plain
-from fabula.story.sentences import sentences, spans
+from fabula.story.sentences import each_span, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +27,17 @@ _LABEL_TOKENS = 8  # of a label above what was chosen
 _WORD = re.compile(r"\w+")
 
 
+def nearest(texts: Iterable[str], tokens: int) -> list[str]:
+    """The first of these texts, up to the last of which `tokens` tokens can show something."""
+    found, seen = list[str](), 0
+    for text in texts:
+        found.append(text)
+        seen += estimate_tokens(text) - 1  # which was rounded up
+        if seen > _FAR * tokens:
+            break
+    return found
+
+
 def last_of(text: str, tokens: int) -> str:
     """The end of `text` that has about `tokens` tokens at most: whole paragraphs, else whole sentences of the last one.
 
@@ -42,13 +53,9 @@ def last_of(text: str, tokens: int) -> str:
 
 def end_of(texts: Sequence[str], tokens: int) -> str:
     """`last_of` these texts, a blank line between them; those that lie too far back to be shown are not looked at."""
-    seen, at = 0, len(texts)
-    while at and seen <= _FAR * tokens:
-        at -= 1
-        seen += estimate_tokens(texts[at]) - 1  # which was rounded up
-    near = texts[at:]
+    near = nearest(reversed(texts), tokens)[::-1]
     parted = all(text and text == text.strip() for text in near)  # else where two of them meet is no end of a paragraph
-    parts = [part for text in near for part in _parts(text)] if parted and seen > _FAR * tokens else []
+    parts = [part for text in near for part in _parts(text)] if parted and len(near) < len(texts) else []
     kept = "\n\n".join(latest(parts, tokens))
     return f"{ELLIPSIS}\n\n{kept}" if kept else last_of("\n\n".join(near), tokens)
 
@@ -72,7 +79,7 @@ def first_of(text: str, tokens: int) -> str:
     if estimate_tokens(text) <= tokens:
         return text
     kept = 0
-    for start, end in spans(text):
+    for start, end in each_span(text):
         tokens -= estimate_tokens(text[start:end]) + 1
         if tokens < 0:
             break

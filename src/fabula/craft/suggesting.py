@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fabula.craft.packing import first_of, last_of
+from fabula.craft.packing import first_of, last_of, nearest
 from fabula.craft.prose import clean_reply, reply_fault
 from fabula.craft.quoting import located
 from fabula.craft.revising import TRIES
@@ -19,7 +19,7 @@ from fabula.engine.run import in_voice, side_by_side
 from fabula.story import count_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from fabula.engine.run import Run
 
@@ -62,13 +62,13 @@ class Cursor:
         brief: what the author asked for.
         text: the text.
         span: the start and the end of the selection; equal if nothing is selected.
-        around: the texts of the story before and after this one.
+        around: the texts of the story before and after this one, the nearest first; as many as are needed are read.
     """
 
     brief: str
     text: str
     span: tuple[int, int]
-    around: tuple[str, str] = ("", "")
+    around: tuple[Iterable[str], Iterable[str]] = ((), ())
 
     @property
     def passage(self) -> str:
@@ -122,11 +122,11 @@ async def suggestions(run: Run, role: str, cursor: Cursor, wanted: Wanted) -> li
 
 def _fields(run: Run, role: str, cursor: Cursor) -> dict[str, Any]:
     room, (start, end) = run.room(role).prompt_tokens(_SHORT_AROUND, _AROUND), cursor.span
-    before, after = cursor.around
+    before, after = nearest(cursor.around[0], room)[::-1], nearest(cursor.around[1], room)
     return {
         "brief": cursor.brief,
-        "before": last_of(f"{before}\n\n{cursor.text[:start]}".strip(), room),
-        "after": first_of(f"{cursor.text[end:]}\n\n{after}".strip(), room),
+        "before": last_of("\n\n".join((*before, cursor.text[:start])).strip(), room),
+        "after": first_of("\n\n".join((cursor.text[end:], *after)).strip(), room),
         "passage": cursor.passage,
     }
 

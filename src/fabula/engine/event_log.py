@@ -63,6 +63,7 @@ class EventLog:
     _keys: list[str] = field(default_factory=list, init=False)
     _pending: dict[str, str] = field(default_factory=dict, init=False)  # texts that have arrived, by the call's path
     _timed: bool = field(default=False, init=False)
+    _flushed: float = field(default=0.0, init=False)
     _full: bool = field(default=False, init=False)
 
     def open(self) -> None:
@@ -100,7 +101,7 @@ class EventLog:
 
     def flush(self) -> None:
         """Write the waiting texts."""
-        self._timed = False
+        self._timed, self._flushed = False, time.monotonic()
         self._write(self._texts())
 
     def close(self) -> None:
@@ -115,12 +116,16 @@ class EventLog:
 
         if self._timed:
             return
+        wait = self._flushed + _MOMENT - time.monotonic()
         try:
-            asyncio.get_running_loop().call_later(_MOMENT, self.flush)
+            loop = asyncio.get_running_loop()
         except RuntimeError:  # nothing would call
+            wait = 0
+        if wait <= 0:
             self.flush()
         else:
             self._timed = True
+            loop.call_later(wait, self.flush)
 
     def _texts(self) -> list[bytes]:
         """Lines for the texts that wait, each call's own in order."""

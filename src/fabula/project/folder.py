@@ -317,10 +317,12 @@ class ProjectFolder:
         self._written.load()
         places = journal.artefacts.places()
         found: dict[str, FileChange] = {}
+        story = self._story_text() or ""
+        edited = not self._written.ours(STORY, story) and bool(plain(story))
         for change in chain(
             self._changed_files(journal, places),
-            self._changed_scenes(journal, places, found),
-            self._changed_telling(journal),
+            self._changed_scenes(journal, places, found, story) if edited else (),
+            self._changed_telling(journal, story) if edited else (),
         ):
             other = found.setdefault(change.path, change)
             if other.text != change.text:
@@ -371,11 +373,13 @@ class ProjectFolder:
         If very many files are missing and very many are new, only a file with the same text counts as renamed.
         """
         gone: dict[str, dict[str, str]] = {}  # by folder: the newest text of each artefact whose file is not there
+        there = list(self._files())
+        absent = set(places.values()).difference(there)
         for path, file in places.items():
-            if not (self.folder / file).is_file():
+            if file in absent and not (self.folder / file).is_file():
                 gone.setdefault(file.rpartition("/")[0], {})[path] = _newest(journal, path) or ""
         known, found = set(places.values()), dict[str, str]()
-        new = [name for name in self._files() if name not in known] if gone else []
+        new = [name for name in there if name not in known] if gone else []
         few = len(new) * sum(map(len, gone.values())) <= _MOST_COMPARED
         same = {folder: {text: path for path, text in reversed(of.items())} for folder, of in gone.items()}
         for name in new:
@@ -429,18 +433,15 @@ class ProjectFolder:
         """The artefacts' files. Hidden files belong to editors or are half-written; `unread` has the others."""
         for folder in map(self.folder.joinpath, FOLDERS):
             with _permitted():
-                files = sorted(folder.iterdir()) if folder.is_dir() else []
-                names = [file.name for file in files if file.suffix in SUFFIXES and file.is_file()]
+                files = os.scandir(folder) if folder.is_dir() else ()
+                names = sorted(file.name for file in files if file.name.endswith(SUFFIXES) and file.is_file())
             found = (f"{folder.name}/{name}" for name in names if not name.startswith(".") and _is_utf8(name))
             yield from (file for file in found if file not in self.refused)
 
     def _changed_scenes(
-        self, journal: Journal, places: dict[str, str], found: dict[str, FileChange]
+        self, journal: Journal, places: dict[str, str], found: dict[str, FileChange], text: str
     ) -> Iterator[FileChange]:
-        """The changes in `story.md`; `found` holds the changed files."""
-        text = self._story_text()
-        if text is None or not plain(text) or self._written.ours(STORY, text):
-            return
+        """The changes in `story.md`, whose text this is; `found` holds the changed files."""
         files = places | {path: change.file for path, change in found.items() if path not in places}
         parts = {slug(path): path for path, file in files.items() if file.startswith("story/")}
         # Parts may have been written again since story.md was, when a run was stopped: only what differs from what
@@ -484,10 +485,9 @@ class ProjectFolder:
             if scene.text and (label, scene.text) not in before and scene.text != _newest(journal, path):
                 yield FileChange(path, STORY, scene.text)
 
-    def _changed_telling(self, journal: Journal) -> Iterator[FileChange]:
-        """Another title, or another order of the same scenes, in `story.md`."""
-        text, before = self._story_text(), journal.artefacts.newest(STORY)
-        if not text or not plain(text) or before is None or self._written.ours(STORY, text):
+    def _changed_telling(self, journal: Journal, text: str) -> Iterator[FileChange]:
+        """Another title, or another order of the same scenes, in `story.md`, whose text this is."""
+        if (before := journal.artefacts.newest(STORY)) is None:
             return
         old, new = Story.parse(before), Story.parse(text)
         if new.title != old.title:

@@ -41,6 +41,7 @@ class FolderRecord:
         self._file = file
         self._notes: dict[str, _Notes] = {}
         self._lines = 0
+        self._seen: tuple[int, int, int] | None = None
 
     def load(self) -> None:
         """Read the record; there is none if no file was ever written.
@@ -48,7 +49,11 @@ class FolderRecord:
         Raises:
             ProjectError: it cannot be read.
         """
-        self._notes = {}
+        status = self._file.stat() if self._file.exists() else None
+        seen = status and (status.st_ino, status.st_size, status.st_mtime_ns)
+        if seen and seen == self._seen:
+            return
+        self._notes, self._seen = {}, seen
         try:
             lines = read_bytes(self._file, _LARGEST).split(b"\n") if self._file.exists() else []
         except UsageError as error:

@@ -1,7 +1,7 @@
-"""The language server: the findings, names, facts and stale texts of a project in any editor.
+"""The language server: findings, names, facts, stale texts and suggestions of a project in any editor.
 
-It reads texts as they are in the editor, and everything else from the project's folder. It never calls a model, and
-writes only the dismissal of a finding, if the author chooses that action.
+It reads texts as they are in the editor, and everything else from the project's folder. It calls a model only for a
+suggestion that the author chooses, and changes a text only through the editor, so that the editor can undo it.
 """
 
 from __future__ import annotations
@@ -15,41 +15,57 @@ from functools import cache, cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import uuid4
 
 from lsprotocol import types as lsp
 from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
-from pygls.workspace.position_codec import PositionCodec, ServerTextPosition
 
 from fabula.app.codex import codex_of
 from fabula.app.editing import written_again
 from fabula.app.saving import BRIEF
-from fabula.base.errors import FabulaError
+from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
 from fabula.base.version import __version__
 from fabula.craft.quoting import places, same_length
+from fabula.engine.events import TextArrived
 from fabula.project.folder import MAX_STORY, STORY
-from fabula.story import slug
+from fabula.story import one_line, slug
+from fabula.story.words import BLANKLESS
 from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pygls.workspace.position_codec import PositionCodec
 
     from fabula.app.codex import ProjectCodex
     from fabula.app.facts_shown import ProjectWorld
     from fabula.app.findings import FindingPlace
+    from fabula.engine.events import Event
 
 T = TypeVar("T")
 
 NAME: Final = "fabula"
 INTENDED: Final = "fabula.intended"
-_TITLE: Final = "This is intended"
+SUGGEST: Final = "fabula.suggest"
+CHOOSE: Final = "fabula/choose"
+"""The request to a client that shows suggestions itself; its answer is the number of one, from 0."""
+_INTENDED: Final = "On purpose: dismiss this finding"
+_AGREES: Final = "This contradicts another passage, which stays as it is: “{}” Change only what has to change."
+_REWORD: Final = {"Suggest three other wordings": ("reword", "sentence", 3)}
+_CONTINUE: Final = {
+    "Continue: a sentence": ("continue", "sentence", 1),
+    "Continue: a paragraph": ("continue", "paragraph", 1),
+    "Continue: to the end of the scene": ("continue", "scene", 1),
+}
 REASON: Final = "The author marked it as intended in an editor."
 _PAUSE: Final = 0.03  # seconds without a change after which a text is looked at
 _EVERY: Final = 2.0  # seconds between two looks for changes by commands
 _FINDINGS, _FACTS = 500, 12  # the most that are shown of each
 _EXPORTED: Final = (".txt", ".fountain")  # a file next to `story.md` with the whole story
+_AROUND: Final = 200  # characters of a text that are shown while it is written
 _NEAR: Final = 5_000  # characters within which a sentence is looked for first
 _MARK: Final = re.compile(r"<!-- scene: ([^\n<]{1,200}) -->\n")
 
@@ -81,7 +97,9 @@ class Document:
 
     def _position(self, at: int) -> lsp.Position:
         line = bisect_right(self._starts, at) - 1
-        return self.codec.position_to_client_units(self._lines, ServerTextPosition(line, at - self._starts[line]))
+        before = self.text[self._starts[line] : at]
+        short = before.isascii() or (self.codec.encoding == lsp.PositionEncodingKind.Utf16 and max(before) <= "\uffff")
+        return lsp.Position(line, len(before) if short else self.codec.client_num_units(before))
 
     def place(self, position: lsp.Position) -> int:
         """The number of characters before a position of the editor."""
@@ -131,6 +149,10 @@ class Opened:
             return next((part.number for part in world.parts if part.name and part.name == self.name), None)
         label = next((label for label, start in reversed(self.document.scenes.items()) if start <= at), "")
         return next((part.number for part in world.parts if slug(part.label) == label), None)
+
+    def saved(self) -> str:
+        """The text as its file has it."""
+        return _uniform(read_text(self.project.folder / self.file, MAX_STORY))
 
     def find(self, file: str, sentence: str, near: int) -> lsp.Location | None:
         """The place of a sentence in a file of the project; `None` if it is not there."""
@@ -222,15 +244,109 @@ class Opened:
         title = f"stale: {calls:,} call{'s' * (calls != 1)}, about {tokens:,} tokens"
         return [lsp.CodeLens(lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)), lsp.Command(title, ""))]
 
-    def actions(self, found: Sequence[lsp.Diagnostic]) -> list[lsp.CodeAction]:
-        """The quick fix for each finding: to dismiss it."""
-        return [
-            lsp.CodeAction(
-                _TITLE, lsp.CodeActionKind.QuickFix, [one], command=lsp.Command(_TITLE, INTENDED, None, arguments)
-            )
-            for one in found
-            if one.source == NAME and (arguments := [self.document.uri, str(one.code), REASON])
-        ]
+    def actions(self, chosen: lsp.Range, context: lsp.CodeActionContext) -> list[lsp.CodeAction]:
+        """The fixes of each finding, and suggestions for the selection or the cursor.
+
+        If the author asks for them, the suggestions are there with what they would cost.
+        """
+        made = [action for one in context.diagnostics if one.source == NAME for action in self._fixes(one)]
+        place, asked = self.selected(chosen), context.trigger_kind == lsp.CodeActionTriggerKind.Invoked
+        for title, (kind, amount, count) in (_CONTINUE if chosen.start == chosen.end else _REWORD).items():
+            if place is not None:
+                cost = f" ({self._cost(place, kind, amount, count)})" if asked else ""
+                arguments = [self.document.uri, chosen, kind, amount, count, ""]
+                made.append(_action(title + cost, lsp.CodeActionKind.RefactorRewrite, SUGGEST, arguments))
+        return [one for one in made if not context.only or (one.kind or "").startswith(tuple(context.only))]
+
+    def _fixes(self, found: lsp.Diagnostic) -> Iterator[lsp.CodeAction]:
+        key, fix = str(found.code), lsp.CodeActionKind.QuickFix
+        finding = next((one for one in self.project.last_check().findings if one.key == key), None)
+        here = self.document.text[slice(*map(self.document.place, (found.range.start, found.range.end)))]
+        related = found.related_information or ()
+        others = (
+            (one for one in finding.places if same_length(one.sentence).strip() != same_length(here)) if finding else ()
+        )
+        for there, other in zip(related, others, strict=False):
+            at = there.location
+            sides = (("here", self.document.uri, found.range, other.sentence), ("there", at.uri, at.range, here))
+            for where, uri, span, stays in sides:
+                arguments = [uri, span, "reword", "sentence", 3, _AGREES.format(one_line(stays))]
+                yield _action(f"Change {where}: suggest three other wordings", fix, SUGGEST, arguments, found)
+        yield _action(_INTENDED, fix, INTENDED, [self.document.uri, key, REASON], found)
+
+    def selected(self, chosen: lsp.Range) -> Selected | None:
+        """What is selected in a text of the story; `None` elsewhere."""
+        start, end = self.document.place(chosen.start), self.document.place(chosen.end)
+        name, low = self.name if self.file.startswith("story/") else "", 0
+        if self.file == STORY:
+            scenes = reversed(self.document.scenes.items())
+            label, low = next(((label, at) for label, at in scenes if at <= start), ("", 0))
+            name = next((part.name for part in self.project.known_facts().parts if slug(part.label) == label), "")
+        ends = (_as_kept(self.document.text[low:at]) for at in (start, end))
+        return Selected(self, name, start, end, *ends) if name else None
+
+    def _cost(self, place: Selected, kind: str, amount: str, count: int) -> str:
+        try:
+            said = self.project.dry_run("suggest", **place.arguments(kind, amount, count, ""))
+        except FabulaError as error:
+            return one_line(str(error))[:_AROUND]
+        return f"about {said.tokens:,} tokens" + f", ${said.cost:.4f}" * bool(said.cost)
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A selection in a text, or a cursor.
+
+    Attributes:
+        opened: the document.
+        name: the name of the text.
+        start, end: its place in the document.
+        low, high: its place in the text, as the project has it.
+    """
+
+    opened: Opened
+    name: str
+    start: int
+    end: int
+    low: int
+    high: int
+
+    def arguments(self, kind: str, amount: str, count: int, note: str) -> dict[str, Any]:
+        """The arguments of `suggest`.
+
+        Raises:
+            UsageError: the text in the editor is not saved.
+        """
+        opened = self.opened
+        if opened.document.text != opened.saved():
+            raise UsageError(f"{opened.file} is not saved. Save it, then ask for suggestions.")
+        place = {"passage": f"{self.low + 1}-{self.high}"} if self.high > self.low else {"at": self.low}
+        return {"artefact": self.name, "kind": kind, "amount": amount, "count": count, "note": note, **place}
+
+    def put(self, words: str, amount: str) -> str:
+        """The words as they are put into the document: apart from what stands before a cursor."""
+        before = self.opened.document.text[: self.start]
+        if self.end > self.start or not before.strip() or before.endswith("\n\n"):
+            return words
+        if amount != "sentence":
+            return "\n\n" + words
+        return words if before[-1].isspace() or BLANKLESS.search(before[-1]) else f" {words}"
+
+
+def _action(
+    title: str, kind: lsp.CodeActionKind, command: str, arguments: list[Any], of: lsp.Diagnostic | None = None
+) -> lsp.CodeAction:
+    return lsp.CodeAction(title, kind, [of] if of else None, command=lsp.Command(title, command, None, arguments))
+
+
+def _as_kept(text: str) -> int:
+    """The length of a beginning of a text as the project keeps it, without blanks at ends of lines."""
+    *lines, last = text.lstrip("\ufeff").split("\n")
+    return len("\n".join([*map(str.rstrip, lines), last]).lstrip("\n"))
+
+
+def _uniform(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 # the server ---------------------------------------------------------------------------------------------------------
@@ -244,6 +360,8 @@ class Session:
     environ: Mapping[str, str]
     shown: Callable[[str], str]
     projects: dict[Path, Project] = field(default_factory=dict)
+    seen: dict[Path, object] = field(default_factory=dict)
+    chooses: bool = False  # whether the client shows suggestions itself
     coming: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     def opened(self, uri: str) -> Opened | None:
@@ -252,8 +370,9 @@ class Session:
         with suppress(OSError, ValueError):  # a name that no file can have
             for folder in path.parents:
                 if (folder / BRIEF).is_file() and (folder / ".fabula").is_dir():
-                    project = self.projects.get(folder) or Project.open(folder, self.environ)
-                    self.projects[folder] = project
+                    if (project := self.projects.get(folder)) is None:
+                        project = self.projects[folder] = Project.open(folder, self.environ)
+                        self.seen[folder] = project.stamp()
                     names = {one.file: one.name for one in project.rows(marks=False)}
                     file = path.relative_to(folder).as_posix()
                     return Opened(project, file, self._read(path, uri), names, cache(self._read))
@@ -263,8 +382,7 @@ class Session:
         workspace, uri = self.server.workspace, uri or from_fs_path(str(path)) or ""
         there = workspace.text_documents.get(uri)
         text = read_text(path, MAX_STORY) if there is None else there.source
-        text = text.replace("\r\n", "\n").replace("\r", "\n") if len(text) <= MAX_STORY else ""
-        return Document(uri, text, workspace.position_codec)
+        return Document(uri, _uniform(text) if len(text) <= MAX_STORY else "", workspace.position_codec)
 
     async def look(self, uri: str, what: Callable[[Opened], T]) -> T | None:
         """Something about a text; nothing if the text is in no project, or if the project cannot be read."""
@@ -295,20 +413,77 @@ class Session:
         if (found := await self.look(uri, Opened.diagnostics)) is not None:
             self.server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
 
+    async def suggest(self, uri: str, chosen: lsp.Range, wanted: tuple[str, str, int, str]) -> None:
+        """Have suggestions made, and put the one that the author chooses into the text."""
+        try:
+            await self._suggest(uri, chosen, wanted)
+        except FabulaError as error:
+            said = lsp.ShowMessageParams(lsp.MessageType.Warning, self.shown(str(error)))
+            self.server.window_show_message(said)
+
+    async def _suggest(self, uri: str, chosen: lsp.Range, wanted: tuple[str, str, int, str]) -> None:
+        opened = await asyncio.to_thread(self.opened, uri)
+        if opened is None or (place := opened.selected(chosen)) is None:
+            raise UsageError("Suggestions are for the texts of a story: the files in story/, and story.md.")
+        texts = await self._made(place, place.arguments(*wanted))
+        if not texts or (number := await self._choice(texts)) is None:
+            return
+        now, end = self.opened(uri), place.end
+        if now is None or now.document.text[:end] != opened.document.text[:end]:
+            raise UsageError("The text before the cursor has changed. Ask again; the same suggestion costs nothing.")
+        edit = lsp.WorkspaceEdit({uri: [lsp.TextEdit(chosen, place.put(texts[number], wanted[1]))]})
+        await self.server.workspace_apply_edit_async(lsp.ApplyWorkspaceEditParams(edit, "Suggestion"))
+
+    async def _made(self, place: Selected, given: dict[str, Any]) -> list[str]:
+        """The suggestions, whose words the editor shows as they come; empty if the author cancels them."""
+        progress, token, texts = self.server.work_done_progress, str(uuid4()), dict[str, str]()
+
+        def heard(event: Event) -> None:
+            if isinstance(event, TextArrived):
+                texts[event.path] = texts.get(event.path, "") + event.text
+                progress.report(token, lsp.WorkDoneProgressReport(message=one_line(texts[event.path])[-_AROUND:]))
+
+        made = asyncio.ensure_future(place.opened.project.suggest_async(**given, on_event=heard))
+        if shows := get_capability(self.server.client_capabilities, "window.work_done_progress", default=False):
+            await progress.create_async(token)
+            progress.begin(token, lsp.WorkDoneProgressBegin("Suggestions", cancellable=True))
+            progress.tokens[token].add_done_callback(lambda _: made.cancel())
+        try:
+            return list((await made).texts)
+        except asyncio.CancelledError:
+            return []
+        finally:
+            if shows:
+                progress.end(token, lsp.WorkDoneProgressEnd())
+
+    async def _choice(self, texts: list[str]) -> int | None:
+        """The number of the suggestion that the author chooses."""
+        if len(texts) == 1:
+            return 0
+        if self.chooses:
+            number: int | None = await self.server.protocol.send_request_async(CHOOSE, {"texts": texts})
+            return number
+        names = [f"Use {number}" for number in range(1, len(texts) + 1)]
+        said = "\n\n".join(f"{number}. {one_line(text)}" for number, text in enumerate(texts, 1))
+        items = [lsp.MessageActionItem(name) for name in names]
+        asked = lsp.ShowMessageRequestParams(lsp.MessageType.Info, said, items)
+        answer = await self.server.window_show_message_request_async(asked)
+        return names.index(answer.title) if answer is not None and answer.title in names else None
+
     async def watch(self) -> None:
         """Show again what commands and other programs change."""
-        seen: Mapping[Path, object] = {}
         while True:
             await asyncio.sleep(_EVERY)
-            now = {folder: await asyncio.to_thread(one.stamp) for folder, one in list(self.projects.items())}
-            if now != seen:
-                self.show_again()
-            seen = now
+            for folder, project in list(self.projects.items()):
+                if (now := await asyncio.to_thread(project.stamp)) != self.seen[folder]:
+                    self.seen[folder] = now
+                    self.show_again(folder)
 
-    def show_again(self) -> None:
-        """Show the findings and the stale texts of all open texts again."""
+    def show_again(self, folder: Path) -> None:
+        """Show the findings and the stale texts of the open texts of a project again."""
         for uri in list(self.server.workspace.text_documents):
-            self.changed(uri)
+            if folder in Path(to_fs_path(uri) or "").parents:
+                self.changed(uri)
         if get_capability(self.server.client_capabilities, "workspace.code_lens.refresh_support", default=False):
             self.server.workspace_code_lens_refresh(None)
 
@@ -317,6 +492,11 @@ def server(environ: Mapping[str, str], shown: Callable[[str], str]) -> LanguageS
     """The server; `shown` removes secrets, such as keys, from texts."""
     offered = LanguageServer(NAME, __version__, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
     session = Session(offered, environ, shown)
+
+    @offered.feature(lsp.INITIALIZE)
+    def initialize(params: lsp.InitializeParams) -> None:
+        options = params.initialization_options
+        session.chooses = bool(isinstance(options, dict) and options.get("chooses"))
 
     @offered.feature(lsp.INITIALIZED)
     async def initialized(_: lsp.InitializedParams) -> None:
@@ -342,11 +522,15 @@ def server(environ: Mapping[str, str], shown: Callable[[str], str]) -> LanguageS
     asked(lsp.TEXT_DOCUMENT_DEFINITION, lambda opened, params: opened.definition(params.position))
     asked(lsp.TEXT_DOCUMENT_COMPLETION, lambda opened, _: opened.completion())
     asked(lsp.TEXT_DOCUMENT_CODE_LENS, lambda opened, _: opened.lenses())
-    asked(lsp.TEXT_DOCUMENT_CODE_ACTION, lambda opened, params: opened.actions(params.context.diagnostics))
+    asked(lsp.TEXT_DOCUMENT_CODE_ACTION, lambda opened, params: opened.actions(params.range, params.context))
 
     @offered.command(INTENDED)
     async def intended(uri: str, key: str, reason: str) -> None:
         await session.look(uri, lambda opened: opened.project.dismiss(key, reason))
-        session.show_again()
+        session.changed(uri)
+
+    @offered.command(SUGGEST)
+    async def suggest(uri: str, chosen: lsp.Range, kind: str, amount: str, count: int, note: str) -> None:
+        await session.suggest(uri, chosen, (kind, amount, count, note))
 
     return offered

@@ -119,7 +119,18 @@ def spans(text: str) -> list[Span]:
 
 @remembered(256, _SHORT_TEXT)  # readers of a reply look at its lines one after the other
 def _spans(text: str) -> list[Span]:
-    return [span for start, end in paragraph_spans(text) for span in _in_paragraph(text, start, end)]
+    return list(each_span(text))
+
+
+def each_span(text: str) -> Iterator[Span]:
+    """`spans`, found one paragraph at a time."""
+    return (span for start, end in paragraph_spans(text) for span in _in_paragraph(text, start, end))
+
+
+def spans_at(text: str, low: int, high: int) -> list[Span]:
+    """The start and end of each sentence that contains something between two places."""
+    touched = [(start, end) for start, end in paragraph_spans(text) if start < high and low < end]
+    return [(a, b) for one in touched for a, b in _in_paragraph(text, *one) if a < high and low < b]
 
 
 def sentences(text: str) -> list[str]:

@@ -125,6 +125,7 @@ class Verb:
         command: the `fabula` command whose `--json` document is the verb's result; empty for none.
         changes: whether it changes anything.
         long: it calls models or takes long for another reason: HTTP makes a run of it, and Python reports its events.
+        here: a server makes its runs in its own process, since a person waits for them at the cursor.
         at_once: it calls a model, but answers while the caller waits: HTTP makes no run of it.
     """
 
@@ -135,6 +136,7 @@ class Verb:
     command: str
     changes: bool
     long: bool = False
+    here: bool = False
     at_once: bool = False
 
     @property
@@ -274,12 +276,14 @@ def verb(
     command: str = "",
     changes: bool = True,
     long: bool = False,
+    here: bool = False,
     at_once: bool = False,
 ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Awaitable[T]]]:
     """Make a function a verb that every door offers, and return the function unchanged."""
 
     def known(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-        vars(function)["verb"] = Verb(function, method, path, tag, command, changes and method != "GET", long, at_once)
+        changed = changes and method != "GET"
+        vars(function)["verb"] = Verb(function, method, path, tag, command, changed, long, here, at_once)
         return function
 
     return known

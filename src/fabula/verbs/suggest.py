@@ -39,7 +39,7 @@ class Suggestions:
     texts: list[str]
 
 
-@verb("POST", "/suggestions", "runs", command="text suggest", long=True)
+@verb("POST", "/suggestions", "runs", command="text suggest", long=True, here=True)
 async def suggest(
     project: Workspace,
     artefact: ArtefactName,

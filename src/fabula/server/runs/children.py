@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import BEGUN_BY, PRIVATE, STUDIO, holder, inside, make_folder, read_bytes, read_text
 from fabula.base.locks import lock
-from fabula.engine.event_log import VARIABLE
+from fabula.engine.event_log import VARIABLE, EventLog
 from fabula.project.trust import Trust, TrustError, acts_in
 from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
+from fabula.server.runs.here import RunHere
 from fabula.server.runs.looking import again_and_again
 from fabula.server.runs.record import NAME, RUNS, RunRecord, Tally, forget_old, new_name, read_run, runs_in
 from fabula.verbs.base import long_verb
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from fabula.server.runs.feed import Source
+    from fabula.verbs.base import Verb
+    from fabula.verbs.home import Project
 
     class Shelf(Protocol):
         """The place of the projects."""
@@ -45,8 +48,11 @@ if TYPE_CHECKING:
         def folder(self, name: str) -> Path:
             """The folder of a project."""
 
+        def __getitem__(self, name: str) -> Project:
+            """A project, opened."""
 
-_EVERY: Final = 0.05  # seconds between two readings of the logs of runs
+
+_EVERY: Final = 0.02  # seconds between two readings of the logs of runs
 _RESCAN: Final = 2.0  # seconds between two scans of the projects' folders, for runs that another server has begun
 _HARDER: Final = 3.0  # seconds after which a process that was asked to stop is killed
 _YOUNG: Final = 20.0  # seconds within which a process may not have locked its log yet
@@ -77,7 +83,7 @@ class RunProcess:
 
     source: Source
     run: RunRecord
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | RunHere | None = None
     asked: float | None = None
 
 
@@ -120,6 +126,8 @@ class Runs:
             for child in self._open.values():
                 if child.run.state == "queued":
                     self._settle_unbegun(child)
+                elif isinstance(child.process, RunHere):
+                    child.process.end()
                 elif child.process is not None and child.process.poll() is None:
                     child.process.returncode = 0  # it continues by itself, and Python would warn of it
             self.feed.close()
@@ -322,30 +330,41 @@ class Runs:
         try:
             verb = long_verb(run.verb)
             given = verb.from_outside(verb.checked(run.arguments), self._folder)
-            line = [*self.command, "do", run.verb, str(place.parents[2]), json.dumps(given), "--json"]
             make_folder(place, mode=0o700)
-            with (
-                open(place / _MESSAGES, "wb", opener=_private) as messages,
-                open(place / _OUTPUT, "wb", opener=_private) as output,
-            ):
-                child.process = subprocess.Popen(  # noqa: S603 - this program, with words that `arguments` makes
-                    line,
-                    cwd=place.parents[2],
-                    env={**self.environ, VARIABLE: str(place / EVENTS), BEGUN_BY: STUDIO, "TERM": "dumb"},
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=messages,
-                    start_new_session=True,
-                    creationflags=_OWN_GROUP,
-                )
+            child.process = (self._here if verb.here else self._process)(child.source, verb, given)
         except (OSError, FabulaError) as error:
             run.state, run.message = "failed", f"The run could not start: {getattr(error, 'strerror', None) or error}."
             self._settle(child)
             return
-        run.state, run.started, run.pid = "running", self.clock(), child.process.pid
+        run.state, run.started, run.pid = "running", self.clock(), getattr(child.process, "pid", None)
         with suppress(FabulaError):  # a full disk; the process reports it itself
             run.save(place)
         self.feed.tell("run_begun", *child.source, kind=run.verb)
+
+    def _process(self, source: Source, verb: Verb, given: dict[str, Any]) -> subprocess.Popen[bytes]:
+        """A run in a process of its own."""
+        place, folder = self._place(source), source[0]
+        with (
+            open(place / _MESSAGES, "wb", opener=_private) as messages,
+            open(place / _OUTPUT, "wb", opener=_private) as output,
+        ):
+            return subprocess.Popen(  # noqa: S603 - this program, with words that `arguments` makes
+                [*self.command, "do", verb.name, folder, json.dumps(given), "--json"],
+                cwd=folder,
+                env={**self.environ, VARIABLE: str(place / EVENTS), BEGUN_BY: STUDIO, "TERM": "dumb"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=messages,
+                start_new_session=True,
+                creationflags=_OWN_GROUP,
+            )
+
+    def _here(self, source: Source, verb: Verb, given: dict[str, Any]) -> RunHere:
+        """A run in this process."""
+        project, place = self.shelf[self._names[source[0]]], self._place(source)
+        run = RunHere(EventLog(place / EVENTS, self.environ), place / _OUTPUT, verb, project.do_async(verb, given))
+        run.start()
+        return run
 
     # finding runs again ---------------------------------------------------------------------------------------------
 
@@ -455,7 +474,9 @@ def _found(child: RunProcess, log: Path) -> int | None:
 def _interrupt(child: RunProcess, log: Path) -> None:
     """Interrupt a process, like Ctrl-C."""
     with suppress(OSError):
-        if child.process is not None:
+        if isinstance(child.process, RunHere):
+            child.process.stop()
+        elif child.process is not None:
             child.process.send_signal(_STOP)
         elif (number := _found(child, log)) is not None:
             os.kill(number, _STOP)
@@ -464,7 +485,9 @@ def _interrupt(child: RunProcess, log: Path) -> None:
 def _kill(child: RunProcess, log: Path) -> None:
     """Kill a process and its child processes, which share its session."""
     with suppress(OSError):
-        if not hasattr(os, "killpg"):
+        if isinstance(child.process, RunHere):
+            child.process.stop()
+        elif not hasattr(os, "killpg"):
             if child.process is not None:
                 child.process.kill()
         elif child.process is not None and child.process.poll() is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import secrets
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fabula.base.errors import FabulaError, UsageError
+from fabula.base.errors import FabulaError, PausedError, UsageError, kind_of
 from fabula.base.files import PRIVATE, inside, make_folder, read_text, write_atomically
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ RUNS: Final = ".fabula/runs"
 RECORD: Final = "run.json"
 OPEN: Final = ("queued", "running")
 _LARGEST: Final = 1_000_000
+_STOPPED: Final = "Stopped. Every finished call is kept. To continue, do the same again."
 _MOST_KEPT: Final = 30  # runs of a project whose logs are kept
 _MOST: Final = 2**53  # the limit of any count
 _MOST_FILES: Final = 100  # awaited files that are shown
@@ -140,6 +142,18 @@ class RunRecord(BaseModel):
         """
         make_folder(folder, mode=0o700)
         write_atomically(folder / RECORD, self.model_dump_json(indent=1) + "\n", mode=PRIVATE)
+
+
+def end_of(error: BaseException | None) -> dict[str, Any]:
+    """How a run ended, as its log says it; errors that are not fabula's own count too."""
+    if isinstance(error, asyncio.CancelledError):
+        return {"exit_code": 130, "kind": "StoppedError", "message": _STOPPED}
+    if not isinstance(error, FabulaError):
+        return (
+            {"exit_code": 0} if error is None else {"exit_code": 1, "kind": type(error).__name__, "message": str(error)}
+        )
+    said = {"exit_code": error.exit_code, "kind": kind_of(error), "message": str(error)}
+    return said | ({"artefact": error.path} if isinstance(error, PausedError) else {})
 
 
 def new_name(now: float) -> str:

@@ -10,13 +10,13 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fabula.base.errors import FabulaError, PausedError, kind_of
+from fabula.base.errors import FabulaError
 from fabula.base.files import BEGUN_BY, inside
 from fabula.engine.event_log import EventLog
 from fabula.server.runs.feed import EVENTS, events_in
-from fabula.server.runs.record import RUNS, RunRecord, forget_old, new_name
+from fabula.server.runs.record import RUNS, RunRecord, end_of, forget_old, new_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,15 +73,8 @@ class OwnRun:
         log, run = self._log, self._run
         if log is None or run is None:
             return
-        said: dict[str, Any] = {"exit_code": 0}
-        if error is not None:
-            said = {"exit_code": 1, "kind": type(error).__name__, "message": str(error)}
-        if isinstance(error, FabulaError):
-            said |= {"exit_code": error.exit_code, "kind": kind_of(error)}
-        if isinstance(error, PausedError):
-            said["artefact"] = error.path
         log.flush()
-        log.tell("command_ended", **said)
+        log.tell("command_ended", **end_of(error))
         log.close()
         self._log = None
         for event in events_in(log.file):

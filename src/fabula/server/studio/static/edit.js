@@ -32,10 +32,10 @@ const parts = `${api}/edit-parts`;
 const load = (path, target) => globalThis.htmx.ajax("GET", path, { target, swap: "innerHTML" });
 let telling = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
 
-/** Have looked anew at what would change. */
+/** Have looked anew at what would change: at the end of a run that was begun here, whose first words wait for nothing. */
 function tellSaved() {
   clearTimeout(telling);
-  telling = setTimeout(() => document.body.dispatchEvent(new CustomEvent("fabula:saved")), GATHER);
+  telling = setTimeout(() => starting || following || document.body.dispatchEvent(new CustomEvent("fabula:saved")), GATHER);
 }
 
 // What no text keeps: what a terminal would obey, what nobody can see, what turns the direction, halves of characters.
@@ -128,7 +128,8 @@ class Editor {
     const now = Date.now();
     if (now - this.typed > SITTING || !this.sitting) this.sitting = `${now.toString(36)}-${Math.random().toString(36).slice(2)}`;
     this.typed = now;
-    this.count();
+    clearTimeout(this.counter);
+    this.counter = setTimeout(() => this.count(), GATHER);
     clearTimeout(this.keeper);
     this.keeper = setTimeout(() => this.keep(), WAIT_TO_KEEP);
     if (!this.dirty) {
