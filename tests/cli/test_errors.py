@@ -150,7 +150,7 @@ def test_errors_as_json_have_names_that_stand_in_the_tree(cli: Cli, here: Path) 
     [
         (b"", "is empty. Describe what the story should be about."),
         (b" \n\n", "is empty."),
-        (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "is not UTF-8 text"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "is an image."),
         (b"words \x00\x01\x02\x03 and zeros", "contains binary data"),
         (b"word " * 1_000_000, "is larger than 200 kB. Use a shorter brief."),
     ],

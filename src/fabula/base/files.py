@@ -8,6 +8,7 @@ import gzip
 import os
 import re
 import secrets
+import shlex
 import stat
 import sys
 import zlib
@@ -45,6 +46,15 @@ _MOST_NAMES: Final = 2000  # of a folder, among which a mistyped name is searche
 _LONGEST_NAME: Final = 255  # characters
 _LONGEST_PATH: Final = 250  # characters that a message shows
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+_OTHER_KINDS: Final = {
+    b"PK\x03\x04": "a Word, LibreOffice or ZIP file",
+    b"\xd0\xcf\x11\xe0": "an old Word file",
+    b"%PDF": "a PDF file",
+    b"{\\rtf": "an RTF file",
+    b"\x89PNG": "an image",
+    b"\xff\xd8\xff": "an image",
+}
 _FULL = "The disk or quota is full. Free some space and run the command again"
 _DENIED = "You do not have permission to write there. Change the permissions or choose another folder"
 _CAUSES = {
@@ -356,6 +366,19 @@ def unreadable(path: Path, error: OSError | EOFError | zlib.error, kind: str = "
     return f"Cannot read {path}: {getattr(error, 'strerror', None) or error}. Give {kind} that can be read."
 
 
+def not_utf8(path: Path, data: bytes, error: UnicodeDecodeError) -> str:
+    """A message that the `data` of a file is not UTF-8 text: its kind, or the line, and how to convert it."""
+    kind = next((kind for mark, kind in _OTHER_KINDS.items() if data.startswith(mark)), "")
+    if kind or (b"\0" in data and data[:2] not in _UTF_16):
+        return f"{path} is {kind or 'not a text file'}. Save its text as plain text or Markdown in UTF-8, and use that."
+    line = data.count(b"\n", 0, error.start) + 1
+    name, encoding = shlex.quote(str(path)), "UTF-16" if data[:2] in _UTF_16 else "WINDOWS-1252"
+    return (
+        f"{path} is not UTF-8 text (line {line}, byte {error.start}). Save it as UTF-8 in your editor, or convert it: "
+        f"`iconv -f {encoding} -t UTF-8 {name} > NEW{path.suffix}`."
+    )
+
+
 def _is_device(path: Path) -> bool:
     """Whether a name is that of a device, or of a pipe that a shell made."""
     return path.parts[:2] in _DEVICES and path.parts[:3] != _MEMORY
@@ -398,7 +421,7 @@ def read_text(path: Path, limit: int, *, links: bool = True, kind: str = "a text
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text (byte {error.start}). Save the file as UTF-8 text.") from error
+        raise UsageError(not_utf8(path, data, error)) from error
     if place := binary_place(text):
         raise UsageError(f"{path} contains binary data ({place}). Use a plain text file, or remove that character.")
     return readable(text)

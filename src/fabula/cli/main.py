@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except FabulaError as error:
         again = isinstance(error, TrustError) and _trusted(terminal, error)  # it is found before anything is done
-        sentence = as_typed_here(str(error))
+        sentence = as_typed_here(str(error), files=True)
         return main(arguments) if again else _failed(terminal, kind_of(error), sentence, error.exit_code)
     except Exception as error:  # noqa: BLE001 - the one broad except: no user should have to read a traceback
         return _surprised(terminal, error)

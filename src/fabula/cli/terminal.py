@@ -20,6 +20,7 @@ from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
 from fabula.base.keys import keys_in, without_keys
 from fabula.cli.stopping import unheard
+from fabula.cli.typed import as_typed_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -172,7 +173,7 @@ class Terminal:
 
     def message(self, text: str) -> None:
         """Print a message to stderr; on a screen, wrap lines between words."""
-        text = self.shown(text)
+        text = self.shown(as_typed_here(text))
         if _is_tty(sys.stderr):
             width = min(shutil.get_terminal_size().columns, _WIDEST)
             text = "\n".join(piece for line in text.split("\n") for piece in _broken(line, width))
