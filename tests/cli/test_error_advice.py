@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.base.errors import BudgetError
+from fabula.base.errors import BudgetError, UsageError
+from fabula.cli.terminal import Terminal
 from fabula.models.embedded import _forwarder
 
 if TYPE_CHECKING:
@@ -156,3 +157,60 @@ def test_what_belongs_elsewhere_is_said_with_its_place(
 ) -> None:
     assert d.exists()
     assert said in cli(*arguments).err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("write", "my", "fox.md"), 'A name or text with spaces needs quotation marks: `fabula write "my fox.md"`.'),
+        (("write", "A", "fox", "sings"), '`fabula write "A fox sings"`.'),
+        (("write", "brief.md", "--words", "five", "hundred"), 'quotation marks: --words "five hundred".'),
+        (("data", "list", "nosuch"), "takes no argument 'nosuch'. Its form is `fabula data list"),
+        (
+            ("text", "retake", "d", "story.md"),
+            "Unknown artefact 'story.md'. Known: climax, conflict, drafts/climax, drafts/",
+        ),
+        (("-C", "d", "status"), "-C belongs after the command: `fabula status -C d`."),
+        (("world", "d", "--diff", "2"), "--diff requires 2 values after it."),
+        (
+            ("undo", "climax", "-C", "d"),
+            "There is no folder climax, and -C d names the project already: leave climax out",
+        ),
+        (("write", "brief.md", "--adapter", "room"), "There is no folder room. Specify the folder of a room, or"),
+        (("write", "brief.md", "--budget", "5"), "Did you mean '--budget-tokens' or '--budget-usd'?"),
+        (("write", "brief.md", "--legnth", "5"), "Did you mean '--words'?"),
+        (("evaluate", "d"), "d is a file or folder: name the evaluator first, as in `fabula evaluate rubric d`."),
+        (("measure", "brief.md", "--reference", "gold.md"), "There is no file gold.md. Correct the name, or give"),
+        (("study", "new", "st", "nofolder"), "There is no file or folder nofolder. Correct the name"),
+        (("write", "brief.txt"), "Did you mean 'brief.md'?"),
+        (("chat", "d", "--as", "Wendy", "--with", "Ivan"), "Add --model NAME, such as --model smollm2, to the same"),
+        (("chat", "old.png"), "old.png is not a PNG file, although its name ends like one's."),
+    ],
+)
+def test_slips_on_the_command_line(cli: Cli, d: Path, arguments: tuple[str, ...], said: str) -> None:
+    assert d.exists()
+    (cli.folder / "brief.md").write_text("A fox.")
+    (cli.folder / "my fox.md").write_text("A fox.")
+    (cli.folder / "old.doc").write_text("Not a fit for gold.md.")
+    (cli.folder / "old.png").write_text("No picture.")
+    ran = cli(*arguments)
+    assert ran.code in (1, 2)
+    assert said in ran.err
+
+
+def test_a_world_that_is_gone_says_from_where_it_comes(cli: Cli, d: Path) -> None:
+    (d / ".fabula" / "world.db").unlink()
+    said = "d has no world (.fabula/world.db is missing). Write with a system that keeps a world, or import facts from"
+    assert f"{said} your own file: `fabula world --import d/world.yaml -C d`." in cli("world", "d").err
+    assert cli("world", "--import", "d/world.yaml", "-C", "d").code == 0
+    assert cli("world", "d").code == 0
+
+
+def test_an_editor_that_is_missing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    del cli
+    monkeypatch.setenv("EDITOR", "nosuchvim")
+    monkeypatch.delenv("VISUAL", raising=False)
+    with pytest.raises(
+        UsageError, match=r"There is no program 'nosuchvim', which VISUAL or EDITOR names\. The text is"
+    ):
+        asyncio.run(Terminal().edited("A fox."))

@@ -331,12 +331,15 @@ def no_file(path: Path, advice: str, what: str = "file") -> str:
     """
     lost = next((folder for folder in reversed(path.parents) if not os.path.lexists(folder)), None)
     where = f": there is no folder {str(lost)[:_LONGEST_PATH]}" if lost is not None else ""
-    near = near_path(path)
+    near = near_path(path, folders=what == "folder")
     return f"There is no {what} {str(path)[:_LONGEST_PATH]}{where}. " + (f"Did you mean {near!r}?" if near else advice)
 
 
-def near_path(path: Path) -> str:
-    """The existing file or folder that a path probably means: its names are near those typed; empty if none is."""
+def near_path(path: Path, *, folders: bool = False) -> str:
+    """The existing file or folder that a path probably means: its names are near those typed; empty if none is.
+
+    A name of another kind is near only if the rest is the same. With `folders`, only folders are meant.
+    """
     here = Path(path.anchor)
     for part in path.parts[len(here.parts) :]:
         if len(part) > _LONGEST_NAME:
@@ -344,10 +347,18 @@ def near_path(path: Path) -> str:
         if not os.path.lexists(step := here / part):
             try:
                 with os.scandir(here) as found:
-                    names = [one.name for one in islice(found, _MOST_NAMES) if not one.name.startswith(".")]
+                    names = [
+                        one.name
+                        for one in islice(found, _MOST_NAMES)
+                        if not one.name.startswith(".") and (one.is_dir() or not folders)
+                    ]
             except OSError:
                 return ""
-            step = here / (name := nearest(part, names))
+            typed = Path(part)
+            alike = {Path(one).stem: one for one in names if Path(one).suffix == typed.suffix or not typed.suffix}
+            same = (one for one in names if Path(one).stem.casefold() == typed.stem.casefold())
+            name = alike.get(nearest(typed.stem, alike)) or next(same, "")
+            step = here / name
             if not name or not name.isprintable():
                 return ""
         here = step
@@ -358,7 +369,7 @@ def unreadable(path: Path, error: OSError | EOFError | zlib.error, kind: str = "
     """What happened, and what to do, for an `error` while reading a file of some `kind`, such as "a JSON file"."""
     code = getattr(error, "errno", None)
     if code == errno.ENOENT:
-        return no_file(path, f"Correct the name, or give {kind}.")
+        return no_file(path, f"Correct the name, or give {kind}.", "file" if path.suffix else "file or folder")
     if code == errno.EISDIR:
         return f"{path} is a folder. Give {kind}."
     if code == errno.EACCES:

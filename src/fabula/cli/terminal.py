@@ -283,6 +283,11 @@ class Terminal:
                 with unheard():  # Ctrl-C is a key of the editor's
                     process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(file))
                     code = await process.wait()
+            except FileNotFoundError as error:
+                raise UsageError(
+                    f"There is no program {editor!r}, which VISUAL or EDITOR names. The text is unchanged. Set another "
+                    "editor, as in `export EDITOR=nano`, or provide the text without an editor."
+                ) from error
             except (OSError, ValueError) as error:
                 raise UsageError(
                     f"The editor {editor!r} could not be started ({error}). Set EDITOR to another editor."

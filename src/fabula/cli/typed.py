@@ -21,14 +21,14 @@ _OF_PROJECTS: Final = frozenset(
 
 
 _FILE: Final = re.compile(
-    r"(?<![\w./-])(?:(?:plan|story|drafts)/[\w.-]{1,200}\.(?:md|yaml|csv)|story\.md|brief\.md|fabula\.toml)(?![\w/-])"
+    r"(?<![\w./'-])(?:(?:plan|story|drafts)/[\w.-]{1,200}\.(?:md|yaml|csv)|story\.md|brief\.md|fabula\.toml)(?![\w/-])"
 )
 
 
 def as_typed_here(sentence: str, *, files: bool = False) -> str:
     """Return a sentence in which each command includes the command's project, unless that is the current folder.
 
-    With `files`, the names of the project's files get its folder, too.
+    With `files`, the names of the project's files get its folder, too, except names as typed, in quotes, and lists.
     """
     folder = NAMED.get()
     if not folder or Path(folder).resolve() == Path.cwd():
@@ -49,4 +49,5 @@ def as_typed_here(sentence: str, *, files: bool = False) -> str:
         return f"{shown}/{found[0]}" if there else found[0]
 
     sentence = _COMMAND.sub(named, sentence)
-    return _FILE.sub(placed, sentence) if files else sentence
+    said, known, names = sentence.partition(" Known: ")
+    return (_FILE.sub(placed, said) if files else said) + known + names
