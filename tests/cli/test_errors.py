@@ -50,7 +50,11 @@ KEY = "sk-test-0123456789abcdef"
         (("write", "-C", "empty"), "is not a fabula project: it has no brief.md"),
         (("write", "empty", "--out", "x"), "--out requires a brief file"),
         (("status", "empty"), "run `fabula new empty --brief FILE`"),
-        (("status", "a", "-C", "b"), "You specified two projects, a and -C b. Use only one."),
+        (
+            ("status", "a", "-C", "b"),
+            "There is no folder a, and -C b names the project already: leave a out. To restore",
+        ),
+        (("status", "empty", "-C", "b"), "You specified two projects, empty and -C b. Use only one."),
         (("new", "x"), "There is no brief. Use --brief FILE or --text TEXT."),
         (("new", "x", "--text", " "), "The brief brief is empty."),
         (("new", "x", "--text", "a", "--brief", "brief.md"), "--brief and --text cannot be used together. Use only"),
@@ -150,7 +154,7 @@ def test_errors_as_json_have_names_that_stand_in_the_tree(cli: Cli, here: Path) 
     [
         (b"", "is empty. Describe what the story should be about."),
         (b" \n\n", "is empty."),
-        (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "is not UTF-8 text"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "is an image."),
         (b"words \x00\x01\x02\x03 and zeros", "contains binary data"),
         (b"word " * 1_000_000, "is larger than 200 kB. Use a shorter brief."),
     ],

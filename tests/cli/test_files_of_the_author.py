@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,11 +33,12 @@ def update(cli: Cli) -> None:
 
 def said_everywhere(cli: Cli, sentence: str) -> None:
     """Status, a dry run and the update say it; the next status, with everything done, does not."""
-    assert sentence in cli("status", "lamp").out
+    here = re.sub("`fabula (text [^`]*)`", r"`fabula \1 -C lamp`", sentence)  # as typed in a terminal
+    assert here in cli("status", "lamp").out
     assert sentence in cli("status", "lamp", "--json").json["estimate"]["of_files"]
-    assert sentence in cli("update", "lamp", "--dry-run").out
+    assert here in cli("update", "lamp", "--dry-run").out
     ran = cli("update", "lamp", "--yes")
-    assert ran.out.count(sentence) + ran.err.count(sentence) == 1
+    assert ran.out.count(here) + ran.err.count(here) == 1
     assert sentence not in cli("status", "lamp").out
 
 
@@ -141,7 +143,8 @@ def test_a_new_scene_is_not_taken_for_a_plan_file(cli: Cli, project: Path) -> No
     with (project / "story.md").open("a") as file:
         file.write("\n<!-- scene: Setting -->\nA mill.\n")
     assert (
-        "story.md has a new scene 'setting', the name of plan/setting.md. Give it another" in cli("update", "lamp").err
+        "story.md has a new scene 'setting', the name of lamp/plan/setting.md. Give it another"
+        in cli("update", "lamp").err
     )
 
 

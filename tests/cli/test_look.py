@@ -138,7 +138,9 @@ def test_export_to_stdout_is_the_file_and_nothing_else(
 
 def test_export_and_show_without_a_story(cli: Cli) -> None:
     cli("new", "made", "--brief", "brief.md", "--model", "scripted:script.toml")
-    assert cli("export", "made").err == "fabula: There is no story yet. Write it with `fabula write -C made`.\n"
+    assert cli("export", "made").err == (
+        "fabula: There is no story yet. Write it with `fabula write -C made`, or check `fabula status -C made`.\n"
+    )
     assert "There is no story yet." in cli("show", "-C", "made").err
 
 

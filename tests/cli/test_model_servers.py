@@ -458,7 +458,10 @@ def test_what_a_server_refuses_is_said_with_what_helps(
 @pytest.mark.parametrize("kind", [kind for kind in HOSTED if not KINDS[kind].signed])
 def test_a_missing_key_is_one_sentence(cli: Cli, kind: str) -> None:
     ran = cli("models", "check", f"{kind}:{HOSTED[kind]}", "--base-url", "http://127.0.0.1:9/v1")
-    assert f"There is no key for {kind}:{HOSTED[kind]}. Set {KINDS[kind].keys[0]} in the environment." in ran.err
+    assert (
+        f"There is no key for {kind}:{HOSTED[kind]}. Set {KINDS[kind].keys[0]} in the environment, as in `export"
+        in ran.err
+    )
 
 
 def test_azure_without_an_address_says_which_variable_holds_it(cli: Cli) -> None:

@@ -91,7 +91,7 @@ def test_a_study_is_made_and_says_what_it_takes(cli: Cli) -> None:
         (("new", "x", "entries", "--kind", "findings"), "Nothing was checked in entries yet."),
         (("assign", "entries"), "entries is not a study: it has no study.toml."),
         (("assign", "lamps", "--shared", "3"), "--shared sets how many tasks have several raters."),
-        (("serve", "lamps"), "No rater has a task in lamps yet. Run `fabula study assign` first."),
+        (("serve", "lamps"), "No rater has a task in lamps yet. Run `fabula study assign lamps` first."),
         (("report", "lamps"), "There are no ratings in lamps yet."),
     ],
 )

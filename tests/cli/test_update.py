@@ -103,4 +103,10 @@ def test_differing_edits_of_a_scene_are_an_error(cli: Cli, project: Path) -> Non
     story.write_text(story.read_text().replace("The storm broke the window.", "Another way."))
     ran = cli("update", "lamp")
     assert ran.code == 2
-    assert "story/03-climax.md and story.md were both changed and differ in 'climax'" in ran.err
+    assert (
+        "lamp/story/03-climax.md and lamp/story.md were both changed and differ in 'climax', first in \"One way.\" and"
+        in ran.err
+    )
+    assert "move lamp/story.md away (`mv lamp/story.md old-story.md`) and run `fabula update -C lamp`." in ran.err
+    story.rename("old-story.md")
+    assert cli("update", "lamp", "--dry-run").code == 0

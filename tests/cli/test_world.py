@@ -137,7 +137,7 @@ def test_a_wrong_file_changes_nothing(cli: Cli, world: Path) -> None:
         (["lamp", "--diff", "1", "2", "--at", "1"], "and cannot be combined with --at or --who."),
         (["lamp", "--out", "x"], "--out requires --export."),
         (["lamp", "--import", "x.yaml", "--at", "1"], "--import does not show facts. To see them, run"),
-        (["lamp"], "lamp has no world yet."),
+        (["lamp"], "lamp has no world (.fabula/world.db is missing)."),
         (["facts.yaml", "--at", "99"], "There is no scene 99: the story has 0 so far."),
         (["brief.md"], "brief.md is not a world. Specify a project folder, or a .json or .yaml file of facts."),
         (["nowhere"], "There is no folder nowhere"),

@@ -273,7 +273,8 @@ def test_read_text_takes_off_a_byte_order_mark_and_nothing_else(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("data", "says"), [(b"ok\xff", r"is not UTF-8 text \(byte 2\)"), (b"a\0b", "contains binary data")]
+    ("data", "says"),
+    [(b"ok\xff", r"is not UTF-8 text \(line 1, byte 2\)\. Save it as UTF-8"), (b"a\0b", "contains binary data")],
 )
 def test_read_text_names_the_file_that_is_no_text(tmp_path: Path, data: bytes, says: str) -> None:
     path = tmp_path / "a.bin"

@@ -304,7 +304,10 @@ def test_problems_of_the_whole_plan_are_told() -> None:
         ),
     ]
     assert said(Plan((GOOD,))) == [
-        "scene 'A' > characters 1: 'Mara' is none of the plan's characters. There are none yet."
+        (
+            "scene 'A' > characters 1: 'Mara' is none of the plan's characters. There are none yet. Correct the name, "
+            "or add Mara under `characters`."
+        )
     ]
 
 

@@ -264,7 +264,8 @@ async def test_what_is_no_json_is_told(server: Here) -> None:
         response = await server.client.post(CHAT, content=body, headers={"content-type": "application/json"})
         assert fault(response, 400)["code"] == "invalid_json"
     fault(await server.client.post(CHAT, headers={"content-type": "application/json"}), 422)
-    fault(await server.client.post(CHAT, content=json.dumps(HELLO), headers={"content-type": "text/html"}), 422)
+    response = await server.client.post(CHAT, content=json.dumps(HELLO), headers={"content-type": "text/html"})
+    assert "Send it with the header Content-Type: application/json." in fault(response, 422)["message"]
 
 
 async def test_a_field_that_is_not_as_it_should_be_is_named(server: Here) -> None:

@@ -35,7 +35,16 @@ def test_a_brief_reads_what_it_wrote(brief: Brief) -> None:
         (b" \n\n", "is empty"),
         (b"# Only a title\n", "is empty"),
         (b"...\n---\n", "is empty"),
-        (b"\x89PNG\r\n\x1a\n\xff\xd8", "is not UTF-8 text. Use a plain text or Markdown file"),
+        (b"\x89PNG\r\n\x1a\n\xff\xd8", "is an image. Save its text as plain text or Markdown in UTF-8, and use that."),
+        (b"PK\x03\x04\x14\x00\xff", "is a Word, LibreOffice or ZIP file. Save its text as plain text"),
+        (
+            b"A story.\n\nA caf\xe9.",
+            "is not UTF-8 text (line 3, byte 15). Save it as UTF-8 in your editor, or convert it: `iconv",
+        ),
+        (
+            "Ein Café.".encode("utf-16"),
+            "is not UTF-8 text (line 1, byte 0). Save it as UTF-8 in your editor, or convert it: `iconv -f UTF-16 ",
+        ),
         (b"words\x00words", "contains binary data (U+0000 in line 1, character 6). Use a plain text or Markdown file"),
         (b"a\x01b\x02c words", "contains binary data"),
         (b"x" * (MAX_BRIEF_BYTES + 1), "is larger than 200 kB. Use a shorter brief."),

@@ -665,6 +665,6 @@ def test_fast_raters_and_a_judge_stand_in_the_report(tmp_path: Path) -> None:
 def test_a_report_needs_ratings(tmp_path: Path) -> None:
     study = study_of(tmp_path / "s")
     with pytest.raises(
-        UsageError, match=r"There are no ratings in .* yet\. `fabula study serve` shows the progress of raters"
+        UsageError, match=r"There are no ratings in .* yet\. `fabula study serve .*` shows the progress of raters"
     ):
         study_report(study)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from fabula.continuity.parts import manuscript
 from fabula.craft.chapters import LONG
 from fabula.craft.length import asked_length
 from fabula.engine.methods import values_of
-from fabula.models.base import Wrapper
+from fabula.models.base import Sampling, Wrapper
 from fabula.models.finding import context_at
 from fabula.models.known import is_small, is_small_file
 from fabula.models.providers import OWN_KINDS, served_at, usual_address
@@ -289,6 +289,8 @@ def other_systems(system: System) -> Iterator[None]:
                 if not one.source and error.name in (one.roles if of_role else values_of(one.config()))
             ]
             said = f"{error.args[0]} The system is {system.name}." if of_role else error.args[0]
+            if of_setting and error.name in {one.name for one in fields(Sampling)}:
+                said = f"{error.name!r} is a sampling value: use `--sampling {error.name}=VALUE`."
             error.args = (
                 (f"{said} Systems with this {'role' if of_role else 'setting'}: {', '.join(able)}.",)
                 if able

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.project.folder import MAX_STORY, NOTES
 from fabula.project.telling import ORDER, TITLE, is_own, never_made, of_empty, of_renamed, runs_of_chats
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 SETTINGS_FILE: Final = "fabula_toml"
 """Where the record of a run has what was in fabula.toml."""
+_NOTHING_LEFT: Final = (
+    "There is nothing to undo: the record of calls (.fabula/journal.db) is missing. If you have a copy of it, put it "
+    "back first."
+)
 _LOST: Final = (
     "The record of calls (.fabula/journal.db) is missing, but there is a story. If you have a copy of the record, put "
     "it back now. Without it, all texts count as your own, so no model writes them again, and their history and costs "
@@ -27,6 +32,7 @@ _NO_SETTINGS: Final = (
     "fabula.toml is missing, so the defaults apply. The last run had {0} in it. If you deleted the file by mistake, "
     "write these lines again."
 )
+_NO_STORY: Final = "story.md is empty, although the texts in story/ are not. `fabula update` writes it again from them."
 _OWN: Final = "{0} is your own text: its name determines its place in the story, and no model rewrites it."
 _UNUSED: Final = "{0} is not part of the current story, so your text in it has no effect."
 _UNREAD: Final = "{0} is not read. Only .md, .yaml and .csv files are read, and subfolders are ignored."
@@ -50,6 +56,8 @@ def remarks_on(
         used: paths of the artefacts that the story is made of; `None` if they are not known.
     """
     found = [_LOST] if _is_lost(project, journal) else []
+    if project.is_emptied(journal):
+        found.append(_NO_STORY)
     if not project.settings_file.exists() and (lost := (journal.last_settings(SETTINGS_FILE) or {}).get(SETTINGS_FILE)):
         said = [f"{name} = {json.dumps(value)}" for name, value in lost.items() if isinstance(value, str)]
         found.append(_NO_SETTINGS.format(" and ".join(said) or "settings of its own"))
@@ -58,6 +66,17 @@ def remarks_on(
     found += [_UNREAD.format(name) for name in project.unread()]
     project.told |= set(found)
     return list(dict.fromkeys(found))
+
+
+def check_record(project: ProjectFolder) -> None:
+    """Refuse to undo anything if the record of a story is missing; its texts have no earlier versions.
+
+    Raises:
+        UsageError: it is missing.
+    """
+    with project.journal as journal:
+        if _is_lost(project, journal):
+            raise UsageError(_NOTHING_LEFT)
 
 
 def _is_lost(project: ProjectFolder, journal: Journal) -> bool:

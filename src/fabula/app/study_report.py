@@ -87,7 +87,8 @@ def study_report(study: Study, judge: Sequence[Rating] = (), judge_name: str = "
     people = [rating for rating in there if rating.kind == "person"]
     if not any(rating.answer is not None for rating in people):
         raise UsageError(
-            f"There are no ratings in {study.folder} yet. `fabula study serve` shows the progress of raters."
+            f"There are no ratings in {study.folder} yet. `fabula study serve {study.folder}` shows the progress of "
+            "raters."
         )
     judges = [*judge, *(rating for rating in there if rating.kind != "person")]
     found = [_strengths(study, people), _means(study, people), _labels(study, people), _agreement(people)]

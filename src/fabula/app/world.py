@@ -40,9 +40,11 @@ def world_of(project: ProjectFolder) -> Iterator[WorldState]:
     file, chapters, codex = project.folder / WORLD_FILE, world_files(project), _codex_world(project)
     read = None if chapters else _read(project)
     if not (file.is_file() or chapters or read or is_plain(project.folder / CODEX_FILE)):
+        facts = project.folder / "world.yaml"
         raise ProjectError(
-            f"{project.folder} has no world yet. Write with a system that keeps a world, or import facts from "
-            "your own file: `fabula world --import FILE`. To have a model extract facts from the story, run "
+            f"{project.folder} has no world ({WORLD_FILE} is missing). Write with a system that keeps a world, or "
+            f"import facts from your own file: `fabula world --import {facts if facts.is_file() else 'FILE'}`. To have "
+            "a model extract facts from the story, run "
             f"`fabula evaluate facts {project.folder} --out {project.folder / OUT}`."
         )
     with ExitStack() as stack:

@@ -340,12 +340,11 @@ def too_little(expected: DryRun, budget: Budget) -> str:
     for one in budget.levels():
         tokens, usd = one.spent_tokens + expected.tokens, one.spent_usd + (expected.cost or 0.0)
         if one.tokens is not None and tokens > one.tokens:
-            return (
-                f"The budget of {one.tokens:,} tokens{one.of} would end this early. {_at_least(f'{tokens:,} tokens')}"
-            )
+            need = f"{one.spent_tokens + expected.range[1]:,} tokens"
+            return f"The budget of {one.tokens:,} tokens{one.of} would end this early. {_at_least(need)}"
         if one.usd is not None and usd > one.usd:
-            need = ceil(usd * 10_000) / 10_000
-            return f"The budget of {dollars(one.usd)}{one.of} would end this early. {_at_least(f'${need:,.4f}')}"
+            need = f"${ceil(usd * 10_000) / 10_000:,.4f}"
+            return f"The budget of {dollars(one.usd)}{one.of} would end this early. {_at_least(need)}"
     return ""
 
 

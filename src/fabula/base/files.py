@@ -8,6 +8,7 @@ import gzip
 import os
 import re
 import secrets
+import shlex
 import stat
 import sys
 import zlib
@@ -45,6 +46,15 @@ _MOST_NAMES: Final = 2000  # of a folder, among which a mistyped name is searche
 _LONGEST_NAME: Final = 255  # characters
 _LONGEST_PATH: Final = 250  # characters that a message shows
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+_OTHER_KINDS: Final = {
+    b"PK\x03\x04": "a Word, LibreOffice or ZIP file",
+    b"\xd0\xcf\x11\xe0": "an old Word file",
+    b"%PDF": "a PDF file",
+    b"{\\rtf": "an RTF file",
+    b"\x89PNG": "an image",
+    b"\xff\xd8\xff": "an image",
+}
 _FULL = "The disk or quota is full. Free some space and run the command again"
 _DENIED = "You do not have permission to write there. Change the permissions or choose another folder"
 _CAUSES = {
@@ -321,12 +331,15 @@ def no_file(path: Path, advice: str, what: str = "file") -> str:
     """
     lost = next((folder for folder in reversed(path.parents) if not os.path.lexists(folder)), None)
     where = f": there is no folder {str(lost)[:_LONGEST_PATH]}" if lost is not None else ""
-    near = near_path(path)
+    near = near_path(path, folders=what == "folder")
     return f"There is no {what} {str(path)[:_LONGEST_PATH]}{where}. " + (f"Did you mean {near!r}?" if near else advice)
 
 
-def near_path(path: Path) -> str:
-    """The existing file or folder that a path probably means: its names are near those typed; empty if none is."""
+def near_path(path: Path, *, folders: bool = False) -> str:
+    """The existing file or folder that a path probably means: its names are near those typed; empty if none is.
+
+    A name of another kind is near only if the rest is the same. With `folders`, only folders are meant.
+    """
     here = Path(path.anchor)
     for part in path.parts[len(here.parts) :]:
         if len(part) > _LONGEST_NAME:
@@ -334,10 +347,18 @@ def near_path(path: Path) -> str:
         if not os.path.lexists(step := here / part):
             try:
                 with os.scandir(here) as found:
-                    names = [one.name for one in islice(found, _MOST_NAMES) if not one.name.startswith(".")]
+                    names = [
+                        one.name
+                        for one in islice(found, _MOST_NAMES)
+                        if not one.name.startswith(".") and (one.is_dir() or not folders)
+                    ]
             except OSError:
                 return ""
-            step = here / (name := nearest(part, names))
+            typed = Path(part)
+            alike = {Path(one).stem: one for one in names if Path(one).suffix == typed.suffix or not typed.suffix}
+            same = (one for one in names if Path(one).stem.casefold() == typed.stem.casefold())
+            name = alike.get(nearest(typed.stem, alike)) or next(same, "")
+            step = here / name
             if not name or not name.isprintable():
                 return ""
         here = step
@@ -348,12 +369,25 @@ def unreadable(path: Path, error: OSError | EOFError | zlib.error, kind: str = "
     """What happened, and what to do, for an `error` while reading a file of some `kind`, such as "a JSON file"."""
     code = getattr(error, "errno", None)
     if code == errno.ENOENT:
-        return no_file(path, f"Correct the name, or give {kind}.")
+        return no_file(path, f"Correct the name, or give {kind}.", "file" if path.suffix else "file or folder")
     if code == errno.EISDIR:
         return f"{path} is a folder. Give {kind}."
     if code == errno.EACCES:
         return f"There is no permission to read {path}. Correct its permissions, or give {kind} that you may read."
     return f"Cannot read {path}: {getattr(error, 'strerror', None) or error}. Give {kind} that can be read."
+
+
+def not_utf8(path: Path, data: bytes, error: UnicodeDecodeError) -> str:
+    """A message that the `data` of a file is not UTF-8 text: its kind, or the line, and how to convert it."""
+    kind = next((kind for mark, kind in _OTHER_KINDS.items() if data.startswith(mark)), "")
+    if kind or (b"\0" in data and data[:2] not in _UTF_16):
+        return f"{path} is {kind or 'not a text file'}. Save its text as plain text or Markdown in UTF-8, and use that."
+    line = data.count(b"\n", 0, error.start) + 1
+    name, encoding = shlex.quote(str(path)), "UTF-16" if data[:2] in _UTF_16 else "WINDOWS-1252"
+    return (
+        f"{path} is not UTF-8 text (line {line}, byte {error.start}). Save it as UTF-8 in your editor, or convert it: "
+        f"`iconv -f {encoding} -t UTF-8 {name} > NEW{path.suffix}`."
+    )
 
 
 def _is_device(path: Path) -> bool:
@@ -398,7 +432,7 @@ def read_text(path: Path, limit: int, *, links: bool = True, kind: str = "a text
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text (byte {error.start}). Save the file as UTF-8 text.") from error
+        raise UsageError(not_utf8(path, data, error)) from error
     if place := binary_place(text):
         raise UsageError(f"{path} contains binary data ({place}). Use a plain text file, or remove that character.")
     return readable(text)

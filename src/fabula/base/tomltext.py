@@ -13,6 +13,14 @@ _LONG_KEY: Final = re.compile(
 )
 
 
+_AT_LINE: Final = re.compile(r"at line (\d{1,9})")
+_TYPOGRAPHIC: Final = "\u201c\u201d\u201e\u2018\u2019\u201a«»"
+_COLON_IN_TABLE: Final = re.compile(r"\s*(\[{1,2}(?:[\w-]{1,40}\.)?)([^\]\"'\s]{0,200}:[^\]\"'\s]{1,200})(\]{1,2})")
+_COLON_IN_KEY: Final = re.compile(r"\s*[\w.-]{1,40}:[^=\"'\s]{1,200}\s{0,9}=")
+_BARE_TEXT: Final = re.compile(r"\s*[\w.-]{1,60}\s{0,9}=\s{0,9}(?!true\b|false\b|[\d.]{1,99}\s*$)\w[^\"']*$")
+_OPEN_LIST: Final = re.compile(r"\s{0,99}([\w-]{1,60})\s{0,9}=\s{0,9}\[[^\]]*$")
+
+
 def parse(text: str) -> dict[str, Any]:
     """The tables of a TOML text.
 
@@ -26,10 +34,29 @@ def parse(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise tomllib.TOMLDecodeError("It is nested too deeply") from None
-    except tomllib.TOMLDecodeError:
-        raise
+    except tomllib.TOMLDecodeError as error:
+        raise tomllib.TOMLDecodeError(f"{error}{_cause(str(error), text)}") from error
     except ValueError as error:  # a number that is longer than Python reads
         raise tomllib.TOMLDecodeError("A number has too many digits") from error
+
+
+def _cause(said: str, text: str) -> str:
+    """The mistake that probably led to an error of Python's reader, without any value; empty if none is known."""
+    lines = text.splitlines()
+    at = int(found[1]) if (found := _AT_LINE.search(said)) else len(lines)
+    line = lines[at - 1] if 0 < at <= len(lines) else ""
+    if quotes := "".join(sorted({sign for sign in line if sign in _TYPOGRAPHIC})):
+        return f': the line has typographic quotation marks ({quotes}); use straight ones (")'
+    if name := _COLON_IN_TABLE.match(line):
+        return f': a name with a colon needs quotation marks: {name[1]}"{name[2]}"{name[3]}'
+    if _COLON_IN_KEY.match(line):
+        return ': a name with a colon needs quotation marks before the "="'
+    for number in range(at, 0, -1):
+        if begun := _OPEN_LIST.match(lines[number - 1] if number <= len(lines) else ""):
+            return f": the list `{begun[1]}`, which begins in line {number}, has no ]"
+        if number < at and "]" in lines[number - 1]:
+            break
+    return ': a text needs quotation marks, as in system = "agents-room"' if _BARE_TEXT.match(line) else ""
 
 
 def toml_text(settings: dict[str, Any], heading: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.beginning import FOR_SMALL_MODELS, context_of, naming_file, other_systems, with_usual_system
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import no_file
 from fabula.cli.options import Choices
 from fabula.engine.methods import values_of
 from fabula.engine.roles import role_key
@@ -303,6 +304,8 @@ def adapter_of(value: str) -> tuple[str, str]:
     if match and not Path(value).exists():
         return _role(match[1]), whole_adapter(match[2].strip(), Path())
     room = Path(value.strip()).expanduser()
+    if not room.exists():
+        raise UsageError(no_file(room, "Specify the folder of a room, or --adapter ROLE=ADAPTER.", "folder"))
     if not (room / ROOM).is_file() and room.name != ROOM:
         raise UsageError(
             f"--adapter {value!r} is neither a role nor a room: it has no {ROOM}. For the adapter of one role, use "

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from fabula.base.doors import at_door
-from fabula.base.errors import FabulaError, PausedError, hint, kind_of
+from fabula.base.errors import FabulaError, PausedError, hint, kind_of, nearest
 from fabula.base.version import __version__
 from fabula.cli.completing import VARIABLE, whole_words
 from fabula.cli.help import CONTEXT, as_required, usage_of
-from fabula.cli.lazy import LazyGroup, full_name
+from fabula.cli.lazy import COMMANDS, LazyGroup, full_name
 from fabula.cli.stopping import SENTENCE, StoppedError, claim, done_with, ends_within_a_second
 from fabula.cli.terminal import OutputClosedError, Terminal, show_cursor, to_nobody
 from fabula.cli.typed import NAMED, as_typed_here
@@ -36,7 +38,7 @@ Start with: fabula write brief.md
 """
 # typer's base of all usage errors has no public name of its own.
 _EXTRA: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
-_VALUE: Final = re.compile(r"Option '([^']+)' requires an argument\.")
+_VALUE: Final = re.compile(r"Option '([^']+)' requires (an argument|\d+ arguments)\.")
 _OTHER_OPTIONS: Final = {
     "--model": ("--base",),
     "--output": ("--out",),
@@ -126,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except FabulaError as error:
         again = isinstance(error, TrustError) and _trusted(terminal, error)  # it is found before anything is done
-        sentence = as_typed_here(str(error))
+        sentence = as_typed_here(str(error), files=True)
         return main(arguments) if again else _failed(terminal, kind_of(error), sentence, error.exit_code)
     except Exception as error:  # noqa: BLE001 - the one broad except: no user should have to read a traceback
         return _surprised(terminal, error)
@@ -193,9 +195,15 @@ def _named(problem: Any, given: list[str]) -> FabulaError:  # noqa: ANN401 - typ
     option = getattr(problem, "option_name", None)
     context, parameter = getattr(problem, "ctx", None), getattr(problem, "param", None)
     if type(problem).__name__ == "NoSuchOption" and option and context is not None:
+        if context.parent is None and (command := next((word for word in given if word in COMMANDS), "")):
+            at = given.index(command)
+            moved = shlex.join([command, *given[at + 1 :], *given[:at]])
+            return UsageError(f"{option} belongs after the command: `fabula {moved}`.")
         known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("-")]
-        meant = next((other for other in _OTHER_OPTIONS.get(option, ()) if other in known), "")
-        found = f"Did you mean {meant!r}?" if meant else hint(str(option), [*known, "--help"])
+        begun = [name for name in known if option != "-" and name.startswith(f"{option}-")]
+        other = _OTHER_OPTIONS.get(option) or _OTHER_OPTIONS.get(nearest(str(option), _OTHER_OPTIONS), ())
+        meant = " or ".join(map(repr, begun)) or next((repr(name) for name in other if name in known), "")
+        found = f"Did you mean {meant}?" if meant else hint(str(option), [*known, "--help"])
         more = found if found.endswith("?") else f"`{context.command_path} --help` lists its options."
         return UsageError(f"`{context.command_path}` has no option {option!r}. {more}")
     if type(problem).__name__ == "MissingParameter" and context is not None and parameter is not None:
@@ -206,12 +214,14 @@ def _named(problem: Any, given: list[str]) -> FabulaError:  # noqa: ANN401 - typ
         )
     if lacking := _VALUE.fullmatch(str(getattr(problem, "message", ""))):
         command = " ".join(("fabula", full_name(given))).strip()
-        return UsageError(f"{lacking[1]} requires a value after it. `{command} --help` shows its form.")
+        value = "a value" if lacking[2] == "an argument" else lacking[2].replace("arguments", "values")
+        return UsageError(f"{lacking[1]} requires {value} after it. `{command} --help` shows its form.")
     asked = f" See `{context.command_path} --help`." if context is not None else ""
     said = str(problem.format_message()).rstrip(".")
     if context is not None and (extra := _EXTRA.fullmatch(said)):
         form = " ".join((context.command_path, *context.command.collect_usage_pieces(context)))
-        return UsageError(f"`{context.command_path}` takes no argument {extra[1]!r}. Its form is `{form}`.")
+        advice = _in_one(given, extra[1], len(context.command_path.split())) or f"Its form is `{form}`."
+        return UsageError(f"`{context.command_path}` takes no argument {extra[1]!r}. {advice}")
     cause = problem.__cause__
     if parameter is not None and hasattr(cause, "errors"):  # typer reads values by pydantic
         from fabula.base.invalid import fault  # noqa: PLC0415 - keeps `fabula --help` fast
@@ -219,6 +229,25 @@ def _named(problem: Any, given: list[str]) -> FabulaError:  # noqa: ANN401 - typ
         name = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.human_readable_name
         said = fault(cause.errors()[0], loc=(name,))
     return UsageError(f"{said}.{asked}")
+
+
+def _in_one(given: Sequence[str], extra: str, first: int) -> str:
+    """What to do if the words `extra` belong to the argument before them; empty if that is complete by itself.
+
+    The arguments begin at `first`.
+    """
+    words = extra.split(" ")
+    for at in range(first, len(given) - len(words) + 1):
+        if given[at : at + len(words)] == words:
+            before, option = given[at - 1], given[at - 2]
+            if not Path(f"{before} {extra}").exists() and Path(before).exists():
+                return ""
+            whole = f'"{before} {extra}"'
+            if option.startswith("-"):
+                return f"A value with spaces needs quotation marks: {option} {whole}."
+            command = shlex.join(given[: at - 1])
+            return f"A name or text with spaces needs quotation marks: `fabula {command} {whole}`."
+    return ""
 
 
 def _failed(terminal: Terminal, kind: str, message: str, code: int) -> int:

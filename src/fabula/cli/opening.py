@@ -54,6 +54,11 @@ def place_named(common: ProjectOptions, where: str = "", option: str = "") -> st
     """
     if where and common.folder and Path(where).resolve() != Path(common.folder).resolve():
         said = f"{option} {where}".strip()
+        if not option and not Path(where).exists():
+            raise UsageError(
+                f"There is no folder {where}, and -C {common.folder} names the project already: leave {where} out. To "
+                f"restore an earlier version of a text, run `fabula edit NAME --to N -C {common.folder}`."
+            )
         raise UsageError(f"You specified two projects, {said} and -C {common.folder}. Use only one.")
     return where or common.folder
 

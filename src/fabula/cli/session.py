@@ -182,6 +182,7 @@ class Session:
         """
         if expected is not None:
             check_prices(expected, self.settings, self.limits.budget_usd)
+            self.budget.announced = (expected.range[1], expected.cost or 0.0)
             if said := self.too_little(expected):
                 self.terminal.advise(said)
         progress = ProgressDisplay(self.terminal, time.monotonic, expected.planned if expected else ())

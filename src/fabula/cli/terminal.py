@@ -20,6 +20,7 @@ from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
 from fabula.base.keys import keys_in, without_keys
 from fabula.cli.stopping import unheard
+from fabula.cli.typed import as_typed_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -172,7 +173,7 @@ class Terminal:
 
     def message(self, text: str) -> None:
         """Print a message to stderr; on a screen, wrap lines between words."""
-        text = self.shown(text)
+        text = self.shown(as_typed_here(text))
         if _is_tty(sys.stderr):
             width = min(shutil.get_terminal_size().columns, _WIDEST)
             text = "\n".join(piece for line in text.split("\n") for piece in _broken(line, width))
@@ -282,6 +283,11 @@ class Terminal:
                 with unheard():  # Ctrl-C is a key of the editor's
                     process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(file))
                     code = await process.wait()
+            except FileNotFoundError as error:
+                raise UsageError(
+                    f"There is no program {editor!r}, which VISUAL or EDITOR names. The text is unchanged. Set another "
+                    "editor, as in `export EDITOR=nano`, or provide the text without an editor."
+                ) from error
             except (OSError, ValueError) as error:
                 raise UsageError(
                     f"The editor {editor!r} could not be started ({error}). Set EDITOR to another editor."

@@ -15,13 +15,21 @@ NAMED: Final[ContextVar[str]] = ContextVar("named", default="")
 """The project folder in the command; empty if it is the current folder."""
 _COMMAND: Final = re.compile("`fabula ([^`]+)`")
 _OF_PROJECTS: Final = frozenset(
-    {"write", "update", "show", "status", "world", "edit", "undo", "redo", "export"}
+    {"write", "update", "show", "status", "world", "edit", "undo", "redo", "export", "chat", "check"}
     | {name for name in COMMANDS if name.startswith("text ")}
 ) - {"text card"}
 
 
-def as_typed_here(sentence: str) -> str:
-    """Return a sentence in which each command includes the command's project, unless that is the current folder."""
+_FILE: Final = re.compile(
+    r"(?<![\w./'-])(?:(?:plan|story|drafts)/[\w.-]{1,200}\.(?:md|yaml|csv)|story\.md|brief\.md|fabula\.toml)(?![\w/-])"
+)
+
+
+def as_typed_here(sentence: str, *, files: bool = False) -> str:
+    """Return a sentence in which each command includes the command's project, unless that is the current folder.
+
+    With `files`, the names of the project's files get its folder, too, except names as typed, in quotes, and lists.
+    """
     folder = NAMED.get()
     if not folder or Path(folder).resolve() == Path.cwd():
         return sentence
@@ -36,4 +44,10 @@ def as_typed_here(sentence: str) -> str:
             return found[0]
         return f"`fabula {found[1]} -C {shlex.quote(shown)}`"
 
-    return _COMMAND.sub(named, sentence)
+    def placed(found: re.Match[str]) -> str:
+        there = Path(folder, found[0]).exists() and not Path(found[0]).exists()
+        return f"{shown}/{found[0]}" if there else found[0]
+
+    sentence = _COMMAND.sub(named, sentence)
+    said, known, names = sentence.partition(" Known: ")
+    return (_FILE.sub(placed, said) if files else said) + known + names

@@ -290,6 +290,12 @@ def asked_length(brief: Brief, words: str = "") -> AskedLength:
             f"The brief asks for {asked.too_many:,} words, but a story has {LARGEST:,} at most. Ask for fewer or, if "
             "that number is not the story's length, give the length with --words."
         )
+    if not words and asked.backwards:
+        said, line = asked.backwards
+        raise UsageError(
+            f'The brief asks for "{said}" (line {line} of its text), but the first number is the larger one. Correct '
+            "the brief, or give the length with --words."
+        )
     whole = parse_range(words) if words else _range_of(asked.whole)
     if asked.parts is None:
         return AskedLength(whole, None)

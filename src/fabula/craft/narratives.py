@@ -132,8 +132,10 @@ def check_people(names: Sequence[str], narrative: str, known: Iterable[str] = ()
     """
     people = list(known)
     for name in names:
-        if among(name, people) is None and not present_in([name], narrative):
-            near = get_close_matches(name, dict.fromkeys((*people, *_WORD.findall(narrative))), n=1, cutoff=_NEAR)
+        stranger = not present_in([name], narrative) or (bool(people) and _is_word(name, narrative))
+        if among(name, people) is None and stranger:
+            words = {} if present_in([name], narrative) else dict.fromkeys(_WORD.findall(narrative))
+            near = get_close_matches(name, dict.fromkeys((*people, *words)), n=1, cutoff=_NEAR)
             if near or people:
                 raise UnknownNameError("character", name, near or dict.fromkeys(people))
             raise UsageError(f"The story does not name {name!r}. Spell the name as the story does.")
@@ -141,6 +143,12 @@ def check_people(names: Sequence[str], narrative: str, known: Iterable[str] = ()
         twin = next((other for other in names[:n] if _are_one(name, other)), None)
         if twin is not None:
             raise UsageError(f"{name!r} and {twin!r} are the same. Give two different characters.")
+
+
+def _is_word(name: str, narrative: str) -> bool:
+    """Whether a name is an ordinary word of a narrative, which also has it with a small letter, as "nobody"."""
+    small = name[:1].lower() + name[1:]
+    return small != name and re.search(rf"(?<!\w){re.escape(small)}(?!\w)", narrative) is not None
 
 
 # who is in it, as a model reads it ------------------------------------------------------------------------------------

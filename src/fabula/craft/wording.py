@@ -331,12 +331,15 @@ class LengthsAsked:
         parts: its chapters, scenes or letters.
         too_many: a number of words that is larger than any story's.
         impossible: such a number, or that of no words, as the brief has it.
+        backwards: a range whose first number is the larger one, as the brief has it, and its line; if it gives no other
+            length.
     """
 
     whole: Length | None
     parts: PartsAsked | None
     too_many: int | None = None
     impossible: str = ""
+    backwards: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +379,7 @@ class _Reader:
         self.parts: list[_Part] = []
         self.measures: list[_Measure] = []
         self.impossible: list[tuple[int, str]] = []
+        self.backwards: tuple[str, int] | None = None
 
     def read(self) -> LengthsAsked:
         counted = [_COUNTED.match(self.text, number.end) for number in self.numbers]
@@ -394,6 +398,7 @@ class _Reader:
             parts,
             large if whole is None and large > LARGEST else None,
             self.impossible[0][1] if fits and self.impossible else "",
+            self.backwards if fits else None,
         )
 
     def _part(self, number: Number, unit: re.Match[str], kind: str) -> _Part:
@@ -443,6 +448,8 @@ class _Reader:
     ) -> None:
         if not 0 < length[2] <= LARGEST:
             self.impossible.append((length[2], self.text[start:end]))
+        if length[1] > length[2] >= SMALLEST:
+            self.backwards = self.text[start:end], self.text.count("\n", 0, start) + 1
         if not SMALLEST <= length[1] <= length[2] <= LARGEST:
             return
         if self.measures and self.measures[-1].end > start:

@@ -395,7 +395,10 @@ class MethodCatalogue(Generic[_M]):
             raise PluginError(problems[wanted])
         if (Path(name) / PAPER).is_file():
             raise UnknownNameError(self.noun, name, [f"./{name}"])
-        raise UnknownNameError(self.noun, name, found)
+        advice = ""
+        if self.noun == "evaluator" and Path(name).exists():
+            advice = f"{name} is a file or folder: name the evaluator first, as in `fabula evaluate rubric {name}`."
+        raise UnknownNameError(self.noun, name, found, advice)
 
     def _in_folder(self, folder: Path) -> _M:
         paper, name = read_paper(folder), plain_name(folder.name)

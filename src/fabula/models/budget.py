@@ -278,6 +278,7 @@ class Budget:
         raise_with: how to continue with more, for messages, with a placeholder for tokens or dollars.
         spent_tokens: the tokens of all settled calls.
         spent_usd: the US dollars of all settled calls with a known price.
+        announced: the tokens and US dollars that a whole run may take by its estimate; advice names no lower cap.
         passed: a sentence about the call that exceeded a cap here or in the whole; empty if none has.
         held: the reservations of running calls.
         waiting: waiters to notify when a call is settled.
@@ -290,6 +291,7 @@ class Budget:
     raise_with: tuple[str, str] = ("--budget-tokens {} or more", "--budget-usd {} or more")
     spent_tokens: int = field(default=0, init=False)
     spent_usd: float = field(default=0.0, init=False)
+    announced: tuple[int, float] = field(default=(0, 0.0), init=False)
     passed: str = field(default="", init=False)
     _kept_tokens: int = field(default=0, init=False, repr=False)
     _kept_usd: float = field(default=0.0, init=False, repr=False)
@@ -491,9 +493,11 @@ class Budget:
         if usd is None:
             usd = self.tokens is None or self._in_dollars(wanted) < self._in_tokens(wanted)
         others = self.held - {wanted}
+        run = max(self.levels(), key=lambda one: one.announced)
         if usd:
             gone = self.spent_usd + self._kept_usd
-            need = ceil((gone + sum(one.usd or 0.0 for one in others) + (wanted.usd or 0.0)) * 10_000) / 10_000
+            need = gone + sum(one.usd or 0.0 for one in others) + (wanted.usd or 0.0)
+            need = ceil(max(need, self.spent_usd - run.spent_usd + run.announced[1]) * 10_000) / 10_000
             kept = self._kept(f"${self._kept_usd:,.4f}", self._kept_usd)
             return (
                 f"${self.usd:,.4f}",
@@ -501,6 +505,7 @@ class Budget:
                 self.raise_with[1].format(f"{need:.4f}"),
             )
         tokens = self.spent_tokens + self._kept_tokens + sum(one.tokens for one in others) + wanted.tokens
+        tokens = max(tokens, self.spent_tokens - run.spent_tokens + run.announced[0])
         kept = self._kept(f"{self._kept_tokens:,}", self._kept_tokens)
         return f"{self.tokens:,} tokens", f"{self.spent_tokens:,} are spent{kept}", self.raise_with[0].format(tokens)
 

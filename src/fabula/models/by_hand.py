@@ -29,10 +29,10 @@ class ByHand:
         del on_text
         role = request.role
         raise ModelUnavailableError(
-            f"A person wrote the texts here, so the role {role!r} has no model. To give it one, write the line "
-            f'[roles.{role}] and, under it, model = "NAME" in fabula.toml (`fabula models` lists the models). With '
-            f"`fabula write` and `fabula update`, you can also use --model {role}=NAME, or --play {role}=me to write "
-            "the text yourself.",
+            f"A person wrote the texts here, so the role {role!r} has no model. Add --model NAME, such as --model "
+            "smollm2, to the same command (`fabula models` lists the models). With `fabula write` and `fabula "
+            f"update`, use --model {role}=NAME, or --play {role}=me to write the text yourself. To keep the model, "
+            f'write the line [roles.{role}] and, under it, model = "NAME" in fabula.toml.',
             model=self.name,
         )
 

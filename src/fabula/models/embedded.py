@@ -21,7 +21,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fabula.base.errors import ModelError
+from fabula.base.errors import FabulaError, ModelError
 from fabula.models.base import Capabilities, Reply, Request, Sampling
 from fabula.models.known import digest, find_weights, is_small_file
 from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, no_file, raised, sent_values
@@ -117,14 +117,18 @@ class EmbeddedModel:
         sent = sent_values(request.sampling.over(self.sampling))
         body = body_of(request, sent, tuple(self.adapters))
         session = self._session = self._session or self._new_session()
-        loop = asyncio.get_running_loop()
+        loop, refused = asyncio.get_running_loop(), list[FabulaError]()
 
         def answer(engine: Engine, stop: threading.Event) -> Reply:
-            reader = ReplyReader(self.clock, _forwarder(on_text, loop, stop))
+            reader = ReplyReader(self.clock, _forwarder(on_text, loop, stop, refused))
             self._run(engine, body, reader, stop)
             return reader.reply(request, sent, self.name)
 
-        return await session.run(answer)
+        try:
+            return await session.run(answer)
+        finally:
+            if refused:  # what the listener raised, such as a budget that leaves no room, ends the call
+                raise refused[0]
 
     async def close(self) -> None:
         """Stop running calls, and free the weights and threads; safe to call twice. A later call starts it again."""
@@ -153,15 +157,25 @@ class EmbeddedModel:
             raise raised(reader.error, self.context, self.name)
 
 
-def _forwarder(on_text: OnText | None, loop: asyncio.AbstractEventLoop, stop: threading.Event) -> Callable[[str], None]:
-    """What the engine's thread calls with each piece, to have `on_text` called in the loop that asks."""
+def _forwarder(
+    on_text: OnText | None, loop: asyncio.AbstractEventLoop, stop: threading.Event, refused: list[FabulaError]
+) -> Callable[[str], None]:
+    """What the engine's thread calls with each piece, to have `on_text` called in the loop that asks.
+
+    The engine stops if `on_text` raises an error, which is added to `refused`.
+    """
     if on_text is None:
         return lambda _piece: None
     listener = on_text
 
     def deliver(piece: str) -> None:
-        if not stop.is_set():
+        if stop.is_set():
+            return
+        try:
             listener(piece)
+        except FabulaError as error:
+            refused.append(error)
+            stop.set()
 
     def forward(piece: str) -> None:
         try:

@@ -29,6 +29,7 @@ from fabula.models.base import Reply, Usage
 from fabula.models.budget import estimate_tokens
 from fabula.models.child import ChildEndedError, EngineChild
 from fabula.models.gguf import read_metadata
+from fabula.models.known import KNOWN
 from fabula.models.memory import free_memory, needed_memory, parts_of
 from fabula.models.reasoning import Apart, apart, room_for_reasoning
 from fabula.models.tuning import ReplySpeed
@@ -334,10 +335,11 @@ def _not_started(said: Json, settings: EngineSettings, model: str) -> ModelUnava
 def no_file(path: Path, error: OSError, model: str) -> ModelUnavailableError:
     """The error for a missing GGUF file, with how to get one, and the engine too if it is missing."""
     engine = "" if find_spec("xllamacpp") else f"`{installing('engine')}` installs the required engine, and "
+    known = next((one.name for one in KNOWN.values() if one.file == path.name), "")
+    pulled = f"{engine}`fabula models pull {known or 'smollm2'}` downloads {'it' if known else 'a small model'}"
     return ModelUnavailableError(
-        f"There is no model file at {path} ({error.strerror}). {engine}`fabula models pull smollm2` downloads a small "
-        "model, and `fabula models` lists the other models on this machine. --model also accepts the path of any "
-        "GGUF file.",
+        f"There is no model file at {path} ({error.strerror}). {pulled}, and `fabula models` lists the other models on "
+        "this machine. --model also accepts the path of any GGUF file.",
         model=model,
     )
 

@@ -456,9 +456,11 @@ class ProviderModel:
             lacks = f"There is no address for {self.name}. Set {kind.address_variable} in the environment, or specify "
             lacks += "--base-url."
         elif not (self.key or kind.signed):
-            lacks = f"There is no key for {self.name}. Set {' or '.join(self.key_names)} in the environment."
+            lacks = f"There is no key for {self.name}. "
+            lacks += f"Set {' or '.join(self.key_names)} in the environment, as in `export {self.key_names[0]}=KEY`."
         elif missing := [name for name in self.gateway.variables() if not self.secrets.get(name)]:
-            lacks = f"{self.name} requires the value of {' and '.join(missing)}. Set it in the environment."
+            lacks = f"{self.name} requires the value of {' and '.join(missing)}. "
+            lacks += f"Set it in the environment, as in `export {missing[0]}=VALUE`."
         if lacks:
             raise ModelUnavailableError(lacks, model=self.name)
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from fabula.base.addresses import is_loopback
+from fabula.base.addresses import is_loopback, is_near
 from fabula.base.errors import (
     ContextLengthError,
     ModelError,
@@ -284,6 +284,8 @@ _BY_STATUS: Final[Mapping[int, tuple[type[ModelError], str]]] = {
     529: (OverloadedError, "is overloaded or down for now."),
 }
 _NO_REPLY: Final = "at {address} sent something that is not a reply."
+_NEAR: Final = "Start the server, or correct the address (--base-url), or check the network."
+_FAR: Final = "Check the network, a proxy or the address (--base-url), and run the same command again."
 _NOT_FOUND: Final = 404
 _CONNECTING: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 _OTHERS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[ModelError], str], ...]] = (
@@ -292,7 +294,7 @@ _OTHERS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[M
     (
         _CONNECTING,
         UnreachableError,
-        "cannot be reached at {address}. Start the server, or correct the address (--base-url), or check the network.",
+        "cannot be reached at {address}. {reach}",
     ),
     (httpx2.TimeoutException, ModelTimeoutError, "at {address} did not answer in time."),
     (httpx2.DecodingError, UnreadableReplyError, _NO_REPLY),
@@ -326,7 +328,8 @@ def failure_of(error: Exception, wording: Wording, got: Received) -> ModelError:
     Raise it outside the `except` block, so that the library's error, which may contain the key, is not attached.
     """
     kind, happened, said, after = _meaning(error, wording)
-    happened = happened.replace("{address}", wording.address).replace("{keys}", wording.keys)
+    reach = _NEAR if is_near(wording.address) else _FAR
+    happened = happened.replace("{reach}", reach).replace("{address}", wording.address).replace("{keys}", wording.keys)
     said = _shortened(wording.scrub(said))
     failure = kind(
         f"{wording.name} {happened}" + (f" It said: {said}" if said else ""), model=wording.name, retry_after=after

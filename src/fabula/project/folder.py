@@ -21,7 +21,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from fabula.project.trust import Act
 
 MAX_FILE: Final = 2_000_000
+_START: Final = 60  # characters of a line in a message
 MAX_STORY: Final = 20_000_000
 """The maximum number of bytes in `story.md`, which contains every part."""
 NOTES: Final = "notes"
@@ -326,9 +327,12 @@ class ProjectFolder:
         ):
             other = found.setdefault(change.path, change)
             if other.text != change.text:
+                both = zip_longest(other.text.split("\n"), change.text.split("\n"), fillvalue="")
+                first, second = next((a, b) for a, b in both if a != b)
                 raise UsageError(
-                    f"{other.file} and {change.file} were both changed and differ in {change.path!r}. Make them "
-                    "equal, or undo one of the changes."
+                    f"{other.file} and {change.file} were both changed and differ in {change.path!r}, first in "
+                    f"{_start(first)} and {_start(second)}. Make them equal. Or, to keep {other.file}, move "
+                    f"{change.file} away (`mv {change.file} old-{Path(change.file).name}`) and run `fabula update`."
                 )
         return [found[path] for path in sorted(found)]
 
@@ -774,6 +778,28 @@ class ProjectFolder:
         self.write_newest(journal, self._order)
         self.write_story(journal, story)
 
+    def story(self) -> Story:
+        """The story in `story.md`.
+
+        Raises:
+            ProjectError: there is none yet, or the file was emptied.
+        """
+        text = self._story_text()
+        if text is None:
+            raise ProjectError("There is no story yet. Write it with `fabula write`, or check `fabula status`.")
+        with self.journal as journal:
+            if self.is_emptied(journal):
+                raise ProjectError(
+                    "story.md is empty, although the texts in story/ are not. `fabula update` writes it "
+                    "again from them."
+                )
+        return Story.parse(text)
+
+    def is_emptied(self, journal: Journal) -> bool:
+        """Whether `story.md` was emptied after a story was written to it."""
+        text = self._story_text()
+        return text is not None and not Story.parse(text).words and bool(journal.artefacts.newest(STORY))
+
     def _story_text(self) -> str | None:
         return read_text(self.story_file, MAX_STORY) if self.story_file.exists() else None
 
@@ -1005,6 +1031,11 @@ def _some(files: list[str]) -> str:
     """The first of some files, and the number of the others."""
     shown = ", ".join(files[:3])
     return shown if len(files) <= 3 else f"{shown} and {len(files) - 3} more"  # noqa: PLR2004 - as many as are shown
+
+
+def _start(line: str) -> str:
+    """The beginning of a line, quoted."""
+    return f'"{line[:_START]}{"…" if len(line) > _START else ""}"'
 
 
 def _newest(journal: Journal, path: str) -> str | None:

@@ -13,8 +13,9 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
 from fabula.base.errors import ConfigError, UsageError, hint
-from fabula.base.files import read_bytes
+from fabula.base.files import read_text
 from fabula.base.invalid import fault_of, sentence
+from fabula.base.keys import looks_like_key
 from fabula.base.tomltext import parse
 from fabula.engine.folders import is_path, whole_path
 from fabula.models.base import Effort, Price, Sampling
@@ -31,6 +32,7 @@ _NO_KEYS: Final = (
     "Do not store keys in a file. Set the key in the environment, and write the name of the variable in `key_env`."
 )
 _SECRET: Final = re.compile(r"key|token|secret|password|auth|cookie|signature|base_url|headers|query", re.IGNORECASE)
+_VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _SENT_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _NOT_SENT: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
@@ -85,6 +87,19 @@ class ModelTable(_Table):
     headers: dict[str, str] = Field(default_factory=dict)
     query: dict[str, str] = Field(default_factory=dict)
     extra_body: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("key_env")
+    @classmethod
+    def _a_variable(cls, name: str) -> str:
+        must = "must be the name of an environment variable, such as OPENAI_API_KEY"
+        if looks_like_key(name):
+            raise ValueError(
+                f"{must}, but looks like a key (not shown). Remove it from the file, and set the key in the "
+                "environment, as in `export OPENAI_API_KEY=KEY`"
+            )
+        if name and not _VARIABLE_NAME.fullmatch(name):
+            raise ValueError(must)
+        return name
 
     @field_validator("headers", "query")
     @classmethod
@@ -214,10 +229,10 @@ class Settings(_Table):
         if not path.exists():
             return cls()
         try:
-            data = parse(read_bytes(path, _LARGEST).decode("utf-8-sig").replace("\r\n", "\n"))
+            data = parse(read_text(path, _LARGEST).replace("\r\n", "\n"))
         except UsageError as error:
             raise ConfigError(f"{error} Or delete it.") from error
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"Cannot read {path}: {error}. {_toml_advice(error)}") from error
         return cls._from(cls.of(data, str(path)), _Said(path))
 
@@ -327,8 +342,6 @@ def _toml_advice(error: ValueError) -> str:
     """What to do about a line that is not TOML."""
     if "Cannot overwrite" in str(error) or "Cannot declare" in str(error):
         return "The same name is used in an earlier line. Remove one of the lines."
-    if "Invalid value" in str(error):
-        return 'Correct the line. A text needs quotation marks: system = "agents-room".'
     return "Correct the line."
 
 

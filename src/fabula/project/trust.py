@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.addresses import is_loopback
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, read_text, user_folder, write_atomically
+from fabula.base.keys import looks_like_key
 from fabula.engine.folders import digest_of, is_path, whole_path
 
 if TYPE_CHECKING:
@@ -157,7 +158,9 @@ def _address(table: Mapping[str, Any], model: str) -> Iterator[Act]:
     from fabula.models.providers import OWN_KINDS  # noqa: PLC0415 - `fabula --help` loads this module and not those
 
     said = table.get("base_url") or ""
-    variable = ", ".join(filter(None, (str(table.get("key_env") or ""), *_variables(table))))
+    key_env = str(table.get("key_env") or "")
+    named = "NAME (what `key_env` has looks like a key and is not shown)" if looks_like_key(key_env) else key_env
+    variable = ", ".join(filter(None, (named, *_variables(table))))
     open_kinds = ("openai-chat", *OWN_KINDS)  # servers of these kinds get no key that is meant for somebody else
     for url in map(str, said if isinstance(said, (list, tuple)) else [said]):
         if not (model.partition(":")[0] in open_kinds and not variable and is_loopback(url)):

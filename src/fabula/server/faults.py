@@ -256,6 +256,8 @@ def problem_for_author(error: BaseException) -> ErrorBody:
 
 
 _NOTHING: Final = "There is nothing at this address."
+_TALK: Final = "Conversations are at POST /v1/chat/completions."
+_API: Final = "GET /openapi.json lists the addresses."
 _ELSEWHERE: Final = {
     "/v1/completions": "Characters answer in conversations. They do not complete texts.",
     "/v1/responses": "The Responses API is not supported here. Set your program to use chat completions.",
@@ -270,7 +272,7 @@ def of_status(status: int, detail: str, path: str = "") -> ErrorBody:
     codes = {404: "unknown_url", 405: "method_not_allowed", 400: "invalid_json"}
     messages = {
         400: NOT_JSON.message,
-        404: f"{_ELSEWHERE.get(path, _NOTHING)} Conversations are at POST /v1/chat/completions.",
+        404: f"{_ELSEWHERE.get(path, _NOTHING)} {_API if path.startswith('/api/') else _TALK}",
     }
     return ErrorBody(status, messages.get(status, f"{detail}."), code=codes.get(status))
 
@@ -280,6 +282,9 @@ def problem_of_fields(error: RequestValidationError) -> ErrorBody:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return ErrorBody(400, "The body is not valid JSON.", code="invalid_json")
+    if len(first["loc"]) == 1 and isinstance(first.get("input"), (str, bytes)):
+        said = "The body was not read as JSON. Send it with the header Content-Type: application/json."
+        return ErrorBody(422, said, code="invalid_field", param="body")
     loc = [part if isinstance(part, int) else part[:60] for part in first["loc"][1:8]]
     others = f" {count} other fields are also invalid." if (count := len(error.errors()) - 1) else ""
     where = ".".join(map(str, loc)) or "body"

@@ -174,7 +174,9 @@ def _present(scene: ScenePlan, cast: Collection[str]) -> Iterator[Found]:
         if name in seen:
             yield path, f"{name!r} appears twice. Remove one."
         elif name not in cast:
-            yield path, f"{name!r} is none of the plan's characters. {nearest(name, cast)}"
+            found = nearest(name, cast)
+            advice = "" if found.endswith("?") else f" Correct the name, or add {name} under `characters`."
+            yield path, f"{name!r} is none of the plan's characters. {found}{advice}"
         seen.add(name)
 
 

@@ -12,7 +12,7 @@ from pydantic import computed_field
 
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import BriefError, UsageError
-from fabula.base.files import unreadable
+from fabula.base.files import not_utf8, unreadable
 from fabula.base.html import Html, joined, paragraph
 from fabula.base.html import text as html_text
 from fabula.base.plugins import plugins
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MAX_BRIEF_BYTES = 200_000
 SLUG_LENGTH = 60
 _TEXTS = frozenset({"", "md", "markdown", "txt"})  # kinds of files, by their suffix, that hold a brief's own text
+_PLANS = frozenset({"yaml", "yml"})
+_IS_PLAN = re.compile(r"^(?:scenes|characters):", re.MULTILINE)
 _BREAK = "* * *"
 # A scene's mark; directly on the line before it stands the break that a reader sees, where the story has breaks.
 _MARK = re.compile(r"^(?:\* \* \*\n)?<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
@@ -123,7 +125,9 @@ class Brief:
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise BriefError(f"The brief {path} is not UTF-8 text. Use a plain text or Markdown file.") from error
+            raise BriefError(f"The brief {not_utf8(path, data, error)}") from error
+        if kind in _PLANS and _IS_PLAN.search(text):
+            raise BriefError(f"{path} is a plan, not a brief. Use `fabula write BRIEF --plan {path}`.")
         return cls.parse(text, name=str(path))
 
     @classmethod

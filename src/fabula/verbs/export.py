@@ -10,12 +10,9 @@ from pydantic import Field
 
 from fabula.app.exporting import as_it_came, as_it_stands
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.base.errors import ProjectError
-from fabula.base.files import read_text
 from fabula.data.story_files import SCREENPLAYS
-from fabula.project.folder import MAX_STORY
 from fabula.project.telling import imported_from
-from fabula.story import Story, slug
+from fabula.story import slug
 from fabula.story.export import Meta, find, without_comments
 from fabula.story.export import formats as known_formats
 from fabula.story.language import language_of
@@ -63,13 +60,11 @@ async def export(
     The file has the date of the last run, so exporting the same story again produces the same file.
 
     Raises:
-        ProjectError: there is no story yet.
+        ProjectError: there is no story yet, or `story.md` was emptied.
         UnknownNameError: the format does not exist.
     """
     chosen, opened = find(format), project.project()
-    if not opened.story_file.exists():
-        raise ProjectError("There is no story yet. Write it with `fabula write`.")
-    story = Story.parse(read_text(opened.story_file, MAX_STORY))
+    story = opened.story()
     settings, brief = opened.settings, opened.brief
     with opened.journal as journal:
         story = without_comments(as_it_stands(journal, story))

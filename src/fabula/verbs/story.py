@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import ProjectError
-from fabula.base.files import read_text
-from fabula.project.folder import MAX_STORY
-from fabula.story import Story
+from fabula.story import Story  # noqa: TC001 - doors read it
 from fabula.verbs.base import verb
 
 
@@ -18,13 +16,11 @@ async def story(project: Workspace) -> Story:
         ProjectError: the story is not complete yet.
     """
     texts = project.texts()
-    if texts.story_file.exists():
-        return Story.parse(read_text(texts.story_file, MAX_STORY))
     with texts.journal as journal:
         begun = any(file.startswith("story/") for file in journal.artefacts.places().values())
-    if begun:
+    if begun and not texts.story_file.exists():
         raise ProjectError(
             f"The story is not complete yet; its finished parts are in {texts.folder / 'story'}. Continue with "
             "`fabula write`."
         )
-    raise ProjectError("There is no story yet. Write it with `fabula write`, or check `fabula status`.")
+    return texts.story()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fabula.app.arranging import assemble
 from fabula.app.deciding import OF_TEXTS, hold, restore, wording_of
+from fabula.app.remarks import check_record
 from fabula.app.titles import Titles
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
@@ -49,6 +50,7 @@ async def undo(project: Workspace) -> Decided:
     Raises:
         UsageError: there is no decision to undo.
     """
+    check_record(project.project())
     with project.decided() as (texts, journal):
         done = journal.decisions.last_done()
         if done is None:

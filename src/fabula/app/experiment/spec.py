@@ -220,7 +220,7 @@ def read_spec(path: Path) -> Spec:
     try:
         data = parse(read_text(path, MAX_BYTES, kind=_KIND))
     except tomllib.TOMLDecodeError as error:
-        advice = "Correct that line; texts need quotes." if path.suffix == ".toml" else f"Give {_KIND}."
+        advice = "Correct the line." if path.suffix == ".toml" else f"Give {_KIND}."
         raise ConfigError(f"{path} is not valid TOML: {error}. {advice}") from error
     try:
         spec = Spec.model_validate(data)

@@ -10,6 +10,7 @@ from fabula.cli.bill import bill_table, project_line
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.cli.typed import as_typed_here
 from fabula.cli.verbs import command
 from fabula.project.folder import BRIEF
 
@@ -34,7 +35,8 @@ def status(terminal: Terminal, project: Project, found: Status) -> None:
     if found.not_as_asked:
         terminal.say("\nNot as asked:\n" + "\n".join(f"  {sentence}" for sentence in found.not_as_asked))
     if found.estimate and found.estimate.of_files:
-        terminal.say("\nYour files:\n" + "\n".join(f"  {sentence}" for sentence in found.estimate.of_files))
+        said = "\n".join(f"  {as_typed_here(sentence)}" for sentence in found.estimate.of_files)
+        terminal.say(f"\nYour files:\n{said}")
     if found.spent:
         terminal.say("\nSpent so far:\n" + bill_table(found.spent))
     if said := project_line(found.budget):

@@ -274,7 +274,8 @@ def _serve(
     check_packages("A study")
     served = Study.open(Path(folder))
     if served.design is None:
-        raise UsageError(f"No rater has a task in {near(served.folder)} yet. Run `fabula study assign` first.")
+        place = near(served.folder)
+        raise UsageError(f"No rater has a task in {place} yet. Run `fabula study assign {place}` first.")
     if not is_loopback_host(listen.host) and not listen.allow_remote:
         raise UsageError(
             f"{listen.host} is open to other machines. Add --allow-remote to give raters on other machines access, or "

@@ -14,6 +14,7 @@ from fabula.app.training_examples import ExamplesAsked, prepare, prepare_sweep, 
 from fabula.app.training_pairs import prepare_pairs, train_pairs
 from fabula.app.training_summaries import prepare_summaries, train_summariser
 from fabula.base.errors import UsageError
+from fabula.base.files import no_file
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled, refuse
 from fabula.cli.progress import counted, duration
@@ -114,6 +115,8 @@ def train(common: Output, training: Training, adapters: OfAdapters, examples: Of
     """Fine-tune a local model: adapters on examples or preference pairs, or a summary model on dialogues."""
     terminal = terminal_of(common)
     data = folder_of(terminal, training.data)
+    if not data.exists():
+        raise UsageError(no_file(data, "Specify a folder that `fabula data` made.", "folder"))
     kind = _kind_of(data)
     if kind != "examples":
         refuse(f"{training.data} holds {kind}", examples)

@@ -18,6 +18,7 @@ from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, ProjectOptions, RunMemory, Where, WritingLimits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
+from fabula.cli.typed import as_typed_here
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -90,7 +91,7 @@ def _show_calls(terminal: Terminal, expected: DryRun, changes: list[FileChange])
     if changes:
         terminal.say("Changed by you:\n" + changes_list(changes))
     for sentence in expected.of_files:
-        terminal.say(sentence)
+        terminal.say(as_typed_here(sentence))
     if not expected.planned:
         terminal.say("No call is needed.")
         return

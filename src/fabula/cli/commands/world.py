@@ -18,6 +18,7 @@ from fabula.cli.options import ProjectOptions, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.cli.typed import NAMED
 from fabula.project.folder import ProjectFolder
 from fabula.story import one_line
 from fabula.story.world import Entity, WorldState
@@ -75,6 +76,7 @@ def world(common: ProjectOptions, views: Views, transfer: Transfer, where: Where
     terminal = terminal_of(common)
     _check_combination(views, transfer)
     place = Path(place_named(common, where) or ".")
+    NAMED.set(str(place))
     if transfer.import_:
         _import(terminal, place, Path(transfer.import_))
         return

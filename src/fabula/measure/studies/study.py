@@ -509,12 +509,13 @@ def _assignments(file: Path, known: Mapping[str, StudyItem]) -> tuple[Design | N
         design = Design.model_validate(json.loads(head)["design"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(
-            f"{file}, line 1: this is not the design of a study. Run `fabula study assign` again."
+            f"{file}, line 1: this is not the design of a study. Run `fabula study assign {file.parent}` again."
         ) from error
     tasks = _read(rest, Task, str(file), 2)
     if missing := next((item for task in tasks for item in task.items if item not in known), None):
         raise UsageError(
-            f"{file} contains {missing!r}, which is not one of the items. Run `fabula study assign` again."
+            f"{file} contains {missing!r}, which is not one of the items. Run `fabula study assign {file.parent}` "
+            "again."
         )
     return design, tasks
 

@@ -196,6 +196,8 @@ def parse_card(data: bytes, name: str = "card") -> CharacterCard:
             raise UsageError(
                 f"{name} is not a PNG, JSON or .charx file. Export the card again in one of these formats."
             )
+        if name.casefold().endswith(".png"):
+            raise UsageError(f"{name} is not a PNG file, although its name ends like one's. {_GIVE}")
         return _card(_unzipped(data, name) if data.startswith(b"PK\x03\x04") else data, name)
     text = _card_in(png.chunks(data, name)[0], name)
     if text is None:
