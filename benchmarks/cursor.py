@@ -160,7 +160,7 @@ def _alone(client: httpx.Client, address: str) -> float:
 
 def _over_http(link: httpx.URL, part: str, rounds: int) -> list[float]:
     headers = {"authorization": f"Bearer {link.params['token']}"}
-    took = []
+    took: list[float] = []
     with httpx.Client(base_url=link.copy_with(path="/api/v1/", query=None), headers=headers, timeout=60) as client:
         time.sleep(_SETTLE)
         for number in range(rounds):

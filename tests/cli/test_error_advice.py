@@ -12,6 +12,7 @@ import pytest
 from fabula.base.errors import BudgetError, UsageError
 from fabula.cli.terminal import Terminal
 from fabula.models.embedded import _forwarder
+from fabula.project.sample import copy_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sample."""
-    from fabula.project.sample import copy_sample  # noqa: PLC0415
-
     folder = tmp_path_factory.mktemp("sample") / "d"
     copy_sample(folder)
     return folder

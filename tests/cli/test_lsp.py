@@ -188,7 +188,7 @@ def test_a_finding_that_is_intended_is_dismissed_and_nothing_else_is_written(sam
     with editing() as editor:
         editor.open(climax)
         (found,) = editor.found()
-        context = {"diagnostics": [found]}
+        context: dict[str, Any] = {"diagnostics": [found]}
         here, there, action = editor.of(
             "codeAction", climax, range=found["range"], context=context | {"only": ["quickfix"]}
         )
@@ -234,7 +234,7 @@ def suggestions(
     editor: Editor, file: Path, start: tuple[int, int], end: tuple[int, int], *, invoked: bool = False
 ) -> list[Any]:
     chosen = {name: dict(zip(("line", "character"), at, strict=True)) for name, at in (("start", start), ("end", end))}
-    context = {"diagnostics": [], "triggerKind": 1 if invoked else 2}
+    context: dict[str, Any] = {"diagnostics": [], "triggerKind": 1 if invoked else 2}
     found: list[Any] = editor.of("codeAction", file, range=chosen, context=context)
     return found
 

@@ -88,6 +88,7 @@ REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
             "Performed",
         ),
         "Mind": ("Recorded",),
+        "SoFar": ("Shown",),
     },
     "other things in the same words": {
         "Quoted": (
@@ -115,6 +116,8 @@ REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "TimelineLine": ("Entity",),
         "Presence": ("Character",),
         "TimestepRecord": ("Selected",),
+        "Selected": ("NamePlace",),
+        "Words": ("TextDifference",),
         "Mended": ("Rewritten",),
         "Beginning": ("ArtefactText",),
         "CallFilter": ("ArtefactVersion",),

@@ -97,8 +97,8 @@ async def test_the_same_error_over_http_on_a_page_in_python_and_at_a_terminal(tm
         over_http = (await client.get("/api/v1/projects/lamp/world")).json()["error"]["message"]
         on_a_page = (await client.get("/projects/lamp/world/facts")).text
     for text in (str(raised.value), over_http):
-        assert "has no world yet" in text
-        assert "`fabula world` in a terminal" in text
+        assert "has no world (.fabula/world.db is missing)" in text
+        assert "in a terminal" in text
         assert not OPTION.search(text)
     assert not OPTION.search(on_a_page)
     with at_door("terminal"), pytest.raises(FabulaError, match="fabula world --import FILE"), world_of(made):
@@ -107,7 +107,7 @@ async def test_the_same_error_over_http_on_a_page_in_python_and_at_a_terminal(tm
         [sys.executable, "-m", "fabula", "world", str(made.folder)], capture_output=True, text=True, check=False
     )
     assert here.returncode == 1
-    assert "`fabula world --import FILE`" in " ".join(here.stderr.split())
+    assert f"`fabula world --import FILE -C {made.folder}`" in " ".join(here.stderr.split())
 
 
 def test_what_a_person_gave_stays_as_it_is() -> None:

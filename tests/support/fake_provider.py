@@ -602,7 +602,7 @@ STREAMS: dict[str, Callable[[Recorded, Answer], Iterator[tuple[Any, bool]]]] = {
 }
 
 
-async def main(latency: float = 0.0, pause: float = 0.0, times: int = 1) -> None:
+async def main(latency: float = 0.0, pause: float = 0.0, *, times: int = 1) -> None:
     """Serve until standard input ends, so that a parent that dies takes the server with it."""
     async with FakeProvider(Answer(" ".join([TEXT] * times), latency=latency, pause=pause)) as server:
         sys.stdout.write(server.url + "\n")
@@ -611,4 +611,4 @@ async def main(latency: float = 0.0, pause: float = 0.0, times: int = 1) -> None
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*map(float, sys.argv[1:3]), *map(int, sys.argv[3:])))
+    asyncio.run(main(*map(float, sys.argv[1:3]), times=int("".join(sys.argv[3:]) or 1)))

@@ -32,11 +32,13 @@ from studio import COOKIE, TOKEN, state_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from fabula.verbs.home import Project
+
 PROGRAM = Path(__file__).parents[1] / "support" / "long_work.py"
 
 
 class Shelf:
-    """Projects in a folder."""
+    """Projects in a folder; none is opened here."""
 
     def __init__(self, folder: Path) -> None:
         self.home = folder
@@ -49,6 +51,9 @@ class Shelf:
         if name not in self.names:
             raise UnknownNameError("project", name, self.names)
         return self.home / name
+
+    def __getitem__(self, name: str) -> Project:
+        raise NotImplementedError
 
 
 def projects(folder: Path, *names: str) -> Shelf:
@@ -221,7 +226,7 @@ async def test_the_next_server_follows_what_still_runs_and_numbers_stay(tmp_path
         await heard(runs.feed, last="text_arrived")
         before = [one for batch in [runs.feed.after(0)] for one in batch]
         child = runs._open.popitem()[1]  # as if this server had been killed: it settles nothing
-        assert child.process is not None
+        assert isinstance(child.process, subprocess.Popen)
         child.process.returncode = 0
     async with serving(tmp_path) as runs:
         assert runs.get("tale", run.id).state == "running"
@@ -239,7 +244,7 @@ async def test_the_next_server_says_that_a_run_was_killed_meanwhile(tmp_path: Pa
         run = runs.start("tale", "write")
         await heard(runs.feed, last="run_started")
         child = runs._open.popitem()[1]
-        assert child.process is not None
+        assert isinstance(child.process, subprocess.Popen)
         child.process.send_signal(signal.SIGKILL)
         child.process.wait()
     async with serving(tmp_path) as runs:

@@ -15,9 +15,9 @@ _LONG_KEY: Final = re.compile(
 
 _AT_LINE: Final = re.compile(r"at line (\d{1,9})")
 _TYPOGRAPHIC: Final = "\u201c\u201d\u201e\u2018\u2019\u201a«»"
-_COLON_IN_TABLE: Final = re.compile(r"\s*(\[{1,2}(?:[\w-]{1,40}\.)?)([^\]\"'\s]{0,200}:[^\]\"'\s]{1,200})(\]{1,2})")
-_COLON_IN_KEY: Final = re.compile(r"\s*[\w.-]{1,40}:[^=\"'\s]{1,200}\s{0,9}=")
-_BARE_TEXT: Final = re.compile(r"\s*[\w.-]{1,60}\s{0,9}=\s{0,9}(?!true\b|false\b|[\d.]{1,99}\s*$)\w[^\"']*$")
+_COLON_IN_TABLE: Final = re.compile(r"\A\s*(\[{1,2}(?:[\w-]{1,40}\.)?)([^\]\"'\s]{0,200}:[^\]\"'\s]{1,200})(\]{1,2})")
+_COLON_IN_KEY: Final = re.compile(r"\A\s*[\w.-]{1,40}:[^=\"'\s]{1,200}\s{0,9}=")
+_BARE_TEXT: Final = re.compile(r"\A\s*[\w.-]{1,60}\s{0,9}=\s{0,9}(?!true\b|false\b|[\d.]{1,99}\s*$)\w[^\"']*$")
 _OPEN_LIST: Final = re.compile(r"\s{0,99}([\w-]{1,60})\s{0,9}=\s{0,9}\[[^\]]*$")
 
 
