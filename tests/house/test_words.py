@@ -78,6 +78,11 @@ def test_the_public_names_are_there_and_sorted() -> None:
         assert getattr(fabula, name).__doc__, name
 
 
+def test_no_merge_was_left_half_done() -> None:
+    marks = tuple(sign * 7 + " " for sign in "<>")
+    assert not [name for name, text in texts() if any(line.startswith(marks) for line in text.split("\n"))]
+
+
 def test_every_noqa_and_type_ignore_says_why() -> None:
     bare = []
     for name, text in texts(".py"):

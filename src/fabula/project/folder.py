@@ -1,13 +1,7 @@
 """A project: a folder of plain files that a writer can open, edit, diff and commit, and its journal.
 
-<<<<<<< HEAD
-    fabula.toml   brief.md   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml   story/NN-*.md   story.md
-    notes/*.md|yaml
-    .fabula/journal.db   .fabula/written
-=======
     fabula.toml   brief.md   style.md   voice/*.md|txt   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml
-    story/NN-*.md   story.md   .fabula/journal.db   .fabula/written
->>>>>>> dev-voice
+    notes/*.md|yaml   so-far/*.md   story/NN-*.md   story.md   .fabula/journal.db   .fabula/written
 
 You edit a story in its files: a file that differs from what fabula last wrote there is the author's edit.
 """
