@@ -98,7 +98,7 @@ def test_a_retake_is_one_of_two_texts_and_the_first_is_picked(shelf: Path) -> No
         page = tab.page
         tab.open("/projects/lamp/edit/climax")
         page.get_by_text("Write it another way").click()
-        page.get_by_label("Your note").fill("warmer")
+        page.get_by_label("Your note", exact=True).fill("warmer")
         page.get_by_label("Start from scratch, ignoring this text").check()
         script(shelf.parent, NEW)
         page.get_by_role("button", name="Ask for it").click()

@@ -127,6 +127,7 @@ def test_what_cannot_be_marked_is_said(cli: Cli, lamp: Path) -> None:
     (lamp / "notes/status.yaml").write_text("- draft\n")
     assert "notes/status.yaml cannot be read: write one line for each" in cli("show", "lamp", "--contents").err
     assert "Correct the file first." in cli("text", "mark", "lamp", ONE, "--status", "done").err
+    assert "A status has at most 40 characters" in cli("text", "mark", "lamp", ONE, "--status", "x" * 41).err
     assert read_marks("a: [\n")[1].startswith("notes/status.yaml cannot be read: line 2: ")
     assert read_marks("") == ({}, "")
 
@@ -293,11 +294,11 @@ def test_the_next_chapter_is_written_after_a_split_and_no_text_of_the_author_cha
         (("split", "lamp", ONE, "--passage", "PART ONE"), "There are no words before or after that place."),
         (("split", "lamp", ONE, "--at", "999999"), "There is no place after character 999,999"),
         (("split", "lamp", TWO, "--passage", "On Saturday"), "There are no words before or after that place."),
-        (("split", "lamp", "chapters", "--at", "3"), "chapters is not listed in plan/chapters.md."),
+        (("split", "lamp", "chapters", "--at", "3"), "chapters is not listed in lamp/plan/chapters.md."),
         (("merge", "lamp", TWO), "“Chapter 3: The Boat” begins the volume “PART TWO”. Move its heading first"),
         (("merge", "lamp", THREE), f"{THREE} cannot be merged with the next text: it is the last one."),
         (("move", "lamp", TWO, "--after", TWO), f"{TWO} cannot come after itself. Specify another text."),
-        (("move", "lamp", TWO, "--after", "chapters"), "chapters is not listed in plan/chapters.md."),
+        (("move", "lamp", TWO, "--after", "chapters"), "chapters is not listed in lamp/plan/chapters.md."),
     ],
 )
 def test_what_cannot_be_arranged_is_said(cli: Cli, lamp: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -495,7 +496,7 @@ def test_cards_are_read_proposed_and_accepted_one_by_one_and_paid_once(cli: Cli,
 
 
 def test_what_cannot_be_outlined_is_said(cli: Cli, lamp: Path) -> None:
-    assert "chapters is not listed in plan/chapters.md" in cli("text", "outline", "lamp", "--only", "chapters").err
+    assert "chapters is not listed in lamp/plan/chapters.md" in cli("text", "outline", "lamp", "--only", "chapters").err
     assert cli("sample", "demo").code == 0
     assert "This story has no list of chapters, whose cards could be filled." in cli("text", "outline", "demo").err
     replies = "".join(f"{json.dumps(path)} = {json.dumps(json.dumps(card))}\n" for path, card in CARDS.items())

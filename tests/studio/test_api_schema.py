@@ -131,7 +131,10 @@ def test_every_body_has_an_example_that_the_server_takes(server: There) -> None:
         name = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
         (example,) = DOCUMENT["components"]["schemas"][name]["examples"]
         where = path.format(
-            project=SAMPLE, turn=1, **dict.fromkeys(("name", "artefact", "finding", "conversation", "run"), "nothing")
+            project=SAMPLE,
+            turn=1,
+            number=1,
+            **dict.fromkeys(("name", "artefact", "finding", "conversation", "run"), "nothing"),
         )
         answer = httpx.request(
             method, server.address + where, json=example, headers=HEADERS, trust_env=False, timeout=120

@@ -312,7 +312,8 @@ def test_two_new_files_of_one_artefact_are_named(home: ProjectFolder, journal: J
     put(home, "plan/conflict.md", "One.")
     put(home, "plan/01-conflict.md", "Two.")
     message = (
-        r"plan/01-conflict.md and plan/conflict.md were both changed and differ in 'conflict'\. Make them equal, or"
+        r"plan/01-conflict.md and plan/conflict.md were both changed and differ in 'conflict', "
+        r'first in "Two\." and "One\."\. Make them equal\. Or, to keep plan/01-conflict.md, move plan/conflict.md away'
     )
     with pytest.raises(UsageError, match=message):
         home.changes(journal)
@@ -480,7 +481,7 @@ def test_different_edits_in_both_places_are_named(home: ProjectFolder, journal: 
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
     put(home, "story/02-climax.md", "She runs.")
-    message = r"story/02-climax.md and story.md were both changed and differ in 'climax'\. Make them equal, or undo one"
+    message = r"story/02-climax.md and story.md were both changed and differ in 'climax', first in .*move story.md away"
     with pytest.raises(UsageError, match=message):
         home.changes(journal)
 

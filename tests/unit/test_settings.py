@@ -52,11 +52,17 @@ def test_every_table_is_read(tmp_path: Path, encoding: str) -> None:
     assert settings.prices["openai-chat:llama"].output == 2.5
 
 
-@pytest.mark.parametrize("data", [b"seed = = 3\n", b"model = 'caf\xe9'\n"])
-def test_a_file_that_is_no_toml_is_named(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"seed = = 3\n", r"Cannot read .*fabula.toml: .*\. Correct the line\."),
+        (b"model = 'caf\xe9'\n", r"fabula.toml is not UTF-8 text \(line 1, byte 12\)\. Save it as UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path, data: bytes, said: str) -> None:
     file = tmp_path / "fabula.toml"
     file.write_bytes(data)
-    with pytest.raises(ConfigError, match=r"Cannot read .*fabula.toml: .*\. Correct the line\."):
+    with pytest.raises(ConfigError, match=said):
         Settings.read(file)
 
 

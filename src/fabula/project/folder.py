@@ -431,8 +431,8 @@ class ProjectFolder:
         """The artefacts' files. Hidden files belong to editors or are half-written; `unread` has the others."""
         for folder in map(self.folder.joinpath, FOLDERS):
             with _permitted():
-                files = os.scandir(folder) if folder.is_dir() else ()
-                names = sorted(file.name for file in files if file.name.endswith(SUFFIXES) and file.is_file())
+                files = _entries(folder) if folder.is_dir() else []
+                names = sorted(file.name for file in files if file.name.endswith(SUFFIXES) and _is_file(file))
             found = (f"{folder.name}/{name}" for name in names if not name.startswith(".") and _is_utf8(name))
             yield from (file for file in found if file not in self.refused)
 
@@ -975,6 +975,16 @@ def check_name(folder: Path) -> None:
 def files_of(changes: Iterable[FileChange]) -> list[str]:
     """The files that were changed, with the part that was changed in `story.md`."""
     return [change.file + (f" ({change.path})" if change.file == STORY else "") for change in changes]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as found:
+        return list(found)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a file; a link in a circle is none, where `os.DirEntry` raises an error."""
+    return Path(entry).is_file() if entry.is_symlink() else entry.is_file()
 
 
 def _is_utf8(name: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
 from fabula.base.errors import ConfigError, UsageError, hint
-from fabula.base.files import read_text
+from fabula.base.files import not_utf8, read_bytes
 from fabula.base.invalid import fault_of, sentence
 from fabula.base.keys import looks_like_key
 from fabula.base.tomltext import parse
@@ -229,7 +229,10 @@ class Settings(_Table):
         if not path.exists():
             return cls()
         try:
-            data = parse(read_text(path, _LARGEST).replace("\r\n", "\n"))
+            raw = read_bytes(path, _LARGEST)  # not `read_text`, which changes separators inside of values
+            data = parse(raw.decode("utf-8-sig").replace("\r\n", "\n"))
+        except UnicodeDecodeError as error:
+            raise ConfigError(not_utf8(path, raw, error)) from error
         except UsageError as error:
             raise ConfigError(f"{error} Or delete it.") from error
         except tomllib.TOMLDecodeError as error:

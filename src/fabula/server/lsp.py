@@ -32,6 +32,7 @@ from fabula.craft.quoting import places, same_length
 from fabula.engine.events import TextArrived
 from fabula.project.folder import MAX_STORY, STORY
 from fabula.story import one_line, slug
+from fabula.story.codex import FILE as CODEX_FILE
 from fabula.story.words import BLANKLESS
 from fabula.verbs.home import Project
 
@@ -175,15 +176,12 @@ class Opened:
                 related = (
                     [] if there is None else [lsp.DiagnosticRelatedInformation(there, f"{other.where}: {other.says}")]
                 )
+                holds = bool(related) or other.artefact == CODEX_FILE
                 shown.append(
                     lsp.Diagnostic(
                         range=here.range,
-                        message=said
-                        if related or other.artefact
-                        else f"{said} The other passage has changed since the check.",
-                        severity=lsp.DiagnosticSeverity.Warning
-                        if related or other.artefact
-                        else lsp.DiagnosticSeverity.Information,
+                        message=said if holds else f"{said} The other passage has changed since the check.",
+                        severity=lsp.DiagnosticSeverity.Warning if holds else lsp.DiagnosticSeverity.Information,
                         source=NAME,
                         code=finding.key,
                         related_information=related,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ from fabula.base.errors import UsageError
 from fabula.story import one_line
 from fabula.verbs.base import ArtefactName, verb
 from fabula.verbs.text import text
+
+_LONGEST: Final = 40  # characters of a status
 
 
 @verb("GET", "/contents", "story")
@@ -26,8 +28,8 @@ async def mark(
     project: Workspace,
     artefact: ArtefactName,
     status: Annotated[
-        str | None,
-        Field(max_length=40, description="A word such as draft, revised or done; empty: none.", examples=["revised"]),
+        str | None,  # without a bound here: generated clients would make a class `Status` of it, which is another thing
+        Field(description="A word such as draft, revised or done; empty: none.", examples=["revised"]),
     ] = None,
     words: Annotated[
         int | None, Field(ge=0, le=9_999_999, description="The number of words that it should have; 0: none.")
@@ -38,8 +40,10 @@ async def mark(
     No role is shown these notes. What is left out stays as it is.
 
     Raises:
-        UsageError: the text is not a part of the story, or the file cannot be read.
+        UsageError: the text is not a part of the story, the status is too long, or the file cannot be read.
     """
+    if len(status or "") > _LONGEST:
+        raise UsageError(f"A status has at most {_LONGEST} characters, such as draft, revised or done.")
     stands = await text(project, artefact)
     if not stands.file.startswith("story/"):
         raise UsageError(f"{artefact!r} is not a part of the story. `fabula show --contents` lists its parts.")
