@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -319,6 +321,19 @@ def test_what_belongs_together_is_recorded_together_or_not_at_all(tmp_path: Path
         journal.artefacts.keep("plot", "Two.", "made")
     with Journal(tmp_path / "journal.db") as again:
         assert again.artefacts.newest("plot") == "Two."
+
+
+def test_another_process_that_ends_takes_no_log_away_under_a_journal_opened_twice(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    other = f"import pathlib, fabula.engine.journal as j; k = j.Journal(pathlib.Path({str(path)!r})); k.open(); k.close()"
+    with Journal(path) as journal:
+        journal.artefacts.keep("plot", "One.", "made")
+        with Journal(path) as again:
+            assert again.artefacts.newest("plot") == "One."
+            subprocess.run([sys.executable, "-c", other], check=True)
+            journal.artefacts.keep("plot", "Two.", "made")
+    with Journal(path) as journal:
+        assert journal.artefacts.newest("plot") == "Two."
 
 
 def deleted(path: Path) -> None:

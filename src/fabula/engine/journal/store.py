@@ -157,7 +157,9 @@ class JournalStore:
                 return
             if self.path is not None:
                 with suppress(OSError):  # what cannot be made, SQLite reports
-                    os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, PRIVATE))  # its other files get this mode too
+                    # Its other files get this mode too. A file that is there is not opened: to close it again would end
+                    # all locks that this process has on it, and another process could take the log away under them.
+                    os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
             db = self._db = connected(self.path, _SCHEMA, threads=self._small)
             if not self._check_format(db):  # first, so that another program's file is not touched
                 stamp = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
