@@ -48,6 +48,8 @@ def test_the_estimate_asks_nobody_and_says_what_comes(cli: Cli, exp: Path) -> No
     assert rows["surface"][:2] == ["4", "0"]
     assert "No model was called. Next: `fabula lab experiment exp.toml`." in ran.err
     assert not (exp.parent / "exp").exists()
+    there = cli("lab", "experiment", "exp.toml", "-o", "other place", "--dry-run").err
+    assert "Next: `fabula lab experiment exp.toml -o 'other place'`." in there
     data = cli("lab", "experiment", "exp.toml", "--dry-run", "--json").json
     assert [line["calls"] for line in data["contenders"]] == [18, 2]
     assert data["cost"] == 0

@@ -250,7 +250,10 @@ def test_a_folder_of_ones_own_that_is_called_like_a_set_is_read_as_it_is(tmp_pat
             "snap",
             "snap contains numbers, not stories; `fabula lab reproduce` uses it. Sets with stories: tell-me-a-story,",
         ),
-        ("hanna", "hanna is not in .*hanna. Put its files there .github.com/dig-team/hanna-benchmark-asg.; --data DIR"),
+        (
+            "hanna",
+            "set hanna is not in .*hanna. Put its files there .github.com/dig-team/hanna-benchmark-asg.; --data DIR",
+        ),
         ("tell-me-a-story", "There is no tell-me-a-story-train_encrypted.jsonl"),
     ],
 )

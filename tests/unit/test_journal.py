@@ -325,7 +325,9 @@ def test_what_belongs_together_is_recorded_together_or_not_at_all(tmp_path: Path
 
 def test_another_process_that_ends_takes_no_log_away_under_a_journal_opened_twice(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
-    other = f"import pathlib, fabula.engine.journal as j; k = j.Journal(pathlib.Path({str(path)!r})); k.open(); k.close()"
+    other = (
+        f"import pathlib, fabula.engine.journal as j; k = j.Journal(pathlib.Path({str(path)!r})); k.open(); k.close()"
+    )
     with Journal(path) as journal:
         journal.artefacts.keep("plot", "One.", "made")
         with Journal(path) as again:

@@ -66,8 +66,8 @@ def entries(data: DataSet, split: str, folder: Path) -> Iterator[CorpusText]:
     if not data.is_in(folder):
         fetch = f" or fetch it with `fabula lab reproduce --fetch {data.name}`" if data.files else ""
         raise UsageError(
-            f"{data.name} is not in {folder}. Put its files there ({data.source}){fetch}; --data DIR, or FABULA_DATA, "
-            "names the folder of all sets."
+            f"The data set {data.name} is not in {folder}. Put its files there ({data.source}){fetch}; --data DIR, or "
+            "FABULA_DATA, names the folder of all sets."
         )
     for part in (split,) if split or not data.splits else _there(data, folder):
         yield from _READERS[data.name](folder, part)

@@ -752,8 +752,8 @@ def provider_model(
     key = next((value.strip() for name in names if (value := (environ or {}).get(name))), "")
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise UsageError(
-            f"The key in {' or '.join(names)} contains spaces or other characters that are not valid in "
-            "a key. Copy it again."
+            f"The key in the environment variable {' or '.join(names)} contains a space, a quotation mark or another "
+            "character that no key has. Copy it again, and run `export NAME=KEY` with that name."
         )
     if keyless and not key_env:
         key = key or PLACEHOLDER_KEY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections import Counter
 from contextlib import contextmanager
@@ -136,19 +137,20 @@ def experiment(
         part=part,
     )
     if running.dry_run:
-        _show_forecast(terminal, found, asyncio.run(forecast(found, how)), file)
+        _show_forecast(terminal, found, asyncio.run(forecast(found, how)), _typed(file, running.out))
         return
     if not (terminal.quiet or terminal.json):
         watch.begin(asyncio.run(forecast(found, how)), found)
     terminal.aside = watch.aside
-    again = f"`fabula lab experiment {file}{f' --shard {spreading.shard}' if spreading.shard else ''}`"
+    typed = _typed(file, running.out)
+    again = f"`fabula lab experiment {typed}{f' --shard {spreading.shard}' if spreading.shard else ''}`"
     with watch.alive():
         results = asyncio.run(stoppable(run_experiment(found, how), again))
     written = write_report(results, running.also)
     mark_reported(results)
     _show(terminal, results, watch, written)
     if spreading.shard and complete(results):
-        terminal.advise(f"When all {part.of} parts have finished, run `fabula lab merge {file}`.")
+        terminal.advise(f"When all {part.of} parts have finished, run `fabula lab merge {typed}`.")
     if results.stopped:
         raise FabulaError(results.stopped)
     if any(True for _ in failures(results)):
@@ -158,7 +160,12 @@ def experiment(
 # what is shown --------------------------------------------------------------------------------------------------------
 
 
-def _show_forecast(terminal: Terminal, found: Experiment, expected: Forecast, file: str) -> None:
+def _typed(file: str, out: str) -> str:
+    """The file, and the folder that was given with it, as a next command needs them."""
+    return shlex.join([file, *(["-o", out] if out else [])])
+
+
+def _show_forecast(terminal: Terminal, found: Experiment, expected: Forecast, typed: str) -> None:
     rows: list[tuple[str, ...]] = [("", "runs", "calls", "prompt", "reply", "cost")]
     lines = [*expected.contenders, *expected.measures]
     rows += [_forecast_row(line) for line in lines]
@@ -176,7 +183,7 @@ def _show_forecast(terminal: Terminal, found: Experiment, expected: Forecast, fi
     )
     terminal.advise(
         f"This is an estimate. It assumes that an unwritten story has the length in its brief.{drawn} No model was "
-        f"called. Next: `fabula lab experiment {file}`."
+        f"called. Next: `fabula lab experiment {typed}`."
     )
     terminal.document(
         {
@@ -259,7 +266,9 @@ def merge(
         terminal.say(f"{part}: {counted(count, 'run')} merged")
     left = merged.total - merged.over
     terminal.say(f"{merged.over:,} of {counted(merged.total, 'run')} ended, in {near(found.folder)}")
-    terminal.advise(f"Next: `fabula lab experiment {file}` " + ("does the rest." if left else "measures them."))
+    terminal.advise(
+        f"Next: `fabula lab experiment {_typed(file, out)}` " + ("does the rest." if left else "measures them.")
+    )
     terminal.document(asdict(merged))
 
 
