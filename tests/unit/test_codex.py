@@ -23,8 +23,9 @@ from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
 from fabula.story import Brief, Scene
-from fabula.story.codex import CodexEntry, changed_codex, changed_left_out, parse_codex
+from fabula.story.codex import CodexEntry, changed_codex, changed_left_out, parse_codex, with_codex
 from fabula.story.people import NameFinder, called
+from fabula.story.plan import Character, Plan
 from fabula.story.world import Fact, Moment, WorldState
 from fabula.verbs.home import Project
 
@@ -136,9 +137,17 @@ def test_all_problems_of_the_file_are_said_with_their_lines() -> None:
     assert str(problem.value).splitlines() == [
         "plan/codex.yaml:3: entry 'A': There is no 'kinde' here. Did you mean 'kind'?",
         "plan/codex.yaml:4: entry 'b' > kind: Input should be 'person', 'place', 'thing' or 'rule'.",
-        "plan/codex.yaml:6: entry 'a' > name: Two entries have this name. Rename one of them, or join them.",
+        "plan/codex.yaml:6: entry 'a' > name: 'a' is also a name of entry 'A'. Rename one of them, or join them.",
         "plan/codex.yaml:7: codex: There is no 'foo' here. There are 'entries', 'left_out'.",
     ]
+
+
+def test_an_alias_of_another_entry_is_a_problem_of_the_file() -> None:
+    with pytest.raises(PlanError) as problem:
+        parse_codex("entries:\n- name: Asha\n  aliases: [rosa]\n- name: Rosa\n  secret: S\n  known_to: [Rosa]\n")
+    assert str(problem.value) == (
+        "plan/codex.yaml:4: entry 'Rosa' > name: 'Rosa' is also a name of entry 'Asha'. Rename one of them, or join them."
+    )
 
 
 # the view -----------------------------------------------------------------------------------------------------------
@@ -189,6 +198,36 @@ def test_an_entry_is_an_edit_that_can_be_undone(sample: Project) -> None:
     sample.set_entry("vehicle 31", kind="thing")
     assert row(sample, "vehicle 31").kind == "thing"
     assert sample.remove_entry("vehicle 31").removed
+
+
+def test_nobody_is_given_a_name_of_somebody_else(sample: Project) -> None:
+    sample.set_entry("Rosa", aliases=["the cook"], secret="She poisoned it.")
+    before = (sample.folder / "plan/codex.yaml").read_text(encoding="utf-8")
+    for arguments in (
+        {"name": "Asha", "aliases": ["rosa"]},
+        {"name": "Asha", "aliases": ["The Cook"]},
+        {"name": "Asha", "new_name": "Rosa"},
+    ):
+        with pytest.raises(UsageError, match=r"is a name of the entry 'Rosa', and no two entries may share a name\."):
+            sample.set_entry(**arguments)
+    with pytest.raises(UsageError, match="is a name of the entry 'Wendy"):
+        sample.set_entry("Ivan", aliases=[row(sample, "Wendy").name])
+    assert (sample.folder / "plan/codex.yaml").read_text(encoding="utf-8") == before
+    sample.set_entry("Rosa", aliases=["Rosa", "the cook", "the baker"])
+
+
+def test_a_secret_about_somebody_may_be_one_that_they_do_not_know(sample: Project) -> None:
+    sample.set_entry("Ivan", secret="HIS FATHER LIVES", known_to=["Wendy"])
+    assert "HIS FATHER" not in repr(row(sample, "Ivan", of="Ivan"))
+    assert "HIS FATHER" in repr(row(sample, "Ivan", of="Wendy"))
+    own = codex_of(sample).own
+    plan = Plan((), (Character("Ivan Utting"), Character("Wendy Sallis")))
+    ivan, wendy = with_codex(plan, own).characters
+    assert ("HIS FATHER" in repr(ivan), "HIS FATHER" in wendy.knows) == (False, True)
+    assert ["HIS FATHER" in " ".join(own.told(who, [], ["Ivan"])) for who in ("Ivan", "Wendy")] == [False, True]
+    sample.set_entry("Ivan", aliases=["the driver"], known_to=["the driver", "Wendy"])
+    assert "HIS FATHER" in repr(row(sample, "Ivan", of="Ivan"))
+    assert "HIS FATHER" in with_codex(plan, codex_of(sample).own).characters[0].secret
 
 
 def test_what_cannot_be_an_entry_is_refused(sample: Project) -> None:

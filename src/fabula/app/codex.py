@@ -379,7 +379,7 @@ def _reading(project: ProjectFolder) -> tuple[list[_Said], bool]:
     if not names:
         return [], False
     text = newest[current if current in newest else names[-1]].text
-    found = parse_codex(text, FILE).entries
+    found = parse_codex(text, FILE, proposed=True).entries
     return [_Said(READING, one.names, one.kind, one.description, one.description) for one in found], (current in newest)
 
 

@@ -106,5 +106,6 @@ def _option(one: inspect.Parameter) -> inspect.Parameter:
     for found in info.metadata if info else ():
         bounds |= {end: getattr(found, has) for end, has in (("min", "ge"), ("max", "le")) if hasattr(found, has)}
     names = [f"--{one.name.replace('_', '-')}"]
-    option = typer.Option(*names, help=said, metavar="TEXT" if kind in (str, str | None) else None, **bounds)
+    is_text = not {kind, *get_args(kind)}.isdisjoint((str, list[str]))
+    option = typer.Option(*names, help=said, metavar="TEXT" if is_text else None, **bounds)
     return one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option])

@@ -232,7 +232,7 @@ async def entries_read(run: Run, narrative: str, role: str) -> tuple[CodexEntry,
         return write_codex(Codex(own.context.unless_made_up(lambda: _in_text(made, narrative), made)))
 
     name = entries_read_of(narrative).partition("/")[2]
-    return parse_codex(await place.keep(name, make, folder="chat", suffix="yaml", settled=True)).entries
+    return parse_codex(await place.keep(name, make, folder="chat", suffix="yaml", settled=True), proposed=True).entries
 
 
 def _add_entry(found: dict[str, CodexEntry], entry: Any) -> None:  # noqa: ANN401 - a type made at run time

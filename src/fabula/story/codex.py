@@ -9,7 +9,7 @@
       description: Keeper of the light, seventy, sparing with words.   # what everybody may know
       facts: {eye colour: grey}    # so before the story begins; texts that say otherwise are contradictions
       secret: She let the lamp go out once.
-      known_to: [Tobias]           # who knows the secret when the story begins, besides Mara; by default nobody
+      known_to: [Mara, Tobias]     # who knows the secret when the story begins; by default only Mara
       notes: Make her older?       # for the author; no model ever sees them
     left_out: [Harbour]            # names that the codex does not show
 
@@ -18,7 +18,6 @@ All fields except the name are optional. A secret is given only to a role that p
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from textwrap import dedent, indent
@@ -63,8 +62,8 @@ class CodexEntry:
         aliases: other names, as the story spells them.
         description: what everybody in the story may know.
         facts: properties and their values before the story begins, which everybody may know.
-        secret: what only those in `known_to` know, and the person whose entry it is.
-        known_to: who knows the secret when the story begins.
+        secret: what only those in `known_to` know.
+        known_to: who knows the secret when the story begins; if empty, only the person whose entry it is.
         notes: the author's own notes, which no model sees.
     """
 
@@ -92,10 +91,17 @@ class CodexEntry:
         """The entry without the author's notes."""
         return replace(self, notes="")
 
+    @property
+    def knowing(self) -> tuple[str, ...]:
+        """Who knows the secret when the story begins: those in `known_to`; without it, the person it is about."""
+        own = {name.casefold() for name in self.names}
+        if not self.known_to:
+            return (self.name,) if self.kind == "person" else ()
+        return tuple(self.name if name.casefold() in own else name for name in self.known_to)
+
     def known_by(self, name: str) -> bool:
         """Whether a character knows the secret when the story begins."""
-        knowing = (self.name, *self.known_to) if self.kind == "person" else self.known_to
-        return among(name, knowing) is not None
+        return among(name, self.knowing) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +150,8 @@ class Codex:
                  for slot, value in one.facts]  # fmt: skip
         for one in self.entries:
             if one.secret:
-                own = (one.name,) if one.kind == "person" else ()
                 facts.append(
-                    Fact(one.name, SECRET, one.secret, modality="author", witnesses=(*own, *one.known_to), origin=FILE)
+                    Fact(one.name, SECRET, one.secret, modality="author", witnesses=one.knowing, origin=FILE)
                 )
         entities = tuple(Entity(one.name, _IN_WORLD[one.kind], one.aliases) for one in self.entries)
         return WorldFile(tuple(facts), entities, many=(SECRET,) if any(one.secret for one in self.entries) else ())
@@ -182,7 +187,7 @@ def _with_knowledge(character: Character, codex: Codex) -> Character:
     return replace(
         character,
         setup=_joined(character.setup, own.open if own else ""),
-        secret=_joined(character.secret, own.secret if own else ""),
+        secret=_joined(character.secret, own.secret if own and own.known_by(own.name) else ""),
         knows=_joined(character.knows, " ".join(known)),
     )
 
@@ -212,17 +217,18 @@ def codex_in(folder: Path) -> Codex:
     return parse_codex(read_text(file, MAX_BYTES)) if file.is_file() else Codex()
 
 
-def parse_codex(text: str, where: str = FILE) -> Codex:
-    """The codex in a YAML text.
+def parse_codex(text: str, where: str = FILE, *, proposed: bool = False) -> Codex:
+    """The codex in a YAML text; where a model `proposed` the entries, two of them may have a name in common.
 
     Raises:
         PlanError: the text has problems; the message lists them all as "FILE:LINE: field: problem and remedy".
     """
-    return of_text(f"codex {where}", text, lambda text: _read(text, where))
-
-
-def _read(text: str, where: str) -> Codex:
-    return read_sheet(text, where, "codex", _reader().validate_python, _checked, _known)
+    checks = (lambda _: []) if proposed else _checked
+    return of_text(
+        f"codex {where} {proposed}",
+        text,
+        lambda text: read_sheet(text, where, "codex", _reader().validate_python, checks, _known),
+    )
 
 
 def _known(place: Sequence[str | int]) -> tuple[str, ...]:
@@ -230,10 +236,14 @@ def _known(place: Sequence[str | int]) -> tuple[str, ...]:
 
 
 def _checked(codex: Codex) -> list[SheetProblem]:
-    twice = [name for name, count in Counter(one.name.casefold() for one in codex.entries).items() if count > 1]
-    found = [number for number, one in enumerate(codex.entries) if one.name.casefold() in twice[:1]]
-    what = "Two entries have this name. Rename one of them, or join them."
-    return [SheetProblem(("entries", found[-1], "name"), what)] if found else []
+    found, taken = list[SheetProblem](), dict[str, tuple[int, str]]()
+    for number, one in enumerate(codex.entries):
+        for name in one.names:
+            other, whose = taken.setdefault(name.casefold(), (number, one.name))
+            if other != number:
+                what = f"{name!r} is also a name of entry {whose!r}. Rename one of them, or join them."
+                found.append(SheetProblem(("entries", number, "name" if name == one.name else "aliases"), what))
+    return found
 
 
 @cache

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fabula.app.asking import asking
 from fabula.app.beginning import check
-from fabula.app.codex import READING, CodexView, codex_of
+from fabula.app.codex import PERSONAS, PLAN, READING, CodexView, codex_of
 from fabula.app.conversing import dry_run_names, read_names
 from fabula.app.saving import save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from fabula.project.folder import ProjectFolder
 
 EntryName = Annotated[str, Field(max_length=MAX_NAME, description="A name or alias.", examples=["Mara Quist"])]
-_Text = Field(max_length=MAX_TEXT)
 _MOST: Final = 200
+_OF_PEOPLE: Final = {PERSONAS, PLAN, "cards"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +88,23 @@ async def set_entry(
     new_name: Annotated[str, Field(max_length=MAX_NAME, description="Another name for it.")] = "",
     kind: Annotated[Kind | None, Field(description="What it is.")] = None,
     aliases: Annotated[
-        list[str] | None, Field(max_length=_MOST, description="Another name, in every form that the story uses.")
+        list[str] | None, Field(max_length=_MOST, description="Another name, in every form that the story uses. Repeatable.")
     ] = None,
-    description: Annotated[str | None, _Text, Field(description="What everybody may know.")] = None,
+    description: Annotated[str | None, Field(max_length=MAX_TEXT, description="What everybody may know.")] = None,
     facts: Annotated[
-        list[str] | None, Field(max_length=_MOST, description="A property before the story: `eye colour: grey`.")
+        list[str] | None, Field(max_length=_MOST, description="A property before the story: `eye colour: grey`. Repeatable.")
     ] = None,
-    secret: Annotated[str | None, _Text, Field(description="What not everybody knows.")] = None,
+    secret: Annotated[str | None, Field(max_length=MAX_TEXT, description="What not everybody knows.")] = None,
     known_to: Annotated[
-        list[str] | None, Field(max_length=_MOST, description="Who knows the secret when the story begins.")
+        list[str] | None,
+        Field(
+            max_length=_MOST,
+            description="Who knows the secret when the story begins; default: the person whom it is about. Repeatable.",
+        ),
     ] = None,
-    notes: Annotated[str | None, _Text, Field(description="Your own notes; no model sees them.")] = None,
+    notes: Annotated[
+        str | None, Field(max_length=MAX_TEXT, description="Your own notes; no model sees them.")
+    ] = None,
 ) -> CodexChange:
     """Add or change an entry of your codex; arguments that you leave out stay as they are.
 
@@ -106,7 +112,7 @@ async def set_entry(
     `undo` can undo. No model is called.
 
     Raises:
-        UsageError: the name is empty, or a fact has no colon.
+        UsageError: the name is empty, a name is another entry's, or a fact has no colon.
         PlanError: `plan/codex.yaml` has problems.
     """
     name, new = one_line(name).strip(), one_line(new_name).strip()
@@ -121,8 +127,9 @@ async def set_entry(
     }
     changes |= {"facts": tuple(map(_fact, facts))} if facts is not None else {}
     changes |= {"notes": notes} if notes is not None else {}
-    entry = replace(was or _known(project, name), **changes)
+    entry = replace(was or _known(project, stands, name), **changes)
     entry = replace(entry, name=new or entry.name)
+    _check_names(project, stands, was, entry)
     text = changed_codex(text, was.name if was else entry.name, entry)
     if name in stands.left_out or entry.name in stands.left_out:
         text = changed_left_out(text, (one for one in stands.left_out if one not in (name, entry.name)))
@@ -193,7 +200,28 @@ def _own(project: Workspace, stands: Codex, name: str) -> CodexEntry | None:
         return None
 
 
-def _known(project: Workspace, name: str) -> CodexEntry:
+def _check_names(project: Workspace, stands: Codex, was: CodexEntry | None, entry: CodexEntry) -> None:
+    """Refuse a name that another entry of the author has, or another person of the same plan, personas or cards."""
+    joined = codex_of(project).joined.values()
+    sources = next(({said.source for said in one.said} for one in joined if one.name == (was or entry).name), set())
+    for name in entry.names:
+        other = next((one for one in stands.entries if one is not was and Codex((one,)).find(name)), None) or next(
+            (
+                one
+                for one in joined
+                if name.casefold() == one.name.casefold() != (was or entry).name.casefold()
+                and sources & _OF_PEOPLE & {said.source for said in one.said}
+            ),
+            None,
+        )
+        if other is not None:
+            raise UsageError(
+                f"{name!r} is a name of the entry {other.name!r}, and no two entries may share a name. "
+                "Specify another name, or change that entry first."
+            )
+
+
+def _known(project: Workspace, stands: Codex, name: str) -> CodexEntry:
     """A new entry of that name, with what a model's reading proposes; what other sources say stays theirs."""
     try:
         one = codex_of(project).find(name)
@@ -201,7 +229,8 @@ def _known(project: Workspace, name: str) -> CodexEntry:
         return CodexEntry(name)
     read = next((found for found in one.said if found.source == READING), None)
     kind: Any = one.kind if one.kind in KINDS else "person"
-    return CodexEntry(one.name, kind, read.names[1:] if read else (), read.whole if read else "")
+    free = tuple(name for name in (read.names[1:] if read else ()) if stands.find(name) is None)
+    return CodexEntry(one.name, kind, free, read.whole if read else "")
 
 
 async def _save(project: Workspace, text: str) -> bool:
