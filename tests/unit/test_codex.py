@@ -146,7 +146,8 @@ def test_an_alias_of_another_entry_is_a_problem_of_the_file() -> None:
     with pytest.raises(PlanError) as problem:
         parse_codex("entries:\n- name: Asha\n  aliases: [rosa]\n- name: Rosa\n  secret: S\n  known_to: [Rosa]\n")
     assert str(problem.value) == (
-        "plan/codex.yaml:4: entry 'Rosa' > name: 'Rosa' is also a name of entry 'Asha'. Rename one of them, or join them."
+        "plan/codex.yaml:4: entry 'Rosa' > name: 'Rosa' is also a name of entry 'Asha'. "
+        "Rename one of them, or join them."
     )
 
 

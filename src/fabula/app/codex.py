@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.facts_shown import FactRow, ProjectWorld, story_parts
 from fabula.app.people import named_in, narrative_in
 from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, plan_cards
-from fabula.base.errors import FabulaError, UnknownNameError
+from fabula.base.errors import FabulaError, UnknownNameError, nearest
 from fabula.base.files import read_text
 from fabula.base.kept import of_text
 from fabula.craft.conversation.cards import Cards
@@ -24,14 +24,14 @@ from fabula.project.folder import MAX_FILE
 from fabula.story import one_line
 from fabula.story.cards import persona_of
 from fabula.story.codex import FILE, Codex, CodexEntry, codex_in, parse_codex
-from fabula.story.people import NameFinder, among, called
+from fabula.story.people import NameFinder, among, called, strangers
 from fabula.story.personas import parse_personas
 from fabula.story.situation import named_in_short
 from fabula.story.words import BLANKLESS
 from fabula.story.world import WorldState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from fabula.app.workspace import Workspace
     from fabula.project.folder import ProjectFolder
@@ -43,6 +43,7 @@ _LONGEST: Final = 1_500  # characters that one source says about an entry
 _NAME: Final = 200  # characters of a name
 _NAME_OF_PLACE: Final = 40  # characters; a longer one is a description
 _FACTS: Final = 12  # facts that a hover shows
+_UNKNOWN: Final = 20  # unknown names that are told
 _AROUND: Final = 200  # characters on each side of a place in which a name is looked for
 
 
@@ -152,6 +153,8 @@ class ProjectCodex:
     world: ProjectWorld
     was_read: bool = False
     problems: tuple[str, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Names in `known_to` that nobody has, each with a sentence that says so."""
 
     @classmethod
     def of(cls, workspace: Workspace) -> ProjectCodex:
@@ -168,12 +171,15 @@ class ProjectCodex:
             problems.append(str(error))
             world = ProjectWorld(WorldState(), {}, story_parts(project), there=False)
         read, was_read = _reading(project)
-        sources = (_of_author(own), _of_personas(project), _of_plan(workspace), _of_cards(project), _of_world(world))
-        joined = _joined(chain(*sources, read, _of_people(project)), own)
+        sources = [*_of_author(own), *_of_personas(project), *_of_plan(workspace), *_of_cards(project)]
+        further = [*read, *_of_people(project)]
+        unknown = _unknown(own, (*sources, *further), world)
+        problems += list(unknown.values())[:_UNKNOWN]
+        joined = _joined(chain(sources, _of_world(world, unknown), further), own)
         names = _names(joined)
         finder = NameFinder(names)
         _count(joined, finder, world, f"mentions {hash(tuple(names.items()))}")
-        return cls(own, joined, finder, world, was_read, tuple(problems))
+        return cls(own, joined, finder, world, was_read, tuple(problems), unknown)
 
     def view(self, at: int | None = None, of: str = "", name: str = "") -> CodexView:
         """The entries at the end of a scene, or only the entry with that name or alias.
@@ -358,10 +364,27 @@ def _of_cards(project: ProjectFolder) -> Iterator[_Said]:
             yield _Said("lorebook", tuple(filter(None, (entry.name, *entry.keys))), "", entry.content[:_LONGEST])
 
 
-def _of_world(world: ProjectWorld) -> Iterator[_Said]:
+def _unknown(own: Codex, said: Iterable[_Said], world: ProjectWorld) -> dict[str, str]:
+    """The names in `known_to` that nobody has elsewhere, each with a sentence that suggests the nearest name."""
+    known = {name for one in said for name in one.names}
+    known |= {name for one in world.entities() for name in (one.name, *one.aliases)}
+    for fact in world.state.facts():
+        if fact.origin != FILE:
+            learned = (who for who, _ in world.state.learned(fact.id))
+            known |= {fact.subject, fact.source, *fact.about, *(fact.witnesses or ()), *learned}
+    names = strangers((name for one in own.entries for name in one.known_to), known)
+    near = {name: nearest(name, known) for name in names[:_UNKNOWN]}
+    return {
+        name: f"{FILE} says that {name!r} knows a secret, but nobody in codex, plan, cards or world has that name."
+        + (f" Did you mean {near[name]!r}?" if near.get(name) else "")
+        for name in names
+    }
+
+
+def _of_world(world: ProjectWorld, unknown: Container[str]) -> Iterator[_Said]:
     for one in world.entities():
         yield _Said("world", (one.name, *one.aliases), _KINDS.get(one.kind, one.kind))
-    yield from (_Said("world", (name,), "person") for name in world.people)
+    yield from (_Said("world", (name,), "person") for name in world.people if name not in unknown)
 
 
 def _of_people(project: ProjectFolder) -> Iterator[_Said]:

@@ -10,6 +10,7 @@ from fabula.base.files import read_text
 from fabula.project.folder import MAX_STORY, NOTES
 from fabula.project.telling import ORDER, TITLE, is_own, never_made, of_empty, of_renamed, runs_of_chats
 from fabula.story import Story, slug
+from fabula.story.codex import FILE as CODEX_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -35,6 +36,7 @@ _NO_SETTINGS: Final = (
 _NO_STORY: Final = "story.md is empty, although the texts in story/ are not. `fabula update` writes it again from them."
 _OWN: Final = "{0} is your own text: its name determines its place in the story, and no model rewrites it."
 _UNUSED: Final = "{0} is not part of the current story, so your text in it has no effect."
+_CODEX: Final = "The roles of this system do not get {0}. `fabula check` and `fabula chat` read it."
 _UNREAD: Final = "{0} is not read. Only .md, .yaml and .csv files are read, and subfolders are ignored."
 _OWN_GONE: Final = "{0}, your own text, was deleted and is removed from the story."
 _TAKEN_BACK: Final = "{0} is not in the story because you undid it. To put it back, change it. Otherwise, delete it."
@@ -130,5 +132,7 @@ def _of_changes(journal: Journal, changes: Collection[FileChange], used: Collect
         if own or (path not in places and file.startswith("story/") and file.endswith(".md")):
             if path in new and path not in places:
                 yield _OWN.format(file)
-        else:
+        elif file != CODEX_FILE:
             yield _UNUSED.format(file)
+        elif path in new:
+            yield _CODEX.format(file)

@@ -148,11 +148,8 @@ class Codex:
         """The entries as names and facts of a world; secrets are facts whose witnesses know them."""
         facts = [Fact(one.name, slot, value, modality="author", origin=FILE) for one in self.entries
                  for slot, value in one.facts]  # fmt: skip
-        for one in self.entries:
-            if one.secret:
-                facts.append(
-                    Fact(one.name, SECRET, one.secret, modality="author", witnesses=one.knowing, origin=FILE)
-                )
+        facts += [Fact(one.name, SECRET, one.secret, modality="author", witnesses=one.knowing, origin=FILE)
+                  for one in self.entries if one.secret]  # fmt: skip
         entities = tuple(Entity(one.name, _IN_WORLD[one.kind], one.aliases) for one in self.entries)
         return WorldFile(tuple(facts), entities, many=(SECRET,) if any(one.secret for one in self.entries) else ())
 

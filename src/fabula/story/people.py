@@ -54,6 +54,19 @@ def same_person(one: str, other: str) -> bool:
     return a <= b or b <= a
 
 
+def strangers(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Those of `names` that can be the name of nobody in `known`, each once."""
+    by_word: dict[str, set[str]] = {}
+    for name in known:
+        for word in _said(name):
+            by_word.setdefault(word, set()).add(name)
+    return tuple(
+        name
+        for name in dict.fromkeys(names)
+        if not any(same_person(name, other) for word in _said(name) for other in by_word.get(word, ()))
+    )
+
+
 def titled(name: str) -> bool:
     """Whether a name begins with a form of address."""
     return bool(set(_words(name)[:1]) & _ADDRESS)

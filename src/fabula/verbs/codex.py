@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,7 +14,7 @@ from fabula.app.codex import PERSONAS, PLAN, READING, CodexView, codex_of
 from fabula.app.conversing import dry_run_names, read_names
 from fabula.app.saving import save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.craft.narratives import entries_read
 from fabula.project.folder import MAX_FILE
@@ -31,9 +32,12 @@ from fabula.story.codex import (
     codex_in,
     write_codex,
 )
+from fabula.systems import system_of
 from fabula.verbs.base import ModelName, MostDollars, MostTokens, verb
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fabula.project.folder import ProjectFolder
 
 EntryName = Annotated[str, Field(max_length=MAX_NAME, description="A name or alias.", examples=["Mara Quist"])]
@@ -50,6 +54,7 @@ class CodexChange:
         changed: whether the file differs from before.
         removed: whether your entry was removed.
         left_out: whether the codex no longer shows the name.
+        remarks: who does not get what the entry says, and which names in `known_to` nobody has, in sentences.
     """
 
     name: str
@@ -57,6 +62,7 @@ class CodexChange:
     changed: bool
     removed: bool = False
     left_out: bool = False
+    remarks: tuple[str, ...] = ()
 
 
 @verb("GET", "/codex", "story", command="codex show")
@@ -88,11 +94,11 @@ async def set_entry(
     new_name: Annotated[str, Field(max_length=MAX_NAME, description="Another name for it.")] = "",
     kind: Annotated[Kind | None, Field(description="What it is.")] = None,
     aliases: Annotated[
-        list[str] | None, Field(max_length=_MOST, description="Another name, in every form that the story uses. Repeatable.")
+        list[str] | None, Field(max_length=_MOST, description="Another name, in each form of the story. Repeatable.")
     ] = None,
     description: Annotated[str | None, Field(max_length=MAX_TEXT, description="What everybody may know.")] = None,
     facts: Annotated[
-        list[str] | None, Field(max_length=_MOST, description="A property before the story: `eye colour: grey`. Repeatable.")
+        list[str] | None, Field(max_length=_MOST, description="A property: `eye colour: grey`. Repeatable.")
     ] = None,
     secret: Annotated[str | None, Field(max_length=MAX_TEXT, description="What not everybody knows.")] = None,
     known_to: Annotated[
@@ -102,9 +108,7 @@ async def set_entry(
             description="Who knows the secret when the story begins; default: the person whom it is about. Repeatable.",
         ),
     ] = None,
-    notes: Annotated[
-        str | None, Field(max_length=MAX_TEXT, description="Your own notes; no model sees them.")
-    ] = None,
+    notes: Annotated[str | None, Field(max_length=MAX_TEXT, description="Your own notes; no model sees them.")] = None,
 ) -> CodexChange:
     """Add or change an entry of your codex; arguments that you leave out stay as they are.
 
@@ -133,7 +137,10 @@ async def set_entry(
     text = changed_codex(text, was.name if was else entry.name, entry)
     if name in stands.left_out or entry.name in stands.left_out:
         text = changed_left_out(text, (one for one in stands.left_out if one not in (name, entry.name)))
-    return CodexChange(entry.name, FILE, await _save(project, text))
+    changed = await _save(project, text)
+    unknown = codex_of(project).unknown
+    said = [unknown[name] for name in entry.known_to if name in unknown]
+    return CodexChange(entry.name, FILE, changed, remarks=(*_not_given(project), *said))
 
 
 @verb("DELETE", "/codex/{name:path}", "story", command="codex remove")
@@ -183,6 +190,14 @@ async def read_codex(
 def _text(project: ProjectFolder) -> str:
     file = project.folder / FILE
     return read_text(file, MAX_FILE) if file.is_file() else ""
+
+
+def _not_given(project: Workspace) -> Iterator[str]:
+    """Says so if the roles of the project's system do not get the codex."""
+    with suppress(FabulaError):  # a run says what is wrong with the system
+        system = system_of(project.settings())
+        if not system.takes_codex:
+            yield f"The roles of {system.name} do not get the codex. `fabula check` and `fabula chat` read it."
 
 
 def _fact(said: str) -> tuple[str, str]:

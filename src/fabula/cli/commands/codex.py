@@ -73,7 +73,10 @@ def _short(text: str) -> str:
 def set_(terminal: Terminal, project: Project, done: CodexChange) -> None:
     """Print whether the entry changed."""
     terminal.say(f"{done.name} is in {done.file}." if done.changed else f"{done.name} already reads like that.")
-    terminal.advise(f"To undo this, run `fabula undo {near(project.folder)}`.")
+    for said in done.remarks:
+        terminal.message(said)
+    if done.changed:
+        terminal.advise(f"To undo this, run `fabula undo {near(project.folder)}`.")
 
 
 @command("remove_entry")
