@@ -164,9 +164,9 @@ def test_words_are_found_with_their_places_and_replaced_with_their_capitals(cli:
         "1. Chapter 1: The Letter, line 5:\n   The letter had lain on the table since Monday. [Mara → Nora] knew"
         in shown.out
     )
-    assert shown.out.endswith("3 places in 2 texts.\n")
+    assert shown.out.startswith("3 places in 2 texts.\n1. Chapter 1")
     assert files(lamp) == before
-    done = cli("text", "replace", "mara's", "Nora\u2019s", "-C", "lamp", "--skip", "2").out
+    done = cli("text", "replace", "mara's", "Nora\u2019s", "-C", "lamp").out
     assert done == "Replaced 1 of 1 place in 1 text.\n"
     assert "Nora\u2019s lamp was out." in (lamp / "story.md").read_text()
     assert cli("undo", "lamp").code == 0
@@ -220,6 +220,56 @@ def test_what_cannot_be_replaced_is_said_and_nothing_changes(cli: Cli, lamp: Pat
     with pytest.raises(UsageError, match="have changed since these places were listed"):
         project.replace("Mara", "Nora", base=seen.base)
     assert project.replace("Mara", "Nora", base=project.replace("Mara", "Nora", dry_run=True).base).replaced == 4
+
+
+def test_places_to_skip_that_are_not_there_are_refused(cli: Cli, lamp: Path) -> None:
+    before = files(lamp)
+    for old, dry_run, there in (("Mara", (), 3), ("Ivan", ("--dry-run",), 1)):
+        ran = cli("text", "replace", old, "Nora", "-C", "lamp", "--skip", "99", *dry_run)
+        assert (ran.code, ran.out) == (2, "")
+        assert f"There is no place 99 to skip: {there} found. List the places with `--dry-run`." in ran.err
+    assert files(lamp) == before
+
+
+def test_what_changes_nothing_says_so_and_undoes_nothing(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "note", "lamp", TWO, "--text", "Keep this.").code == 0
+    assert cli("codex", "set", "lamp", "--name", "Mara").code == 0
+    before, undo = files(lamp), cli("status", "lamp", "--json").json["undo"]
+    for arguments, said in (
+        (("text", "move", "lamp", ONE), "Nothing has changed: the text is already there.\n"),
+        (("text", "move", "lamp", TWO, "--after", ONE), "Nothing has changed: the text is already there.\n"),
+        (("text", "replace", "Mara", "Mara", "-C", "lamp"), "0 of 3 places in 2 texts. Nothing has changed.\n"),
+        (("text", "replace", "Zora", "x", "-C", "lamp"), "0 of 0 places in 0 texts. Nothing has changed.\n"),
+        (("codex", "set", "lamp", "--name", "Mara"), "Mara already reads like that.\n"),
+    ):
+        ran = cli(*arguments)
+        assert ran.out.endswith(said)
+        assert "undo" not in ran.err
+    assert (files(lamp), cli("status", "lamp", "--json").json["undo"]) == (before, undo)
+
+
+def test_after_undo_an_update_is_advised_only_if_it_has_something_to_do(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "replace", "Mara", "Nora", "-C", "lamp").code == 0
+    ran = cli("undo", "lamp")
+    assert "fabula update" not in ran.err
+    assert "`fabula redo lamp` redoes it." in ran.err
+
+
+def test_systems_whose_roles_do_not_get_the_codex_say_so(cli: Cli, lamp: Path) -> None:
+    ran = cli("codex", "set", "lamp", "--name", "Mara", "--secret", "S", "--known-to", "Ivna", "--known-to", "Mara")
+    said = "The roles of end-to-end do not get the codex. `fabula check -C lamp` and `fabula chat -C lamp` read it.\n"
+    assert said in ran.err
+    assert "plan/codex.yaml says that 'Ivna' knows a secret, but nobody in codex, plan, cards or world" in ran.err
+    assert "Ivna" not in [one["name"] for one in cli("codex", "show", "lamp", "--json").json["entries"]]
+    assert "'Ivna' knows a secret, but nobody" in cli("codex", "show", "lamp").err
+    assert cli("codex", "set", "lamp", "--name", "Ivan").code == 0
+    assert "Did you mean 'Ivan'?" in cli("codex", "show", "lamp").err
+    (lamp / "plan/codex.yaml").write_text("entries:\n- name: Mara\n  facts: {eyes: grey}\n")
+    ran = cli("update", "lamp", "--dry-run")
+    assert "The roles of this system do not get plan/codex.yaml. `fabula check -C lamp` and" in ran.out
+    assert "has no effect" not in ran.out
+    assert cli("new", "play", "--brief", "novel.md", "--system", "ibsen").code == 0
+    assert "do not get" not in cli("codex", "set", "play", "--name", "Mara").err
 
 
 def test_looking_takes_linear_time() -> None:

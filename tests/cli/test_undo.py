@@ -146,3 +146,14 @@ def test_what_undo_brings_back_is_told_until_it_is_there(
 
 def test_a_retake_names_the_project_in_what_takes_it_back(cli: Cli, project: Path) -> None:
     assert "To undo this, run `fabula undo lamp`." in cli("text", "retake", "lamp", "climax").err
+
+
+def test_an_update_is_advised_where_it_restores_something(cli: Cli, project: Path) -> None:
+    advice = "Next: `fabula update lamp`. It restores earlier texts from the journal.\n"
+    cli("edit", "climax", "--text", "It was dark.", "-C", "lamp")
+    assert advice not in cli("undo", "lamp").err, "nothing had used the edit yet"
+    cli("edit", "climax", "--text", "It was dark.", "-C", "lamp")
+    assert cli("update", "lamp", "--yes").code == 0
+    assert advice in cli("undo", "lamp").err
+    assert cli("update", "lamp", "--yes").code == 0
+    assert "It was dark" not in text_of(project, "story.md")

@@ -190,8 +190,10 @@ def _with_words(block: str, text: str) -> str:
 # moving ---------------------------------------------------------------------------------------------------------------
 
 
-def move(project: ProjectFolder, journal: Journal, name: str, after: str) -> None:
-    """Give a text another place: after another text, or the first if `after` is empty. Volumes keep their headings.
+def move(project: ProjectFolder, journal: Journal, name: str, after: str) -> bool:
+    """Give a text another place: after another text, or the first if `after` is empty; returns whether it moved.
+
+    Volumes keep their headings.
 
     Raises:
         UsageError: a text is not listed, or both are the same.
@@ -206,7 +208,7 @@ def move(project: ProjectFolder, journal: Journal, name: str, after: str) -> Non
         raise UsageError(f"{path} cannot come after itself. Specify another text.")
     order.insert(order.index(behind) + 1 if after else 0, place)
     if order == before:
-        return
+        return False
     names = [listed.names[place] for place in before]
     texts = [journal.artefacts.newest(one) or "" for one in names]
     changed = _with_volumes(texts, [before.index(place) for place in order])
@@ -214,6 +216,7 @@ def move(project: ProjectFolder, journal: Journal, name: str, after: str) -> Non
     chapters = listed.cards.ordered([place + 1 for place in order])
     new = {names[place]: text for place, text in changed.items()}
     _take(project, journal, {**new, CHAPTERS: chapters}, withdrawn=told)
+    return True
 
 
 def _order_told(journal: Journal, listed: ListedTexts) -> list[int]:

@@ -78,11 +78,13 @@ class BookContents:
         title: the title of the book.
         lines: its texts and planned chapters.
         problem: why the file of statuses cannot be read; empty if it can.
+        changed: false if a command was to change the book, and it was like that already.
     """
 
     title: str
     lines: tuple[ContentsLine, ...]
     problem: str = ""
+    changed: bool = True
 
     def of(self, name: str) -> ContentsLine | None:
         """The line of a text; `None` if it is not a part of the story."""

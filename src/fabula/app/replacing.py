@@ -147,17 +147,31 @@ def found_places(texts: Mapping[str, str], titles: Mapping[str, str], search: Se
     return Replacements(tuple(places), count, within, 0, digest.hexdigest()[:16])
 
 
+def check_skipped(skip: Collection[int], found: Replacements) -> None:
+    """Refuse numbers that no place has.
+
+    Raises:
+        UsageError: there are some.
+    """
+    if (highest := max(skip, default=0)) > found.count:
+        raise UsageError(
+            f"There is no place {highest:,} to skip: {found.count:,} found. List the places with `--dry-run`."
+        )
+
+
 async def replace_all(
     workspace: Workspace, texts: Mapping[str, str], search: Search, skip: Collection[int], base: str | None
 ) -> Replacements:
     """Replace the words in texts, except at the places whose numbers are in `skip`; one undo takes all of it back.
 
     Raises:
-        UsageError: the texts have changed since the places were listed, or one would be empty.
+        UsageError: the texts have changed since the places were listed, one would be empty, or a place to skip is not
+            there.
         PlanError: a plan with the new words could not be used.
     """
     with workspace.decided() as (project, journal):
         found = found_places(texts, workspace.titles().every, search)
+        check_skipped(skip, found)
         stands = workspace.standing()
         if base not in (None, found.base) or any(stands.get(name) != text for name, text in texts.items()):
             raise UsageError("The texts have changed since these places were listed. List them again.")
@@ -167,8 +181,8 @@ async def replace_all(
             pieces, at = [], 0
             for one in search.spans(text):
                 number += 1
-                if number not in skip:
-                    pieces += [text[at : one.start()], search.wording(one[0])]
+                if number not in skip and (new := search.wording(one[0])) != one[0]:
+                    pieces += [text[at : one.start()], new]
                     at, replaced = one.end(), replaced + 1
             if pieces:
                 changed[name] = "".join([*pieces, text[at:]])

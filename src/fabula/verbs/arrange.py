@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -64,5 +65,5 @@ async def move(
         UsageError: a text is not listed, or the text belongs to a story that a run would write again.
     """
     with project.decided() as (texts, journal):
-        arranging.move(texts, journal, artefact, after)
-    return contents_of(project)
+        moved = arranging.move(texts, journal, artefact, after)
+    return replace(contents_of(project), changed=moved)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fabula.app.replacing import Replacements, Search, found_places, replace_all, texts_of
+from fabula.app.replacing import Replacements, Search, check_skipped, found_places, replace_all, texts_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.verbs.base import LONG, LONGEST_NAME, verb
 
@@ -35,10 +35,12 @@ async def replace(
     Unless capitals are distinguished, the new words take the capitals of the old ones. No model is called.
 
     Raises:
-        UsageError: there is nothing to find, or the texts have changed since the preview.
+        UsageError: there is nothing to find, a place to skip is not there, or the texts have changed since the preview.
         PlanError: a plan with the new words could not be used.
     """
     texts, search = texts_of(project, within, everywhere=everywhere), Search(old, new, whole_word, case)
     if dry_run:
-        return found_places(texts, project.titles().every, search)
+        found = found_places(texts, project.titles().every, search)
+        check_skipped(skip, found)
+        return found
     return await replace_all(project, texts, search, frozenset(skip), base)

@@ -86,15 +86,16 @@ def replace(
         skip=skip or [],
         dry_run=dry_run,
     )
-    for place in done.places if dry_run else ():
-        terminal.say(f"{place.number}. {place.title}, line {place.line}:")
-        terminal.say(f"   {place.before}[{place.found} → {place.wording}]{place.after}")
     within_texts = f"in {counted(done.texts, 'text')}"
     if dry_run:
         more = f" The first {len(done.places)} are shown." if done.count > len(done.places) else ""
         terminal.say(f"{counted(done.count, 'place')} {within_texts}.{more}")
+        for place in done.places:
+            terminal.say(f"{place.number}. {place.title}, line {place.line}:")
+            terminal.say(f"   {place.before}[{place.found} → {place.wording}]{place.after}")
     else:
-        terminal.say(f"Replaced {done.replaced:,} of {counted(done.count, 'place')} {within_texts}.")
+        unchanged = "" if done.replaced else " Nothing has changed."
+        terminal.say(f"Replaced {done.replaced:,} of {counted(done.count, 'place')} {within_texts}.{unchanged}")
         if done.replaced:
             terminal.advise(f"`fabula undo {near(project.folder)}` takes all of it back.")
     terminal.document(done)
@@ -102,7 +103,10 @@ def replace(
 
 def _say_arranged(terminal: Terminal, project: Project, done: BookContents) -> None:
     say_contents(terminal, done)
-    terminal.advise(f"`fabula undo {near(project.folder)}` takes it back.")
+    if done.changed:
+        terminal.advise(f"`fabula undo {near(project.folder)}` takes it back.")
+    else:
+        terminal.say("Nothing has changed: the text is already there.")
 
 
 split, merge, move = (command(name)(_say_arranged) for name in ("split", "merge", "move"))
