@@ -10,8 +10,9 @@ from pydantic import Field
 
 from fabula.app.asking import asking
 from fabula.app.beginning import check
-from fabula.app.codex import PERSONAS, PLAN, READING, CodexView, codex_of
+from fabula.app.codex import PERSONAS, READING, CodexView, codex_of
 from fabula.app.conversing import dry_run_names, read_names
+from fabula.app.plan_cards import PLAN
 from fabula.app.saving import save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
