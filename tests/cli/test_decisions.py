@@ -67,7 +67,7 @@ def test_a_failing_editor_changes_nothing(cli: Cli, project: Path, monkeypatch: 
     ran = cli("edit", "characters", "-C", "lamp")
     assert (ran.code, ran.err) == (2, "fabula: The editor 'false' exited with code 1. The text is unchanged.\n")
     monkeypatch.setenv("EDITOR", "/nowhere/to/be/found")
-    assert "could not be started" in cli("edit", "characters", "-C", "lamp").err
+    assert "There is no program '/nowhere/to/be/found'" in cli("edit", "characters", "-C", "lamp").err
     monkeypatch.delenv("EDITOR")
     monkeypatch.setenv("PATH", str(cli.folder / "empty"))
     assert (
@@ -180,7 +180,7 @@ def test_undo_of_a_pin(cli: Cli, project: Path) -> None:
 def test_approve_one_or_all(cli: Cli, project: Path) -> None:
     ran = cli("text", "approve", "setting", "-C", "lamp")
     assert ran.out == "Approved: setting.\n"
-    assert "No run was waiting for this: it means that `fabula write --approve plans`" in ran.err
+    assert "No run was waiting for this: it means that `fabula write --approve plans -C lamp`" in ran.err
     approved = cli("text", "approve", "-C", "lamp", "--json").json["artefacts"]
     assert len(approved) == 8
     assert "setting" not in approved

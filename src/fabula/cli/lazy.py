@@ -69,7 +69,7 @@ COMMANDS: Final = {
     "study": CommandEntry("study", GROUPS, "Have people rate stories: `new`, `assign`, `serve`, `report`."),
     "data": CommandEntry("data", GROUPS, "List data sets, choose prompts and make training data."),
     "train": CommandEntry("train", STORY, "Fine-tune a local model on examples, pairs or dialogues."),
-    "learn": CommandEntry("learn", GROUPS, "Learn your preferences from your edits and choices."),
+    "learn": CommandEntry("learn", SETTING_UP, "Learn your preferences from your edits and choices."),
     "models": CommandEntry("models", SETTING_UP, "List models, download a model, or check that a model answers."),
     "systems": CommandEntry("systems", SETTING_UP, "List the writing systems, or describe a system."),
     "new-system": CommandEntry(
