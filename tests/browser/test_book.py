@@ -96,13 +96,23 @@ def test_words_are_replaced_after_a_preview_by_keyboard(shelf: Path) -> None:
     with studio_there(shelf) as there, browsing(there) as tab:
         page = tab.page
         tab.open("/projects/lamp/edit/the-letter")
-        page.locator("#text").focus()
+        page.locator("#text").evaluate(
+            "box => { box.focus(); const at = box.value.indexOf('Mara'); box.setSelectionRange(at, at + 4); }"
+        )
         page.keyboard.press("Alt+r")
+        expect(page.get_by_label("Find", exact=True)).to_be_focused()
+        expect(page.get_by_label("Find", exact=True)).to_have_value("Mara")
+        page.keyboard.type(" ")
+        page.keyboard.press("Enter")
+        expect(page.locator("#problem")).to_contain_text("There is nothing to look for.")
         page.get_by_label("Find", exact=True).fill("mara")
-        page.get_by_label("Replace with").fill("Nora")
+        page.get_by_label("Replace with").fill("Jo")
         page.keyboard.press("Enter")
         expect(page.locator("#review")).to_contain_text("2 places in 2 texts.")
-        page.locator("input[name='take']").first.focus()
+        page.get_by_label("Replace with").fill("Nora")
+        expect(page.locator("input[name='take']")).to_have_count(0)
+        page.keyboard.press("Enter")
+        expect(page.locator("input[name='take']").first).to_be_focused()
         page.keyboard.press("r")
         page.get_by_role("button", name="Replace", exact=True).click()
         expect(page.locator("#review")).to_contain_text("Replaced in 1 of 2 places. Undo takes all of it back.")
