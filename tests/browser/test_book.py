@@ -104,7 +104,7 @@ def test_words_are_replaced_after_a_preview_by_keyboard(shelf: Path) -> None:
         expect(page.get_by_label("Find", exact=True)).to_have_value("Mara")
         page.keyboard.type(" ")
         page.keyboard.press("Enter")
-        expect(page.locator("#problem")).to_contain_text("There is nothing to look for.")
+        expect(page.locator("#find-old:invalid")).to_have_attribute("title", "At least one character besides spaces.")
         page.get_by_label("Find", exact=True).fill("mara")
         page.get_by_label("Replace with").fill("Jo")
         page.keyboard.press("Enter")
