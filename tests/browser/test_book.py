@@ -78,6 +78,7 @@ def test_texts_are_moved_split_and_merged_and_all_is_undone(shelf: Path) -> None
         assert story.read_text(encoding="utf-8") == before
 
         page.get_by_text("Divide and move").click()
+        expect(page.locator("[data-arrange][aria-disabled=true]")).to_have_text(["Move up"])
         page.get_by_label("Title of the second text").fill("Noon")
         page.locator("#text").evaluate(
             "box => { const at = box.value.indexOf('Ivan'); box.setSelectionRange(at, at); }"
@@ -134,6 +135,9 @@ def test_only_the_text_is_shown_and_notes_are_saved(shelf: Path) -> None:
         page.get_by_text("Status and notes").click()
         page.get_by_label("Your notes").fill("Cut it?")
         page.get_by_label("Status").fill("revised")
+        page.get_by_label("Target in words").fill("-5")
+        page.get_by_label("Target in words").press("Tab")
+        expect(page.locator("#status")).to_contain_text("greater than or equal to 1")
         page.get_by_label("Target in words").fill("1500")
         page.get_by_label("Target in words").press("Tab")
         expect(page.locator("[data-text='the-storm']")).to_contain_text("of 1,500 words, revised")

@@ -104,9 +104,12 @@ def test_a_chat_with_swipes_and_a_branch(tmp_path: Path) -> None:
         first = answer(page)
         expect(page.locator("#status")).to_have_text(re.compile(r"^Mara: \(looks up\)"))
         expect(page.locator("#words")).to_have_value("")
+        page.locator(".turn").last.locator("summary").first.click()
+        page.focus("#words")
         page.keyboard.press("ArrowRight")  # the field is empty
         page.wait_for_selector("text=2 of 2")
         assert answer(page) != first
+        expect(page.locator(".turn").last.locator(".why")).to_contain_text("tokens read")
         page.click("[aria-label='The previous answer']")
         page.wait_for_selector("text=1 of 2")
         assert answer(page) == first

@@ -407,8 +407,10 @@ def parties_for(
         return None
     people = [name for names in people_in(project) for name in names]
     others, cards = [among(one, people) or one for one in others], Cards.in_(project.folder)
-    player = among(player, people) or player or next(
-        (name for name in people if not among(name, [*others, *of_cards(project)])), STRANGER
+    player = (
+        among(player, people)
+        or player
+        or next((name for name in people if not among(name, [*others, *of_cards(project)])), STRANGER)
     )
     if player == STRANGER and cards.of(player) is None:
         persona = persona or _STRANGER.format(" and ".join(others))

@@ -13,6 +13,7 @@ from fabula.app.codex import READING, CodexView, codex_of
 from fabula.app.conversing import dry_run_names, read_names
 from fabula.app.saving import save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.craft.narratives import entries_read
@@ -106,12 +107,14 @@ async def set_entry(
     `undo` can undo. No model is called.
 
     Raises:
-        UsageError: the name is empty, or a fact has no colon.
+        UsageError: the name is empty or has invisible characters, or a fact has no colon.
         PlanError: `plan/codex.yaml` has problems.
     """
     name, new = one_line(name).strip(), one_line(new_name).strip()
     if not name:
         raise UsageError("The name is empty. Enter the name of the entry.")
+    if (called := new or name) != readable(called):
+        raise UsageError(f"The name {called!a} has control or invisible characters. Remove them.")
     text = _text(project.texts())
     stands = codex_in(project.folder)
     was = _own(project, stands, name)

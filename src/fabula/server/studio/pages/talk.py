@@ -247,7 +247,8 @@ def _about(workspace: Project, chat: str, *, every: bool = False) -> dict[str, A
     goes_on = view.moving is not None and not view.moving.problem
     cards = Cards.in_(workspace.project().folder)
     card, greetings = cards.of(view.player), cards.greetings(view.others[0], view.player)
-    about = {"persona": card.text("description") if card else "", "greeting": next(iter(greetings), ""), "goes_on": goes_on, "chat": chat}
+    about = {"persona": card.text("description") if card else "", "goes_on": goes_on, "chat": chat}
+    about["greeting"] = next(iter(greetings), "")
     pictures = _pictures(workspace, [view.player, *view.others])
     return {"view": view, "shown": shown, "left_out": len(view.turns) - len(shown), "pictures": pictures, **about}
 

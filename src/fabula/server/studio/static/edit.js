@@ -760,6 +760,14 @@ function arranged(what) {
   else step(texts().find((one) => one.dataset.text === editor.name), what === "up" ? -1 : 1);
 }
 
+/** Show whether this text can be moved, or merged with the next one. */
+function showEnds() {
+  const at = texts().findIndex((one) => one.dataset.text === editor?.name);
+  for (const [what, end] of Object.entries({ merge: texts().length - 1, down: texts().length - 1, up: 0 })) {
+    document.querySelector(`[data-arrange=${what}]`)?.setAttribute("aria-disabled", String(at === end));
+  }
+}
+
 let dragged = /** @type {HTMLElement | null} */ (null);
 document.addEventListener("dragstart", (event) => {
   dragged = /** @type {HTMLElement} */ (event.target).closest?.("[data-book] > [data-text]") ?? null;
@@ -786,6 +794,7 @@ document.addEventListener("htmx:oobAfterSwap", () => {
   const link = refocus && texts().find((one) => one.dataset.text === refocus)?.querySelector("a");
   if (link) link.focus();
   refocus = link ? "" : refocus;
+  showEnds();
 });
 
 /** Hide everything but the text, or show it again. @param {boolean} on */
@@ -919,5 +928,7 @@ document.getElementById("suggest")?.addEventListener("click", (event) => {
   const button = /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.target).closest("[data-kind]"));
   if (button) suggest(button.dataset);
 });
+document.addEventListener("htmx:validation:failed", (event) => say(/** @type {CustomEvent} */ (event).detail.message));
+showEnds();
 editor?.begin();
 onEvent(hear);
