@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,6 +80,7 @@ def test_texts_are_moved_split_and_merged_and_all_is_undone(shelf: Path) -> None
 
         page.get_by_text("Divide and move").click()
         expect(page.locator("[data-arrange][aria-disabled=true]")).to_have_text(["Move up"])
+        expect(page.locator("#text")).to_have_value(re.compile("^# PART ONE"))  # what was undone is shown
         page.get_by_label("Title of the second text").fill("Noon")
         page.locator("#text").evaluate(
             "box => { const at = box.value.indexOf('Ivan'); box.setSelectionRange(at, at); }"
