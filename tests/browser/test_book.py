@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -78,6 +79,8 @@ def test_texts_are_moved_split_and_merged_and_all_is_undone(shelf: Path) -> None
         assert story.read_text(encoding="utf-8") == before
 
         page.get_by_text("Divide and move").click()
+        expect(page.locator("[data-arrange][aria-disabled=true]")).to_have_text(["Move up"])
+        expect(page.locator("#text")).to_have_value(re.compile("^# PART ONE"))  # what was undone is shown
         page.get_by_label("Title of the second text").fill("Noon")
         page.locator("#text").evaluate(
             "box => { const at = box.value.indexOf('Ivan'); box.setSelectionRange(at, at); }"
@@ -96,13 +99,23 @@ def test_words_are_replaced_after_a_preview_by_keyboard(shelf: Path) -> None:
     with studio_there(shelf) as there, browsing(there) as tab:
         page = tab.page
         tab.open("/projects/lamp/edit/the-letter")
-        page.locator("#text").focus()
+        page.locator("#text").evaluate(
+            "box => { box.focus(); const at = box.value.indexOf('Mara'); box.setSelectionRange(at, at + 4); }"
+        )
         page.keyboard.press("Alt+r")
+        expect(page.get_by_label("Find", exact=True)).to_be_focused()
+        expect(page.get_by_label("Find", exact=True)).to_have_value("Mara")
+        page.keyboard.type(" ")
+        page.keyboard.press("Enter")
+        expect(page.locator("#find-old:invalid")).to_have_attribute("title", "At least one character besides spaces.")
         page.get_by_label("Find", exact=True).fill("mara")
-        page.get_by_label("Replace with").fill("Nora")
+        page.get_by_label("Replace with").fill("Jo")
         page.keyboard.press("Enter")
         expect(page.locator("#review")).to_contain_text("2 places in 2 texts.")
-        page.locator("input[name='take']").first.focus()
+        page.get_by_label("Replace with").fill("Nora")
+        expect(page.locator("input[name='take']")).to_have_count(0)
+        page.keyboard.press("Enter")
+        expect(page.locator("input[name='take']").first).to_be_focused()
         page.keyboard.press("r")
         page.get_by_role("button", name="Replace", exact=True).click()
         expect(page.locator("#review")).to_contain_text("Replaced in 1 of 2 places. Undo takes all of it back.")
@@ -124,6 +137,9 @@ def test_only_the_text_is_shown_and_notes_are_saved(shelf: Path) -> None:
         page.get_by_text("Status and notes").click()
         page.get_by_label("Your notes").fill("Cut it?")
         page.get_by_label("Status").fill("revised")
+        page.get_by_label("Target in words").fill("-5")
+        page.get_by_label("Target in words").press("Tab")
+        expect(page.locator("#status")).to_contain_text("greater than or equal to 1")
         page.get_by_label("Target in words").fill("1500")
         page.get_by_label("Target in words").press("Tab")
         expect(page.locator("[data-text='the-storm']")).to_contain_text("of 1,500 words, revised")

@@ -104,9 +104,12 @@ def test_a_chat_with_swipes_and_a_branch(tmp_path: Path) -> None:
         first = answer(page)
         expect(page.locator("#status")).to_have_text(re.compile(r"^Mara: \(looks up\)"))
         expect(page.locator("#words")).to_have_value("")
+        page.locator(".turn").last.locator("summary").first.click()
+        page.focus("#words")
         page.keyboard.press("ArrowRight")  # the field is empty
         page.wait_for_selector("text=2 of 2")
         assert answer(page) != first
+        expect(page.locator(".turn").last.locator(".why")).to_contain_text("tokens read")
         page.click("[aria-label='The previous answer']")
         page.wait_for_selector("text=1 of 2")
         assert answer(page) == first
@@ -203,6 +206,7 @@ def test_an_answer_can_be_stopped(tmp_path: Path) -> None:
         expect(page.locator("#words")).to_have_value("And now?")
         page.click("text=Stop")
         page.wait_for_selector(".broken >> text=The answer was stopped. The conversation is unchanged.")
+        expect(page.locator("#status")).to_have_text("The answer was stopped. The conversation is unchanged.")
         engine.waits = False
         page.click("text=Try again")
         page.wait_for_selector("#talk[aria-busy=false] #turn-2")
@@ -476,7 +480,7 @@ def test_a_card_dropped_on_the_page_is_somebody_to_talk_with_as_oneself(tmp_path
         page.fill("#persona", "A surveyor, soaked to the skin.")
         page.wait_for_selector("text=The first answer of Sigrid costs 1 call")
         page.click("button:text-is('Begin')")
-        page.wait_for_selector("#nothing")
+        expect(page.locator("#nothing .line")).to_have_text("Sigrid: Who calls?")
         page.click("text=Who you are")
         expect(page.locator("#persona")).to_have_value("A surveyor, soaked to the skin.")
         page.fill("#persona", "A pilot.")
@@ -485,8 +489,11 @@ def test_a_card_dropped_on_the_page_is_somebody_to_talk_with_as_oneself(tmp_path
         page.click("text=Pictures")
         page.set_input_files("#picture", {"name": "kai.png", "mimeType": "image/png", "buffer": plain_picture()})
         expect(page.locator("#about li:has-text('Kai (you)') img.face")).to_have_count(1)
-        say(page, "Good evening.")
-        expect(page.locator("#turn-1 .own img.face")).to_have_count(1)
+        page.fill("#words", "Good evening.")
+        page.keyboard.press("Enter")
+        expect(page.locator("#turn-2 .own img.face")).to_have_count(1)
+        expect(page.locator("#turn-1 .line")).to_have_text("Sigrid: Who calls?")
+        page.wait_for_selector("#talk[aria-busy=false]")
         assert "A pilot." in (tmp_path / "lamp/cards/persona-kai.json").read_text("utf-8")
         assert tab.axe() == []
         tab.check()

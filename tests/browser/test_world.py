@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.evaluators.atlas.dismissed import read_dismissed
+from patience import wait_until
 from studio import browsing, expect, studio_there
 
 if TYPE_CHECKING:
@@ -92,6 +93,25 @@ def test_an_entry_of_the_codex_is_read_by_scene_changed_and_removed(tmp_path: Pa
         tab.page.keyboard.press("Tab")
         tab.page.keyboard.press("Enter")
         tab.page.wait_for_selector("text=The long rule is in your codex.")
+        tab.check()
+
+
+def test_an_entry_that_is_not_saved_is_not_left(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        page, asked = tab.page, []
+        page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+        tab.open(f"{WORLD}/codex")
+        page.click("summary:has-text('Ivan Utting')")
+        page.click("text=Write an entry of your own")
+        page.fill("textarea[name=notes]", "Older?")
+        page.click("nav >> text=Plan", no_wait_after=True)
+        wait_until(lambda: asked == ["beforeunload"], "the question")
+        page.select_option("#at", "1")
+        expect(page.locator("#status")).to_have_text("Save or cancel your changes first.")
+        expect(page.locator("textarea[name=notes]")).to_have_value("Older?")
+        page.click("button[type=reset]")
+        page.click("nav >> text=Plan")
+        page.wait_for_url("**/plan")
         tab.check()
 
 

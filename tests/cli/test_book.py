@@ -123,6 +123,7 @@ def test_what_cannot_be_marked_is_said(cli: Cli, lamp: Path) -> None:
         "'chapters' is not a part of the story. `fabula show --contents -C lamp`"
         in cli("text", "mark", "lamp", "chapters").err
     )
+    assert "ends like a target. Set the target" in cli("text", "mark", "lamp", ONE, "--status", "x (9 words)").err
     (lamp / "notes").mkdir()
     (lamp / "notes/status.yaml").write_text("- draft\n")
     assert "notes/status.yaml cannot be read: write one line for each" in cli("show", "lamp", "--contents").err
@@ -306,7 +307,7 @@ def test_a_chapter_with_a_title_of_its_own_is_split_off_and_merged_with_a_break(
     assert "## 2. Noon (about 9 words) {#noon}" in (lamp / "plan/chapters.md").read_text()
     assert cli("text", "merge", "lamp", ONE).code == 0
     assert files(lamp) == before
-    assert cli("text", "split", "lamp", ONE, "--at", "87", "--title", "Noon").code == 0, (
+    assert cli("text", "split", "lamp", ONE, "--at", "85", "--title", "Noon").code == 0, (
         "a name that a text had is free"
     )
 
@@ -342,6 +343,7 @@ def test_the_next_chapter_is_written_after_a_split_and_no_text_of_the_author_cha
     [
         (("split", "lamp", ONE), "Specify where the second text begins, by its first words"),
         (("split", "lamp", ONE, "--passage", "PART ONE"), "There are no words before or after that place."),
+        (("split", "lamp", ONE, "--at", "87"), "That place is inside a word."),
         (("split", "lamp", ONE, "--at", "999999"), "There is no place after character 999,999"),
         (("split", "lamp", TWO, "--passage", "On Saturday"), "There are no words before or after that place."),
         (("split", "lamp", "chapters", "--at", "3"), "chapters is not listed in lamp/plan/chapters.md."),
@@ -485,6 +487,8 @@ def test_one_text_of_a_snapshot_is_restored(cli: Cli, lamp: Path) -> None:
     assert "Unknown snapshot '7'. Known: 1." in cli("text", "snapshot", "--restore", "7", "-C", "lamp").err
     with pytest.raises(UsageError, match="The snapshot has no name"):
         Project.open(lamp).snapshot("  ")
+    with pytest.raises(UsageError, match="The name of a snapshot has at most 80 characters; this one has 81"):
+        Project.open(lamp).snapshot("x" * 81)
 
 
 def test_a_written_story_has_snapshots_too(cli: Cli) -> None:

@@ -234,6 +234,8 @@ def test_a_secret_about_somebody_may_be_one_that_they_do_not_know(sample: Projec
 def test_what_cannot_be_an_entry_is_refused(sample: Project) -> None:
     with pytest.raises(UsageError, match="The name is empty"):
         sample.set_entry(" ")
+    with pytest.raises(UsageError, match=r"The name 'Iv\\x07an\\u202e' has control or invisible characters"):
+        sample.set_entry("Iv\aan\u202e")
     with pytest.raises(UsageError, match=r"'grey' is not a fact\. Write a property"):
         sample.set_entry("Ivan", facts=["grey"])
     (sample.folder / "plan/codex.yaml").write_text("entries:\n- nme: Ivan\n", encoding="utf-8")

@@ -17,6 +17,7 @@ from fabula.app.world import WORLD_FILE
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.craft.conversation import Parties
+from fabula.craft.conversation.cards import write_persona
 from fabula.craft.narratives import people_read
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import ProjectFolder
@@ -150,6 +151,17 @@ def test_where_nobody_is_known_nobody_is_asked_and_nobody_is_cast(tmp_path: Path
     assert model.asked == []
     assert asyncio.run(read_names(project, project.settings, options(model), people_read)) == ()
     assert people_in(project) == ([], []), "a reading that found nobody names nobody"
+
+
+def test_nobody_plays_a_card_by_default(tmp_path: Path) -> None:
+    _, text, people, _ = STORIES["german weir"]
+    project = a_project(tmp_path / "it", "reading", text, people)
+    for name in ("Sigrid", "Nora"):
+        write_persona(project.folder, name, "A pilot.")
+        file = next((project.folder / "cards").glob(f"*{name.lower()}*"))
+        file.rename(file.with_name(f"{name.lower()}.json"))
+    assert parties_for(project, ["Sigrid"], "", dry=True) == Parties("Visitor", ("Sigrid",))
+    assert parties_for(project, ["Sigrid"], "Nora", dry=True) == Parties("Nora", ("Sigrid",))
 
 
 def test_the_price_of_the_first_turn_is_known_before_anybody_is_asked(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from fabula.project.folder import FileChange
 from fabula.project.telling import ORDER, file_after
 from fabula.story import count_words, one_line, plain, slug
 from fabula.story.export.prose import is_break
+from fabula.story.words import BLANKLESS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -132,6 +133,8 @@ def split(project: ProjectFolder, journal: Journal, name: str, passage: str, at:
     first, second = plain(text[:cut]), plain(text[cut:])
     if cut < len(text) - len(whole.body) or not count_words(HeadedText.of(first).body) or not count_words(second):
         raise UsageError("There are no words before or after that place. Choose a place inside the text.")
+    if text[cut - 1 : cut + 1].isalnum() and not BLANKLESS.search(text[cut - 1 : cut + 1]):
+        raise UsageError("That place is inside a word. Choose a place between two words.")
     title = one_line(title)
     if title:  # its heading says what the break between the scenes said
         before, _, last = first.rpartition("\n")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.bills import Estimate  # noqa: TC001 - pydantic reads it
 from fabula.app.conversing import looked_at, settings_for
 from fabula.app.live_turns import StaleError
-from fabula.app.people import STRANGER, narrative_in, people_in, reading_in
+from fabula.app.people import STRANGER, narrative_in, of_cards, people_in, reading_in
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.kept import of_file
 from fabula.craft.conversation import Conversation, Log, Parties, conversations_in, log_file
@@ -392,7 +392,7 @@ def calls_for(journal: Journal, log: Log, name: str, number: int) -> list[Call]:
 def parties_for(
     project: ProjectFolder, others: Sequence[str], player: str, persona: str = "", *, dry: bool = False
 ) -> Parties | None:
-    """The parties of a conversation if those who answer are named; you play another known character by default.
+    """The parties of a conversation if those who answer are named; you play another character of the story by default.
 
     If no other character is known, or you are to be a stranger to the story, the stranger gets a card in the project,
     and so does a player with a `persona`. With `dry`, no card is written.
@@ -407,7 +407,11 @@ def parties_for(
         return None
     people = [name for names in people_in(project) for name in names]
     others, cards = [among(one, people) or one for one in others], Cards.in_(project.folder)
-    player = among(player, people) or player or next((name for name in people if not among(name, others)), STRANGER)
+    player = (
+        among(player, people)
+        or player
+        or next((name for name in people if not among(name, [*others, *of_cards(project)])), STRANGER)
+    )
     if player == STRANGER and cards.of(player) is None:
         persona = persona or _STRANGER.format(" and ".join(others))
     if persona:

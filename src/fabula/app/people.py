@@ -21,7 +21,7 @@ from fabula.craft.narratives import reading_of
 from fabula.project.folder import MAX_FILE, MAX_STORY, ProjectFolder
 from fabula.story import Story
 from fabula.story.codex import FILE as CODEX_FILE
-from fabula.story.people import each_once, present_in
+from fabula.story.people import among, each_once, present_in
 from fabula.story.personas import parse_personas
 from fabula.story.plan_file import parse_plan
 
@@ -61,6 +61,12 @@ def people_in(project: ProjectFolder) -> tuple[list[str], list[str]]:
     named = set(present_in(dict.fromkeys(found), narrative))  # nobody else could talk in it
     others = each_once((name for name in found if name in named), known)
     return (known, others) if known else (others, [])
+
+
+def of_cards(project: ProjectFolder) -> list[str]:
+    """The people whom only a card names."""
+    story = (*_of_sheets(project), *named_in(project), *_of_world(project))
+    return [name for name in Cards.in_(project.folder).people if not among(name, story)]
 
 
 def named_in(project: ProjectFolder) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from fabula.app.arranging import assemble
 from fabula.app.deciding import authored
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from fabula.engine.journal import Journal
     from fabula.project.folder import ProjectFolder
+
+_LONGEST: Final = 80  # characters of a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,13 @@ def take(journal: Journal, name: str) -> None:
     """Record the version that each text has now. Undoing later decisions does not remove it.
 
     Raises:
-        UsageError: the name is empty.
+        UsageError: the name is empty or too long.
     """
     name = one_line(name)
     if not name:
         raise UsageError("The snapshot has no name. Give it one, such as `before the cut`.")
+    if len(name) > _LONGEST:
+        raise UsageError(f"The name of a snapshot has at most {_LONGEST} characters; this one has {len(name)}.")
     newest = journal.artefacts.newest_versions()
     lines = [json.dumps((newest[path].number, path, file)) for path, file in _seen(journal).items() if path in newest]
     journal.decisions.add("*", "snapshot", "\n".join([name, *lines]), lasting=True)

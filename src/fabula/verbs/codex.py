@@ -15,6 +15,7 @@ from fabula.app.conversing import dry_run_names, read_names
 from fabula.app.plan_cards import PLAN
 from fabula.app.saving import save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.base.characters import readable
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.craft.narratives import entries_read
@@ -117,12 +118,14 @@ async def set_entry(
     `undo` can undo. No model is called.
 
     Raises:
-        UsageError: the name is empty, a name is another entry's, or a fact has no colon.
+        UsageError: the name is empty, has invisible characters or is another entry's, or a fact has no colon.
         PlanError: `plan/codex.yaml` has problems.
     """
     name, new = one_line(name).strip(), one_line(new_name).strip()
     if not name:
         raise UsageError("The name is empty. Enter the name of the entry.")
+    if (called := new or name) != readable(called):
+        raise UsageError(f"The name {called!a} has control or invisible characters. Remove them.")
     text = _text(project.texts())
     stands = codex_in(project.folder)
     was = _own(project, stands, name)

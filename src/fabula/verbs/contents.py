@@ -53,8 +53,10 @@ async def mark(
         if problem:
             raise UsageError(f"{problem} Correct the file first.")
         before = marks.get(stands.name, TextMark())
-        said = before.status if status is None else one_line(status).replace("(", "").replace(")", "")
-        marks[stands.name] = TextMark(said, before.words if words is None else words)
+        said = before.status if status is None else one_line(status)
+        marks[stands.name] = made = TextMark(said, before.words if words is None else words)
+        if said and read_marks(write_marks(marks))[0][stands.name] != made:
+            raise UsageError(f"The status {said!r} ends like a target. Set the target in words instead.")
         if any(map(str, marks.values())):
             await save(texts, STATUS if now else STATUS_FILE, write_marks(marks), None if now else "", project.options)
         elif now:

@@ -25,7 +25,7 @@ async def snapshot(
     """Name the present state of all texts, so that you can compare with it and restore it.
 
     Raises:
-        UsageError: the name is empty.
+        UsageError: the name is empty or too long.
     """
     with project.decided() as (_, journal):
         take(journal, name)

@@ -245,8 +245,10 @@ def _about(workspace: Project, chat: str, *, every: bool = False) -> dict[str, A
     view = workspace.conversation(chat)
     shown = view.turns if every else view.turns[-_SHOWN:]
     goes_on = view.moving is not None and not view.moving.problem
-    card = Cards.in_(workspace.project().folder).of(view.player)
+    cards = Cards.in_(workspace.project().folder)
+    card, greetings = cards.of(view.player), cards.greetings(view.others[0], view.player)
     about = {"persona": card.text("description") if card else "", "goes_on": goes_on, "chat": chat}
+    about["greeting"] = next(iter(greetings), "")
     pictures = _pictures(workspace, [view.player, *view.others])
     return {"view": view, "shown": shown, "left_out": len(view.turns) - len(shown), "pictures": pictures, **about}
 

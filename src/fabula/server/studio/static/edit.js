@@ -359,6 +359,15 @@ function shown() {
   title.scrollIntoView({ block: "nearest" });
 }
 
+/** Lead to the field for what is to be found, filled with what is marked, or to the places. @param {boolean} first */
+function seek(first) {
+  const field = /** @type {HTMLInputElement} */ (find("find-old"));
+  if (first) field.value = marked()?.passage.split("\n")[0].slice(0, field.maxLength) ?? "";
+  showTab("Text");
+  (boxes()[0] ?? field).focus();
+  if (document.activeElement === field) field.select();
+}
+
 /** The boxes of all changes that are shown. */
 const boxes = () => /** @type {HTMLInputElement[]} */ ([...find("review").querySelectorAll('input[name="take"]')]);
 
@@ -652,6 +661,10 @@ async function suggested(run) {
     const idea = found.kind === "ideas";
     words.textContent = idea ? suggestion : "";
     if (!idea) for (const { segment } of new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(suggestion)) {
+      if (!segment.trim()) {
+        words.append(segment);
+        continue;
+      }
       const sentence = button(segment, () => {
         if ("used" in sentence.dataset) return;
         sentence.dataset.used = "";
@@ -747,6 +760,14 @@ function arranged(what) {
   else step(texts().find((one) => one.dataset.text === editor.name), what === "up" ? -1 : 1);
 }
 
+/** Show whether this text can be moved, or merged with the next one. */
+function showEnds() {
+  const at = texts().findIndex((one) => one.dataset.text === editor?.name);
+  for (const [what, end] of Object.entries({ merge: texts().length - 1, down: texts().length - 1, up: 0 })) {
+    document.querySelector(`[data-arrange=${what}]`)?.setAttribute("aria-disabled", String(at === end));
+  }
+}
+
 let dragged = /** @type {HTMLElement | null} */ (null);
 document.addEventListener("dragstart", (event) => {
   dragged = /** @type {HTMLElement} */ (event.target).closest?.("[data-book] > [data-text]") ?? null;
@@ -773,6 +794,7 @@ document.addEventListener("htmx:oobAfterSwap", () => {
   const link = refocus && texts().find((one) => one.dataset.text === refocus)?.querySelector("a");
   if (link) link.focus();
   refocus = link ? "" : refocus;
+  showEnds();
 });
 
 /** Hide everything but the text, or show it again. @param {boolean} on */
@@ -792,6 +814,7 @@ const editor = text && new Editor(text);
 document.addEventListener("htmx:afterSwap", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
   if (target.id === "review") shown();
+  if (target.id === "review" && document.getElementById("find-old")) seek(/** @type {CustomEvent} */ (event).detail.requestConfig.verb === "get");
   if (target.id.startsWith("mend-")) target.querySelector("textarea")?.focus();
   if (target.id === "beside") for (const fold of folds(target)) fold.open = unfolded.get(called(fold)) ?? (fold.open || (!narrow.matches && fold.hasAttribute("data-open-if-wide")));
   const said = target.querySelector("[data-said]");
@@ -876,11 +899,18 @@ document.addEventListener("keydown", (event) => {
     focusOn(!document.body.classList.contains("focused"));
   } else if (event.altKey && event.code === "KeyR") {
     event.preventDefault();
+    text?.blur(); // what is typed from now on is to be found
     document.querySelector("[data-find]")?.dispatchEvent(new MouseEvent("click"));
   } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown") && /** @type {HTMLElement} */ (event.target).closest("[data-book]")) {
     event.preventDefault();
     step(/** @type {HTMLElement} */ (event.target).closest("[data-text]") ?? undefined, event.key === "ArrowUp" ? -1 : 1);
   } else if (/** @type {HTMLElement} */ (event.target).closest("#review")) onReviewKey(event);
+});
+document.addEventListener("input", (event) => {
+  const form = /** @type {HTMLInputElement} */ (event.target).form;
+  if (!form?.contains(document.getElementById("find-old")) || !form.nextElementSibling) return;
+  while (form.nextElementSibling) form.nextElementSibling.remove(); // places of other words
+  say("Show the places again.");
 });
 document.addEventListener("selectionchange", showMarked);
 text?.addEventListener("mousemove", (event) => {
@@ -898,5 +928,7 @@ document.getElementById("suggest")?.addEventListener("click", (event) => {
   const button = /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.target).closest("[data-kind]"));
   if (button) suggest(button.dataset);
 });
+document.addEventListener("htmx:validation:failed", (event) => say(/** @type {CustomEvent} */ (event).detail.message));
+showEnds();
 editor?.begin();
 onEvent(hear);

@@ -97,7 +97,9 @@ function placeIn(piece, sent = null) {
  */
 function goBackTo(piece, place) {
   for (const summary of piece.querySelectorAll("details:not([open]) > summary")) {
-    if (place.open.has(likeness(summary))) summary.parentElement?.setAttribute("open", "");
+    if (!place.open.has(likeness(summary))) continue;
+    globalThis.htmx.process(summary.parentElement); // so that it loads what it holds
+    summary.parentElement?.setAttribute("open", "");
   }
   const fields = place.typed.map((typed) => ({ ...typed, field: /** @type {HTMLInputElement | null} */ (document.getElementById(typed.id)) }));
   for (const { field, value } of fields) if (field) field.value = value;
@@ -108,6 +110,11 @@ function goBackTo(piece, place) {
   }
   for (const { field, from, to } of fields) if (field && field === document.activeElement && from !== null) field.setSelectionRange(from, to);
 }
+
+/** The fields with words that are not saved, of forms that say so. @param {ParentNode} within */
+const unsaved = (within) => /** @type {HTMLTextAreaElement[]} */ ([...within.querySelectorAll("form[data-unsaved] :is(textarea, input:not([type=hidden]))")]).filter(
+  (field) => field.value !== field.defaultValue,
+);
 
 function nameTheme() {
   const other = isDark() ? "Light" : "Dark";
@@ -217,6 +224,15 @@ function goBack(target) {
   left.delete(target);
 }
 
+addEventListener("beforeunload", (event) => unsaved(document).length && event.preventDefault());
+document.addEventListener("htmx:confirm", (event) => {
+  const { target, elt } = /** @type {CustomEvent} */ (event).detail;
+  const lost = target instanceof Element && target !== elt ? unsaved(target).find((field) => field.form !== elt) : undefined;
+  if (!lost) return;
+  event.preventDefault();
+  say("Save or cancel your changes first.");
+  lost.focus();
+});
 document.addEventListener("htmx:beforeSend", (event) => {
   const { target, xhr } = /** @type {CustomEvent} */ (event).detail;
   sent += 1;

@@ -207,7 +207,7 @@ function converse(talk) {
         if (name === "piece") turn.piece(data);
         else ended = true;
         if (name === "done") spoken = data.turn.who ? `${data.turn.who}: ${data.turn.answer}` : "The part ends.";
-        if (name === "failed") spoken = `The answer failed. ${data.error.message}`;
+        if (name === "failed") spoken = `${data.error.message} The conversation is unchanged.`;
         if (name === "failed" && data.error.code === "model_unavailable") {
           complain("No model answers for this character. Name a model under “Who plays them”, and try again.");
           model.closest("details")?.setAttribute("open", "");
@@ -325,7 +325,7 @@ function converse(talk) {
     const shown = /** @type {HTMLElement} */ (message.querySelector(".line"));
     const form = /** @type {HTMLFormElement} */ (made(".editing"));
     const field = /** @type {HTMLTextAreaElement} */ (form.elements[0]);
-    field.value = shown.querySelector(".words")?.textContent ?? "";
+    field.defaultValue = shown.querySelector(".words")?.textContent ?? "";
     field.setAttribute("aria-label", pen.getAttribute("aria-label") ?? "");
     const close = () => {
       form.replaceWith(shown);
@@ -381,11 +381,17 @@ function converse(talk) {
     length.textContent = left < 500 ? (left < 0 ? `${-left} characters too many.` : `${left} characters left.`) : "";
   }
 
+  /** Say something, after the greeting that stands on the page. @param {string} text */
+  async function speak(text) {
+    if (document.querySelector("#nothing .message") && !((await move("begin")) && state().turns !== "0")) return;
+    await move("say", text);
+  }
+
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const text = words.value;
     if (text.trim() && busy) say("An answer is being written. Your words stay here. Send them when the answer is complete.");
-    else if (text.trim()) move("say", text);
+    else if (text.trim()) speak(text);
   });
   words.addEventListener("keydown", (event) => {
     const pens = document.querySelectorAll("[data-edit=said]:not([hidden])");
