@@ -76,7 +76,7 @@ def test_adapters_in_the_settings_are_looked_for_in_the_project(cli: Cli, projec
             ("empty",),
             "--adapter 'empty' is neither a role nor a room: it has no room.toml. For the adapter ",
         ),
-        (("nowhere",), "use --adapter ROLE=nowhere."),
+        (("nowhere",), "There is no folder nowhere. Specify the folder of a room, or --adapter ROLE=ADAPTER."),
         (("clmax=room/climax",), "Unknown role 'clmax'. Did you mean 'climax'?"),
         (
             ("climax=nowhere", "--model", "embedded:base.gguf"),

@@ -117,7 +117,7 @@ def test_a_note_that_says_nothing_of_use_is_passed_over(text: str) -> None:
 def test_without_any_model_two_commands_are_named(cli: Cli) -> None:
     ran = cli(*WRITE, "--out", "one")
     assert ran.code != 0
-    assert "`fabula models pull smollm2` downloads a small model, and `fabula models` lists the other models" in ran.err
+    assert "`fabula models pull smollm2` downloads it, and `fabula models` lists the other models" in ran.err
 
 
 @pytest.mark.parametrize(

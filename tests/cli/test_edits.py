@@ -37,7 +37,7 @@ def test_an_edit_is_listed_refused_and_made_again(cli: Cli, read: Path) -> None:
     (edit,) = cli("text", "edits", "lamp", "--json").json["edits"]
     assert (edit["part"], edit["new"], edit["refused"]) == ("exposition", "The lantern", False)
     assert "The lantern" in story(read)
-    assert "To undo an edit, run `fabula text edits --refuse ID`." in cli("text", "edits", "lamp").err
+    assert "To undo an edit, run `fabula text edits --refuse ID -C lamp`." in cli("text", "edits", "lamp").err
 
     ran = cli("text", "edits", "lamp", "--refuse", edit["id"])
     assert f"{edit['id']}  exposition  (refused)" in ran.out

@@ -210,7 +210,7 @@ class LazyGroup(CommandGroup):
             listed(formatter, panel, rows)
         names = ", ".join(name for name, one in COMMANDS.items() if one.panel == SETTING_UP)
         formatter.write_paragraph()
-        formatter.write_text(f"{SETTING_UP}: {names} (see -h).")
+        formatter.write_text(f"{SETTING_UP}: {names}.")
         others = brought()
         if theirs := ", ".join(f"{name} ({plugin.source})" for name, plugin in others.found.items()):
             formatter.write_text(f"From packages: {theirs}.")
