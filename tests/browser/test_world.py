@@ -98,8 +98,14 @@ def test_an_entry_of_the_codex_is_read_by_scene_changed_and_removed(tmp_path: Pa
 
 def test_an_entry_that_is_not_saved_is_not_left(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
-        page, asked = tab.page, []
-        page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+        page = tab.page
+        asked: list[str] = []
+
+        def stays(dialog: Dialog) -> None:
+            asked.append(dialog.type)
+            dialog.dismiss()
+
+        page.on("dialog", stays)
         tab.open(f"{WORLD}/codex")
         page.click("summary:has-text('Ivan Utting')")
         page.click("text=Write an entry of your own")
