@@ -13,6 +13,8 @@ from studio import browsing, expect, studio_there
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playwright.sync_api import Dialog
+
     from studio import Tab
 
 
