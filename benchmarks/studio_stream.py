@@ -119,7 +119,7 @@ def bench(sizes: Sizes | None = None) -> Table:
 
 @contextmanager
 def _browser() -> Iterator[Any]:
-    from studio import chromium  # noqa: PLC0415 - of the tests
+    from studio import chromium, close_chromium  # noqa: PLC0415 - of the tests
 
     try:
         with chromium() as browser:
@@ -128,6 +128,8 @@ def _browser() -> Iterator[Any]:
         if type(error).__name__ == "Skipped":  # how the tests' own helper says that there is no browser
             raise ProjectError(str(error)) from error
         raise
+    finally:
+        close_chromium()  # its event loop would be in the way of whatever comes next in this process
 
 
 def _signed_in(browser: Any, studio: Any) -> Any:  # noqa: ANN401 - playwright's

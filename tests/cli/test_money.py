@@ -55,7 +55,7 @@ def test_the_budget_of_a_project_holds_over_all_its_runs(cli: Cli, project: Path
     assert (
         f"Stopped before the budget of {tokens + 10:,} tokens of the project is exceeded: {tokens:,} are spent"
     ) in ran.err
-    assert "or higher under [budget] in fabula.toml." in ran.err
+    assert "or higher under [budget] in lamp/fabula.toml." in ran.err
     file.write_text(file.read_text().replace(f"tokens = {tokens + 10}", "tokens = 100000"), encoding="utf-8")
     assert cli("update", "lamp", "--yes").code == 0
 

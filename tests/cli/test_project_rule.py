@@ -105,7 +105,9 @@ def test_commands_that_are_on_no_project_take_no_folder() -> None:
             continue
         takes = any("-C" in one.opts for one in command.params)
         assert takes == (
-            name in AT_HOME or (name.startswith("text ") and name != "text card") or name in ("measure", "lab snap")
+            name in AT_HOME
+            or (name.startswith(("text ", "codex ")) and name != "text card")
+            or name in ("measure", "lab snap")
         ), name
 
 

@@ -370,8 +370,8 @@ def test_a_passage_is_named_by_its_characters(cli: Cli, project: Path, write_scr
     ("arguments", "message"),
     [
         (("climax",), "the passage with --passage (its first and last words), --lines N-M or --characters N-M."),
-        (("climax", "--passage", "the dog"), "'the dog' is not in story/03-climax.md."),
-        (("climax", "--passage", "the"), "'the' matches 2 passages of story/03-climax.md."),
+        (("climax", "--passage", "the dog"), "'the dog' is not in lamp/story/03-climax.md."),
+        (("climax", "--passage", "the"), "'the' matches 2 passages of lamp/story/03-climax.md."),
         (("climax", "--lines", "4-9"), "--lines 4-9 does not match any lines; the file has 1."),
         (("climax", "--lines", "x"), "--lines x does not match any lines"),
         (("climax", "--characters", "60-900"), "--characters 60-900 contains no words; the text has 68 characters."),

@@ -204,7 +204,7 @@ def test_places_that_cannot_be_used_are_named_errors(cli: Cli, project: Path) ->
             ),
         ),
         (("own.txt",), 2, "own.txt is not a table of scores. Specify a .csv or .jsonl file, or a project folder."),
-        (("gone.csv",), 2, "There is no file gone.csv. Did you mean 'own.csv'?"),
+        (("gone.csv",), 2, "There is no file gone.csv. Correct the name, or give scores (a CSV file)."),
         (("empty",), 1, "empty is not a fabula project: it has no brief.md."),
         (("own.csv", "--over", "cells"), 2, "own.csv, line 2 does not name a cell. Add a column `cell` to all lines"),
         (("own.csv", "--write", "-C", "lamp"), 2, "lamp uses agents-room, which does not have these weights."),

@@ -16,7 +16,7 @@ from fabula.cli.main import main
 if TYPE_CHECKING:
     import pytest
 
-ROLE = re.compile(r"The role (\w+)")
+ROLE = re.compile(r"plays the role (\w+)")
 CALLS = 9
 
 

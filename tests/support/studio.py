@@ -258,8 +258,10 @@ def close_chromium() -> None:
     """End it, and playwright, whose event loop would be in the way of tests that have one of their own."""
     while _STARTED:
         driver, browser = _STARTED.pop()
-        browser.close()
-        driver.stop()
+        try:
+            browser.close()
+        finally:
+            driver.stop()
 
 
 def expect(what: Any) -> Any:  # noqa: ANN401 - playwright's

@@ -359,7 +359,7 @@ class Counting(ScriptedModel):
 
 async def test_a_model_is_closed_after_its_last_run() -> None:
     company = SharedModels({})
-    with pytest.raises(UsageError, match="There is no file x"):
+    with pytest.raises(UsageError, match="There is no file or folder x"):
         company.expect([Settings(model="scripted:x", system="end-to-end")])
     await company.close()
 

@@ -69,20 +69,21 @@ def test_a_world_of_sillytavern_is_a_lorebook(lamp: fabula.Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "said"),
+    ("name", "file", "said"),
     [
-        (b"GIF89a", "The card in x.png is not UTF-8|is not JSON"),
-        (b"\xff\xd8\xff\xe0", "is not a PNG, JSON or .charx file"),
-        (plain_picture(), "is a picture without a character card"),
-        (png_card()[:-30], "is truncated or damaged|ends within the picture"),
-        (b'{"a": 1}', "contains JSON but no character card"),
-        (b"[" * 100_000, "nested deeper than 64 levels"),
-        (b"", "is not JSON"),
+        ("x.json", b"GIF89a", "The card in x.json is not UTF-8|is not JSON"),
+        ("x.png", b"GIF89a", "x.png is not a PNG file, although its name ends like one's"),
+        ("x.png", b"\xff\xd8\xff\xe0", "is not a PNG, JSON or .charx file"),
+        ("x.png", plain_picture(), "is a picture without a character card"),
+        ("x.png", png_card()[:-30], "is truncated or damaged|ends within the picture"),
+        ("x.json", b'{"a": 1}', "contains JSON but no character card"),
+        ("x.json", b"[" * 100_000, "nested deeper than 64 levels"),
+        ("x.json", b"", "is not JSON"),
     ],
 )
-def test_what_is_no_card_is_refused_and_leaves_nothing(lamp: fabula.Project, file: bytes, said: str) -> None:
+def test_what_is_no_card_is_refused_and_leaves_nothing(lamp: fabula.Project, name: str, file: bytes, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        lamp.import_card(base64.b64encode(file).decode(), "x.png")
+        lamp.import_card(base64.b64encode(file).decode(), name)
     assert not (lamp.folder / "cards").exists()
 
 

@@ -132,6 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return main(arguments) if again else _failed(terminal, kind_of(error), sentence, error.exit_code)
     except Exception as error:  # noqa: BLE001 - the one broad except: no user should have to read a traceback
         return _surprised(terminal, error)
+    finally:
+        NAMED.set("")  # what is said after the command is of no project
 
 
 def _stopped(terminal: Terminal, stop: BaseException) -> int:
