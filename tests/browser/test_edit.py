@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -166,6 +167,35 @@ def test_what_follows_the_cursor_is_taken_sentence_by_sentence_with_the_keyboard
         assert tab.axe() == []
         page.keyboard.press("Escape")
         expect(page.locator("#suggestions li")).to_have_count(0)
+        tab.check()
+
+
+@pytest.mark.parametrize("how", ["Escape", "leave"])
+def test_a_suggestion_ends_when_nobody_waits_for_it_and_never_keeps_the_text_from_being_saved(
+    shelf: Path, how: str
+) -> None:
+    settings = shelf / "lamp/fabula.toml"
+    settings.write_text(re.sub(r'"scripted:[^"]*"', '"files:answers"', settings.read_text(encoding="utf-8")))
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        at(page, "flame.")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#run")).to_contain_text("The run is writing.")
+        page.locator("#text").focus()
+        page.keyboard.type("So ")
+        expect(page.locator("#saved")).to_have_text("Saved")
+        if how == "leave":
+            tab.open("/projects/lamp/write")
+        else:
+            page.keyboard.press("Escape")
+        with there.client() as client:
+            for _ in range(600):
+                newest = client.get("/api/v1/projects/lamp/runs").json()["runs"][0]
+                if newest["state"] == "stopped":
+                    break
+                page.wait_for_timeout(50)
+        assert (newest["verb"], newest["state"]) == ("suggest", "stopped")
         tab.check()
 
 

@@ -44,6 +44,18 @@ async def begun(client: AsyncClient) -> str:
     return str(run["id"])
 
 
+def waits_for_a_person(shelf: Path) -> None:
+    settings = shelf / "lamp" / "fabula.toml"
+    settings.write_text(settings.read_text(encoding="utf-8").replace("scripted:replies.toml", "files:answers"))
+
+
+async def until_asked(client: AsyncClient, run: str) -> None:
+    for _ in range(600):
+        if (await client.get(f"{RUNS}/{run}")).json()["awaited"]:
+            return
+        await asyncio.sleep(0.05)
+
+
 async def test_a_suggestion_has_its_events_its_bill_and_its_result(shelf: Path) -> None:
     async with studio_here(shelf) as client:
         run = await begun(client)
@@ -62,15 +74,27 @@ async def test_an_error_is_said_in_the_words_of_a_page(shelf: Path) -> None:
         assert "gave no usable passage" in ended["message"]
 
 
-async def test_a_suggestion_is_stopped_and_ends_with_the_server(shelf: Path) -> None:
-    settings = shelf / "lamp" / "fabula.toml"
-    settings.write_text(settings.read_text(encoding="utf-8").replace("scripted:replies.toml", "files:answers"))
+async def test_the_author_saves_and_undoes_while_a_suggestion_is_made(shelf: Path) -> None:
+    waits_for_a_person(shelf)
+    text = "/api/v1/projects/lamp/artefacts/one"
     async with studio_here(shelf) as client:
         run = await begun(client)
-        for _ in range(600):
-            if (await client.get(f"{RUNS}/{run}")).json()["awaited"]:
-                break
-            await asyncio.sleep(0.05)
+        await until_asked(client, run)
+        before = (await client.get(text)).json()
+        saved = await client.put(text, json={"text": "At seven Mara lit the lamp.", "base": before["base"]})
+        assert saved.status_code == 200, saved.text
+        undone = await client.post("/api/v1/projects/lamp/undo")
+        assert undone.status_code == 200, undone.text
+        assert (await client.get(text)).json()["text"] == before["text"]
+        await client.post(f"{RUNS}/{run}/stop")
+        assert (await until(client, run, "stopped", "failed", "finished"))["state"] == "stopped"
+
+
+async def test_a_suggestion_is_stopped_and_ends_with_the_server(shelf: Path) -> None:
+    waits_for_a_person(shelf)
+    async with studio_here(shelf) as client:
+        run = await begun(client)
+        await until_asked(client, run)
         await client.post(f"{RUNS}/{run}/stop")
         ended = await until(client, run, "stopped", "failed", "killed")
         assert (ended["state"], ended["message"].split(".")[0]) == ("stopped", "Stopped")

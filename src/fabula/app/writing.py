@@ -682,11 +682,13 @@ async def at_cursor_in(
 ) -> T:
     """What is made for a place of an artefact's text (`rewritten`, `suggested`); it is not saved.
 
+    The project is not locked meanwhile: only calls are recorded, and the author goes on writing.
+
     Raises:
         FabulaError: an error of any kind; a finished call is kept and is used when the same request is repeated.
     """
     prepared = PreparedMethod.in_(project, settings, options)
-    with project.lock(), project.journal as journal:  # edits were applied when the place was looked for
+    with project.journal as journal:  # edits were applied when the place was looked for
         async with prepared.opened(journal) as context:
             answer_in_language_of(journal.artefacts.newest(path) or "", context, settings)
             with context.recording_failures():

@@ -395,6 +395,7 @@ function tellTaken() {
 // runs -----------------------------------------------------------------------------------------------------------------
 
 let following = "";
+let suggesting = ""; // the run that makes suggestions
 let starting = false;
 let looking = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
 
@@ -409,6 +410,7 @@ async function start(verb, given) {
     const chosen = model && verb === "update" ? { model } : {};
     const run = await ask(`${api}/${verb}`, { body: { ...given, ...chosen, ...budget } });
     following = run.id;
+    if (verb === "suggestions") suggesting = run.id;
     warn("run", "");
     await follow();
   } catch (error) {
@@ -681,7 +683,13 @@ async function suggested(run) {
   say(`${found.texts.length} ${found.texts.length === 1 ? "suggestion" : "suggestions"}. Select a sentence to use only that one.`);
 }
 
+/** Nobody waits for the suggestions any more: what is finished is kept, the rest is not asked for. */
+function stopSuggesting() {
+  if (following && following === suggesting) fetch(`/api/v1${api}/runs/${following}/stop`, { method: "POST", keepalive: true }).catch(() => {});
+}
+
 function dismiss() {
+  stopSuggesting();
   list()?.replaceChildren();
   place = null;
   text?.focus();
@@ -892,7 +900,7 @@ document.addEventListener("keydown", (event) => {
   } else if (place && event.altKey && /^[1-9]$/.test(event.key)) {
     event.preventDefault();
     list()?.querySelector(`[data-n="${event.key}"] > button`)?.dispatchEvent(new MouseEvent("click"));
-  } else if (place && event.key === "Escape" && list()?.firstChild) {
+  } else if (place && event.key === "Escape" && (list()?.firstChild || following === suggesting)) {
     dismiss();
   } else if (event.key === "F8" || (event.key === "Escape" && document.body.classList.contains("focused"))) {
     event.preventDefault();
@@ -923,6 +931,7 @@ text?.addEventListener("mousemove", (event) => {
 text?.addEventListener("mouseleave", () => clearTimeout(resting));
 text?.addEventListener("input", () => showWho(-1, false));
 text?.addEventListener("select", showMarked);
+addEventListener("pagehide", stopSuggesting);
 document.getElementById("suggest")?.addEventListener("toggle", showCost);
 document.getElementById("suggest")?.addEventListener("click", (event) => {
   const button = /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.target).closest("[data-kind]"));
