@@ -494,6 +494,7 @@ function hear(event) {
   else if (of && event.type !== "text_arrived") looking ??= setTimeout(follow, FOLLOW);
   if (event.type === "run_ended" && editor?.dirty) editor.save();
   if (event.type === "run_ended") lookBeside();
+  if (event.type === "project_changed" && following && following === suggesting) return; // its calls were recorded
   if (event.type === "artefact_changed" || event.type === "project_changed" || (event.type === "run_ended" && !of)) {
     editor?.look();
     tellSaved();
