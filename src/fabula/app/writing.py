@@ -8,12 +8,13 @@ import shlex
 import time
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fabula.app.bills import Billed, BudgetSpent, UsageData, amount, dollars, usage_data
+from fabula.app.plan_cards import PLAN, PlanPart, plan_cards
 from fabula.app.remarks import SETTINGS_FILE, remarks_on
 from fabula.app.standing import shortfalls
 from fabula.base.errors import (
@@ -37,7 +38,7 @@ from fabula.engine.event_log import heard_by
 from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal, spent_by_role
 from fabula.engine.lines import with_code
-from fabula.engine.making import add_fits
+from fabula.engine.making import DRAFTS, add_fits
 from fabula.engine.methods import settings_of
 from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies import fault_of
@@ -49,6 +50,7 @@ from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import BRIEF, REACHED, ProjectFolder
 from fabula.project.settings import Settings, carried_over, difference
 from fabula.project.telling import imported_from
+from fabula.story.codex import Codex, codex_in
 from fabula.story.language import language_of
 from fabula.systems import System, find, system_of
 
@@ -73,6 +75,11 @@ AtCursor: TypeAlias = "Callable[[Run, str, Cursor], Awaitable[T]]"
 
 _LEAST_WORDS = 3
 _FOLDER = re.compile(r'\b(embedded|replay|scripted|seq2seq):[^"]*/')  # of a model that is a file, which may be moved
+_MOST_OF_CODEX = 4_000  # characters of a prompt
+_CODEX = (
+    "This is set down for the story, and holds wherever you write of it. Bring in only what this place of the story "
+    "needs. People know, say and act on only what they can know, and a secret stays one unless its hour has come."
+)
 _SHORT = 50_000  # tokens of replies; in longer walks terse and generous ones make up for each other
 
 
@@ -139,17 +146,21 @@ class PreparedMethod:
     options: Options
     other: Method | None = None
     voice: str = ""
+    codex: Codex = field(default_factory=Codex)
 
     @classmethod
     def in_(cls, project: ProjectFolder, settings: Settings, options: Options) -> PreparedMethod:
-        """The system of a project, whose prompts for prose contain the author's style sheet.
+        """The system of a project, whose prompts for prose contain the author's style sheet and what the codex has.
 
         The prompts of a paper stay as they are.
 
         Raises:
-            UsageError: the style sheet cannot be read.
+            PlanError: the codex has problems.
+            UsageError: the style sheet or the codex cannot be read.
         """
-        return cls(settings, options, voice="" if settings.preset == "faithful" else project.style)
+        if settings.preset == "faithful":
+            return cls(settings, options)
+        return cls(settings, options, voice=project.style, codex=codex_in(project.folder))
 
     @cached_property  # finding one reads every `paper.toml`
     def method(self) -> Method:
@@ -204,6 +215,7 @@ class PreparedMethod:
             ),
             prices={**cast.prices, **self.settings.known_prices},
             voice=self.voice,
+            codex=partial(given_of, self.codex) if self.codex.entries else None,
         )
 
     @property
@@ -247,6 +259,7 @@ class PreparedMethod:
             context.prompts.digest,
             brief.write(),
             *([self.voice] if self.voice else []),
+            *([repr(self.codex.entries)] if self.codex.entries else []),
             *(f"{p.performer.identity} {_abilities(p.performer)}{p.adapter or ''}" for p in parts),
         )
 
@@ -273,6 +286,15 @@ class PreparedMethod:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
             raise first_error(group) from group
+
+
+def given_of(codex: Codex, at: str, prompt: str, told: Mapping[str, tuple[str, str]]) -> str:
+    """What a codex has for a prompt for prose; who is present in the part at `at`, the plan in `told` says."""
+    name = next((one for one in at.split("/") if one != DRAFTS), "")
+    cards = plan_cards({path: text for path, (_, text) in told.items()}, [PlanPart(name)]).of(name)
+    present = [who for card in cards for who in (*card.scene.present, card.viewpoint) if who]
+    said = codex.told_to_writer(prompt, present, _MOST_OF_CODEX)
+    return "\n".join((_CODEX, "", *(f"- {one}" for one in said))) if said else ""
 
 
 def answer_in_language_of(text: str, context: RunContext, settings: Settings) -> None:
@@ -716,6 +738,8 @@ async def _at_cursor(
     ask: AtCursor[T],
     take: int = 0,
 ) -> T:
+    newest = {path: journal.artefacts.newest(path) for path in (PLAN, CHAPTERS)}
+    context.told |= {path: ("plan", text) for path, text in newest.items() if text}
     cursor = Cursor(project.brief.titled, journal.artefacts.newest(path) or "", span, _around(journal, path))
     return await ask(Run(context, RunPlace(take=take)).scope(*path.split("/")), context.writer_of(path), cursor)
 

@@ -736,7 +736,7 @@ class Run:
     def _messages(self, prompt: str, fields: Mapping[str, Any], said: Sequence[Message] = ()) -> tuple[Message, ...]:
         """A prompt, which also says in what language to answer and how lengths are counted, if that is not English.
 
-        The author's style sheet is in the prompts of calls that write prose.
+        The author's style sheet is in the prompts of calls that write prose, and so is what the codex has for them.
         """
         tag, lines = self.context.language, []
         if tag:
@@ -747,8 +747,12 @@ class Run:
             }
         if self._place.in_voice and self.context.voice:
             lines.append(_VOICE.format(self.context.voice))
-        first, *rest = self.context.prompts.render(prompt, fields, said)
-        return (replace(first, content="\n\n".join([first.content, *lines])), *rest)
+        first, *rest = rendered = self.context.prompts.render(prompt, fields, said)
+        messages = (replace(first, content="\n\n".join([first.content, *lines])), *rest)
+        if self._place.in_voice and (codex := self.context.codex) is not None:
+            known = codex(self.at, "\n\n".join(one.content for one in rendered), self.context.told)
+            return _with_remark(messages, known) if known else messages
+        return messages
 
     def _sketch(self, prompt: str, fields: Mapping[str, Any], expect: int | str | None) -> Sketch:
         """What a free text probably looks like."""

@@ -13,19 +13,20 @@
       notes: Make her older?       # for the author; no model ever sees them
     left_out: [Harbour]            # names that the codex does not show
 
-All fields except the name are optional. A secret is given only to a role that plays somebody who knows it.
+All fields except the name are optional. A secret is given only to a role that plays somebody who knows it, and to a
+writer of prose only where somebody is present who does.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from fabula.base.files import read_text
 from fabula.base.kept import of_text
-from fabula.story.people import NameFinder, among
+from fabula.story.people import NameFinder, among, called, strangers
 from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, read_as, read_sheet
 from fabula.story.story import one_line
@@ -103,6 +104,13 @@ class CodexEntry:
         """Whether a character knows the secret when the story begins."""
         return among(name, self.knowing) is not None
 
+    def beside(self, prompt: str, here: Iterable[str]) -> str:
+        """What the entry says to a writer if `here` are present, except what the prompt says; empty if that is all."""
+        who = ", ".join(name for name in here if self.secret and self.secret not in prompt and self.known_by(name))
+        secret = f"A secret that of those present only {who} may know: {as_sentence(self.secret)}" if who else ""
+        said = " ".join(filter(None, ("" if self.open in prompt else self.open, secret)))
+        return f"{', also '.join(self.names)}: {said}" if said else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Codex:
@@ -116,10 +124,13 @@ class Codex:
         key = name.casefold()
         return next((one for one in self.entries if key in map(str.casefold, one.names)), None)
 
+    def named(self, text: str) -> dict[str, int]:
+        """The names of the entries that a text names, each with the last place where it does."""
+        return {place.name: place.start for place in _finder(self.entries).find(text)}
+
     def of(self, texts: Iterable[str], people: Iterable[str] = ()) -> tuple[CodexEntry, ...]:
         """The entries that texts name, and those of people."""
-        who, finder = list(people), NameFinder({one.name: one.names for one in self.entries})
-        named = {one.name for one in finder.find("\n\n".join(texts))}
+        who, named = list(people), self.named("\n\n".join(texts))
         return tuple(
             one
             for one in self.entries
@@ -133,6 +144,31 @@ class Codex:
             for one in self.of(texts, people)
         )
         return tuple(f"{one.name}: {said}" for one, said in found if said)
+
+    def told_to_writer(self, prompt: str, present: Iterable[str], most: int) -> tuple[str, ...]:
+        """What a writer of prose is given beside a prompt, an entry in each text; nothing that the prompt already says.
+
+        These are the rules, the people who are `present`, and what the prompt names. If they have more than `most`
+        characters together, those count that the prompt names last. A secret is given only if somebody who is present
+        knows it.
+        """
+        here = tuple(filter(None, map(self._meant, present)))
+        named = self.named(prompt) | {one.name: len(prompt) for one in self.entries if one.kind == "rule"}
+        named |= {name: len(prompt) for name in here}
+        said = {one.name: one.beside(prompt, here) for one in self.entries if one.name in named}
+        kept = set[str]()
+        for name in sorted(filter(said.get, said), key=lambda name: -named[name]):
+            if len(said[name]) <= most:
+                kept.add(name)
+                most -= len(said[name])
+        return tuple(text for name, text in said.items() if name in kept)
+
+    def _meant(self, name: str) -> str:
+        """The name of the entry of a person; the name itself if no entry is meant, nothing if several may be."""
+        if (one := self.find(name)) is not None:
+            return one.name
+        people = [one.name for one in self.entries if one.kind == "person"]
+        return among(name, people) or "".join(strangers((name,), people))
 
     @property
     def statements(self) -> str:
@@ -152,6 +188,14 @@ class Codex:
                   for one in self.entries if one.secret]  # fmt: skip
         entities = tuple(Entity(one.name, _IN_WORLD[one.kind], one.aliases) for one in self.entries)
         return WorldFile(tuple(facts), entities, many=(SECRET,) if any(one.secret for one in self.entries) else ())
+
+
+@lru_cache(maxsize=4)
+def _finder(entries: tuple[CodexEntry, ...]) -> NameFinder:
+    return NameFinder(
+        called({one.name: one.aliases for one in entries if one.kind == "person"})
+        | {one.name: one.names for one in entries if one.kind != "person"}
+    )
 
 
 # in a plan ----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -16,7 +15,7 @@ from fabula.app.plan_cards import PLAN
 from fabula.app.saving import save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.characters import readable
-from fabula.base.errors import FabulaError, UnknownNameError, UsageError
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.craft.narratives import entries_read
 from fabula.project.folder import MAX_FILE
@@ -34,12 +33,9 @@ from fabula.story.codex import (
     codex_in,
     write_codex,
 )
-from fabula.systems import system_of
 from fabula.verbs.base import ModelName, MostDollars, MostTokens, verb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fabula.project.folder import ProjectFolder
 
 EntryName = Annotated[str, Field(max_length=MAX_NAME, description="A name or alias.", examples=["Mara Quist"])]
@@ -56,7 +52,7 @@ class CodexChange:
         changed: whether the file differs from before.
         removed: whether your entry was removed.
         left_out: whether the codex no longer shows the name.
-        remarks: who does not get what the entry says, and which names in `known_to` nobody has, in sentences.
+        remarks: which names in `known_to` nobody has, in sentences.
     """
 
     name: str
@@ -143,8 +139,8 @@ async def set_entry(
         text = changed_left_out(text, (one for one in stands.left_out if one not in (name, entry.name)))
     changed = await _save(project, text)
     unknown = codex_of(project).unknown
-    said = [unknown[name] for name in entry.known_to if name in unknown]
-    return CodexChange(entry.name, FILE, changed, remarks=(*_not_given(project), *said))
+    said = tuple(unknown[name] for name in entry.known_to if name in unknown)
+    return CodexChange(entry.name, FILE, changed, remarks=said)
 
 
 @verb("DELETE", "/codex/{name:path}", "story", command="codex remove")
@@ -194,14 +190,6 @@ async def read_codex(
 def _text(project: ProjectFolder) -> str:
     file = project.folder / FILE
     return read_text(file, MAX_FILE) if file.is_file() else ""
-
-
-def _not_given(project: Workspace) -> Iterator[str]:
-    """Says so if the roles of the project's system do not get the codex."""
-    with suppress(FabulaError):  # a run says what is wrong with the system
-        system = system_of(project.settings())
-        if not system.takes_codex:
-            yield f"The roles of {system.name} do not get the codex. `fabula check` and `fabula chat` read it."
 
 
 def _fact(said: str) -> tuple[str, str]:
