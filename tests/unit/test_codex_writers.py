@@ -79,7 +79,7 @@ def test_who_may_be_one_of_several_people_knows_nothing() -> None:
     assert [codex.told_to_writer("Mara Quist", [who], 4_000) for who in ("Mara", "Mara Rell", "Quist")] == [
         (),
         (),
-        ("Mara Quist: A secret that of those present only Mara Quist may know: SECRET.",),
+        ("Mara Quist: A secret that nobody present knows but Mara Quist: SECRET.",),
     ]
 
 

@@ -107,7 +107,7 @@ class CodexEntry:
     def beside(self, prompt: str, here: Iterable[str]) -> str:
         """What the entry says to a writer if `here` are present, except what the prompt says; empty if that is all."""
         who = ", ".join(name for name in here if self.secret and self.secret not in prompt and self.known_by(name))
-        secret = f"A secret that of those present only {who} may know: {as_sentence(self.secret)}" if who else ""
+        secret = f"A secret that nobody present knows but {who}: {as_sentence(self.secret)}" if who else ""
         said = " ".join(filter(None, ("" if self.open in prompt else self.open, secret)))
         return f"{', also '.join(self.names)}: {said}" if said else ""
 
