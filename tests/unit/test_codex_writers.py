@@ -74,6 +74,35 @@ def test_entries_are_given_by_presence_and_mention_and_secrets_by_knowledge(
     assert bool(said) == ("OPEN-" in said)
 
 
+PLAN = """\
+scenes:
+- {name: The Quay, element: climax, outline: [They meet.], characters: [Mara]}
+- {name: The Lamp, element: resolution, outline: [They part.], characters: [Zora]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "told", "who"),
+    [
+        ("the-quay/scene/1", {"plan": PLAN}, "Mara"),
+        ("drafts/resolution", {"plan": PLAN}, "Zora"),
+        ("scene-2/step/1", {"plan": PLAN}, ""),  # of a system with scenes of its own
+        ("chapter-2", {"plan": PLAN}, ""),
+        (
+            "chapter-1",
+            {"plan": PLAN, "chapters": "## 1. One\nPoint of view: Zora, in the first person\n"},
+            "Zora",
+        ),
+        ("chapter-1", {"chapters": "## 1. One\nMara and Zora meet.\n"}, ""),
+        ("chapter-1", {"plan": "scenes: ["}, ""),
+    ],
+)
+def test_only_the_plan_of_the_part_itself_says_who_is_present(at: str, told: dict[str, str], who: str) -> None:
+    codex = Codex(tuple(CodexEntry(name, secret=f"SECRET-{name}") for name in ("Mara", "Zora")))
+    said = given_of(codex, at, "Mara, Zora", {path: ("plan", text) for path, text in told.items()})
+    assert [name for name in ("Mara", "Zora") if f"SECRET-{name}" in said] == ([who] if who else [])
+
+
 def test_who_may_be_one_of_several_people_knows_nothing() -> None:
     codex = Codex((CodexEntry("Mara Quist", secret="SECRET"), CodexEntry("Mara Rell")))
     assert [codex.told_to_writer("Mara Quist", [who], 4_000) for who in ("Mara", "Mara Rell", "Quist")] == [

@@ -50,6 +50,7 @@ from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import BRIEF, REACHED, ProjectFolder
 from fabula.project.settings import Settings, carried_over, difference
 from fabula.project.telling import imported_from
+from fabula.story import slug
 from fabula.story.codex import Codex, codex_in
 from fabula.story.language import language_of
 from fabula.systems import System, find, system_of
@@ -291,7 +292,9 @@ class PreparedMethod:
 def given_of(codex: Codex, at: str, prompt: str, told: Mapping[str, tuple[str, str]]) -> str:
     """What a codex has for a prompt for prose; who is present in the part at `at`, the plan in `told` says."""
     name = next((one for one in at.split("/") if one != DRAFTS), "")
-    cards = plan_cards({path: text for path, (_, text) in told.items()}, [PlanPart(name)]).of(name)
+    texts = {path: told[path][1] for path in (CHAPTERS, PLAN) if path in told}
+    plan = plan_cards(dict([*texts.items()][:1]), [PlanPart(name)])
+    cards = (card for card in plan.of(name) if plan.plan is None or name in map(slug, (card.title, card.scene.element)))
     present = [who for card in cards for who in (*card.scene.present, card.viewpoint) if who]
     said = codex.told_to_writer(prompt, present, _MOST_OF_CODEX)
     return "\n".join((_CODEX, "", *(f"- {one}" for one in said))) if said else ""
@@ -738,8 +741,7 @@ async def _at_cursor(
     ask: AtCursor[T],
     take: int = 0,
 ) -> T:
-    newest = {path: journal.artefacts.newest(path) for path in (PLAN, CHAPTERS)}
-    context.told |= {path: ("plan", text) for path, text in newest.items() if text}
+    context.told |= {path: ("plan", text) for path in (PLAN, CHAPTERS) if (text := journal.artefacts.newest(path))}
     cursor = Cursor(project.brief.titled, journal.artefacts.newest(path) or "", span, _around(journal, path))
     return await ask(Run(context, RunPlace(take=take)).scope(*path.split("/")), context.writer_of(path), cursor)
 
