@@ -111,8 +111,7 @@ class RunContext:
         chosen: the names of the method's settings that were given in addition to its preset.
         language: the tag of the language that roles must answer in, if it is not English.
         voice: the author's style sheet, which every call that writes prose gets (`fabula.engine.run.in_voice`).
-        codex: what the author's codex has for a call that writes prose, by its place, the text of its prompt, and what
-            is kept so far (`told`); empty if it has nothing.
+        codex: what the author's codex adds to a prompt for prose, by its place, its text, and what is kept (`told`).
         lengths: the fewest and the most words asked for, by the place where the text was written.
         shortfalls: what the author asked for and did not get, in sentences.
         announced: what was announced for this run, which asks before it makes more; `None` if nothing was announced.

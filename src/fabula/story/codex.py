@@ -24,6 +24,7 @@ from functools import cache, lru_cache
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
 
+from fabula.base.errors import PlanError
 from fabula.base.files import read_text
 from fabula.base.kept import of_text
 from fabula.story.people import NameFinder, among, called, strangers
@@ -88,11 +89,6 @@ class CodexEntry:
         return " ".join(map(as_sentence, filter(None, (self.description, *(f"{s}: {v}" for s, v in self.facts)))))
 
     @property
-    def known(self) -> CodexEntry:
-        """The entry without the author's notes."""
-        return replace(self, notes="")
-
-    @property
     def knowing(self) -> tuple[str, ...]:
         """Who knows the secret when the story begins: those in `known_to`; without it, the person it is about."""
         own = {name.casefold() for name in self.names}
@@ -104,12 +100,20 @@ class CodexEntry:
         """Whether a character knows the secret when the story begins."""
         return among(name, self.knowing) is not None
 
+    def of(self, who: str) -> CodexEntry:
+        """The entry as a character knows it: without notes, and with the secret only if the character knows it."""
+        return replace(self, notes="") if self.known_by(who) else replace(self, notes="", secret="", known_to=())
+
+    def saying(self, *said: str) -> str:
+        """What is said of the entry, behind all its names; empty if nothing is."""
+        text = " ".join(filter(None, said))
+        return f"{', also '.join(self.names)}: {text}" if text else ""
+
     def beside(self, prompt: str, here: Iterable[str]) -> str:
         """What the entry says to a writer if `here` are present, except what the prompt says; empty if that is all."""
         who = ", ".join(name for name in here if self.secret and self.secret not in prompt and self.known_by(name))
         secret = f"A secret that nobody present knows but {who}: {as_sentence(self.secret)}" if who else ""
-        said = " ".join(filter(None, ("" if self.open in prompt else self.open, secret)))
-        return f"{', also '.join(self.names)}: {said}" if said else ""
+        return self.saying("" if self.open in prompt else self.open, secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +177,7 @@ class Codex:
     @property
     def statements(self) -> str:
         """All that the entries say, secrets too, for somebody who looks for contradictions: a paragraph for each."""
-        found = (
-            (", also ".join(one.names), " ".join(filter(None, (one.open, as_sentence(one.secret)))))
-            for one in self.entries
-        )
-        return "\n\n".join(f"{names}: {said}" for names, said in found if said)
+        return "\n\n".join(filter(None, (one.saying(one.open, as_sentence(one.secret)) for one in self.entries)))
 
     @property
     def world(self) -> WorldFile:
@@ -192,10 +192,14 @@ class Codex:
 
 @lru_cache(maxsize=4)
 def _finder(entries: tuple[CodexEntry, ...]) -> NameFinder:
-    return NameFinder(
-        called({one.name: one.aliases for one in entries if one.kind == "person"})
-        | {one.name: one.names for one in entries if one.kind != "person"}
-    )
+    return NameFinder(mentioned_by((one.name, one.kind, one.aliases) for one in entries))
+
+
+def mentioned_by(entries: Iterable[tuple[str, str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """The names by which texts mention entries with these names, kinds and aliases: of a person, parts of names too."""
+    found = list(entries)
+    people = called({name: aliases for name, kind, aliases in found if kind == "person"})
+    return {name: people.get(name, (name, *aliases)) for name, _, aliases in found}
 
 
 # in a plan ----------------------------------------------------------------------------------------------------------
@@ -358,8 +362,6 @@ def _spliced(text: str, codex: Codex, was: CodexEntry | None, entry: CodexEntry 
 
 def _if_right(text: str, wanted: Codex) -> str:
     """The text if it says what is wanted, with a line end; otherwise an empty text."""
-    from fabula.base.errors import PlanError  # noqa: PLC0415 - only changes need it
-
     try:
         return text.rstrip("\n") + "\n" if parse_codex(text) == wanted else ""
     except PlanError:
