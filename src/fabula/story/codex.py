@@ -20,13 +20,14 @@ writer of prose only where somebody is present who does.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cache, lru_cache
+from functools import cache
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from fabula.base.errors import PlanError
 from fabula.base.files import read_text
 from fabula.base.kept import of_text
+from fabula.base.remembering import remembered
 from fabula.story.people import NameFinder, among, called, strangers
 from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, read_as, read_sheet
@@ -190,7 +191,7 @@ class Codex:
         return WorldFile(tuple(facts), entities, many=(SECRET,) if any(one.secret for one in self.entries) else ())
 
 
-@lru_cache(maxsize=4)
+@remembered(4)
 def _finder(entries: tuple[CodexEntry, ...]) -> NameFinder:
     return NameFinder(mentioned_by((one.name, one.kind, one.aliases) for one in entries))
 
