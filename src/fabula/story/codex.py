@@ -53,6 +53,7 @@ MAX_NAME: Final = 200
 MAX_TEXT: Final = 4_000
 MAX_ENTRIES: Final = 2_000
 MAX_BYTES: Final = 2_000_000
+_LEAST: Final = 80  # characters of room without which nothing more is given
 _IN_WORLD: Final = {"person": "character", "place": "location", "thing": "object", "rule": "rule"}
 _HEAD: Final = "# The codex of this story. `fabula codex set --help` names the fields; no model ever sees `notes`.\n"
 
@@ -112,7 +113,8 @@ class CodexEntry:
 
     def beside(self, prompt: str, here: Iterable[str]) -> str:
         """What the entry says to a writer if `here` are present, except what the prompt says; empty if that is all."""
-        who = ", ".join(name for name in here if self.secret and self.secret not in prompt and self.known_by(name))
+        hidden = self.secret and self.secret not in prompt
+        who = ", ".join(name for name in here if hidden and self.known_by(name))
         secret = f"A secret that nobody present knows but {who}: {as_sentence(self.secret)}" if who else ""
         return self.saying("" if self.open in prompt else self.open, secret)
 
@@ -157,16 +159,15 @@ class Codex:
         characters together, those count that the prompt names last. A secret is given only if somebody who is present
         knows it.
         """
-        here = tuple(filter(None, map(self._meant, present)))
-        named = self.named(prompt) | {one.name: len(prompt) for one in self.entries if one.kind == "rule"}
-        named |= {name: len(prompt) for name in here}
-        said = {one.name: one.beside(prompt, here) for one in self.entries if one.name in named}
-        kept = set[str]()
-        for name in sorted(filter(said.get, said), key=lambda name: -named[name]):
-            if len(said[name]) <= most:
-                kept.add(name)
-                most -= len(said[name])
-        return tuple(text for name, text in said.items() if name in kept)
+        here = tuple(dict.fromkeys(filter(None, map(self._meant, present))))
+        places = self.named(prompt) | {one.name: len(prompt) for one in self.entries if one.kind == "rule"}
+        places |= dict.fromkeys(here, len(prompt))
+        kept = dict[str, str]()
+        for one in sorted((one for one in self.entries if one.name in places), key=lambda one: -places[one.name]):
+            if most > _LEAST and 0 < len(said := one.beside(prompt, here)) <= most:
+                kept[one.name] = said
+                most -= len(said)
+        return tuple(kept[one.name] for one in self.entries if one.name in kept)
 
     def _meant(self, name: str) -> str:
         """The name of the entry of a person; the name itself if no entry is meant, nothing if several may be."""
