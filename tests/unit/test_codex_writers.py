@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.app.writing import Options, at_cursor_in, given_of, suggested
+from fabula.base.errors import ModelError, ReplyError
 from fabula.craft.suggesting import Wanted
 from fabula.engine.journal import Journal
 from fabula.models.scripted import ScriptedModel
@@ -166,6 +168,15 @@ def test_in_every_system_writers_get_entries_and_nobody_gets_a_secret_that_nobod
             assert ("SECRET-TOBIAS" in text) == (there and "Tobias" in text_of(before))
         if "OPEN-" not in text:
             assert request.messages == before.messages, "those without a codex pay nothing"
+
+
+async def test_a_small_model_is_given_entries_first_since_it_would_continue_them() -> None:
+    case = next(one for one in OURS if one.system.name == "end-to-end")
+    model = case.model()
+    with Journal() as journal, suppress(ModelError, ReplyError):  # its script is for other replies
+        await run_case(case, model, journal, codex=partial(given_of, Codex((NOBODYS,))), aids="on")
+    assert "OPEN-MARA" in model.asked[0].messages[0].content
+    assert "OPEN-MARA" not in model.asked[0].messages[-1].content
 
 
 # suggestions --------------------------------------------------------------------------------------------------------
