@@ -268,6 +268,18 @@ def test_names_that_nobody_has_are_said(cli: Cli, lamp: Path) -> None:
     assert "has no effect" not in ran.out + ran.err, "writers get the codex"
 
 
+def test_a_codex_that_cannot_be_read_stops_a_run_and_can_be_corrected(cli: Cli, lamp: Path) -> None:
+    (lamp / "plan/codex.yaml").write_text("entries:\n- nme: Mara\n")
+    ran = cli("update", "lamp", "--dry-run")
+    assert (ran.code, "lamp/plan/codex.yaml:2: entry 1: There is no 'nme' here. Did you mean 'name'?" in ran.err) == (
+        2,
+        True,
+    )
+    assert cli("edit", "codex", "-C", "lamp", "--text", "entries: [{nme: Mara}]").code == 2
+    assert cli("edit", "codex", "-C", "lamp", "--text", "entries: [{name: Mara}]").code == 0
+    assert cli("update", "lamp", "--dry-run").code == 0
+
+
 def test_looking_takes_linear_time() -> None:
     for old in (" a", "a a", "'", "a" * 500):
         for sign in (" ", "a", "'", "\n", "{", "#"):

@@ -51,7 +51,7 @@ from fabula.project.folder import BRIEF, REACHED, ProjectFolder
 from fabula.project.settings import Settings, carried_over, difference
 from fabula.project.telling import imported_from
 from fabula.story import slug
-from fabula.story.codex import Codex, codex_in
+from fabula.story.codex import Codex, codex_in, parse_codex
 from fabula.story.language import language_of
 from fabula.systems import System, find, system_of
 
@@ -150,10 +150,12 @@ class PreparedMethod:
     codex: Codex = field(default_factory=Codex)
 
     @classmethod
-    def in_(cls, project: ProjectFolder, settings: Settings, options: Options) -> PreparedMethod:
+    def in_(
+        cls, project: ProjectFolder, settings: Settings, options: Options, pending: Mapping[str, str] | None = None
+    ) -> PreparedMethod:
         """The system of a project, whose prompts for prose contain the author's style sheet and what the codex has.
 
-        The prompts of a paper stay as they are.
+        The prompts of a paper stay as they are. `pending` are unsaved texts, by artefact.
 
         Raises:
             PlanError: the codex has problems.
@@ -161,7 +163,9 @@ class PreparedMethod:
         """
         if settings.preset == "faithful":
             return cls(settings, options)
-        return cls(settings, options, voice=project.style, codex=codex_in(project.folder))
+        unsaved = (pending or {}).get("codex")
+        codex = codex_in(project.folder) if unsaved is None else parse_codex(unsaved or "{}")
+        return cls(settings, options, voice=project.style, codex=codex)
 
     @cached_property  # finding one reads every `paper.toml`
     def method(self) -> Method:
@@ -527,7 +531,7 @@ async def dry_run_in(
 
     `pending` are unsaved texts, by artefact, that count as the author's.
     """
-    prepared = PreparedMethod.in_(project, settings, options)
+    prepared = PreparedMethod.in_(project, settings, options, pending)
     with project.journal as journal:
         project.check_journal(journal)
         changes = project.changes(journal)
@@ -688,7 +692,8 @@ async def check_edit(project: ProjectFolder, journal: Journal, options: Options,
     if not file.endswith(f".{SHEET}") or not text:
         return
     try:
-        await _dry_run(PreparedMethod.in_(project, project.settings, options), journal, project.brief, {path: text})
+        prepared = PreparedMethod.in_(project, project.settings, options, {path: text})
+        await _dry_run(prepared, journal, project.brief, {path: text})
     except PlanError as problem:
         if Path(file).name in str(problem):
             raise
