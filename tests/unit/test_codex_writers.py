@@ -18,7 +18,7 @@ from fabula.engine.journal import Journal
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import ProjectFolder
 from fabula.story import Brief, slug
-from fabula.story.codex import Codex, CodexEntry, write_codex
+from fabula.story.codex import Codex, CodexEntry, parse_codex, write_codex
 from fabula.story.plan_file import parse_plan
 from fabula.testing.cases import run_case
 from harness import cases
@@ -111,6 +111,17 @@ def test_who_may_be_one_of_several_people_knows_nothing() -> None:
         (),
         (),
         ("Mara Quist: A secret that nobody present knows but Mara Quist: SECRET.",),
+    ]
+
+
+def test_who_knows_a_secret_may_be_named_by_an_alias() -> None:
+    codex = parse_codex(
+        "entries: [{name: Mara, aliases: [the keeper]}, {name: Zora, secret: SECRET, known_to: [The Keeper, Ivan]}]"
+    )
+    assert codex.entries[1].known_to == ("Mara", "Ivan")
+    assert ["SECRET" in repr(codex.told_to_writer("Zora", [who], 4_000)) for who in ("the keeper", "Zora")] == [
+        True,
+        False,
     ]
 
 

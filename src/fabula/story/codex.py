@@ -93,10 +93,7 @@ class CodexEntry:
     @property
     def knowing(self) -> tuple[str, ...]:
         """Who knows the secret when the story begins: those in `known_to`; without it, the person it is about."""
-        own = {name.casefold() for name in self.names}
-        if not self.known_to:
-            return (self.name,) if self.kind == "person" else ()
-        return tuple(self.name if name.casefold() in own else name for name in self.known_to)
+        return self.known_to or ((self.name,) if self.kind == "person" else ())
 
     def known_by(self, name: str) -> bool:
         """Whether a character knows the secret when the story begins."""
@@ -274,7 +271,21 @@ def parse_codex(text: str, where: str = FILE, *, proposed: bool = False) -> Code
     return of_text(
         f"codex {where} {proposed}",
         text,
-        lambda text: read_sheet(text, where, "codex", _reader().validate_python, checks, _known),
+        lambda text: _known_by_name(read_sheet(text, where, "codex", _reader().validate_python, checks, _known)),
+    )
+
+
+def _known_by_name(codex: Codex) -> Codex:
+    """The codex with the entries' names in place of aliases in `known_to`."""
+    names = {alias.casefold(): one.name for one in codex.entries for alias in one.aliases}
+    return replace(
+        codex,
+        entries=tuple(
+            replace(one, known_to=tuple(names.get(who.casefold(), who) for who in one.known_to))
+            if one.known_to
+            else one
+            for one in codex.entries
+        ),
     )
 
 
