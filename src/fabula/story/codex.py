@@ -143,11 +143,8 @@ class Codex:
 
     def told(self, who: str, texts: Iterable[str], people: Iterable[str]) -> tuple[str, ...]:
         """What a character may know of those who are present, and of what texts name, an entry in each text."""
-        found = (
-            (one, " ".join(filter(None, (one.open, as_sentence(one.secret) if one.known_by(who) else ""))))
-            for one in self.of(texts, people)
-        )
-        return tuple(f"{one.name}: {said}" for one, said in found if said)
+        found = ((one.name, one.open, as_sentence(one.of(who).secret)) for one in self.of(texts, people))
+        return tuple(f"{name}: {' '.join(filter(None, said))}" for name, *said in found if any(said))
 
     def told_to_writer(self, prompt: str, present: Iterable[str], most: int) -> tuple[str, ...]:
         """What a writer of prose is given beside a prompt, an entry in each text; nothing that the prompt already says.
