@@ -256,10 +256,8 @@ def test_after_undo_an_update_is_advised_only_if_it_has_something_to_do(cli: Cli
     assert "`fabula redo lamp` redoes it." in ran.err
 
 
-def test_systems_whose_roles_do_not_get_the_codex_say_so(cli: Cli, lamp: Path) -> None:
+def test_names_that_nobody_has_are_said(cli: Cli, lamp: Path) -> None:
     ran = cli("codex", "set", "lamp", "--name", "Mara", "--secret", "S", "--known-to", "Ivna", "--known-to", "Mara")
-    said = "The roles of end-to-end do not get the codex. `fabula check -C lamp` and `fabula chat -C lamp` read it.\n"
-    assert said in ran.err
     assert "plan/codex.yaml says that 'Ivna' knows a secret, but nobody in codex, plan, cards or world" in ran.err
     assert "Ivna" not in [one["name"] for one in cli("codex", "show", "lamp", "--json").json["entries"]]
     assert "'Ivna' knows a secret, but nobody" in cli("codex", "show", "lamp").err
@@ -267,10 +265,19 @@ def test_systems_whose_roles_do_not_get_the_codex_say_so(cli: Cli, lamp: Path) -
     assert "Did you mean 'Ivan'?" in cli("codex", "show", "lamp").err
     (lamp / "plan/codex.yaml").write_text("entries:\n- name: Mara\n  facts: {eyes: grey}\n")
     ran = cli("update", "lamp", "--dry-run")
-    assert "The roles of this system do not get plan/codex.yaml. `fabula check -C lamp` and" in ran.out
-    assert "has no effect" not in ran.out
-    assert cli("new", "play", "--brief", "novel.md", "--system", "ibsen").code == 0
-    assert "do not get" not in cli("codex", "set", "play", "--name", "Mara").err
+    assert "has no effect" not in ran.out + ran.err, "writers get the codex"
+
+
+def test_a_codex_that_cannot_be_read_stops_a_run_and_can_be_corrected(cli: Cli, lamp: Path) -> None:
+    (lamp / "plan/codex.yaml").write_text("entries:\n- nme: Mara\n")
+    ran = cli("update", "lamp", "--dry-run")
+    assert (ran.code, "lamp/plan/codex.yaml:2: entry 1: There is no 'nme' here. Did you mean 'name'?" in ran.err) == (
+        2,
+        True,
+    )
+    assert cli("edit", "codex", "-C", "lamp", "--text", "entries: [{nme: Mara}]").code == 2
+    assert cli("edit", "codex", "-C", "lamp", "--text", "entries: [{name: Mara}]").code == 0
+    assert cli("update", "lamp", "--dry-run").code == 0
 
 
 def test_looking_takes_linear_time() -> None:

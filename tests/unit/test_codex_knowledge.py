@@ -19,7 +19,6 @@ from fabula.story.codex import Codex, CodexEntry, with_codex, write_codex
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.situation import situation_of
 from fabula.story.world import Fact, Moment, WorldState
-from fabula.systems import systems
 from fabula.testing.cases import Case, run_case
 from fabula.verbs.home import Project
 from harness import cases
@@ -188,12 +187,6 @@ def test_conversations_give_a_character_what_it_knows_of_those_present_and_named
 
 def of_systems(*names: str) -> list[Case]:
     return [case for case in cases() if case.system.name in names]
-
-
-def test_systems_say_truthfully_whether_their_roles_get_the_codex() -> None:
-    for name, system in systems().items():
-        code = "".join(file.read_text(encoding="utf-8") for file in system.folder.glob("[!t]*.py"))
-        assert system.takes_codex == ("await plan_for(" in code), name
 
 
 def asked_of(case: Case, codex: str, file: Path) -> list[Request]:

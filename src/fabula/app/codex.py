@@ -23,8 +23,8 @@ from fabula.craft.narratives import PROPOSED, entries_read_of
 from fabula.project.folder import MAX_FILE
 from fabula.story import one_line
 from fabula.story.cards import persona_of
-from fabula.story.codex import FILE, Codex, CodexEntry, codex_in, parse_codex
-from fabula.story.people import NameFinder, among, called, strangers
+from fabula.story.codex import FILE, KINDS, MAX_NAME, Codex, CodexEntry, codex_in, mentioned_by, parse_codex
+from fabula.story.people import NameFinder, among, strangers
 from fabula.story.personas import parse_personas
 from fabula.story.situation import named_in_short
 from fabula.story.words import BLANKLESS
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 
 CODEX, PERSONAS, READING = "codex", "personas", "reading"
 _KINDS: Final = {"character": "person", "location": "place", "object": "thing"}
-_ORDER: Final = ("person", "place", "thing", "rule")
 _LONGEST: Final = 1_500  # characters that one source says about an entry
-_NAME: Final = 200  # characters of a name
 _NAME_OF_PLACE: Final = 40  # characters; a longer one is a description
 _FACTS: Final = 12  # facts that a hover shows
 _UNKNOWN: Final = 20  # unknown names that are told
@@ -176,7 +174,7 @@ class ProjectCodex:
         unknown = _unknown(own, (*sources, *further), world)
         problems += list(unknown.values())[:_UNKNOWN]
         joined = _joined(chain(sources, _of_world(world, unknown), further), own)
-        names = _names(joined)
+        names = mentioned_by((one.name, one.kind, one.aliases) for one in joined.values())
         finder = NameFinder(names)
         _count(joined, finder, world, f"mentions {hash(tuple(names.items()))}")
         return cls(own, joined, finder, world, was_read, tuple(problems), unknown)
@@ -191,7 +189,7 @@ class ProjectCodex:
         wanted = [self.find(name)] if name else list(self.joined.values())
         facts = self._facts(at, who)
         rows = [self._row(one, who, facts) for one in wanted]
-        ranks = {kind: rank for rank, kind in enumerate(_ORDER)}
+        ranks: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
         rows.sort(key=lambda row: (row.proposed, ranks.get(row.kind, len(ranks)), -row.count, row.name.casefold()))
         return CodexView(at, who, tuple(rows), self.own.left_out, self.was_read, self.problems)
 
@@ -208,7 +206,7 @@ class ProjectCodex:
     def _row(self, one: _Joined, who: str, facts: Mapping[str, Mapping[int, FactRow]]) -> CodexRow:
         own = next((entry for entry in self.own.entries if entry.name == one.name), None)
         if own is not None and who:
-            own = own.known if own.known_by(who) else replace(own.known, secret="", known_to=())
+            own = own.of(who)
         owners = dict.fromkeys(self.world.state.index.owner(name) for name in (one.name, *one.aliases))
         about = {row.id: row for owner in owners for row in facts.get(owner, {}).values()}
         said = (said.open if who and who != one.name else said.whole for said in one.said)
@@ -293,7 +291,7 @@ def _joined(found: Iterator[_Said], own: Codex) -> dict[str, _Joined]:
     by_name: dict[str, _Joined] = {}
     out = {name.casefold() for name in own.left_out}
     for one in found:
-        name, *others = (one_line(name)[:_NAME] for name in one.names)
+        name, *others = (one_line(name)[:MAX_NAME] for name in one.names)
         if not name or name.casefold() in out:
             continue
         same = by_name.get(name.casefold())
@@ -308,12 +306,6 @@ def _joined(found: Iterator[_Said], own: Codex) -> dict[str, _Joined]:
         for other in (name, *others):
             by_name.setdefault(other.casefold(), same)
     return joined
-
-
-def _names(joined: Mapping[str, _Joined]) -> dict[str, tuple[str, ...]]:
-    """The names by which texts mention each entry; an alias that an earlier entry has is not another one's."""
-    people = called({one.name: one.aliases for one in joined.values() if one.kind == "person"})
-    return {one.name: people.get(one.name, (one.name, *one.aliases)) for one in joined.values()}
 
 
 def _count(joined: dict[str, _Joined], finder: NameFinder, world: ProjectWorld, names: str) -> None:
@@ -334,7 +326,7 @@ def _of_author(own: Codex) -> Iterator[_Said]:
 
 def _of_personas(project: ProjectFolder) -> Iterator[_Said]:
     with suppress(FabulaError):  # pages and commands that show the plan say what is wrong with it
-        text = _text(project, "plan/personas.yaml")
+        text = text_in(project, "plan/personas.yaml")
         for one in parse_personas(text).people if text else ():
             yield _Said(PERSONAS, (one.name, *one.aliases), "person", one.full[:_LONGEST], one.appearance[:_LONGEST])
 
@@ -344,7 +336,7 @@ def _of_plan(workspace: Workspace) -> Iterator[_Said]:
     with suppress(FabulaError):  # as above
         files = {one.name: one.file for one in workspace.rows(marks=False) if one.folder == "plan"}
         project = workspace.texts()
-        texts = {name: _text(project, files[name]) for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in files}
+        texts = {name: text_in(project, files[name]) for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in files}
         cards = plan_cards(texts, ())
         for one in cards.plan.characters if cards.plan else ():
             yield _Said(PLAN, (one.name,), "person", one.introduction()[:_LONGEST], one.seen()[:_LONGEST])
@@ -406,6 +398,7 @@ def _reading(project: ProjectFolder) -> tuple[list[_Said], bool]:
     return [_Said(READING, one.names, one.kind, one.description, one.description) for one in found], (current in newest)
 
 
-def _text(project: ProjectFolder, name: str) -> str:
+def text_in(project: ProjectFolder, name: str) -> str:
+    """The text of a file of the project; empty if there is none."""
     file = project.folder / name
     return read_text(file, MAX_FILE) if file.is_file() else ""

@@ -36,7 +36,6 @@ _NO_SETTINGS: Final = (
 _NO_STORY: Final = "story.md is empty, although the texts in story/ are not. `fabula update` writes it again from them."
 _OWN: Final = "{0} is your own text: its name determines its place in the story, and no model rewrites it."
 _UNUSED: Final = "{0} is not part of the current story, so your text in it has no effect."
-_CODEX: Final = "The roles of this system do not get {0}. `fabula check` and `fabula chat` read it."
 _UNREAD: Final = "{0} is not read. Only .md, .yaml and .csv files are read, and subfolders are ignored."
 _OWN_GONE: Final = "{0}, your own text, was deleted and is removed from the story."
 _TAKEN_BACK: Final = "{0} is not in the story because you undid it. To put it back, change it. Otherwise, delete it."
@@ -134,5 +133,3 @@ def _of_changes(journal: Journal, changes: Collection[FileChange], used: Collect
                 yield _OWN.format(file)
         elif file != CODEX_FILE:
             yield _UNUSED.format(file)
-        elif path in new:
-            yield _CODEX.format(file)

@@ -8,12 +8,13 @@ import shlex
 import time
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fabula.app.bills import Billed, BudgetSpent, UsageData, amount, dollars, usage_data
+from fabula.app.plan_cards import PLAN, PlanPart, plan_cards
 from fabula.app.remarks import SETTINGS_FILE, remarks_on
 from fabula.app.standing import shortfalls
 from fabula.base.errors import (
@@ -37,7 +38,7 @@ from fabula.engine.event_log import heard_by
 from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal, spent_by_role
 from fabula.engine.lines import with_code
-from fabula.engine.making import add_fits
+from fabula.engine.making import DRAFTS, add_fits
 from fabula.engine.methods import settings_of
 from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies import fault_of
@@ -49,6 +50,8 @@ from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import BRIEF, REACHED, ProjectFolder
 from fabula.project.settings import Settings, carried_over, difference
 from fabula.project.telling import imported_from
+from fabula.story import slug
+from fabula.story.codex import Codex, codex_in, parse_codex
 from fabula.story.language import language_of
 from fabula.systems import System, find, system_of
 
@@ -73,6 +76,11 @@ AtCursor: TypeAlias = "Callable[[Run, str, Cursor], Awaitable[T]]"
 
 _LEAST_WORDS = 3
 _FOLDER = re.compile(r'\b(embedded|replay|scripted|seq2seq):[^"]*/')  # of a model that is a file, which may be moved
+_MOST_OF_CODEX = 4_000  # characters of a prompt
+_CODEX = (
+    "This is set down for the story, and holds wherever you write of it. Bring in only what this place of the story "
+    "needs. People know, say and act on only what they can know, and a secret stays one unless its hour has come."
+)
 _SHORT = 50_000  # tokens of replies; in longer walks terse and generous ones make up for each other
 
 
@@ -139,17 +147,25 @@ class PreparedMethod:
     options: Options
     other: Method | None = None
     voice: str = ""
+    codex: Codex = field(default_factory=Codex)
 
     @classmethod
-    def in_(cls, project: ProjectFolder, settings: Settings, options: Options) -> PreparedMethod:
-        """The system of a project, whose prompts for prose contain the author's style sheet.
+    def in_(
+        cls, project: ProjectFolder, settings: Settings, options: Options, pending: Mapping[str, str] | None = None
+    ) -> PreparedMethod:
+        """The system of a project, whose prompts for prose contain the author's style sheet and what the codex has.
 
-        The prompts of a paper stay as they are.
+        The prompts of a paper stay as they are. `pending` are unsaved texts, by artefact.
 
         Raises:
-            UsageError: the style sheet cannot be read.
+            PlanError: the codex has problems.
+            UsageError: the style sheet or the codex cannot be read.
         """
-        return cls(settings, options, voice="" if settings.preset == "faithful" else project.style)
+        if settings.preset == "faithful":
+            return cls(settings, options)
+        unsaved = (pending or {}).get("codex")
+        codex = codex_in(project.folder) if unsaved is None else parse_codex(unsaved or "{}")
+        return cls(settings, options, voice=project.style, codex=codex)
 
     @cached_property  # finding one reads every `paper.toml`
     def method(self) -> Method:
@@ -204,6 +220,7 @@ class PreparedMethod:
             ),
             prices={**cast.prices, **self.settings.known_prices},
             voice=self.voice,
+            codex=partial(given_of, self.codex) if self.codex.entries else None,
         )
 
     @property
@@ -247,6 +264,7 @@ class PreparedMethod:
             context.prompts.digest,
             brief.write(),
             *([self.voice] if self.voice else []),
+            *([repr(self.codex.entries)] if self.codex.entries else []),
             *(f"{p.performer.identity} {_abilities(p.performer)}{p.adapter or ''}" for p in parts),
         )
 
@@ -273,6 +291,17 @@ class PreparedMethod:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
             raise first_error(group) from group
+
+
+def given_of(codex: Codex, at: str, prompt: str, told: Mapping[str, tuple[str, str]]) -> str:
+    """What a codex has for a prompt for prose; who is present in the part at `at`, the plan in `told` says."""
+    name = next((one for one in at.split("/") if one != DRAFTS), "")
+    texts = {path: told[path][1] for path in (CHAPTERS, PLAN) if path in told}
+    plan = plan_cards(dict([*texts.items()][:1]), [PlanPart(name)])
+    cards = (card for card in plan.of(name) if plan.plan is None or name in map(slug, (card.title, card.scene.element)))
+    present = [who for card in cards for who in (*card.scene.present, card.viewpoint) if who]
+    said = codex.told_to_writer(prompt, present, _MOST_OF_CODEX)
+    return "\n".join((_CODEX, "", *(f"- {one}" for one in said))) if said else ""
 
 
 def answer_in_language_of(text: str, context: RunContext, settings: Settings) -> None:
@@ -502,7 +531,7 @@ async def dry_run_in(
 
     `pending` are unsaved texts, by artefact, that count as the author's.
     """
-    prepared = PreparedMethod.in_(project, settings, options)
+    prepared = PreparedMethod.in_(project, settings, options, pending)
     with project.journal as journal:
         project.check_journal(journal)
         changes = project.changes(journal)
@@ -663,7 +692,8 @@ async def check_edit(project: ProjectFolder, journal: Journal, options: Options,
     if not file.endswith(f".{SHEET}") or not text:
         return
     try:
-        await _dry_run(PreparedMethod.in_(project, project.settings, options), journal, project.brief, {path: text})
+        prepared = PreparedMethod.in_(project, project.settings, options, {path: text})
+        await _dry_run(prepared, journal, project.brief, {path: text})
     except PlanError as problem:
         if Path(file).name in str(problem):
             raise
@@ -716,6 +746,7 @@ async def _at_cursor(
     ask: AtCursor[T],
     take: int = 0,
 ) -> T:
+    context.told |= {path: ("plan", text) for path in (PLAN, CHAPTERS) if (text := journal.artefacts.newest(path))}
     cursor = Cursor(project.brief.titled, journal.artefacts.newest(path) or "", span, _around(journal, path))
     return await ask(Run(context, RunPlace(take=take)).scope(*path.split("/")), context.writer_of(path), cursor)
 

@@ -106,7 +106,7 @@ async def suggestions(run: Run, role: str, cursor: Cursor, wanted: Wanted) -> li
     """
     fields = _fields(run, role, cursor) | {"note": WISHES.get(wanted.note, wanted.note)}
     if wanted.kind == "ideas":
-        own = run.scope(wanted.skip + 1)
+        own = in_voice(run).scope(wanted.skip + 1)
         return (await own.ask_for(IdeasReply, role, "suggest_ideas", **fields, count=wanted.count)).ideas[
             : wanted.count
         ]

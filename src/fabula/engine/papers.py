@@ -66,7 +66,6 @@ FIELDS: Final = (
         only="system",
     ),
     Field("personas", "yes or no", "Whether it can write with an author's personas.", only="system"),
-    Field("codex", "yes or no", "Whether its roles get what an author's codex says.", only="system"),
     Field("chat", "yes or no", "Whether users can talk to its characters (`fabula chat`).", only="system"),
     Field(
         "open_role", "text", "The role that plays the story's characters, who can then be cast by name.", only="system"

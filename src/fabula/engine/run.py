@@ -712,7 +712,7 @@ class Run:
     ) -> Request:
         """The call as it goes out; a prompt's `opening` is for free text from models that can continue it."""
         part, aids = self._assignment(role), self.room(role).aids
-        messages = self._messages(prompt, fields, said)
+        messages = self._messages(prompt, fields, said, aids=aids)
         if messages[-1].role == "assistant" and not (opening and aids and part.begins_with_words):
             messages = messages[:-1]
         drawing = drawn(part.sampling, sampling or _UNSET, part.base)
@@ -733,10 +733,13 @@ class Run:
             fields=fields,
         )
 
-    def _messages(self, prompt: str, fields: Mapping[str, Any], said: Sequence[Message] = ()) -> tuple[Message, ...]:
+    def _messages(
+        self, prompt: str, fields: Mapping[str, Any], said: Sequence[Message] = (), *, aids: bool = False
+    ) -> tuple[Message, ...]:
         """A prompt, which also says in what language to answer and how lengths are counted, if that is not English.
 
-        The author's style sheet is in the prompts of calls that write prose.
+        The author's style sheet is in the prompts of calls that write prose, and so is what the codex has for them. It
+        differs from scene to scene and so comes last, but not for a small model (`aids`), which would continue it.
         """
         tag, lines = self.context.language, []
         if tag:
@@ -747,8 +750,13 @@ class Run:
             }
         if self._place.in_voice and self.context.voice:
             lines.append(_VOICE.format(self.context.voice))
-        first, *rest = self.context.prompts.render(prompt, fields, said)
-        return (replace(first, content="\n\n".join([first.content, *lines])), *rest)
+        first, *rest = rendered = self.context.prompts.render(prompt, fields, said)
+        known = ""
+        if self._place.in_voice and (codex := self.context.codex) is not None:
+            known = codex(self.at, "\n\n".join(one.content for one in rendered), self.context.told)
+        lines += [known] if known and aids else []
+        messages = (replace(first, content="\n\n".join([first.content, *lines])), *rest)
+        return _with_remark(messages, known) if known and not aids else messages
 
     def _sketch(self, prompt: str, fields: Mapping[str, Any], expect: int | str | None) -> Sketch:
         """What a free text probably looks like."""

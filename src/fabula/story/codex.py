@@ -13,7 +13,8 @@
       notes: Make her older?       # for the author; no model ever sees them
     left_out: [Harbour]            # names that the codex does not show
 
-All fields except the name are optional. A secret is given only to a role that plays somebody who knows it.
+All fields except the name are optional. A secret is given only to a role that plays somebody who knows it, and to a
+writer of prose only where somebody is present who does.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from functools import cache
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
 
+from fabula.base.errors import PlanError
 from fabula.base.files import read_text
 from fabula.base.kept import of_text
-from fabula.story.people import NameFinder, among
+from fabula.base.remembering import remembered
+from fabula.story.people import NameFinder, among, called, strangers
 from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, read_as, read_sheet
 from fabula.story.story import one_line
@@ -50,6 +53,7 @@ MAX_NAME: Final = 200
 MAX_TEXT: Final = 4_000
 MAX_ENTRIES: Final = 2_000
 MAX_BYTES: Final = 2_000_000
+_LEAST: Final = 80  # characters of room without which nothing more is given
 _IN_WORLD: Final = {"person": "character", "place": "location", "thing": "object", "rule": "rule"}
 _HEAD: Final = "# The codex of this story. `fabula codex set --help` names the fields; no model ever sees `notes`.\n"
 
@@ -87,21 +91,29 @@ class CodexEntry:
         return " ".join(map(as_sentence, filter(None, (self.description, *(f"{s}: {v}" for s, v in self.facts)))))
 
     @property
-    def known(self) -> CodexEntry:
-        """The entry without the author's notes."""
-        return replace(self, notes="")
-
-    @property
     def knowing(self) -> tuple[str, ...]:
         """Who knows the secret when the story begins: those in `known_to`; without it, the person it is about."""
-        own = {name.casefold() for name in self.names}
-        if not self.known_to:
-            return (self.name,) if self.kind == "person" else ()
-        return tuple(self.name if name.casefold() in own else name for name in self.known_to)
+        return self.known_to or ((self.name,) if self.kind == "person" else ())
 
     def known_by(self, name: str) -> bool:
         """Whether a character knows the secret when the story begins."""
         return among(name, self.knowing) is not None
+
+    def of(self, who: str) -> CodexEntry:
+        """The entry as a character knows it: without notes, and with the secret only if the character knows it."""
+        return replace(self, notes="") if self.known_by(who) else replace(self, notes="", secret="", known_to=())
+
+    def saying(self, *said: str) -> str:
+        """What is said of the entry, behind all its names; empty if nothing is."""
+        text = " ".join(filter(None, said))
+        return f"{', also '.join(self.names)}: {text}" if text else ""
+
+    def beside(self, prompt: str, here: Iterable[str]) -> str:
+        """What the entry says to a writer if `here` are present, except what the prompt says; empty if that is all."""
+        hidden = self.secret and self.secret not in prompt
+        who = ", ".join(name for name in here if hidden and self.known_by(name))
+        secret = f"A secret that nobody present knows but {who}: {as_sentence(self.secret)}" if who else ""
+        return self.saying("" if self.open in prompt else self.open, secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +128,13 @@ class Codex:
         key = name.casefold()
         return next((one for one in self.entries if key in map(str.casefold, one.names)), None)
 
+    def named(self, text: str) -> dict[str, int]:
+        """The names of the entries that a text names, each with the last place where it does."""
+        return {place.name: place.start for place in _finder(self.entries).find(text)}
+
     def of(self, texts: Iterable[str], people: Iterable[str] = ()) -> tuple[CodexEntry, ...]:
         """The entries that texts name, and those of people."""
-        who, finder = list(people), NameFinder({one.name: one.names for one in self.entries})
-        named = {one.name for one in finder.find("\n\n".join(texts))}
+        who, named = list(people), self.named("\n\n".join(texts))
         return tuple(
             one
             for one in self.entries
@@ -128,20 +143,37 @@ class Codex:
 
     def told(self, who: str, texts: Iterable[str], people: Iterable[str]) -> tuple[str, ...]:
         """What a character may know of those who are present, and of what texts name, an entry in each text."""
-        found = (
-            (one, " ".join(filter(None, (one.open, as_sentence(one.secret) if one.known_by(who) else ""))))
-            for one in self.of(texts, people)
-        )
-        return tuple(f"{one.name}: {said}" for one, said in found if said)
+        found = ((one.name, one.open, as_sentence(one.of(who).secret)) for one in self.of(texts, people))
+        return tuple(f"{name}: {' '.join(filter(None, said))}" for name, *said in found if any(said))
+
+    def told_to_writer(self, prompt: str, present: Iterable[str], most: int) -> tuple[str, ...]:
+        """What a writer of prose is given beside a prompt, an entry in each text; nothing that the prompt already says.
+
+        These are the rules, the people who are `present`, and what the prompt names. If they have more than `most`
+        characters together, those count that the prompt names last. A secret is given only if somebody who is present
+        knows it.
+        """
+        here = tuple(dict.fromkeys(filter(None, map(self._meant, present))))
+        places = self.named(prompt) | {one.name: len(prompt) for one in self.entries if one.kind == "rule"}
+        places |= dict.fromkeys(here, len(prompt))
+        kept = dict[str, str]()
+        for one in sorted((one for one in self.entries if one.name in places), key=lambda one: -places[one.name]):
+            if most > _LEAST and 0 < len(said := one.beside(prompt, here)) <= most:
+                kept[one.name] = said
+                most -= len(said)
+        return tuple(kept[one.name] for one in self.entries if one.name in kept)
+
+    def _meant(self, name: str) -> str:
+        """The name of the entry of a person; the name itself if no entry is meant, nothing if several may be."""
+        if (one := self.find(name)) is not None:
+            return one.name
+        people = [one.name for one in self.entries if one.kind == "person"]
+        return among(name, people) or "".join(strangers((name,), people))
 
     @property
     def statements(self) -> str:
         """All that the entries say, secrets too, for somebody who looks for contradictions: a paragraph for each."""
-        found = (
-            (", also ".join(one.names), " ".join(filter(None, (one.open, as_sentence(one.secret)))))
-            for one in self.entries
-        )
-        return "\n\n".join(f"{names}: {said}" for names, said in found if said)
+        return "\n\n".join(filter(None, (one.saying(one.open, as_sentence(one.secret)) for one in self.entries)))
 
     @property
     def world(self) -> WorldFile:
@@ -152,6 +184,18 @@ class Codex:
                   for one in self.entries if one.secret]  # fmt: skip
         entities = tuple(Entity(one.name, _IN_WORLD[one.kind], one.aliases) for one in self.entries)
         return WorldFile(tuple(facts), entities, many=(SECRET,) if any(one.secret for one in self.entries) else ())
+
+
+@remembered(4)
+def _finder(entries: tuple[CodexEntry, ...]) -> NameFinder:
+    return NameFinder(mentioned_by((one.name, one.kind, one.aliases) for one in entries))
+
+
+def mentioned_by(entries: Iterable[tuple[str, str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """The names by which texts mention entries with these names, kinds and aliases: of a person, parts of names too."""
+    found = list(entries)
+    people = called({name: aliases for name, kind, aliases in found if kind == "person"})
+    return {name: people.get(name, (name, *aliases)) for name, _, aliases in found}
 
 
 # in a plan ----------------------------------------------------------------------------------------------------------
@@ -224,7 +268,21 @@ def parse_codex(text: str, where: str = FILE, *, proposed: bool = False) -> Code
     return of_text(
         f"codex {where} {proposed}",
         text,
-        lambda text: read_sheet(text, where, "codex", _reader().validate_python, checks, _known),
+        lambda text: _known_by_name(read_sheet(text, where, "codex", _reader().validate_python, checks, _known)),
+    )
+
+
+def _known_by_name(codex: Codex) -> Codex:
+    """The codex with the entries' names in place of aliases in `known_to`."""
+    names = {alias.casefold(): one.name for one in codex.entries for alias in one.aliases}
+    return replace(
+        codex,
+        entries=tuple(
+            replace(one, known_to=tuple(names.get(who.casefold(), who) for who in one.known_to))
+            if one.known_to
+            else one
+            for one in codex.entries
+        ),
     )
 
 
@@ -314,8 +372,6 @@ def _spliced(text: str, codex: Codex, was: CodexEntry | None, entry: CodexEntry 
 
 def _if_right(text: str, wanted: Codex) -> str:
     """The text if it says what is wanted, with a line end; otherwise an empty text."""
-    from fabula.base.errors import PlanError  # noqa: PLC0415 - only changes need it
-
     try:
         return text.rstrip("\n") + "\n" if parse_codex(text) == wanted else ""
     except PlanError:

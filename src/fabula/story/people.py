@@ -122,16 +122,17 @@ class NameFinder:
     """
 
     def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
-        self._words: dict[str, list[tuple[list[str], str, str]]] = {}
+        self._words: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        lengths: dict[str, set[int]] = {}  # in words, of the names that begin with a word
         self._run_on: dict[str, str] = {}
         for owner, own in names.items():
             for name in own:
                 if BLANKLESS.search(name) or _HANGUL.search(name):
                     self._run_on.setdefault(name.strip(), owner)
                 elif words := _words(name):
-                    self._words.setdefault(words[0], []).append((words, name.strip(), owner))
-        for known in self._words.values():
-            known.sort(key=lambda one: -len(one[0]))
+                    self._words.setdefault(tuple(words), []).append((name.strip(), owner))
+                    lengths.setdefault(words[0], set()).add(len(words))
+        self._lengths = {word: sorted(known, reverse=True) for word, known in lengths.items()}
         pieces = sorted(filter(None, self._run_on), key=len, reverse=True)
         self._pattern = re.compile("|".join(map(_run_on, pieces))) if pieces else None
 
@@ -151,15 +152,15 @@ class NameFinder:
 
     def _in_words(self, text: str) -> Iterator[NamePlace]:
         words = list(_WORD.finditer(text))
-        free = 0
+        folded, free = [word[0].casefold() for word in words], 0
         for number, word in enumerate(words):
-            if number < free or (known := self._words.get(word[0].casefold())) is None:
-                continue
-            for said, name, owner in known:
-                run = words[number : number + len(said)]
-                if _is_named(text, [one.span() for one in run], said, name):
-                    free = number + len(said)
-                    yield NamePlace(word.start(), run[-1].end(), owner)
+            for length in self._lengths.get(folded[number], ()) if number >= free else ():
+                spans = [one.span() for one in words[number : number + length]]
+                known = self._words.get(tuple(folded[number : number + length]), ())
+                owner = next((owner for name, owner in known if _is_named(text, spans, name)), None)
+                if owner is not None:
+                    free = number + length
+                    yield NamePlace(word.start(), spans[-1][1], owner)
                     break
 
 
@@ -169,17 +170,13 @@ def _run_on(name: str) -> str:
     return rf"(?<!\w){said}(?={_FOLLOWS}(?!\w))" if _HANGUL.search(name) else said
 
 
-def _is_named(text: str, run: list[tuple[int, int]], said: list[str], name: str) -> bool:
-    """Whether the words of a text at these places are a name's."""
-    near = all(after - end <= _GAP and "\n\n" not in text[end:after] for (_, end), (after, _) in pairwise(run))
-    if len(run) != len(said) or not near:
+def _is_named(text: str, run: list[tuple[int, int]], name: str) -> bool:
+    """Whether the words of a text at these places, which are those of a name, are near each other and spelled as it."""
+    if not all(after - end <= _GAP and "\n\n" not in text[end:after] for (_, end), (after, _) in pairwise(run)):
         return False
-    free = 1 if len(said) > 1 else 0  # "The ledger" is also "the ledger"
+    free = 1 if len(run) > 1 else 0  # "The ledger" is also "the ledger"
     capitals = [word[:1].isupper() for word in _WORD.findall(name)]
-    as_spelled = not any(
-        capital and text[a].islower() for capital, (a, _) in list(zip(capitals, run, strict=True))[free:]
-    )
-    return as_spelled and all(text[a:b].casefold() == word for (a, b), word in zip(run, said, strict=True))
+    return not any(capital and text[a].islower() for capital, (a, _) in list(zip(capitals, run, strict=False))[free:])
 
 
 def each_once(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:

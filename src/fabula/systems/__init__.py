@@ -39,11 +39,6 @@ class System(Method):
         return bool(self.paper.get("manuscript", False))
 
     @property
-    def takes_codex(self) -> bool:
-        """Whether its roles get what an author's codex says."""
-        return bool(self.paper.get("codex", False))
-
-    @property
     def takes_personas(self) -> bool:
         """Whether it can write with an author's personas."""
         return bool(self.paper.get("personas", False))

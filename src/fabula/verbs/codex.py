@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from fabula.app.asking import asking
 from fabula.app.beginning import check
-from fabula.app.codex import PERSONAS, READING, CodexView, codex_of
+from fabula.app.codex import PERSONAS, READING, CodexView, codex_of, text_in
 from fabula.app.conversing import dry_run_names, read_names
 from fabula.app.plan_cards import PLAN
 from fabula.app.saving import save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.characters import readable
-from fabula.base.errors import FabulaError, UnknownNameError, UsageError
-from fabula.base.files import read_text
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.narratives import entries_read
-from fabula.project.folder import MAX_FILE
 from fabula.story import one_line
 from fabula.story.codex import (
     FILE,
@@ -34,13 +31,7 @@ from fabula.story.codex import (
     codex_in,
     write_codex,
 )
-from fabula.systems import system_of
 from fabula.verbs.base import ModelName, MostDollars, MostTokens, verb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fabula.project.folder import ProjectFolder
 
 EntryName = Annotated[str, Field(max_length=MAX_NAME, description="A name or alias.", examples=["Mara Quist"])]
 _MOST: Final = 200
@@ -56,7 +47,7 @@ class CodexChange:
         changed: whether the file differs from before.
         removed: whether your entry was removed.
         left_out: whether the codex no longer shows the name.
-        remarks: who does not get what the entry says, and which names in `known_to` nobody has, in sentences.
+        remarks: which names in `known_to` nobody has, in sentences.
     """
 
     name: str
@@ -126,15 +117,14 @@ async def set_entry(
         raise UsageError("The name is empty. Enter the name of the entry.")
     if (called := new or name) != readable(called):
         raise UsageError(f"The name {called!a} has control or invisible characters. Remove them.")
-    text = _text(project.texts())
+    text = text_in(project.texts(), FILE)
     stands = codex_in(project.folder)
     was = _own(project, stands, name)
-    given = {"kind": kind, "aliases": aliases, "description": description, "secret": secret, "known_to": known_to}
+    given: dict[str, Any] = {"kind": kind, "aliases": aliases, "description": description, "secret": secret}
+    given |= {"known_to": known_to, "notes": notes, "facts": facts if facts is None else [*map(_fact, facts)]}
     changes: dict[str, Any] = {
         field: tuple(of) if isinstance(of, list) else of for field, of in given.items() if of is not None
     }
-    changes |= {"facts": tuple(map(_fact, facts))} if facts is not None else {}
-    changes |= {"notes": notes} if notes is not None else {}
     entry = replace(was or _known(project, stands, name), **changes)
     entry = replace(entry, name=new or entry.name)
     _check_names(project, stands, was, entry)
@@ -143,8 +133,8 @@ async def set_entry(
         text = changed_left_out(text, (one for one in stands.left_out if one not in (name, entry.name)))
     changed = await _save(project, text)
     unknown = codex_of(project).unknown
-    said = [unknown[name] for name in entry.known_to if name in unknown]
-    return CodexChange(entry.name, FILE, changed, remarks=(*_not_given(project), *said))
+    said = tuple(unknown[name] for name in entry.known_to if name in unknown)
+    return CodexChange(entry.name, FILE, changed, remarks=said)
 
 
 @verb("DELETE", "/codex/{name:path}", "story", command="codex remove")
@@ -157,7 +147,7 @@ async def remove_entry(project: Workspace, name: EntryName) -> CodexChange:
         UnknownNameError: there is no such entry.
         PlanError: `plan/codex.yaml` has problems.
     """
-    text, stands = _text(project.texts()), codex_in(project.folder)
+    text, stands = text_in(project.texts(), FILE), codex_in(project.folder)
     was = _own(project, stands, name)
     if was is not None:
         return CodexChange(was.name, FILE, await _save(project, changed_codex(text, was.name, None)), removed=True)
@@ -189,19 +179,6 @@ async def read_codex(
     await read_names(*asked, entries_read)
     at_work.bill.remember(at_work.settings)
     return codex_of(project).view()
-
-
-def _text(project: ProjectFolder) -> str:
-    file = project.folder / FILE
-    return read_text(file, MAX_FILE) if file.is_file() else ""
-
-
-def _not_given(project: Workspace) -> Iterator[str]:
-    """Says so if the roles of the project's system do not get the codex."""
-    with suppress(FabulaError):  # a run says what is wrong with the system
-        system = system_of(project.settings())
-        if not system.takes_codex:
-            yield f"The roles of {system.name} do not get the codex. `fabula check` and `fabula chat` read it."
 
 
 def _fact(said: str) -> tuple[str, str]:

@@ -38,7 +38,7 @@ from fabula.craft.planning.shared import (
     typed,
 )
 from fabula.engine.run import side_by_side
-from fabula.story.codex import parse_codex, with_codex
+from fabula.story.codex import Codex, parse_codex, with_codex
 from fabula.story.plan import ARC, Event, Plan, ScenePlan
 from fabula.story.plan_file import parse_plan, write_plan
 
@@ -126,8 +126,17 @@ async def plan_for(run: Run, brief: Brief, options: PlanOptions) -> Plan:
         return write_plan(await make_plan(own, brief, options, await given_personas(run)))
 
     plan = await run.keep(PLAN, make, folder=FOLDER, suffix=SUFFIX, read=lambda text: parse_plan(text, where=WHERE))
-    codex = await run.given("codex", folder=FOLDER, suffix=SUFFIX)
-    return plan if codex is None else with_codex(plan, parse_codex(codex))
+    return with_codex(plan, await given_codex(run))
+
+
+async def given_codex(run: Run) -> Codex:
+    """The author's codex; empty without one.
+
+    Raises:
+        PlanError: the codex has problems.
+    """
+    text = await run.given("codex", folder=FOLDER, suffix=SUFFIX)
+    return Codex() if text is None else parse_codex(text)
 
 
 async def make_plan(run: Run, brief: Brief, options: PlanOptions, start: Personas | None = None) -> Plan:

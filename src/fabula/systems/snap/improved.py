@@ -19,6 +19,7 @@ from fabula.craft.conversation.lines import PartyView, SubPlan, witnessed
 from fabula.craft.conversation.talk import PlanProgress, next_step
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import NARRATIVE, narrative_of, words_of_task
+from fabula.craft.planning import given_codex
 from fabula.craft.prose import clean_text
 from fabula.engine.run import Run, has_author_text, side_by_side, was_made
 from fabula.story.people import among, present_in
@@ -56,7 +57,9 @@ _IDLE: Final = "listens"  # what somebody does where no draw can be used
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """The narrative as a dialogue, cell by cell, between two agents, as in the paper's program."""
     named = present_in((config.paper.player.strip(), *config.paper.npc_names), brief.text)  # a made narrative may not
-    snap = await _opened(await narrative_for(brief, run), run, config, cards=Cards(known=named))
+    snap = await _opened(
+        await narrative_for(brief, run), run, config, cards=Cards(known=named, codex=await given_codex(run))
+    )
     return await talked_through(snap, brief, run)
 
 
