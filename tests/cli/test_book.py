@@ -266,6 +266,7 @@ def test_names_that_nobody_has_are_said(cli: Cli, lamp: Path) -> None:
     (lamp / "plan/codex.yaml").write_text("entries:\n- name: Mara\n  facts: {eyes: grey}\n")
     ran = cli("update", "lamp", "--dry-run")
     assert "has no effect" not in ran.out + ran.err, "writers get the codex"
+    assert "not used any more" not in cli("status", "lamp").out
 
 
 def test_a_codex_that_cannot_be_read_stops_a_run_and_can_be_corrected(cli: Cli, lamp: Path) -> None:

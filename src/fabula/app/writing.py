@@ -287,6 +287,7 @@ class PreparedMethod:
         context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
         if self.settings.preset != "faithful":  # what a paper does is not done by halves to keep a cap
             context.rehearse = lambda other: self.write(brief, other)
+            context.dry_run.reached.add("codex")
         try:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
