@@ -67,7 +67,7 @@ def test_entries_are_given_by_presence_and_mention_and_secrets_by_knowledge(
     own = f"Something happens.\nPresent: {', '.join(present)}"
     plan = f"## 1. One\nAll.\nPresent: {', '.join(sorted(cast))}\n\n## 2. Two\n{own}\n"
     prompt = "\n\n".join((*(f"They saw {name}." for name in sorted(before)), own))
-    said = given_of(codex, "chapter-2/extend/1", prompt, {"chapters": ("plan", plan)})
+    said = given_of(codex, "chapter-2/extend/1", prompt, {"chapters": ("plan", plan)}, 1_000)
     for number, entry in enumerate(codex.entries):
         here = entry.kind == "rule" or entry.name in (*present, *before)
         assert (f"OPEN-{number}-" in said) == here
@@ -101,7 +101,7 @@ scenes:
 )
 def test_only_the_plan_of_the_part_itself_says_who_is_present(at: str, told: dict[str, str], who: str) -> None:
     codex = Codex(tuple(CodexEntry(name, secret=f"SECRET-{name}") for name in ("Mara", "Zora")))
-    said = given_of(codex, at, "Mara, Zora", {path: ("plan", text) for path, text in told.items()})
+    said = given_of(codex, at, "Mara, Zora", {path: ("plan", text) for path, text in told.items()}, 1_000)
     assert [name for name in ("Mara", "Zora") if f"SECRET-{name}" in said] == ([who] if who else [])
 
 

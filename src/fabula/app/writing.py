@@ -44,7 +44,7 @@ from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext, RunPlace
 from fabula.models.base import NOTHING_USED
-from fabula.models.budget import Budget
+from fabula.models.budget import Budget, estimate_tokens
 from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import BRIEF, REACHED, ProjectFolder
@@ -76,7 +76,6 @@ AtCursor: TypeAlias = "Callable[[Run, str, Cursor], Awaitable[T]]"
 
 _LEAST_WORDS = 3
 _FOLDER = re.compile(r'\b(embedded|replay|scripted|seq2seq):[^"]*/')  # of a model that is a file, which may be moved
-_MOST_OF_CODEX = 4_000  # characters of a prompt
 _CODEX = (
     "This is set down for the story, and holds wherever you write of it. Bring in only what this place of the story "
     "needs. People know, say and act on only what they can know, and a secret stays one unless its hour has come."
@@ -294,14 +293,14 @@ class PreparedMethod:
             raise first_error(group) from group
 
 
-def given_of(codex: Codex, at: str, prompt: str, told: Mapping[str, tuple[str, str]]) -> str:
+def given_of(codex: Codex, at: str, prompt: str, told: Mapping[str, tuple[str, str]], most: int) -> str:
     """What a codex has for a prompt for prose; who is present in the part at `at`, the plan in `told` says."""
     name = next((one for one in at.split("/") if one != DRAFTS), "")
     texts = {path: told[path][1] for path in (CHAPTERS, PLAN) if path in told}
     plan = plan_cards(dict([*texts.items()][:1]), [PlanPart(name)])
     cards = (card for card in plan.of(name) if plan.plan is None or name in map(slug, (card.title, card.scene.element)))
     present = [who for card in cards for who in (*card.scene.present, card.viewpoint) if who]
-    said = codex.told_to_writer(prompt, present, _MOST_OF_CODEX)
+    said = codex.told_to_writer(prompt, present, most, estimate_tokens)
     return "\n".join((_CODEX, "", *(f"- {one}" for one in said))) if said else ""
 
 

@@ -111,7 +111,7 @@ class RunContext:
         chosen: the names of the method's settings that were given in addition to its preset.
         language: the tag of the language that roles must answer in, if it is not English.
         voice: the author's style sheet, which every call that writes prose gets (`fabula.engine.run.in_voice`).
-        codex: what the author's codex adds to a prompt for prose, by its place, its text, and what is kept (`told`).
+        codex: what the author's codex adds to a prompt for prose: by place, text, what is kept (`told`), and tokens.
         lengths: the fewest and the most words asked for, by the place where the text was written.
         shortfalls: what the author asked for and did not get, in sentences.
         announced: what was announced for this run, which asks before it makes more; `None` if nothing was announced.
@@ -142,7 +142,7 @@ class RunContext:
     chosen: Collection[str] = ()
     language: str = ""
     voice: str = ""
-    codex: Callable[[str, str, Mapping[str, tuple[str, str]]], str] | None = None
+    codex: Callable[[str, str, Mapping[str, tuple[str, str]], int], str] | None = None
     lengths: dict[str, tuple[int, int]] = field(default_factory=dict)
     shortfalls: list[str] = field(default_factory=list)
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -97,6 +97,7 @@ _LONG_REPLIES = 8192  # tokens that models of today write at least in one reply,
 _LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply is meant to be longer than that
 _CHARACTERS_OF_MANY = 8  # a token, on average over more than 25,000 of them
 _BLANKS = re.compile(r"(?<!\s)\s{100,}+")
+_CODEX, _SHORT_CODEX, _CODEX_SHARE = 1_000, 300, 0.05  # tokens: at most, for small models, of the window
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
 _ANSWER = (
@@ -711,8 +712,8 @@ class Run:
         opening: bool = False,
     ) -> Request:
         """The call as it goes out; a prompt's `opening` is for free text from models that can continue it."""
-        part, aids = self._assignment(role), self.room(role).aids
-        messages = self._messages(prompt, fields, said, aids=aids)
+        part, room = self._assignment(role), self.room(role)
+        aids, messages = room.aids, self._messages(prompt, fields, said, room)
         if messages[-1].role == "assistant" and not (opening and aids and part.begins_with_words):
             messages = messages[:-1]
         drawing = drawn(part.sampling, sampling or _UNSET, part.base)
@@ -734,12 +735,12 @@ class Run:
         )
 
     def _messages(
-        self, prompt: str, fields: Mapping[str, Any], said: Sequence[Message] = (), *, aids: bool = False
+        self, prompt: str, fields: Mapping[str, Any], said: Sequence[Message] = (), room: Room | None = None
     ) -> tuple[Message, ...]:
         """A prompt, which also says in what language to answer and how lengths are counted, if that is not English.
 
         The author's style sheet is in the prompts of calls that write prose, and so is what the codex has for them. It
-        differs from scene to scene and so comes last, but not for a small model (`aids`), which would continue it.
+        differs from scene to scene and so comes last, but not for a small model, which would continue it.
         """
         tag, lines = self.context.language, []
         if tag:
@@ -751,9 +752,10 @@ class Run:
         if self._place.in_voice and self.context.voice:
             lines.append(_VOICE.format(self.context.voice))
         first, *rest = rendered = self.context.prompts.render(prompt, fields, said)
-        known = ""
+        known, aids = "", room is not None and room.aids
         if self._place.in_voice and (codex := self.context.codex) is not None:
-            known = codex(self.at, "\n\n".join(one.content for one in rendered), self.context.told)
+            most = min(_CODEX, room.prompt_tokens(_SHORT_CODEX, _CODEX_SHARE)) if room else _CODEX
+            known = codex(self.at, "\n\n".join(one.content for one in rendered), self.context.told, most)
         lines += [known] if known and aids else []
         messages = (replace(first, content="\n\n".join([first.content, *lines])), *rest)
         return _with_remark(messages, known) if known and not aids else messages

@@ -36,7 +36,7 @@ from fabula.story.world.facts import Entity, Fact
 from fabula.story.world.file import WorldFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from pydantic import TypeAdapter
@@ -53,7 +53,7 @@ MAX_NAME: Final = 200
 MAX_TEXT: Final = 4_000
 MAX_ENTRIES: Final = 2_000
 MAX_BYTES: Final = 2_000_000
-_LEAST: Final = 80  # characters of room without which nothing more is given
+_LEAST: Final = 20  # of room, without which nothing more is given
 _IN_WORLD: Final = {"person": "character", "place": "location", "thing": "object", "rule": "rule"}
 _HEAD: Final = "# The codex of this story. `fabula codex set --help` names the fields; no model ever sees `notes`.\n"
 
@@ -146,11 +146,13 @@ class Codex:
         found = ((one.name, one.open, as_sentence(one.of(who).secret)) for one in self.of(texts, people))
         return tuple(f"{name}: {' '.join(filter(None, said))}" for name, *said in found if any(said))
 
-    def told_to_writer(self, prompt: str, present: Iterable[str], most: int) -> tuple[str, ...]:
+    def told_to_writer(
+        self, prompt: str, present: Iterable[str], most: int, size: Callable[[str], int] = len
+    ) -> tuple[str, ...]:
         """What a writer of prose is given beside a prompt, an entry in each text; nothing that the prompt already says.
 
-        These are the rules, the people who are `present`, and what the prompt names. If they have more than `most`
-        characters together, those count that the prompt names last. A secret is given only if somebody who is present
+        These are the rules, the people who are `present`, and what the prompt names. If their `size` is more than
+        `most` together, those count that the prompt names last. A secret is given only if somebody who is present
         knows it.
         """
         here = tuple(dict.fromkeys(filter(None, map(self._meant, present))))
@@ -158,9 +160,9 @@ class Codex:
         places |= dict.fromkeys(here, len(prompt))
         kept = dict[str, str]()
         for one in sorted((one for one in self.entries if one.name in places), key=lambda one: -places[one.name]):
-            if most > _LEAST and 0 < len(said := one.beside(prompt, here)) <= most:
+            if most > _LEAST and (said := one.beside(prompt, here)) and size(said) <= most:
                 kept[one.name] = said
-                most -= len(said)
+                most -= size(said)
         return tuple(kept[one.name] for one in self.entries if one.name in kept)
 
     def _meant(self, name: str) -> str:
