@@ -52,7 +52,7 @@ from fabula.project.settings import Settings, carried_over, difference
 from fabula.project.telling import imported_from
 from fabula.story import slug
 from fabula.story.codex import Codex, codex_in, parse_codex
-from fabula.story.language import language_of
+from fabula.story.language import language_of_brief
 from fabula.systems import System, find, system_of
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ def answer_in_language_of(text: str, context: RunContext, settings: Settings) ->
 
     The prompts of a paper stay as they are.
     """
-    tag = settings.author.language or language_of(text)
+    tag = settings.author.language or language_of_brief(text)
     context.language = "" if tag.partition("-")[0] == "en" or settings.preset == "faithful" else tag
 
 

@@ -100,11 +100,13 @@ _ABOUT: Final = (
     r"rund|zirka|"
     r"gut|knapp|fast|environ|à peu près|quelque|près de|unas|unos|alrededor de|aproximadamente|cerca de|"
     r"más o menos|"
-    r"cerca|circa|около|примерно|приблизительно|ongeveer|ungefär|omkring|约|約|大约|大約|およそ|약|대략|ประมาณ|लगभग|"
+    r"cerca|circa|sulle|en torno a|um die|około|около|примерно|приблизительно|ongeveer|ungefär|"
+    r"omkring|约|約|大约|大約|およそ|약|대략|ประมาณ|लगभग|"
     r"करीब|حوالي|نحو"
 )
 _LEAST: Final = (
-    r"at least|at minimum|no (?:fewer|less) than|not (?:fewer|less) than|a minimum of|minimum(?: of)?|min\.?|over|"
+    r"at least|at minimum|no (?:fewer|less) than|not (?:fewer|less) than|a minimum of|"
+    r"minimum(?: of)?|min\.?|over|co najmniej|"
     r"more than|"
     r"upwards? of|>=?|≥|mindestens|wenigstens|nicht weniger als|mehr als|über|au moins|au minimum|pas moins de|"
     r"plus de|"
@@ -115,11 +117,13 @@ _LEAST: Final = (
 _MOST: Final = (
     r"at most|at maximum|no (?:more|longer) than|not (?:(?:to )?be )?(?:more|longer) than|"
     r"not (?:to )?exceed(?:ing)?|"
-    r"a maximum of|maximum(?: of)?|max\.?|under|below|up to|less than|fewer than|within|<=?|≤|höchstens|maximal|"
+    r"a maximum of|maximum(?: of)?|max\.?|under|below|shorter than|non oltre|niet meer dan|nie więcej niż|maksymalnie|"
+    r"que no pase de|up to|less than|fewer than|within|<=?|≤|höchstens|maximal|"
     r"nicht mehr als|nicht länger als|weniger als|unter|bis zu|au plus|au maximum|moins de|pas plus de|jusqu'à|"
     r"jusqu’à|"
     r"maximum de|como máximo|máximo|no más de|menos de|hasta|no máximo|até|não mais de|al massimo|massimo|meno di|"
-    r"non più di|hoogstens|maximaal|högst|не более|не больше|максимум|до|менее|不超过|不超過|最多|至多|"
+    r"non più di|hoogstens|maximaal|högst|не более|не больше|максимум|до|менее|不超过|不要超过|不要超過|最大|不超過|"
+    r"最多|至多|"
     r"不多于|少于|최대|"
     r"अधिकतम|ज़्यादा से ज़्यादा|لا يزيد عن|بحد أقصى"
 )

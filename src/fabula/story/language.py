@@ -108,6 +108,22 @@ _NAMES: Final = {
 _TRADITIONAL: Final = re.compile("[們個來說這對時會後過開門還沒見聽學國媽爸點話從裡兒麼樣嗎長難氣車書間頭風燈廚鄰]")
 _SIMPLIFIED: Final = re.compile("[们个来说这对时会后过开门还没见听学国妈点话从里儿么样吗长难气车书间头风灯厨邻]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
+_NAMED: Final = re.compile(  # "a story in German about"; not "a story of soldiers in German uniform"
+    rf"\b(?:story|tale|novel|novella|text|fable|mystery|words|write|prose) in ({'|'.join(_NAMES.values())})"
+    r"(?= (?:about|of|with|for|set|on|by|from|where|and|who)\b|[.,;:!?)\n]|\Z)"
+)
+_VOCABULARIES: Final = {
+    "de": "german",
+    "en": "english",
+    "es": "spanish",
+    "fr": "french",
+    "it": "italian",
+    "nl": "dutch",
+    "pl": "polish",
+    "pt": "portuguese",
+}
+_SHORT: Final = 12  # words of a brief whose few common words several languages may have
+_LEAD: Final = 0.25  # of a language before the next one, in words that it alone has
 _FEWEST: Final = 2  # common words, and one more where there are English ones; with fewer a text says nothing
 _KANA: Final = 0.05  # of Japanese letters at least
 _NOT_LATIN: Final = re.compile(r"[^\W\d_A-Za-zÀ-ɏ\u1e00-\u1eff]+")
@@ -130,6 +146,30 @@ def language_of(text: str, otherwise: str = "en") -> str:
     known = {tag: sum(words[word] for word in common & words.keys()) for tag, common in _WORDS.items()}
     best = max(known, key=lambda one: known[one])
     return best if known[best] >= _FEWEST + bool(known["en"]) else otherwise
+
+
+def language_of_brief(text: str) -> str:
+    """The language tag of a brief: of the language that it names, or else of its words; "en" if neither is known.
+
+    A short brief has few common words. The vocabularies of the sentence splitter's models decide then.
+    """
+    if named := _NAMED.search(text):
+        return next(tag for tag, name in _NAMES.items() if name == named[1])
+    tag = language_of(text, "")
+    words = frozenset(map(str.casefold, _WORD.findall(text[:_SAMPLE])))
+    if any(len(word) > _FEWEST for word in words & _WORDS["en"]) or (
+        tag and (tag not in _VOCABULARIES or len(words) > _SHORT)
+    ):
+        return tag or "en"
+    from punkt import load_model  # noqa: PLC0415 - reads the vocabularies
+
+    known = dict.fromkeys(_VOCABULARIES, 0.0)
+    for word in words:
+        having = [one for one, name in _VOCABULARIES.items() if word in load_model(name).ortho_context]
+        for one in having:
+            known[one] += 1 / len(having)
+    *_, second, best = sorted(known, key=lambda one: known[one])
+    return best if known[best] >= max(1, known[second] + _LEAD) else tag or "en"
 
 
 def name_of(tag: str) -> str:

@@ -203,6 +203,8 @@ def _belongs(text: str, before: Span, start: int) -> bool:
         return True
     if (_DAY.search(tail) and _MONTH.match(text, start)) or (_ORDINAL.search(tail) and not _ANOTHER.match(text, start)):
         return True
+    if small and text[before[1] - 1] == "." and text[before[0]].isupper():  # "usw. und", "ecc. e", "itd. i"
+        return True
     return small and bool(dash or _MID_END.search(tail[-8:]))
 
 

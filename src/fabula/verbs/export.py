@@ -15,7 +15,7 @@ from fabula.project.telling import imported_from
 from fabula.story import slug
 from fabula.story.export import Meta, find, without_comments
 from fabula.story.export import formats as known_formats
-from fabula.story.language import language_of
+from fabula.story.language import language_of, language_of_brief
 from fabula.verbs.base import File, verb
 
 
@@ -79,7 +79,7 @@ async def export(
         author=settings.author.name,
         created=datetime.fromisoformat(ended[-1]) if ended else datetime.now(UTC),
         words=story.words,
-        language=settings.author.language or language_of(story.text, language_of(brief.text)),
+        language=settings.author.language or language_of(story.text, language_of_brief(brief.text)),
         brief=brief.text,
         contact=settings.author.contact,
     )

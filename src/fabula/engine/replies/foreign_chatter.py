@@ -16,6 +16,12 @@ from typing import Final
 from fabula.base.remembering import remembered
 
 _TURNED: Final = "¡¿"
+_COUNT: Final = re.compile(  # "(Wortzahl: 512)", "Nota: el texto tiene unas 500 palabras."
+    r"[(（]?[^\W\d][^\d()（）:：\n]{1,24}[:：] ?\d[\d.,]{2,6}[)）]?\Z|"
+    r"(?:anmerkung|hinweis|note|nota|noot|uwaga|примечание|注|참고) ?[:：][^\n]{0,60}(?:\d{3}|[百千])[^\n]{0,6}?"
+    r"(?:wörter|mots|palabras|parole|palavras|woorden|słów|слов|字|단어)[^\n]{0,12}\Z",
+    re.IGNORECASE,
+)
 _WISHES: Final = (
     r"viel (?:spaß|freude|vergnügen) (?:beim|mit)|bonne lecture|buona lettura|boa leitura|buena lectura|"
     r"veel leesplezier|"
@@ -25,7 +31,7 @@ _WISHES: Final = (
 # What agrees; what points to a text; what the text is; who hopes, and for whom; what begins an offer; what it offers.
 _WORDS: Final = {
     "de": (
-        "gerne?|natürlich|klar|sicher|selbstverständlich|alles klar|in ordnung|sehr gern",
+        "gerne?|natürlich|klar|sicher|selbstverständlich|alles klar|in ordnung|sehr gerne?",
         (
             "hier (?:ist|sind|kommt|folgt|findest du|finden sie|haben sie|hast du)|anbei|im folgenden|"
             "nachfolgend|es folgt"
@@ -44,7 +50,7 @@ _WORDS: Final = {
         "überarbeit|fortsetzung|weiterschreib|umschreib|feedback|rückmeldung",
     ),
     "fr": (
-        "bien sûr|volontiers|avec plaisir|d['’]accord|certainement|très bien|parfait|absolument",
+        "bien sûr|volontiers|avec plaisir|d['’]accord|certainement|très bien|parfait|absolument|avec grand plaisir",
         "voici|voilà|ci-dessous|vous trouverez|tu trouveras|je (?:vous|te) propose",
         "histoire|récit|nouvelle|texte|chapitre|version|brouillon|scène|passage|suite|conte",
         "j['’]espère|en espérant",
@@ -56,7 +62,7 @@ _WORDS: Final = {
         "modification|retravaill|réécri",
     ),
     "es": (
-        "claro(?: que sí)?|por supuesto|con gusto|desde luego|de acuerdo|vale|perfecto|encantad[oa]",
+        "claro(?: que sí)?|por supuesto|con gusto|desde luego|de acuerdo|vale|perfecto|encantad[oa]|con mucho gusto",
         ("aquí (?:tienes|tiene|está|va|te dejo|le dejo|os dejo)|a continuación|(?:te|le) presento|este es|esta es"),
         "historia|relato|cuento|texto|capítulo|versión|borrador|escena|fragmento|continuación|narración",
         "espero",
@@ -68,7 +74,7 @@ _WORDS: Final = {
         "modific|reescrib|retoc",
     ),
     "it": (
-        "certo|certamente|volentieri|con piacere|va bene|d['’]accordo|naturalmente|perfetto",
+        "certo|certamente|volentieri|con piacere|va bene|d['’]accordo|naturalmente|perfetto|con molto piacere",
         "ecco(?:lo|la|ti|le|vi)?|di seguito|qui sotto|questa è|questo è|(?:ti|le) presento",
         "storia|racconto|testo|capitolo|versione|bozza|scena|brano|seguito|continuazione|fiaba",
         "spero",
@@ -80,7 +86,7 @@ _WORDS: Final = {
         "modific|riscriv|ritocc",
     ),
     "pt": (
-        "claro(?: que sim)?|com certeza|com prazer|certamente|está bem|perfeito|sem problema",
+        "claro(?: que sim)?|com certeza|com prazer|certamente|está bem|perfeito|sem problema|com todo o prazer",
         "aqui (?:está|estão|vai|tens|tem)|segue(?:-se)?|a seguir|eis|abaixo|apresento",
         "história|conto|texto|capítulo|versão|rascunho|cena|trecho|continuação|narrativa",
         "espero",
@@ -92,7 +98,7 @@ _WORDS: Final = {
         "modifi|reescrev",
     ),
     "nl": (
-        "natuurlijk|zeker|graag|prima|uiteraard|goed|oké|geen probleem",
+        "natuurlijk|zeker|graag|prima|uiteraard|goed|oké|geen probleem|heel graag",
         "hier (?:is|zijn|volgt|komt|heb je|vind je)|hieronder|hierbij",
         "verhaal|vertelling|tekst|hoofdstuk|versie|concept|scène|fragment|vervolg|passage|sprookje",
         "(?:ik )?hoop|hopelijk",
@@ -104,7 +110,7 @@ _WORDS: Final = {
         "herschrij|verder ?schrij|feedback",
     ),
     "pl": (
-        "oczywiście|jasne|chętnie|pewnie|z przyjemnością|dobrze|naturalnie|świetnie",
+        "oczywiście|jasne|chętnie|pewnie|z przyjemnością|dobrze|naturalnie|świetnie|z wielką przyjemnością",
         "oto|poniżej|przedstawiam|proszę, oto|tak wygląda",
         "opowiadanie|opowieść|historia|tekst|rozdział|wersj[aię]|szkic|scen[ay]|fragment|ciąg dalszy|bajka",
         "mam nadzieję",
@@ -113,7 +119,7 @@ _WORDS: Final = {
         "poprawki|poprawek|przerob",
     ),
     "ru": (
-        "конечно|разумеется|с удовольствием|хорошо|безусловно|отлично|да",
+        "конечно|разумеется|с удовольствием|хорошо|безусловно|отлично|да|с большим удовольствием",
         "вот|ниже|предлагаю|представляю|перед вами|далее следует",
         ("рассказ|история|историю|текст|глав[ау]|верси[яю]|черновик|сцен[ау]|отрывок|продолжение|повесть|сказк[ау]"),
         "надеюсь",
@@ -125,7 +131,7 @@ _WORDS: Final = {
         "доработ|правк|замечан",
     ),
     "zh": (
-        "好的|当然|當然|没问题|沒問題|可以|明白了?|好",
+        "好的|当然|當然|没问题|沒問題|可以|明白了?|好|(?:非常)?乐意|(?:非常)?樂意",
         "这是|這是|以下是|下面是|以下为|以下為|这里是|這裡是|请看|請看|为您|為您|为你|為你",
         "小说|小說|故事|正文|文章|章节|章節|版本|初稿|草稿|场景|場景|续写|續寫|[一二三四五六七八九十0-9]章|短篇|内容|內容",
         "希望",
@@ -134,7 +140,7 @@ _WORDS: Final = {
         "续写|續寫|改写|改寫|扩展|擴展|润色|潤色|反馈|(?:修改|调整)(?=，请告诉|风格|篇幅)",
     ),
     "ja": (
-        "はい|もちろん(?:です)?|承知(?:いた)?しました|かしこまりました|了解(?:です|しました)?|わかりました",
+        "はい|もちろん(?:です)?|承知(?:いた)?しました|かしこまりました|了解(?:です|しました)?|わかりました|喜んで",
         "以下|こちら(?:が|は)|次(?:が|は)|これが|では|それでは|下記",
         "小説|物語|短編|作品|本文|原稿|章|シーン|場面|続き|バージョン|ストーリー|文章|お話",
         "お楽しみ|楽しんで|気に入って",
@@ -143,7 +149,7 @@ _WORDS: Final = {
         "修正が|書き直",
     ),
     "ko": (
-        "네|물론(?:입니다|이죠|이에요)?|알겠습니다|좋습니다|그럼요|기꺼이",
+        "네|물론(?:입니다|이죠|이에요)?|알겠습니다|좋습니다|그럼요|기꺼이요?",
         "다음은|아래는|여기|이것은|아래에|요청하신|부탁하신",
         "이야기|소설|단편|글|본문|원고|장면|초안|이어지는|버전|작품|동화",
         "즐겁게|마음에|재미있게",
@@ -194,4 +200,6 @@ def opens(line: str, tag: str) -> bool:
 
 def closes(line: str, tag: str) -> bool:
     """Whether a line is a wish for the reader of a text, or an offer to change it, in the language of this tag."""
+    if tag.partition("-")[0] in _WORDS and _COUNT.match(line):
+        return True
     return any(pattern.match(line.lstrip(_TURNED)) for pattern in _patterns(tag.partition("-")[0])[1])

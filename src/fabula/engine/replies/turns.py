@@ -14,7 +14,8 @@ _MARKS: Final = " \t*_>#-•"
 _ASIDE: Final = r"(?:[ \t]*[(\[（［【][^)\]）］】\n]{1,60}[)\]）］】])?"
 _TITLES: Final = (
     r"Mr|Mrs|Ms|Miss|Sir|Lady|Dr|Prof|Captain|Herrn?|Frau|Fräulein|M|Mme|Mlle|Monsieur|Madame|Mademoiselle|Sr|Sra|Srta|"
-    r"Señor|Señora|Señorita|Don|Doña|Senhora?|Dom|Dona|Sig|Signora?|Signorina|Dott|Meneer|Mevrouw|Dhr|Mevr|Mw|Pan|Pani|"
+    r"Señor|Señora|Señorita|Don|Doña|Senhora?|Dom|Dona|Sig|Signora?|Signorina|Dott|Meneer|Mevrouw|Dhr|Mevr|Mw|Pan|Pani|Do[ck]tora?|Docteur|Dottoressa|Doutora?|Dokter|Доктор|Aunt|Uncle|Tante|Onkel|Oma|Opa|Tía|Tío|Zia|"
+    r"Zio|Tia|Tio|Seu|Oom|Juffrouw|Ciocia|Wujek|Бабушка|Дедушка|"
     r"Господин|Госпожа|Г-н|Г-жа|Дядя|Т[её]тя"
 )
 _HONOUR: Final = "先生|女士|小姐|太太|老师|老師|さん|くん|ちゃん|様|씨|님"
