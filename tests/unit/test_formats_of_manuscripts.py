@@ -218,7 +218,8 @@ FDX = (
     "</TitlePage></FinalDraft>"
 )
 SCREENPLAY = (
-    "Title: The Lamp\nAuthor: Mara\n\n!FADE IN:\n\nINT. LAMP ROOM - DAY\n\nMara *kept* the lamp.\n\n!THE DOOR\n\nMARA (V.O.)\n"
+    "Title: The Lamp\nAuthor: Mara\n\n"
+    "!FADE IN:\n\nINT. LAMP ROOM - DAY\n\nMara *kept* the lamp.\n\n!THE DOOR\n\nMARA (V.O.)\n"
     "(softly)\n"
     "Hello, ***you***.\n\n@玛拉\n\\~你好\n\nCUT TO:\n\n.Snow\n\nThey wait.\n\n> Fade out.\n\n> End of Act One <"
 )
