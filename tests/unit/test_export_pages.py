@@ -45,7 +45,7 @@ def test_an_opendocument_file_has_a_title_page_a_header_and_outline_levels() -> 
         ("1 Mill Laneabout 1,300 words", None), ("The Keeper", None), ("by Ada Quill", None), ("", None), ("One", "1"),
         ("A cold night.", None), ("#", None), ("Fin.", None), ("Two", "2"), ("“灯塔” {x}", None), ("END", None),
     ]  # fmt: skip
-    header = "".join(files["styles.xml"].find(f"{OFFICE}master-styles").itertext())  # type: ignore[union-attr]
+    header = "".join(files["styles.xml"].find(f"{OFFICE}master-styles").itertext())  # type: ignore[union-attr] # it is there
     assert header == "Quill / THE KEEPER / 2"
 
 
@@ -116,7 +116,7 @@ def test_a_script_has_the_elements_of_final_draft(tmp_path: Path) -> None:
         ("Character", "McAvoy"), ("Dialogue", "Me, me."), ("Transition", "Slowly to:"), ("Action", "FIN"),
     ]  # fmt: skip
     assert '<Text Style="Italic">kept</Text><Text> the </Text><Text Style="Underline">lamp</Text>' in made
-    assert "".join(script.find("TitlePage").itertext()) == "The Lampwritten byMara"  # type: ignore[union-attr]
+    assert "".join(script.find("TitlePage").itertext()) == "The Lampwritten byMara"  # type: ignore[union-attr] # it is there
     (tmp_path / "lamp.fdx").write_text(made, encoding="utf-8")
     again = text_of(tmp_path / "lamp.fdx", 10_000)
     assert again.startswith(

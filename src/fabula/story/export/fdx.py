@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fabula.story import Story
     from fabula.story.export.meta import Meta
 
-_HIDDEN: Final = re.compile(r"/\*(?:(?!\*/).)*+\*/|\[\[(?:(?!\]\]).)*+\]\]", re.DOTALL)
+_HIDDEN: Final = re.compile(r"/\*(?:(?!\*/|/\*).)*+\*/|\[\[(?:(?!\]\]|\[\[).)*+\]\]", re.DOTALL)
 _FIELD: Final = re.compile(
     r"(?:title|credit|authors?|source|draft date|contact|notes|copyright|revision):", re.IGNORECASE
 )
