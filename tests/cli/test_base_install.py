@@ -40,11 +40,11 @@ WORKING: Final = (
         "show climax --versions",
         "update --dry-run",
         "export --format epub",
+        "export --format docx",
     ),
     *("measure .", "models", "systems"),
 )
 LACKING: Final = {
-    "export --format docx": "A Word file needs the package docx, which is not installed",
     "lsp": "fabula lsp needs the package pygls, which is not installed",
     "serve": "The server needs fastapi, nh3, python-multipart and uvicorn",
     "check story.md --model openai:gpt-5 --out found": (

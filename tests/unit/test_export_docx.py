@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fabula.story import Story
 from fabula.story.export import Meta
 from fabula.story.export import docx as manuscript
+from fabula.story.export.pages import rounded
 
 STORY = (
     Story("The Keeper").add("Exposition", "A *cold* night.\n\n* * *\n\n“Who's **there**?”").add("Climax", "The lamp.")
@@ -28,8 +29,8 @@ def meta(**changes: Any) -> Meta:  # noqa: ANN401 - any field of Meta
     return Meta(**{**fields, "contact": "Ada Quill\n1 Mill Lane\nada@example.org", **changes})
 
 
-def opened(story: Story = STORY, *, underline: bool = False, **changes: Any) -> Any:  # noqa: ANN401 - docx is untyped
-    return docx.Document(io.BytesIO(manuscript.render(story, meta(**changes), underline=underline)))
+def opened(story: Story = STORY, **changes: Any) -> Any:  # noqa: ANN401 - docx is untyped
+    return docx.Document(io.BytesIO(manuscript.render(story, meta(**changes))))
 
 
 def test_the_first_page_has_address_count_title_and_byline() -> None:
@@ -43,7 +44,7 @@ def test_the_first_page_has_address_count_title_and_byline() -> None:
         "by Ada Q. Quill",
         "",
     ]
-    assert paragraphs[0].paragraph_format.tab_stops[0].position == Inches(6.5)
+    assert paragraphs[0].style.paragraph_format.tab_stops[0].position == Inches(6.5)
     assert paragraphs[0].style.paragraph_format.line_spacing == 1.0
     assert paragraphs[3].style.paragraph_format.alignment == WD_ALIGN_PARAGRAPH.CENTER
     # Address and space together end in the middle of the page.
@@ -65,20 +66,15 @@ def test_the_story_is_indented_and_broken_by_a_centred_sign_and_ends() -> None:
     assert [r.text for r in body[2].runs if r.bold] == ["there"]
 
 
-def test_emphasis_can_be_underlined() -> None:
-    runs = opened(underline=True).paragraphs[6].runs
-    assert [(r.text, r.underline, r.italic) for r in runs][1] == ("cold", True, None)
-
-
 def test_page_and_type_are_those_of_a_manuscript() -> None:
     document = opened()
     section, normal = document.sections[0], document.styles["Normal"]
     assert (section.page_width, section.page_height) == (Inches(8.5), Inches(11))
     assert {section.left_margin, section.right_margin, section.top_margin, section.bottom_margin} == {Inches(1)}
-    assert (normal.font.name, normal.font.size) == ("Times New Roman", Pt(12))
+    fonts = document.styles.element.find(f"{W}docDefaults/{W}rPrDefault/{W}rPr")
+    assert fonts.find(f"{W}rFonts").get(f"{W}ascii") == "Times New Roman"
+    assert fonts.find(f"{W}sz").get(f"{W}val") == "24"
     assert (normal.paragraph_format.line_spacing, normal.paragraph_format.space_after) == (2.0, Pt(0))
-    courier = docx.Document(io.BytesIO(manuscript.render(STORY, meta(), font="Courier New")))
-    assert courier.styles["Normal"].font.name == "Courier New"
 
 
 def test_later_pages_have_a_header_with_a_page_field_and_the_first_has_none() -> None:
@@ -110,7 +106,7 @@ def test_the_header_of_other_titles(title: str, author: str, header: str) -> Non
     [(0, 0), (49, 49), (50, 100), (149, 100), (150, 200), (1250, 1300), (1350, 1400), (30_049, 30_000)],
 )
 def test_word_counts_are_rounded_to_the_nearest_hundred(words: int, stated: int) -> None:
-    assert manuscript.rounded(words) == stated
+    assert rounded(words) == stated
 
 
 def test_without_an_address_the_author_stands_there() -> None:

@@ -110,7 +110,7 @@ def test_a_book_without_title_page_and_one_without_scenes() -> None:
     bare = opened(epub.render(STORY, meta(), title_page=False))
     assert "EPUB/title.xhtml" not in bare
     empty = opened(epub.render(Story().add("a", " "), meta(title=" "), title_page=False))
-    assert page(empty, "title").findtext(f".//{XHTML}h1") == "Untitled"
+    assert page(empty, "title").findtext(f".//{XHTML}p") == "Untitled"
     assert [e.get("idref") for e in package(empty).iter(f"{OPF}itemref")] == ["title"]
 
 

@@ -22,7 +22,7 @@ def meta(language: str = "en") -> Meta:
 
 
 def shown(name: str, data: bytes) -> str:
-    if name not in {"docx", "epub"}:
+    if name not in {"docx", "epub", "odt"}:
         return data.decode()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return "".join(archive.read(one).decode() for one in archive.namelist() if one.endswith(("html", "xml", "opf")))

@@ -27,8 +27,9 @@ def meta(**changes: Any) -> Meta:  # noqa: ANN401 - any field of Meta
 
 
 def test_the_formats() -> None:
-    assert sorted(formats()) == ["docx", "epub", "fountain", "json", "markdown", "text"]
-    assert {e.suffix for e in formats().values()} == {".docx", ".epub", ".fountain", ".json", ".md", ".txt"}
+    assert sorted(formats()) == ["docx", "epub", "fdx", "fountain", "json", "markdown", "odt", "rtf", "text"]
+    suffixes = {".docx", ".epub", ".fdx", ".fountain", ".json", ".md", ".odt", ".rtf", ".txt"}
+    assert {e.suffix for e in formats().values()} == suffixes
 
 
 @pytest.mark.parametrize(("name", "found"), [("epub", "epub"), ("EPUB", "epub"), ("md", "markdown"), (".TXT", "text")])
@@ -39,7 +40,7 @@ def test_a_format_is_found_by_name_or_suffix(name: str, found: str) -> None:
 def test_an_unknown_format_is_named_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match=r"Unknown format 'epubb'. Did you mean 'epub'\?"):
         find("epubb")
-    with pytest.raises(UnknownNameError, match="Known: docx, epub, fountain, json, markdown, text"):
+    with pytest.raises(UnknownNameError, match="Known: docx, epub, fdx, fountain, json, markdown, odt, rtf, text"):
         find("zzzzzz")
 
 
@@ -104,7 +105,7 @@ def test_markdown_with_headings() -> None:
 
 def test_markdown_shows_a_title_as_it_is_and_has_no_marks_of_ours() -> None:
     out = render_markdown(STORY, meta(title="*Not* <b>this\nend")).decode()
-    assert out.startswith("# \\*Not\\* \\<b>this end\n")
+    assert out.startswith("# *Not* \\<b>this end\n")
     assert "<!--" not in out
     assert render_markdown(Story(), meta(title="", author="")).decode() == "\n"
 

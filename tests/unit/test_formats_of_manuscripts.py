@@ -214,10 +214,13 @@ FDX = (
     '<Paragraph Type="Action"><ScriptNote><Paragraph><Text>No.</Text></Paragraph></ScriptNote><Text>They wait.</Text>'
     '</Paragraph><Paragraph Type="Transition"><Text>Fade out.</Text></Paragraph>'
     '<Paragraph Type="End of Act"><Text>End of Act One</Text></Paragraph></Content>'
-    "<TitlePage><Content><Paragraph><Text>No.</Text></Paragraph></Content></TitlePage></FinalDraft>"
+    "<TitlePage><Content><Paragraph><Text>The Lamp</Text></Paragraph><Paragraph><Text>Mara</Text></Paragraph></Content>"
+    "</TitlePage></FinalDraft>"
 )
 SCREENPLAY = (
-    "!FADE IN:\n\nINT. LAMP ROOM - DAY\n\nMara *kept* the lamp.\n\n!THE DOOR\n\nMARA (V.O.)\n(softly)\n"
+    "Title: The Lamp\nAuthor: Mara\n\n"
+    "!FADE IN:\n\nINT. LAMP ROOM - DAY\n\nMara *kept* the lamp.\n\n!THE DOOR\n\nMARA (V.O.)\n"
+    "(softly)\n"
     "Hello, ***you***.\n\n@玛拉\n\\~你好\n\nCUT TO:\n\n.Snow\n\nThey wait.\n\n> Fade out.\n\n> End of Act One <"
 )
 
@@ -285,7 +288,7 @@ def shown(text: str) -> list[object]:
     return [(one.kind, one.level, one.spans) for one in blocks(text)]
 
 
-@pytest.mark.parametrize("name", ["epub", "docx", "markdown"])
+@pytest.mark.parametrize("name", ["epub", "docx", "odt", "rtf", "markdown"])
 def test_what_is_exported_and_read_again_is_the_same(name: str, tmp_path: Path) -> None:
     format_, meta = find(name), META if name != "markdown" else replace(META, author="")
     (tmp_path / f"book{format_.suffix}").write_bytes(format_.render(Story("The Lamp").add("one", BOOK), meta))

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from fabula.data.unpacked import Style, Target, Unpacked, paragraph_of
+from fabula.data.unpacked import LEFT_OUT, Style, Target, Unpacked, level_of_style, local, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ _NOTES: Final = frozenset({"footnote", "footnotes", "endnote", "endnotes", "rear
 _ITALICS: Final = re.compile(r"font-style\s*:\s*(?:italic|oblique)")
 _BOLDS: Final = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)")
 _CLASS: Final = re.compile(r"\.([\w-]{1,100})\s*(?=,|\Z)")
-_TITLE, _LINE = "Title", "Horizontal_20_Line"  # styles of OpenDocument
+_LINE: Final = "Horizontal_20_Line"  # a style of OpenDocument
 _BASED: Final = 10  # styles, each based on the next
 _ITALIC, _BOLD = frozenset({"i", "em", "cite"}), frozenset({"b", "strong"})
 _DEEPEST_HEADING: Final = 6
@@ -54,12 +54,12 @@ class _Named(Target):
 class _Text(Target):
     """The paragraphs of a page of an EPUB, or of an OpenDocument text, whose `styles` have emphasis by their names."""
 
-    def __init__(self, styles: Mapping[str, Style], titles: Mapping[str, str] | None = None) -> None:
+    def __init__(self, styles: Mapping[str, Style], chains: Mapping[str, list[str]] | None = None) -> None:
         self.paragraphs: list[str] = []
         self._styles = styles
-        self._titles = titles or {}  # the styles of an OpenDocument text that are based on those of titles and lines
+        self._chains = chains or {}  # the styles of an OpenDocument text, each with those that it is based on
         self._skipped = 0
-        self._is_open = titles is None  # of an OpenDocument text only its body is read
+        self._is_open = chains is None  # of an OpenDocument text only its body is read
         self._inside: list[tuple[Style, int]] = [((False, False), 0)]
         self._pieces: list[tuple[Style, str]] = []
         self._title_page = 0  # where it is, in elements; only its headings are read
@@ -84,11 +84,19 @@ class _Text(Target):
             level = int(number) + self._deeper
         elif isinstance(heading, re.Match):
             level = int(heading[1])
-        elif name == "p" and (role := self._titles.get(own.get("style-name", ""))):
-            level, self._deeper = (1, 1) if role == _TITLE else (level, self._deeper)
-            self.paragraphs += [_BREAK] if role == _LINE else []
+        elif name == "p" and self._chains:
+            level = self._level(own.get("style-name", ""))
         self._inside.append((self._style(name, own), min(level, _DEEPEST_HEADING)))
         self._sign(name)
+
+    def _level(self, style: str) -> int:
+        """The level of a paragraph of OpenDocument in that style; only a title's is one of a heading."""
+        names = self._chains.get(style) or [style]
+        if _LINE in names:
+            self.paragraphs.append(_BREAK)
+        levels = {level_of_style(name.replace("_20_", " ")) for name in names}
+        self._deeper = 1 if 1 in levels else self._deeper
+        return next((level for level in (1, LEFT_OUT) if level in levels), 0)
 
     def _style(self, name: str, own: Mapping[str, str]) -> Style:
         """The emphasis in an element: that around it, its own, and that of its styles."""
@@ -138,7 +146,7 @@ class _Text(Target):
 
 
 def _local(tag: str) -> str:
-    return tag.rpartition("}")[2].casefold()
+    return local(tag).casefold()
 
 
 def epub_text(book: Unpacked, container: str) -> str:
@@ -213,9 +221,7 @@ def odt_text(file: Unpacked, place: str) -> str:
         name: next((own_styles[one] for one in chain if one in own_styles), (False, False))
         for name, chain in chains.items()
     }
-    chains |= {name: [name] for name in (_TITLE, _LINE) if name not in chains}
-    titles = {name: role for name, chain in chains.items() for role in (_TITLE, _LINE) if role in chain}
-    text = _Text(styles, titles)
+    text = _Text(styles, chains)
     file.read(place, text)
     return "\n\n".join(text.paragraphs)
 

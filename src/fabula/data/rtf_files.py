@@ -7,12 +7,13 @@ from codecs import lookup
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fabula.data.unpacked import Style, paragraph_of
+from fabula.data.unpacked import LEFT_OUT, Style, level_of_style, paragraph_of
 
 _TOKEN: Final = re.compile(
     rb"\\(?P<word>[A-Za-z]{1,32})(?P<number>-?\d{1,9})? ?|\\'(?P<byte>[0-9A-Fa-f]{2})|\\(?P<sign>[^A-Za-z])"
     rb"|(?P<brace>[{}])|[\r\n]++|(?P<text>[^\\{}\r\n]++)|\\"
 )
+_STYLE: Final = re.compile(rb"\{\\s(\d{1,5})(?=[\\ ])(?:\\[a-z]{1,20}-?\d{0,9} ?|[ \r\n])*+([^\\{};]{1,80});\}")
 _SKIPPED: Final = frozenset(
     {"fonttbl", "colortbl", "stylesheet", "info", "pict", "object", "header", "headerl", "headerr", "headerf", "footer"}
     | {"footerl", "footerr", "footerf", "footnote", "annotation", "fldinst", "listtable", "listoverridetable", "xe"}
@@ -50,6 +51,8 @@ class _Reader:
         self._state = _State()
         self._around: list[_State] = []
         self._level = 0
+        self._levels: dict[int, int] = {}  # of the styles of titles and of what is left out, by their numbers
+        self._deeper = 0  # how many levels a title moves headings down
         self._left_out = 0  # signs that stand for the one before, for readers without Unicode
         self._encoding = "cp1252"
 
@@ -59,6 +62,8 @@ class _Reader:
         Raises:
             ValueError: groups are nested too deeply.
         """
+        named = {int(found[1]): level_of_style(found[2].decode("latin-1")) for found in _STYLE.finditer(data)}
+        self._levels = {number: level for number, level in named.items() if level in (1, LEFT_OUT)}
         for token in _TOKEN.finditer(data):
             if word := token["word"]:
                 self._word(word.decode("ascii"), None if token["number"] is None else int(token["number"]))
@@ -109,7 +114,10 @@ class _Reader:
 
     def _numbered(self, word: str, number: int) -> None:
         if word == "outlinelevel" and not self._state.skipped:
-            self._level = number + 1 if 0 <= number < _HEADINGS else 0
+            self._level = number + 1 + self._deeper if 0 <= number < _HEADINGS else 0
+        elif word == "s" and not self._state.skipped and number in self._levels:
+            self._level = self._levels[number]
+            self._deeper = 1 if self._level == 1 else self._deeper
         elif word == "uc":
             self._state = replace(self._state, instead=max(number, 0))
         elif word == "u":

@@ -9,11 +9,11 @@ from fabula.story import one_line
 from fabula.story.export.fountain import is_heading, is_misread, is_transition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fabula.data.unpacked import Style
 
-_LEFT_OUT: Final = frozenset({"TitlePage", "ScriptNote", "SceneProperties", "HeaderAndFooter", "SmartType"})
+_LEFT_OUT: Final = frozenset({"ScriptNote", "SceneProperties", "HeaderAndFooter", "SmartType"})
 _SPOKEN: Final = frozenset({"Parenthetical", "Dialogue"})
 _CENTRED: Final = frozenset({"New Act", "End of Act"})
 
@@ -28,6 +28,11 @@ class _Script(Target):
         self._style: Style | None = None  # of the text that is open
         self._pieces: list[tuple[Style, str]] = []
         self._is_spoken = False
+        self._number = ""  # of a scene
+        self._is_centred = False
+        self._speakers = -1  # of the dual dialogue that is open
+        self._page: list[str] | None = None  # the title page
+        self.fields = ""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Take up a paragraph or a text."""
@@ -35,7 +40,13 @@ class _Script(Target):
             self._skipped += 1
         elif tag == "Paragraph":
             self._types.append(attributes.get("Type", "Action"))
+            self._number = one_line(attributes.get("Number", ""))
+            self._is_centred = attributes.get("Alignment") == "Center"
             self._pieces = []
+        elif tag == "DualDialogue":
+            self._speakers = 0
+        elif tag == "TitlePage":
+            self._page = []
         elif tag == "Text" and self._types:
             styles = attributes.get("Style", "").split("+")
             self._style = "Italic" in styles, "Bold" in styles
@@ -51,6 +62,10 @@ class _Script(Target):
             self._skipped -= 1
         elif tag == "Text":
             self._style = None
+        elif tag == "DualDialogue":
+            self._speakers = -1
+        elif tag == "TitlePage" and self._page is not None:
+            self.fields, self._page = "\n".join(_fields(self._page)), None
         elif tag == "Paragraph" and self._types:
             self._end(self._types.pop())
             self._pieces = []
@@ -60,17 +75,23 @@ class _Script(Target):
         line = one_line("".join(piece for _, piece in self._pieces))
         if not line:
             return
+        if self._page is not None:
+            self._page.append(line)
+            return
         if kind in _SPOKEN and self._is_spoken:
             self.elements[-1] += [f"\\{one}" if one[0] == "~" else one for one in lines]
             return
         self._is_spoken = kind == "Character"
         if kind == "Scene Heading":
-            lines = [line if is_heading(line) else f".{line}"]
+            number = f" #{self._number}#" if self._number else ""
+            lines = [(line if is_heading(line) else f".{line}") + number]
         elif kind == "Character":
             lines = [line.upper() if line.isascii() and line[0].isalpha() else f"@{line}"]
+            self._speakers += self._speakers >= 0
+            lines[0] += " ^" * (self._speakers == 2)  # noqa: PLR2004 - the second of two
         elif kind == "Transition":
             lines = [line if is_transition(line) else f"> {line}"]
-        elif kind in _CENTRED:
+        elif kind in _CENTRED or (kind == "Action" and self._is_centred):
             lines = [f"> {line} <"]
         elif any(map(is_misread, lines)):
             lines = [f"!{one}" for one in lines]
@@ -78,7 +99,15 @@ class _Script(Target):
 
 
 def fdx_text(data: bytes) -> str:
-    """The text of a Final Draft file; its title page, notes and summaries are left out."""
+    """The text of a Final Draft file; its notes and summaries are left out."""
     script = _Script()
     read_xml([data], script)
-    return "\n\n".join("\n".join(lines) for lines in script.elements)
+    return "\n\n".join(filter(None, [script.fields, *("\n".join(lines) for lines in script.elements)]))
+
+
+def _fields(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of a title page as Fountain's fields; Final Draft knows only their order."""
+    names = ("Title", "Author") if len(lines) == 2 else ("Title", "Credit", "Author")  # noqa: PLR2004 - no credit
+    yield from (f"{name}: {line}" for name, line in zip(names, lines, strict=False))
+    if rest := lines[len(names) :]:
+        yield from ("Contact:", *(f"   {line}" for line in rest))

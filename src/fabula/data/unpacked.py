@@ -15,6 +15,7 @@ from xml.etree.ElementTree import XMLParser
 from fabula.base.errors import UsageError
 from fabula.base.files import read_bytes
 from fabula.story import one_line
+from fabula.story.export import pages
 
 if TYPE_CHECKING:
     import zipfile
@@ -30,6 +31,12 @@ _EMPHASIS: Final = {(True, False): "*", (False, True): "**", (True, True): "***"
 _SIGNS: Final = re.compile(r"[*_\\]")
 _HEADED: Final = re.compile(r"#{1,6}(?=[ \t])")
 _BREAK: Final = re.compile(r"[\s#*~=_·-]*")
+_HEADING: Final = re.compile(r"heading ?([1-6])", re.IGNORECASE)  # the English name of a style, or its id
+LEFT_OUT: Final = -1
+"""The level of paragraphs that `fabula export` puts around a story."""
+_LEVELS: Final = {name.casefold(): LEFT_OUT for name in (pages.CONTACT, pages.BYLINE, pages.END)} | {
+    name.casefold(): 1 for name in ("title", pages.TITLE)
+}
 
 
 class Unpacked:
@@ -138,12 +145,21 @@ def local(tag: str) -> str:
     return tag.rpartition("}")[2]
 
 
+def level_of_style(name: str) -> int:
+    """The level of a heading in a style of that name, or `LEFT_OUT`; 0 for other styles. A title has level 1."""
+    found = _HEADING.fullmatch(name)
+    return min(int(found[1]) + 1, 6) if found else _LEVELS.get(name.casefold(), 0)
+
+
 def paragraph_of(pieces: Iterable[tuple[Style, str]], level: int = 0) -> str:
     """A paragraph as Markdown, or the heading of that level; empty where nothing stands in it."""
-    if level:
-        text = one_line("".join(piece for _, piece in pieces))
-        return f"{'#' * level} {text}" if text else ""
-    return emphasised(pieces)
+    if level == LEFT_OUT:
+        return ""
+    pieces = list(pieces)
+    if level and all(bold or not text.strip() for (_, bold), text in pieces):  # bold is how a heading looks
+        pieces = [((italic, False), text) for (italic, _), text in pieces]
+    text = emphasised(pieces)
+    return f"{'#' * level} {one_line(text)}" if level and text else text
 
 
 def emphasised(pieces: Iterable[tuple[Style, str]]) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
-from fabula.data.unpacked import Target, local, paragraph_of
+from fabula.data.unpacked import Target, level_of_style, local, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
 
 _WORD: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _STRICT: Final = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
-_HEADING: Final = re.compile(r"heading ?([1-5])", re.IGNORECASE)  # a style's name, or its id where no name is known
-_TITLES: Final = frozenset({"title", "manuscript title"})
-_AROUND: Final = frozenset({"Manuscript Contact", "Manuscript Byline", "Manuscript End"})  # of `fabula export`, no text
 _BASED: Final = 10  # styles, each based on the next
 _SKIPPED: Final = frozenset({"del", "moveFrom", "instrText", "Fallback", "footnoteReference"})
 _BETWEEN: Final = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
@@ -63,11 +59,8 @@ class _Styles(Target):
     def level(self, style: str) -> int:
         """The level of a heading of that style, or of the one that it is based on; 0 for other paragraphs."""
         for _ in range(_BASED):
-            name = self.names.get(style, style)
-            if found := _HEADING.fullmatch(name):
-                return int(found[1]) + 1
-            if name.casefold() in _TITLES:
-                return 1
+            if found := level_of_style(self.names.get(style, style)):
+                return found
             if style in self._levels:
                 return self._levels[style]
             style = self._based.get(style, "")
@@ -83,7 +76,6 @@ class _Text(Target):
         self._skipped = 0
         self._inside: list[str] = []
         self._level = 0
-        self._is_read = True
         self._style = (False, False)
         self._pieces: list[tuple[Style, str]] = []
 
@@ -94,10 +86,9 @@ class _Text(Target):
         if name in _SKIPPED or self._skipped:
             self._skipped += 1
         elif name == "p":
-            self._level, self._pieces, self._is_read = 0, [], True
+            self._level, self._pieces = 0, []
         elif name == "pStyle":
             self._level = self._styles.level(_value(attributes))
-            self._is_read = self._styles.names.get(_value(attributes), "") not in _AROUND
         elif name == "outlineLvl":
             self._level = _outlined(attributes)
         elif name == "r":
@@ -120,7 +111,7 @@ class _Text(Target):
         if self._skipped:
             self._skipped -= 1
         elif local(tag) == "p":
-            text = self._is_read and paragraph_of(self._pieces, self._level)
+            text = paragraph_of(self._pieces, self._level)
             self.paragraphs += [text] if text else []
             self._level, self._pieces = 0, []
 

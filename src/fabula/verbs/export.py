@@ -13,8 +13,9 @@ from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.data.story_files import SCREENPLAYS
 from fabula.project.telling import imported_from
 from fabula.story import slug
-from fabula.story.export import Meta, find, without_comments
+from fabula.story.export import LISTED, Meta, find, without_comments
 from fabula.story.export import formats as known_formats
+from fabula.story.export.plain import as_written
 from fabula.story.language import language_of, language_of_brief
 from fabula.verbs.base import File, verb
 
@@ -53,11 +54,11 @@ async def formats(project: Workspace) -> Formats:
 @verb("GET", "/exports/{format}", "story")
 async def export(
     project: Workspace,
-    format: Annotated[str, Field(max_length=40, description="md, epub, docx, fountain, txt or json.")] = "md",  # noqa: A002 - as it is called everywhere
+    format: Annotated[str, Field(max_length=40, description=f"{LISTED}.")] = "md",  # noqa: A002 - as it is called everywhere
 ) -> Exported:
     """Return the story as a file for readers.
 
-    The file has the date of the last run, so exporting the same story again produces the same file.
+    The file has the date of the last run or of the import, so exporting the same story again produces the same file.
 
     Raises:
         ProjectError: there is no story yet, or `story.md` was emptied.
@@ -70,22 +71,27 @@ async def export(
         story = without_comments(as_it_stands(journal, story))
         if (source := imported_from(journal)) and chosen.name != "json":
             story = as_it_came(story)
-        runs = journal.runs()
+        dates = [one.at for one in journal.decisions.find("*")] + [run["ended"] for run in journal.runs()]
         behind = any(change.file != "story.md" for change in opened.changes(journal))
-    options = {"is_fountain": True} if chosen.name == "fountain" and source.casefold().endswith(SCREENPLAYS) else {}
-    ended = [run["ended"] for run in runs if run["ended"]]
+    title, name = story.title or brief.title, opened.folder.resolve().name
     meta = Meta(
-        title=story.title or brief.title or opened.folder.resolve().name,
+        title=title if source else title or name,
         author=settings.author.name,
-        created=datetime.fromisoformat(ended[-1]) if ended else datetime.now(UTC),
+        created=datetime.fromisoformat(next(filter(None, reversed(dates)), None) or datetime.now(UTC).isoformat()),
         words=story.words,
         language=settings.author.language or language_of(story.text, language_of_brief(brief.text)),
         brief=brief.text,
         contact=settings.author.contact,
     )
+    is_script = source.casefold().endswith(SCREENPLAYS)
+    unchanged = {"markdown": not is_script, "text": source.casefold().endswith(".txt"), "fountain": is_script}
+    if source and unchanged.get(chosen.name):
+        content = as_written(story, "" if is_script else title).encode()
+    else:
+        content = chosen.render(story, meta, **({"is_fountain": is_script} if chosen.name == "fdx" else {}))
     return Exported(
-        name=slug(meta.title) + chosen.suffix,
-        content=chosen.render(story, meta, **options),
+        name=slug(title or name) + chosen.suffix,
+        content=content,
         format=chosen.name,
         words=story.words,
         behind=behind,

@@ -23,7 +23,7 @@ from fabula.story.export import find
 
 _RECORD: Final = ".fabula/exported.json"
 _MOST: Final = 200  # exported files that are remembered
-_PACKED: Final = {".epub", ".docx"}
+_PACKED: Final = {".epub", ".docx", ".odt", ".rtf", ".fdx"}
 """Suffixes that tell other programs how to open a file. Plain text may have any name."""
 
 
@@ -37,7 +37,7 @@ def export(
             "--format",
             "-f",
             autocompletion=completing.formats,
-            metavar="md|epub|docx|fountain|txt|json",
+            metavar="md|epub|docx|odt|rtf|fountain|fdx|txt|json",
             help="Format; default: the suffix of -o, or md.",
         ),
     ] = "",
@@ -48,7 +48,7 @@ def export(
         ),
     ] = "",
 ) -> None:
-    """Export the story as Markdown, EPUB, DOCX, Fountain, plain text or JSON."""
+    """Export the story as Markdown, EPUB, DOCX, ODT, RTF, Fountain, FDX, plain text or JSON."""
     terminal = terminal_of(common)
     project = opened(terminal, project_of(common, where))
     if out == STDIN and common.json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UnknownNameError
 from fabula.base.plugins import plugins
-from fabula.story.export import docx, epub, fountain, plain
+from fabula.story.export import docx, epub, fdx, fountain, odt, plain, rtf
 from fabula.story.export.meta import Meta
 from fabula.story.export.prose import without_comments
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fabula.base.plugins import Plugins
     from fabula.story import Story
 
-__all__ = ["Format", "Meta", "find", "formats", "without_comments"]
+__all__ = ["LISTED", "Format", "Meta", "find", "formats", "without_comments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,23 @@ class Format:
         return made.encode() if isinstance(made, str) else made
 
 
-_NO_PDF: Final = "For a PDF, export docx or epub, and print that."
+_NO_PDF: Final = "For a PDF, export docx or odt and print that, or print the story's page in the studio."
 _OWN: Final = {
     format_.name: format_
     for format_ in (
         Format("docx", ".docx", docx.render),
         Format("epub", ".epub", epub.render),
+        Format("fdx", ".fdx", fdx.render),
         Format("fountain", ".fountain", fountain.render),
         Format("json", ".json", plain.render_json),
         Format("markdown", ".md", plain.render_markdown),
+        Format("odt", ".odt", odt.render),
+        Format("rtf", ".rtf", rtf.render),
         Format("text", ".txt", plain.render_text),
     )
 }
+LISTED: Final = "md, epub, docx, odt, rtf, fountain, fdx, txt or json"
+"""The formats as users name them, for help."""
 
 
 def formats() -> dict[str, Format]:

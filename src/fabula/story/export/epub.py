@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fabula.story import one_line
 from fabula.story.export.archive import pack
 from fabula.story.export.meta import title_for_readers
-from fabula.story.export.prose import Block, StyledSpan, blocks, clean, title_of
+from fabula.story.export.prose import Block, StyledSpan, chapters, clean, inline, title_of
 from fabula.story.printed import printed
 
 if TYPE_CHECKING:
@@ -100,16 +100,16 @@ def render(story: Story, meta: Meta, *, headings: bool = False, title_page: bool
     book = _Book(
         lang,
         "rtl" if lang.split("-")[0].lower() in _RIGHT_TO_LEFT else "ltr",
-        _line(meta.title) or printed(lang).untitled,
+        meta.plain_title or printed(lang).untitled,
     )
-    scenes = [scene for scene in story.scenes if _line(scene.text)]
+    scenes = chapters(story)
     names = [f"scene-{number:03}" for number in range(1, len(scenes) + 1)]
     labels = [
-        ("" if headings else title_of(scene.text)) or title_for_readers(_line(scene.label), lang) for scene in scenes
+        ("" if headings else title_of(scene.text)) or title_for_readers(_line(scene.label), lang) for scene, _ in scenes
     ]
     pages = {
-        name: book.page(label or book.title, _scene(scene, label, heading=headings))
-        for name, label, scene in zip(names, labels, scenes, strict=True)
+        name: book.page(label or book.title, _scene(scene, found, label, heading=headings))
+        for name, label, (scene, found) in zip(names, labels, scenes, strict=True)
     }
     contents = [(name, label) for name, label in zip(names, labels, strict=True) if label]
     if scenes and not contents:
@@ -176,7 +176,9 @@ def _names(title: str, meta: Meta) -> str:
 
 
 def _title_page(title: str, meta: Meta) -> str:
-    lines = [f"<h1{_direction(title)}>{escape(title)}</h1>"]
+    shown = "".join(map(_span, inline(meta.title)))
+    name = "h1" if shown else "p"  # what stands for a missing title is none
+    lines = [f"<{name}{_direction(title)}>{shown or escape(title)}</{name}>"]
     lines += [f"<p{_direction(line)}>{escape(line)}</p>" for line in (_line(meta.subtitle), _line(meta.author)) if line]
     return '<section class="title-page" epub:type="titlepage">\n' + "\n".join(lines) + "\n</section>"
 
@@ -198,9 +200,9 @@ def _nav(contents: Sequence[tuple[str, str]], book: _Book, first: str) -> str:
     return "\n".join(lines)
 
 
-def _scene(scene: Scene, label: str, *, heading: bool) -> str:
+def _scene(scene: Scene, found: list[Block], label: str, *, heading: bool) -> str:
     lines = [f"<h1{_direction(label)}>{escape(label)}</h1>"] if heading and label else []
-    lines += [_block(block, first=number == 0) for number, block in enumerate(blocks(scene.text))]
+    lines += [_block(block, first=number == 0) for number, block in enumerate(found)]
     name = "" if heading or not label or title_of(scene.text) else f' aria-label="{escape(label)}"'
     return f'<section epub:type="chapter" role="doc-chapter"{name}>\n' + "\n".join(lines) + "\n</section>"
 

@@ -35,14 +35,11 @@ _TRANSITION: Final = re.compile(r"\A[^a-z\n]*\bTO:")
 _SIGNS: Final = re.compile(r"[\\*_]")
 
 
-def render(story: Story, meta: Meta, *, is_fountain: bool = False) -> bytes:
+def render(story: Story, meta: Meta) -> bytes:
     """A title page, scene headings, action and dialogue in UTF-8, with one blank line between elements.
 
-    Emphasis is kept; characters that would turn plain text into emphasis, notes or comments are escaped. With
-    `is_fountain`, the texts are Fountain already, with a title page if they have one, and are written unchanged.
+    Emphasis is kept; characters that would turn plain text into emphasis, notes or comments are escaped.
     """
-    if is_fountain:
-        return ("\n\n".join(plain(scene.text) for scene in story.scenes) + "\n").encode("utf-8", "replace")
     parts = [_title_page(meta)]
     for scene in story.scenes:
         parts += _scene(title_for_readers(scene.label, meta.language), plain(scene.text))

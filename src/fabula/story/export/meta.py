@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.story import one_line
+from fabula.story.export.prose import inline
 from fabula.story.printed import printed
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ def title_for_readers(label: str, language: str) -> str:
 class Meta:
     """The title, author and other metadata of an exported story.
 
-    `language` is a tag such as "en" or "pt-BR", `words` is the word count to print, `brief` is the author's brief, and
-    `contact` contains the lines of the address block in a manuscript. If `created` has no time zone, it is interpreted
-    as UTC. If `identifier` is empty, an identifier is made from title, author and text.
+    `title` is a line of Markdown, and may be empty. `language` is a tag such as "en" or "pt-BR", `words` is the word
+    count to print, `brief` is the author's brief, and `contact` contains the lines of the address block in a
+    manuscript. If `created` has no time zone, it is interpreted as UTC. If `identifier` is empty, an identifier is made
+    from title, author and text.
     """
 
     title: str
@@ -58,6 +60,11 @@ class Meta:
     brief: str = ""
     contact: str = ""
     subtitle: str = ""
+
+    @property
+    def plain_title(self) -> str:
+        """The title without Markdown's signs."""
+        return "".join(span.text for span in inline(self.title))
 
     def created_utc(self) -> datetime:
         """The creation time of the story in UTC, to the second."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 JSON_FORMAT: Final = "fabula-story"
 JSON_VERSION: Final = 1
 _SPECIAL: Final = re.compile(r"([\\`*_\[<])")
+_HTML: Final = re.compile(r"([`\[<])")  # in a title, whose emphasis is kept
+_ESCAPED: Final = r"\\\1"
 
 
 def render_markdown(story: Story, meta: Meta, *, headings: bool = False) -> bytes:
@@ -28,7 +30,7 @@ def render_markdown(story: Story, meta: Meta, *, headings: bool = False) -> byte
 
     The scenes stay as they were written, separated by `* * *` or, with `headings`, each under its label.
     """
-    parts = [f"# {_literal(meta.title)}"] if meta.title.strip() else []
+    parts = [f"# {_HTML.sub(_ESCAPED, one_line(meta.title))}"] if meta.title.strip() else []
     parts += [f"**{_literal(meta.subtitle)}**"] if meta.subtitle.strip() else []
     parts += [f"*{_literal(meta.author)}*"] if meta.author.strip() else []
     scenes = [(scene.label, _without_break(scene.text)) for scene in story.scenes]
@@ -41,6 +43,12 @@ def render_markdown(story: Story, meta: Meta, *, headings: bool = False) -> byte
     else:
         parts += [_joined([text for _, text in scenes if text])]
     return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace")
+
+
+def as_written(story: Story, title: str) -> str:
+    """The texts as they are, below the title if there is one; for a manuscript in the format that it was read from."""
+    head = [f"# {title}"] if title else []
+    return "\n\n".join([*head, *(plain(scene.text) for scene in story.scenes)]) + "\n"
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -58,7 +66,7 @@ def _without_break(text: str) -> str:
 
 def _literal(text: str) -> str:
     """`text` on one line, with the characters escaped that Markdown would read."""
-    return _SPECIAL.sub(r"\\\1", one_line(text))
+    return _SPECIAL.sub(_ESCAPED, one_line(text))
 
 
 def render_text(story: Story, meta: Meta, *, width: int = 0) -> bytes:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-    from fabula.story import Story
+    from fabula.story import Scene, Story
 
 Kind: TypeAlias = Literal["paragraph", "heading", "break"]
 
@@ -110,21 +110,32 @@ def _wrapped(line: str, following: str, width: int) -> bool:
     return len(line) + 1 + len(following.partition(" ")[0]) > width
 
 
+def chapters(story: Story) -> list[tuple[Scene, list[Block]]]:
+    """Each scene that has blocks, with these; a break at the end of a scene stays if another scene follows."""
+    found = [(scene, made) for scene in story.scenes if (made := _blocks(scene.text))]
+    return [*found[:-1], *((scene, _without_ending(made)) for scene, made in found[-1:])]
+
+
 def blocks(text: str) -> list[Block]:
     """The blocks of a scene's text in order, without repeated breaks and without breaks at the beginning or end."""
+    return _without_ending(_blocks(text))
+
+
+def _without_ending(found: list[Block]) -> list[Block]:
+    return found[:-1] if found and found[-1].kind == "break" else found
+
+
+def _blocks(text: str) -> list[Block]:
     source = "\n\n".join(unfold(paragraph) for paragraph in paragraphs(plain(clean(text))))
-    tokens = _parser().parse(source)
     found: list[Block] = []
-    for block in _blocks(tokens):
+    for block in _read(_parser().parse(source)):
         if block.kind == "break" and (not found or found[-1].kind == "break"):
             continue
         found.append(block)
-    while found and found[-1].kind == "break":
-        found.pop()
     return found
 
 
-def _blocks(tokens: list[Token]) -> Iterator[Block]:
+def _read(tokens: list[Token]) -> Iterator[Block]:
     kind: Kind = "paragraph"
     level = 0
     for token in tokens:
@@ -151,6 +162,16 @@ def _spans(tokens: Iterable[Token]) -> Iterator[StyledSpan]:
             bold += token.nesting
         elif text := "\n" if token.type in {"softbreak", "hardbreak"} else token.content:
             yield StyledSpan(text, italic > 0, bold > 0)
+
+
+def inline(text: str) -> tuple[StyledSpan, ...]:
+    """The spans of a line of Markdown, such as a title."""
+    return tuple(_spans(inline_tokens(one_line(clean(text)))))
+
+
+def inline_tokens(text: str) -> list[Token]:
+    """The tokens of a text without blocks."""
+    return [child for token in _parser().parseInline(text) for child in token.children or []]
 
 
 def title_of(text: str) -> str:
