@@ -356,7 +356,7 @@ def test_only_the_first_problems_are_listed() -> None:
     ("data", "says"),
     [
         (None, "There is no file {}. Correct the name, or give a plan (a YAML file)."),
-        (b"x" * 3_000_000, "The plan {} is larger than 2,000,000 bytes. Use a shorter plan."),
+        (b"x" * 3_000_000, "{} is larger than 2,000,000 bytes. Use a smaller file."),
         (b"title: x\n\xff\xfe", "{}:2: plan: This is not UTF-8 text. Use a YAML file in UTF-8."),
         (b"\x89PNG\r\n\x1a\n\x00", "{}:1: plan: This is not UTF-8 text. Use a YAML file in UTF-8."),
         (

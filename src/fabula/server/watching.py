@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError
 from fabula.project.folder import FOLDERS, STORY, STYLE
-from fabula.server.runs.looking import again_and_again
+from fabula.server.runs.looking import looking
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -45,13 +45,8 @@ class Watcher:
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """Look repeatedly while this context is open."""
-        watching = asyncio.create_task(again_and_again(self._look_later))
-        try:
+        async with looking(self._look_later):
             yield
-        finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
 
     async def _look_later(self) -> float:
         await asyncio.sleep(EVERY)

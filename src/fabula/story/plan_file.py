@@ -60,8 +60,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import PlanError
-from fabula.base.files import unreadable
+from fabula.base.errors import PlanError, UsageError
+from fabula.base.files import read_bytes
 from fabula.story.plan_check import check_plan
 from fabula.story.sheets import SheetProblem, read_sheet
 
@@ -82,12 +82,9 @@ def read_plan(path: Path) -> Plan:
         PlanError: the file cannot be read or has problems; the message lists all problems with their lines.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise PlanError([unreadable(path, error, "a plan (a YAML file)")]) from error
-    if len(data) > MAX_BYTES:
-        raise PlanError([f"The plan {path} is larger than {MAX_BYTES:,} bytes. Use a shorter plan."])
+        data = read_bytes(path, MAX_BYTES, kind="a plan (a YAML file)")
+    except UsageError as error:
+        raise PlanError([str(error)]) from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

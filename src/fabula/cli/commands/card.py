@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.files import read_text, unreadable, write_atomically
+from fabula.base.files import read_bytes, read_text, write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.progress import counted
@@ -148,18 +148,8 @@ def _personas(cards: Sequence[CharacterCard]) -> Personas:
 def _card_bytes(one: CharacterCard, making: CardOptions) -> bytes:
     if making.to == "json":
         return one.as_json()
-    return one.as_png(_picture(Path(making.picture)) if making.picture else b"")
-
-
-def _picture(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(unreadable(path, error, "a PNG picture")) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise UsageError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes. Use a smaller picture.")
-    return data
+    picture = read_bytes(Path(making.picture), MAX_FILE_BYTES, kind="a PNG picture") if making.picture else b""
+    return one.as_png(picture)
 
 
 def _rendered(one: CharacterCard) -> str:

@@ -26,7 +26,7 @@ from fabula.engine.event_log import VARIABLE, EventLog
 from fabula.project.trust import Trust, TrustError, acts_in
 from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
 from fabula.server.runs.here import RunHere
-from fabula.server.runs.looking import again_and_again
+from fabula.server.runs.looking import looking
 from fabula.server.runs.record import NAME, RUNS, RunRecord, Tally, forget_old, new_name, read_run, runs_in
 from fabula.verbs.base import long_verb
 
@@ -116,13 +116,10 @@ class Runs:
         self.feed.names = self._names
         self.feed.open()
         self._rescan()
-        watching = asyncio.create_task(again_and_again(self._look))
         try:
-            yield
+            async with looking(self._look):
+                yield
         finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
             for child in self._open.values():
                 if child.run.state == "queued":
                     self._settle_unbegun(child)

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 _LOG: Final = logging.getLogger("fabula.server")
 AFTER_FAILURE: Final = 2.0  # seconds until the next attempt
 
 
-async def again_and_again(look: Callable[[], Awaitable[float]]) -> None:
-    """Look until cancelled; `look` gives the seconds until the next look.
+@asynccontextmanager
+async def looking(look: Callable[[], Awaitable[float]]) -> AsyncIterator[None]:
+    """Look repeatedly while this context is open; `look` gives the seconds until the next look.
 
     A failure, such as a folder that can no longer be read, is logged once, and the look is repeated: a server that
     stopped looking would show an outdated state forever.
     """
+    watching = asyncio.create_task(_again_and_again(look))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+
+
+async def _again_and_again(look: Callable[[], Awaitable[float]]) -> None:
     said = ""
     while True:
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.base.files import unreadable
+from fabula.base.files import read_bytes
 from fabula.story import one_line
 from fabula.story.cards import png
 from fabula.story.cards.lorebook import Lorebook
@@ -175,12 +175,7 @@ def read_card(path: Path) -> CharacterCard:
     Raises:
         UsageError: the file cannot be read, is too large, or does not contain a card.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(unreadable(path, error, "a card's PNG or JSON file")) from error
-    return parse_card(data, str(path))
+    return parse_card(read_bytes(path, MAX_FILE_BYTES, kind="a card's PNG or JSON file"), str(path))
 
 
 def parse_card(data: bytes, name: str = "card") -> CharacterCard:

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
-from fabula.base.files import unreadable
+from fabula.base.files import read_bytes
 from fabula.models.budget import estimate_tokens
 from fabula.story.cards.texts import cleaned, parse_json
 
@@ -246,11 +246,7 @@ def read_lorebook(path: Path) -> Lorebook:
     Raises:
         UsageError: the file cannot be read, is too large, or does not contain a lorebook.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise UsageError(unreadable(path, error, "a lorebook's JSON file")) from error
+    data = read_bytes(path, MAX_BYTES, kind="a lorebook's JSON file")
     if (book := lorebook_in(data, str(path))) is None:
         raise UsageError(f"{path} contains no lorebook: it has no `entries`. Use a SillyTavern world file.")
     return book

@@ -70,11 +70,6 @@ export function whenEnded(run, then) {
   begin();
 }
 
-/** The number of the last event that this tab has heard. */
-export function lastHeard() {
-  return last;
-}
-
 let begun = false;
 
 function begin() {
