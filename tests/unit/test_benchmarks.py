@@ -35,6 +35,7 @@ from benchmarks import (
     experiment,
     first_story,
     growth,
+    languages,
     measures,
     odd_projects,
     overhead,
@@ -228,6 +229,13 @@ async def test_latencies_are_fixed_by_seed_and_path(monkeypatch: pytest.MonkeyPa
         text = await latencies.answer(Request((), path="story-1/conflict"))
         drawn.append((text, latencies.drawn["story-1"]))
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_the_cases_of_twelve_languages_are_read_and_no_line_of_a_story_goes() -> None:
+    table = languages.bench()
+    found = {row.what: row.values[0] for row in table.rows}
+    assert found["stays: wrong of 60"] == 0
+    assert sum(found.values()) == len(table.notes) <= 106
 
 
 def test_measures_are_beside_their_peer() -> None:
