@@ -279,7 +279,7 @@ async def test_the_story_is_had_as_a_file(tmp_path: Path) -> None:
             made = await api.raw("GET", f"/exports/{name}")
             assert made.status_code == 200
             assert made.headers["content-disposition"].startswith('attachment; filename="sufficient-knowledge.')
-            assert len(made.content) > 10_000
+            assert len(made.content) > 8_000  # some formats are packed
         assert (await api.error("GET", "/exports/pdf", 404))[0] == "not_found"
 
 
