@@ -131,7 +131,9 @@ async def _send(body: bytes, port: int, token: str) -> None:
                     continue
                 writer.write(_head(token, len(body), "") + body)
                 await status_of(reader)
-                held.pop().close()
+                writer.close()
+                await writer.wait_closed()  # a loop that ends before would leave its socket open
+                held.remove(writer)
     finally:
         for writer in held:
             writer.close()
