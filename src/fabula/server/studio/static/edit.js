@@ -395,7 +395,8 @@ function tellTaken() {
 // runs -----------------------------------------------------------------------------------------------------------------
 
 let following = "";
-let suggesting = ""; // the run that makes suggestions
+let suggesting = ""; // the last run that was begun for suggestions
+const isSuggesting = () => following !== "" && following === suggesting;
 let starting = false;
 let looking = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
 
@@ -494,7 +495,7 @@ function hear(event) {
   else if (of && event.type !== "text_arrived") looking ??= setTimeout(follow, FOLLOW);
   if (event.type === "run_ended" && editor?.dirty) editor.save();
   if (event.type === "run_ended") lookBeside();
-  if (event.type === "project_changed" && following && following === suggesting) return; // its calls were recorded
+  if (event.type === "project_changed" && isSuggesting()) return; // its calls were recorded
   if (event.type === "artefact_changed" || event.type === "project_changed" || (event.type === "run_ended" && !of)) {
     editor?.look();
     tellSaved();
@@ -686,7 +687,7 @@ async function suggested(run) {
 
 /** Nobody waits for the suggestions any more: what is finished is kept, the rest is not asked for. */
 function stopSuggesting() {
-  if (following && following === suggesting) fetch(`/api/v1${api}/runs/${following}/stop`, { method: "POST", keepalive: true }).catch(() => {});
+  if (isSuggesting()) fetch(`/api/v1${api}/runs/${following}/stop`, { method: "POST", keepalive: true }).catch(() => {});
 }
 
 function dismiss() {
@@ -901,7 +902,7 @@ document.addEventListener("keydown", (event) => {
   } else if (place && event.altKey && /^[1-9]$/.test(event.key)) {
     event.preventDefault();
     list()?.querySelector(`[data-n="${event.key}"] > button`)?.dispatchEvent(new MouseEvent("click"));
-  } else if (place && event.key === "Escape" && (list()?.firstChild || following === suggesting)) {
+  } else if (place && event.key === "Escape" && (list()?.firstChild || isSuggesting())) {
     dismiss();
   } else if (event.key === "F8" || (event.key === "Escape" && document.body.classList.contains("focused"))) {
     event.preventDefault();
