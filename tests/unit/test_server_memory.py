@@ -16,9 +16,9 @@ from fabula.base.errors import UsageError
 from fabula.base.kept import KEPT, of_file, of_text, weight
 from fabula.base.remembering import remembered
 from fabula.project.sample import copy_sample
-from fabula.server import running
-from fabula.server.running import Trimmer
+from fabula.server import tidying
 from fabula.server.studio.pages import measure
+from fabula.server.tidying import Trimmer
 from studio import SAMPLE, studio_here
 
 if TYPE_CHECKING:
@@ -221,11 +221,11 @@ def test_single_verdicts_that_are_too_many_are_said(tmp_path: Path, monkeypatch:
 
 def test_memory_is_given_back_when_the_process_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes, given = [100, 130, 140, 200, 150, 160], list[int]()
-    monkeypatch.setattr(running, "_WORTH", 50)
+    monkeypatch.setattr(tidying, "_WORTH", 50)
     options = list[tuple[int, int]]()
     functions = {"malloc_trim": given.append, "mallopt": lambda *of: options.append(of)}
-    monkeypatch.setattr(running, "_of_libc", functions.get)
-    monkeypatch.setattr(running, "resident", lambda: sizes.pop(0))
+    monkeypatch.setattr(tidying, "_of_libc", functions.get)
+    monkeypatch.setattr(tidying, "resident", lambda: sizes.pop(0))
     trimmer = Trimmer()
     assert [trimmer.trim() for _ in range(4)] == [True, False, True, False]
     assert (len(given), sizes) == (2, [])
@@ -233,10 +233,10 @@ def test_memory_is_given_back_when_the_process_has_grown(monkeypatch: pytest.Mon
 
 
 def test_where_memory_cannot_be_given_back_nothing_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_of_libc", lambda _: None)
+    monkeypatch.setattr(tidying, "_of_libc", lambda _: None)
     assert not Trimmer().trim()
-    monkeypatch.setattr(running, "_SIZE", tmp_path / "statm")
-    assert running.resident() == 0
+    monkeypatch.setattr(tidying, "_SIZE", tmp_path / "statm")
+    assert tidying.resident() == 0
     monkeypatch.undo()
     monkeypatch.setattr("ctypes.CDLL", lambda _: object())
     assert not Trimmer().trim(), "another C library has no such function"

@@ -379,6 +379,15 @@ class Workspace:
         rows_ = [*self._beside(project), *sorted(found, key=lambda one: one.file)]
         return [replace(one, title=titles(one.name), behind=is_behind(one.file)) for one in rows_]
 
+    def names(self) -> dict[str, str]:
+        """The name of each text that a run or an edit has kept, by its file; quick, for no file is read."""
+
+        def known() -> dict[str, str]:
+            with self.texts().journal as journal:
+                return {file: name for name, file in journal.artefacts.places().items()}
+
+        return dict(self.cached("names", known))
+
     def titles(self) -> Titles:
         """The titles under which people see texts, including chapters that are only planned."""
         project = self.texts()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, Field
 
+from fabula.base.remembering import remembered
 from fabula.craft.packing import ELLIPSIS, around
 from fabula.models.budget import estimate_tokens
 from fabula.story import one_line, plain
@@ -110,6 +111,7 @@ class Noted:
         return f"{', '.join(self.about)}{_ABOUT if self.about else ''}{self.text}{since and since + ')'}"
 
     @classmethod
+    @remembered(8192, 1000)  # each chapter's state has the lines of the one before
     def read(cls, line: str, *, named: bool = True) -> Noted:
         """What `line` gave; without names where the kind of line has none."""
         text, found = one_line(line), _CHAPTER.search(line.rstrip())

@@ -31,6 +31,7 @@ from fabula.base.version import __version__
 from fabula.craft.quoting import places, same_length
 from fabula.engine.events import TextArrived
 from fabula.project.folder import MAX_STORY, STORY
+from fabula.server.tidying import tidy
 from fabula.story import one_line, slug
 from fabula.story.codex import FILE as CODEX_FILE
 from fabula.story.words import BLANKLESS
@@ -371,8 +372,9 @@ class Session:
                     if (project := self.projects.get(folder)) is None:
                         project = self.projects[folder] = Project.open(folder, self.environ)
                         self.seen[folder] = project.stamp()
-                    names = {one.file: one.name for one in project.rows(marks=False)}
-                    file = path.relative_to(folder).as_posix()
+                    names, file = project.names(), path.relative_to(folder).as_posix()
+                    if file.startswith("story/") and file not in names:  # a file of the author's own
+                        names = {one.file: one.name for one in project.rows(marks=False)}
                     return Opened(project, file, self._read(path, uri), names, cache(self._read))
         return None
 
@@ -498,7 +500,7 @@ def server(environ: Mapping[str, str], shown: Callable[[str], str]) -> LanguageS
 
     @offered.feature(lsp.INITIALIZED)
     async def initialized(_: lsp.InitializedParams) -> None:
-        await session.watch()
+        await asyncio.gather(session.watch(), tidy())
 
     @offered.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     @offered.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)

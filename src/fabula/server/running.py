@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import errno
-import mmap
 import socket
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.base.kept import KEPT
 from fabula.server.gate import Bounds
+from fabula.server.tidying import tidy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fabula.server.gate import App
 
-_TIDY: Final = 2.0  # seconds between two attempts to release memory
 _GRACE: Final = 5  # seconds that unfinished answers have when the server is stopped
 _BACKLOG: Final = 128  # connections that the system queues for us; at most so many are accepted at a time
 _LAST: Final = 65_535  # port
 _LARGEST_HEAD: Final = 65_536
-_SIZE: Final = Path("/proc/self/statm")
-_MOST_PLACES: Final = -8  # `M_ARENA_MAX` in glibc's malloc.h
-_WORTH: Final = 4_000_000  # bytes; giving back less is not worth the time that it takes
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -111,7 +103,7 @@ async def listen(
     server = Server(config)
     loop = asyncio.get_running_loop()
     task, end_quiet = loop.create_task(server.serve([opened])), quiet_accepting(loop)
-    tidying = loop.create_task(_tidy())
+    tidying = loop.create_task(tidy())
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -122,52 +114,3 @@ async def listen(
     finally:
         tidying.cancel()
         end_quiet()
-
-
-async def _tidy() -> None:
-    """Repeatedly drop unused caches and return free memory to the system."""
-    loop, trimmer = asyncio.get_running_loop(), Trimmer()
-    with ThreadPoolExecutor(1, "tidy") as thread:  # a separate thread: those of pages may all be busy for a long time
-        while True:
-            await asyncio.sleep(_TIDY)
-            await loop.run_in_executor(thread, KEPT.forget_idle)
-            await loop.run_in_executor(thread, trimmer.trim)
-
-
-class Trimmer:
-    """Returns freed memory whenever the process has grown since the last time; threads begun later share one arena.
-
-    A large answer uses many times its size for a moment. glibc keeps freed memory for later, in a separate arena for
-    each thread, as large as that thread's largest answer. A server that answered a few large requests would stay large
-    for ever. Since only one Python thread computes at a time, one arena for all of them is enough.
-
-    Only glibc has the functions (`malloc_trim`, `mallopt`); with other C libraries, and outside Linux, nothing is done.
-    """
-
-    def __init__(self) -> None:
-        self._trim, self._before = _of_libc("malloc_trim"), 0
-        if (set_option := _of_libc("mallopt")) is not None and self._trim is not None:
-            set_option(_MOST_PLACES, 1)
-
-    def trim(self) -> bool:
-        """Return freed memory if the process has grown by much since the last time; returns whether it did."""
-        if self._trim is None or (size := resident()) - self._before < _WORTH:
-            return False
-        self._trim(0)
-        self._before = resident() or size
-        return True
-
-
-def resident() -> int:
-    """Bytes of memory that this process holds; 0 if the system does not say."""
-    with suppress(OSError, ValueError, IndexError):
-        return int(_SIZE.read_text(encoding="ascii").split()[1]) * mmap.PAGESIZE
-    return 0
-
-
-def _of_libc(name: str) -> ctypes._NamedFuncPointer | None:
-    """A function of the C library; `None` if it has none of that name."""
-    with suppress(OSError, TypeError, AttributeError):  # no such function, or no library of that kind
-        found: ctypes._NamedFuncPointer = getattr(ctypes.CDLL(None), name)
-        return found
-    return None

@@ -16,6 +16,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fabula.base.remembering import remembered
 from fabula.story.words import BLANKLESS
 
 if TYPE_CHECKING:
@@ -205,8 +206,9 @@ def called(names: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
+@remembered(8192, 100)  # of names: a long book asks for the same ones with every scene
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.casefold()))
 
 
 def _said(name: str) -> set[str]:
@@ -219,6 +221,7 @@ def _said(name: str) -> set[str]:
     return set(words) - _ARTICLES or set(words)
 
 
-def _parts(name: str) -> list[str]:
+@remembered(8192, 100)
+def _parts(name: str) -> tuple[str, ...]:
     # Small words join the parts of a name ("from", "della"); where a script has no capitals, nothing is small.
-    return [part for part in name.split() if len(part.strip(".")) >= _LONG and not part[:1].islower()]
+    return tuple(part for part in name.split() if len(part.strip(".")) >= _LONG and not part[:1].islower())
