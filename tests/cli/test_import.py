@@ -145,6 +145,8 @@ def test_it_is_written_on_from_its_end_and_taken_back(cli: Cli, lamp: Path) -> N
     text = (lamp / "story.md").read_text()
     assert told(text)[: len(told(NOVEL))] == told(NOVEL)
     assert text.partition(end)[2].startswith("\n\nMara went down to the quay.")
+    asked = [call for call in cli("show", "lamp", "--prompts", "--json").json["calls"] if "/more/" in call["path"]]
+    assert "do not bring the story to an end" in asked[0]["messages"][-1]["text"]
     assert "Shorter or longer than asked" not in cli("status", "lamp").out
     assert cli("undo", "lamp").code == 0
     assert cli("update", "lamp", "--yes").code == 0

@@ -105,6 +105,14 @@ def test_own_prose_that_is_imported_becomes_a_sample_and_measure_uses_it(cli: Cl
     assert "--voice cannot be combined with --out. Measure the stories without --out." in ran.err
 
 
+def test_who_read_the_samples_of_an_imported_book_is_not_its_writer(cli: Cli) -> None:
+    (cli.folder / "script.toml").write_text(script_of(REPLIES | REPLY), encoding="utf-8")
+    assert cli("import", str(OWN), "--out", "book", "--own", "--model", "scripted:script.toml").code == 0
+    assert cli("text", "style", "book", "--json").code == 0
+    kind = ("--kind", "continue", "--dry-run", "--json")
+    assert {call["role"] for call in cli("text", "suggest", "book", *kind).json["calls"]} == {"writer"}
+
+
 def test_the_faithful_preset_keeps_the_prompts_of_the_paper(cli: Cli, lamp: Path) -> None:
     (lamp / "style.md").write_text("Sentences like gravel.", encoding="utf-8")
     settings = (lamp / "fabula.toml").read_text(encoding="utf-8")

@@ -62,6 +62,37 @@ def test_passages_have_about_200_words_of_whole_sentences() -> None:
     assert found[-1].text == "One. Two."
 
 
+def test_passages_are_the_authors_own_characters_without_headings_and_breaks() -> None:
+    text = (
+        "# One\n\n"
+        + "Keep my *chair.* It is cold, and wet. " * 40
+        + "\n\n* * *\n\n"
+        + "No.\n\nYes, I know. " * 60
+        + "\n\n## Two"
+    )
+    found = passages([text])
+    assert all(one.text in text for one in found if "No." not in one.text or "chair" not in one.text)
+    assert not any(mark in one.text for one in found for mark in ("#", "* * *", ". *"))
+    assert not any(sign in one.marks for one in found for sign in "*_#")
+
+
+def test_quoted_passages_begin_with_a_paragraph_and_end_before_a_heading() -> None:
+    author = "\n\n".join(
+        f"## Day {n}\n\nDay {n} was long. {'We went on over the ice, and said little. ' * 13}" for n in range(30)
+    )
+    for quoted in Samples([author]).own_passages():
+        assert quoted.startswith("Day")
+        assert "##" not in quoted
+
+
+@pytest.mark.parametrize(
+    ("told", "said"), [("I saw her and him. He went.", "first"), ("She saw him. He went.", "third")]
+)
+def test_a_narrator_who_tells_of_others_is_still_the_first_person(told: str, said: str) -> None:
+    lines = measured_lines(Samples([" ".join(f"{told} “I know,” was said at {n} in the morning." for n in range(130))]))
+    assert f"Person: {said}." in lines
+
+
 def test_a_text_by_the_author_is_as_far_from_the_samples_as_their_halves_and_another_text_is_farther() -> None:
     own = passages([STORY])
     samples = Samples(one.text for one in own[::2])

@@ -112,7 +112,7 @@ async def _read(run: Run, samples: Samples) -> VoiceReply:
     """Samples from the whole of the author's prose, as many as there is room for."""
     left, of = run.room(ROLE).prompt_tokens(_SHORT, _SHARE), samples.passages
     step = max(1, round(sum(len(one.text) for one in of) / 4 / left))
-    shown = [one.text for one in of[::step]]
+    shown = [samples.text] if step == 1 else [one.text for one in of[::step]]
     return await run.scope("style").ask_for(
         VoiceReply,
         ROLE,

@@ -283,7 +283,8 @@ class PreparedMethod:
                 "and would write another story. Use the preset improved."
             )
         answer_in_language_of(_manuscript(context.journal) or brief.text, context, self.settings)
-        context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
+        begun = bool(imported_from(context.journal))  # its author goes on writing it
+        context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled, unfinished=begun)
         if self.settings.preset != "faithful":  # what a paper does is not done by halves to keep a cap
             context.rehearse = lambda other: self.write(brief, other)
             context.dry_run.reached.add("codex")

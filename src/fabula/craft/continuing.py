@@ -7,6 +7,7 @@ there is no room for, accounts or excerpts (`fabula.craft.accounts`), or the not
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft import SO_FAR
@@ -29,11 +30,14 @@ _SHORT: Final = 700  # tokens of each, for small models
 _MOST_NOTES: Final = 3_000  # tokens of the notes on a book
 
 
-def continuer(brief: str) -> Callable[[Run, Continuation], Awaitable[str]]:
-    """What continues parts of a story that was asked for by `brief` (`RunContext.go_on`)."""
+def continuer(brief: str, *, unfinished: bool = False) -> Callable[[Run, Continuation], Awaitable[str]]:
+    """What continues parts of a story that was asked for by `brief` (`RunContext.go_on`).
+
+    The last part of an `unfinished` one goes on without an end.
+    """
 
     async def go_on(run: Run, continuation: Continuation) -> str:
-        return await continued(run, continuation, brief)
+        return await continued(run, replace(continuation, last=continuation.last and not unfinished), brief)
 
     return go_on
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from math import inf, log, sqrt
 from statistics import fmean
@@ -30,7 +30,7 @@ from fabula.measure.report import Row
 from fabula.stats.estimate import Unscored
 from fabula.stats.intervals import mean_of
 from fabula.story.language import language_of, name_of
-from fabula.story.sentences import paragraphs, sentences
+from fabula.story.sentences import paragraph_spans, paragraphs, sentences, spans
 from fabula.story.speech import speech
 from fabula.story.words import count_words, joined, ngrams
 
@@ -68,14 +68,17 @@ _BEGINNING: Final = 500  # characters of a part that hold its first words
 _SHOWN: Final = 12
 _QUOTED: Final = 3  # passages of a style sheet
 _QUOTED_WORDS: Final = 130
+_LEAST_WORDS: Final = 60
+_EMPHASIS: Final = "*_"  # of Markdown; no punctuation
 _WORD: Final = re.compile(r"\w")
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage of prose, about 200 words of whole paragraphs."""
+    """A passage of prose, about 200 words of whole sentences; `begins` says whether a paragraph begins with it."""
 
     text: str
+    begins: bool = field(default=True, compare=False)
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -95,7 +98,7 @@ class Passage:
     @cached_property
     def marks(self) -> dict[str, float]:
         """The punctuation marks per 100 words. A dash between spaces differs from one between letters."""
-        signs = Counter(sign for sign in self.text if unicodedata.category(sign)[0] == "P")
+        signs = Counter(sign for sign in self.text if unicodedata.category(sign)[0] == "P" and sign not in _EMPHASIS)
         return {sign: 100 * count / self.size for sign, count in signs.items()}
 
     @cached_property
@@ -113,21 +116,22 @@ class Passage:
 def passages(texts: Iterable[str]) -> list[Passage]:
     """The texts in passages of about 200 words: whole sentences; a short rest belongs to the passage before it."""
     found: list[Passage] = []
-    for text in texts:
-        own, words = [""], 0
-        for paragraph in paragraphs(text):
-            between = "\n\n"
-            for sentence in sentences(paragraph):
-                if words >= PASSAGE:
-                    own, words = [*own, ""], 0
-                before = own[-1]
-                own[-1] = f"{before}{between if before else ''}{sentence}" if between else joined(before, sentence)
-                words, between = words + count_words(sentence), ""
-        if len(own) > 1 and words < PASSAGE // 2:
-            rest = own.pop()
-            own[-1] = f"{own[-1]}\n\n{rest}"
-        found += [Passage(piece) for piece in own if count_words(piece)]
+    for prose in map(_prose, texts):
+        borders, own = {start for start, _ in paragraph_spans(prose)}, list[list[int]]()
+        for start, end in spans(prose):
+            if not own or own[-1][2] >= PASSAGE:
+                own.append([start, end, 0])
+            own[-1][1:] = end, own[-1][2] + count_words(prose[start:end])
+        if len(own) > 1 and own[-1][2] < PASSAGE // 2:
+            _, rest_end, _ = own.pop()
+            own[-1][1] = rest_end
+        found += [Passage(prose[start:end], start in borders) for start, end, words in own if words]
     return found
+
+
+def _prose(text: str) -> str:
+    """A text without headings and without breaks between scenes."""
+    return "\n\n".join(one for one in paragraphs(text) if not one.startswith("#") and count_words(one))
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,7 @@ class Samples:
 
     def __init__(self, texts: Iterable[str]) -> None:
         texts = list(texts)
-        self.text = "\n\n".join(texts)
+        self.text = "\n\n".join(map(_prose, texts))
         self.passages = list(dict.fromkeys(passages(texts)))
         if len(self.passages) < FEWEST:
             have = sum(count_words(one.text) for one in self.passages)
@@ -219,14 +223,21 @@ class Samples:
     def own_passages(self) -> list[str]:
         """The passages that are most like all the others, cut to whole paragraphs, in the order of the samples."""
         near = sorted(self.passages, key=lambda one: fmean(self.distances(one.text)[WHOLE]))[:_QUOTED]
-        return [_beginning(one.text) for one in self.passages if one in near]
+        return [_beginning(one) for one in self.passages if one in near]
 
 
-def _beginning(text: str) -> str:
-    """The first paragraphs of a passage, up to about 130 words; the first sentences of a long paragraph."""
+def _beginning(passage: Passage) -> str:
+    """The first paragraphs of a passage, about 60 to 130 words; the first sentences of a long paragraph.
+
+    The rest of a paragraph that began before the passage is left out if enough is left.
+    """
+    whole_ones = paragraphs(passage.text)
+    if not passage.begins and count_words("\n\n".join(whole_ones[1:])) >= _LEAST_WORDS:
+        del whole_ones[0]
     kept: list[str] = []
-    for paragraph in paragraphs(text):
-        if kept and count_words("\n\n".join([*kept, paragraph])) > _QUOTED_WORDS:
+    for paragraph in whole_ones:
+        words = count_words("\n\n".join(kept))
+        if words >= _LEAST_WORDS and words + count_words(paragraph) > _QUOTED_WORDS:
             break
         kept.append(paragraph)
     if count_words(whole := "\n\n".join(kept)) <= 2 * _QUOTED_WORDS:
@@ -278,6 +289,7 @@ _COLOR: Final = (
 _BRITISH, _AMERICAN = frozenset(_COLOUR.split()), frozenset(_COLOR.split())
 _MANY: Final = 3
 _MOSTLY: Final = 0.8
+_NARRATED, _OWN = 0.1, 0.2  # "I" among the pronouns: at most in the third person, at least in the first
 _RATES: Final = 8
 _NEAR: Final = 4  # characters before a speech, among them its mark
 
@@ -303,7 +315,7 @@ def measured_lines(samples: Samples) -> list[str]:
 
 
 def _person(of: Sequence[Passage]) -> list[str]:
-    """The person of English narration, by the pronouns outside speech, if most of them agree."""
+    """The person of English narration, by the pronouns outside speech; a narrator tells of others, too."""
     found = Counter[str]()
     for one in of:
         rest, at = [], 0
@@ -312,9 +324,10 @@ def _person(of: Sequence[Passage]) -> list[str]:
             at = end
         found += Passage(" ".join([*rest, one.text[at:]])).words
     first, third = (sum(found[word] for word in words) for words in (_FIRST, _THIRD))
-    if max(first, third) < max(_MANY, 2 * min(first, third)):
+    share = first / max(first + third, 1)
+    if max(first, third) < _MANY or _NARRATED < share < _OWN:
         return []
-    return ["Person: first." if first > third else "Person: third."]
+    return ["Person: first." if share >= _OWN else "Person: third."]
 
 
 def _spelling(words: Counter[str]) -> list[str]:
@@ -339,7 +352,7 @@ def _punctuation(of: Sequence[Passage]) -> str:
     counts: Counter[str] = Counter()
     for one in of:
         counts.update({sign: round(rate * one.size / 100) for sign, rate in one.marks.items()})
-    shown = [f"{sign} {1000 * count / whole:.0f}" for sign, count in counts.most_common(_RATES) if count]
+    shown = [f"`{sign}` {1000 * count / whole:.0f}" for sign, count in counts.most_common(_RATES) if count]
     never = [sign for sign in ";—–…!" if not counts[sign]]
     return f"Marks in 1,000 words: {', '.join(shown)}.{' Never: ' + ' '.join(never) + '.' if never else ''}"
 

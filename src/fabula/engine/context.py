@@ -240,7 +240,7 @@ class RunContext:
                 lengths = wrote.setdefault(call.role, [0, 0])
                 lengths[0] += len(call.text) if call.free else 0
                 lengths[1] += len(call.text)
-            if wrote:
+            if wrote and (under or any(free for free, _ in wrote.values())):  # who only read a manuscript wrote nothing
                 return max(sorted(wrote), key=lambda role: wrote[role])
         return next(iter(self.cast.known), "")
 

@@ -130,7 +130,7 @@ def _closers(opened: str) -> tuple[str, ...]:
 def _opens(text: str, border: Span, mark: re.Match[str]) -> bool:
     """Whether a mark can open: something comes after it, and no word stands right before it."""
     start, end = mark.span()
-    if end >= border[1] or not _CLOSERS[mark[0]]:
+    if end >= border[1] or not _CLOSERS.get(mark[0]):
         return False
     free = start == border[0] or text[start - 1].isspace()
     follows = not text[end].isspace()
