@@ -110,7 +110,7 @@ def test_who_read_the_samples_of_an_imported_book_is_not_its_writer(cli: Cli) ->
     assert cli("import", str(OWN), "--out", "book", "--own", "--model", "scripted:script.toml").code == 0
     assert cli("text", "style", "book", "--json").code == 0
     kind = ("--kind", "continue", "--dry-run", "--json")
-    assert {call["role"] for call in cli("text", "suggest", "book", *kind).json["calls"]} == {"writer"}
+    assert {call["role"] for call in cli("text", "suggest", "book", "resolution", *kind).json["calls"]} == {"writer"}
 
 
 def test_the_faithful_preset_keeps_the_prompts_of_the_paper(cli: Cli, lamp: Path) -> None:

@@ -240,7 +240,9 @@ class RunContext:
                 lengths = wrote.setdefault(call.role, [0, 0])
                 lengths[0] += len(call.text) if call.free else 0
                 lengths[1] += len(call.text)
-            if wrote and (under or any(free for free, _ in wrote.values())):  # who only read a manuscript wrote nothing
+            if not under:  # who only read a manuscript is no role of its system
+                wrote = {role: lengths for role, lengths in wrote.items() if role in self.cast.known}
+            if wrote:
                 return max(sorted(wrote), key=lambda role: wrote[role])
         return next(iter(self.cast.known), "")
 

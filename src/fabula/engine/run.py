@@ -106,11 +106,9 @@ _ANSWER = (
 )
 _CHARACTERS = " Lengths are counted in characters, with punctuation: where a number of words is named, it is meant so."
 _VOICE = (
-    "This is how the author of the story writes. Write as the author would go on: most sentences are plain ones that "
-    "tell what happens next. What is said here of habits holds over many pages, so a page shows only some of them. Be no "
-    "more polished, no quieter and no more pointed than the quoted passages, and do not round off a moment with a last "
-    "line where the author would simply go on. Where the task itself asks for something else, the task counts. Passages "
-    "quoted here show how the author sounds: take nothing of what they tell, and none of their sentences.\n\n{}"
+    "This is how the author of the story writes. Keep to it in every sentence of the story that you write; where the "
+    "task itself asks for something else, the task counts. Passages quoted here show how the author sounds: take "
+    "nothing of what they tell, and none of their sentences.\n\n{}"
 )
 _REMARK = (
     "Your last answer could not be used. {} This time, give what is asked for above, and give it in your own words."
