@@ -66,11 +66,6 @@ def slot_forms(slot: str) -> tuple[str, ...]:
     return (form, f"{form} color") if form in _FEATURES else (form,)
 
 
-def content(text: str) -> frozenset[str]:
-    """The meaningful words of a text in normalised form."""
-    return frozenset(_text_form(text, "").split()) - _SMALL_WORDS
-
-
 def _ordered(words: str) -> list[str]:
     return words.split()
 
@@ -94,9 +89,6 @@ _ISO: Final = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
 _FEET: Final = re.compile(r"\b(\d{1,3})\s?['\u2019\u2032]\s?(\d{1,2})(?:[\"\u201d\u2033]|''|\b)")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ARTICLES: Final = frozenset({"a", "an", "the"})
-_SMALL_WORDS: Final = _ARTICLES | _listed(
-    "and or of in on at to by with from into onto near under over inside outside beside behind before is are was"
-)
 _OWNERS: Final = _listed("his her hers their theirs its my your our")
 
 # British spellings that no rule gives, with the American one; each stands for its plural too.
