@@ -66,9 +66,6 @@ def test_ttcw_stories_that_are_only_linked_are_left_out(tmp_path: Path) -> None:
         "ttcw-0",
         "A plot.",
     )
-    test = {"ttcw_idx": 1, "torrance_dimension": "Fluency", "category": "Ending", "question": "Q?", "full_prompt": "P"}
-    (tmp_path / "tests.json").write_text(json.dumps([test]))
-    assert ttcw.tests(tmp_path) == (ttcw.Test(1, "Fluency", "Ending", "Q?", "P"),)
 
 
 @pytest.mark.parametrize(
