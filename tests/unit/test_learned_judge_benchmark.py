@@ -60,7 +60,7 @@ RANKED = {"batch": "1", "id": "x", "instruction": "i", "texts": {"AI-generated":
 
 
 def test_rankings_and_pairs_are_read_and_what_is_wrong_is_named(tmp_path: Path) -> None:
-    def lines(name: str, line: dict[str, object]) -> None:
+    def lines(name: str, line: object) -> None:
         (tmp_path / name).write_text(f"{json.dumps(line)}\n", encoding="utf-8")
 
     ranking = {"rater": "r", "order": ["Human-edited", "AI-generated"]}
