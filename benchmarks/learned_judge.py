@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from scipy.optimize import minimize
 
+from benchmarks import writing_quality
 from benchmarks.table import Row, Table
 from fabula.base.errors import UsageError
 from fabula.craft.embedding import minilm_vectors
-from fabula.data import storysumm, ttcw, writing_quality
+from fabula.data import storysumm, ttcw
 from fabula.data.reading import json_lines, wanted
 from fabula.measure.ratings import read_ratings
 from fabula.stats.baselines import length, random_scores, type_token_ratio

@@ -15,7 +15,6 @@ import pytest
 
 from fabula.app.verdict_files import PASSED, common_questions, side_of
 from fabula.data.ttcw import RANKED, experts, verdicts
-from fabula.data.ttcw import tests as bank_of
 from fabula.measure.ratings import Rating
 from fabula.stats.estimate import Estimate
 from fabula.stats.meta import meta
@@ -36,7 +35,8 @@ def rating(who: str, plot: int, system: str, question: str, answer: str | float)
 
 def files(folder: Path, model: str) -> tuple[list[Rating], list[Rating]]:
     """The model's ratings, and the experts', of the three systems that are ranked, in the published order."""
-    names = {test.number: f"{slug(test.dimension)}/{slug(test.category)}" for test in bank_of(folder)}
+    tests = json.loads((folder / "tests.json").read_bytes())
+    names = {one["ttcw_idx"]: f"{slug(one['torrance_dimension'])}/{slug(one['category'])}" for one in tests}
     people = [
         rating(f"expert {v.expert}", v.plot, v.system, names[v.test], "yes" if v.passed else "no")
         for v in sorted(experts(folder), key=lambda v: (v.plot, RANKED.index(v.system) if v.system in RANKED else 9))

@@ -12,9 +12,9 @@ from xml.dom.minidom import parseString
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collisions import collides, contradicts
 from fabula.story import one_line, readable
 from fabula.story.world import NOW, Entity, Fact, Moment, WorldState
-from fabula.story.world.chains import collides, contradicts
 from fabula.story.world.facts import CHANGES, DURABILITIES, before, problems_of
 from fabula.story.world.file import parse_world, write_world
 from fabula.story.world.flat import Write, commit, flat, updates_of
@@ -23,6 +23,7 @@ from fabula.story.world.graph import graph_of, graphml, mermaid
 if TYPE_CHECKING:
     from fabula.story.world.meaning import Value
 
+KEEPER = Entity("Mara", "character", ("The keeper",))
 people = st.sampled_from(["Mara", "mara", "The keeper"])  # few, so that facts meet
 slots = st.sampled_from(["eyes", "owns"])
 scalars = st.one_of(
@@ -121,8 +122,6 @@ def test_conflicts_are_what_holding_each_fact_against_each_earlier_one_finds(mad
                     naive.append((fact, later, also))
                     break
         assert [(one.earlier, one.later, tuple(one.also)) for one in world.conflicts()] == naive
-        for one in world.conflicts():
-            assert world.contradicted(one.later.id)[0] == one
 
 
 @settings(max_examples=40, deadline=None)
@@ -152,7 +151,7 @@ def test_a_world_is_what_it_was_when_it_is_opened_again(made: list[Fact], more: 
         with WorldState(file) as world:
             world.hold_many("owns")
             world.add(made)
-            world.same("The keeper", "Mara")
+            world.describe([KEEPER])
             if made:
                 world.learn(1, "Tobias", Moment(9))
             before = asserted(world), world.conflicts(), world.known_to("Tobias"), world.entities()
@@ -166,17 +165,14 @@ def test_a_world_is_what_it_was_when_it_is_opened_again(made: list[Fact], more: 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(facts, max_size=10))
-def test_names_that_meet_and_part_leave_no_trace(made: list[Fact]) -> None:
+def test_it_does_not_matter_when_two_names_turn_out_to_be_one(made: list[Fact]) -> None:
     with WorldState() as world, WorldState() as other:
         world.add(made)
-        before = world.facts(), world.snapshot(), world.conflicts()
-        world.same("The keeper", "Mara")
-        other.same("The keeper", "Mara")
+        world.describe([KEEPER])
+        other.describe([KEEPER])
         other.add(made)
         assert asserted(world) == asserted(other)
         assert world.conflicts() == other.conflicts()
-        world.apart("the KEEPER")
-        assert (world.facts(), world.snapshot(), world.conflicts()) == before
 
 
 @settings(max_examples=40, deadline=None)
@@ -188,7 +184,6 @@ def test_what_is_withdrawn_might_never_have_been_there(made: list[Fact], gone: s
         world.replace_origin("plan", [])
         other.add([fact for number, fact in enumerate(made, 1) if number not in gone])
         assert asserted(world) == asserted(other)
-        assert len(world.facts(withdrawn=True)) == len(made)
 
 
 @settings(max_examples=40, deadline=None)

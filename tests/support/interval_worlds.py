@@ -22,7 +22,7 @@ from fabula.stats.agreement import agreement, fleiss_kappa, icc, krippendorff_al
 from fabula.stats.correlation import correlation, correlation_within
 from fabula.stats.differences import differences
 from fabula.stats.equal_length import at_equal_length
-from fabula.stats.estimate import Estimate, Scored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.intervals import count_of, mean_of, share_of
 from fabula.stats.ranking import Comparison, bradley_terry, rank_systems
 from fabula.story import Story
@@ -378,10 +378,15 @@ def _true_agreement(name: str, shares: tuple[float, ...], agree: float, raters: 
         counts = (table[:, :, None] == np.arange(len(shares))).sum(axis=1)
         return float(fleiss_kappa(counts) or 0)
     if name.startswith("icc"):
-        return float(icc(table, name[4:]) or 0)  # type: ignore[arg-type] # a name of the family
+        return _value(icc(table, name[4:]))  # type: ignore[arg-type] # a name of the family
     if name.startswith("alpha"):
-        return float(krippendorff_alpha(table, name[6:]) or 0)  # type: ignore[arg-type] # a name of the family
+        return _value(krippendorff_alpha(table, name[6:]))  # type: ignore[arg-type] # a name of the family
     return agree**2
+
+
+def _value(found: float | Unscored) -> float:
+    assert not isinstance(found, Unscored)
+    return found
 
 
 def _agreeing(name: str, shares: tuple[float, ...], agree: float, raters: int) -> World:

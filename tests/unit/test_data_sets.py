@@ -9,7 +9,7 @@ import pytest
 
 from fabula.base.errors import UsageError
 from fabula.craft.matching import ErrorFinding
-from fabula.data import atlas, dialogsum, hanna, storysumm, ttcw, writing_quality
+from fabula.data import atlas, dialogsum, hanna, storysumm, ttcw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,9 +66,6 @@ def test_ttcw_stories_that_are_only_linked_are_left_out(tmp_path: Path) -> None:
         "ttcw-0",
         "A plot.",
     )
-    test = {"ttcw_idx": 1, "torrance_dimension": "Fluency", "category": "Ending", "question": "Q?", "full_prompt": "P"}
-    (tmp_path / "tests.json").write_text(json.dumps([test]))
-    assert ttcw.tests(tmp_path) == (ttcw.Test(1, "Fluency", "Ending", "Q?", "P"),)
 
 
 @pytest.mark.parametrize(
@@ -102,26 +99,6 @@ def test_ttcw_stories_that_are_only_linked_are_left_out(tmp_path: Path) -> None:
         ),
         ("dialogues_dev.jsonl", [{"fname": "a"}], dialogsum.dialogues, "there is no 'dialogue'"),
         (
-            "style_mimic_pairs.jsonl",
-            [{"id": "a", "reference_preference": "3"}],
-            writing_quality.style_mimic,
-            "the preference is '3'",
-        ),
-        (
-            "lamp_rankings.jsonl",
-            [
-                {
-                    "batch": "b",
-                    "id": "a",
-                    "instruction": "",
-                    "texts": {"x": "t"},
-                    "rankings": [{"rater": "r", "order": ["y"]}],
-                }
-            ],
-            writing_quality.lamp,
-            "r does not rank each text once",
-        ),
-        (
             "storysumm.jsonl",
             [{"id": "a", "label": 2, "split": "val"}],
             storysumm.summaries,
@@ -138,9 +115,7 @@ def test_what_is_wrong_is_named_with_its_line(
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "load", [ttcw.experts, ttcw.stories, hanna.metrics, storysumm.summaries, atlas.detections, writing_quality.lamp]
-)
+@pytest.mark.parametrize("load", [ttcw.experts, ttcw.stories, hanna.metrics, storysumm.summaries, atlas.detections])
 def test_a_file_that_is_absent_is_named(tmp_path: Path, load: Callable[[Path], object]) -> None:
     with pytest.raises(UsageError, match=r"(is not there|There is no)"):
         load(tmp_path)
@@ -177,16 +152,6 @@ def test_an_atlas_label_that_was_corrected_is_gold_with_the_right_scene(tmp_path
     assert atlas.table(tmp_path, 10) is None
 
 
-def test_rankings_pairs_and_dialogues_are_read(tmp_path: Path) -> None:
-    texts = {"AI-generated": "a", "Human-edited": "b"}
-    ranking = {"rater": "r", "order": ["Human-edited", "AI-generated"]}
-    put(
-        tmp_path / "lamp_rankings.jsonl",
-        [{"batch": "1", "id": "x", "instruction": "i", "texts": texts, "rankings": [ranking]}],
-    )
-    assert writing_quality.lamp(tmp_path)[0].rankings[0].order[0] == "Human-edited"
-    pair = {"id": "p", "source": "A", "paragraph1": "x", "paragraph2": "y", "reference_preference": "2"}
-    put(tmp_path / "style_mimic_pairs.jsonl", [pair])
-    assert writing_quality.style_mimic(tmp_path) == (writing_quality.MimicPair("p", "A", "x", "y", 2),)
+def test_dialogues_are_read(tmp_path: Path) -> None:
     put(tmp_path / "dialogues_dev.jsonl", [{"fname": "d", "dialogue": "#Person1#: Hi", "summary": "s", "topic": "t"}])
     assert dialogsum.dialogues(tmp_path) == (dialogsum.Dialogue("d", "#Person1#: Hi", "s", "t"),)

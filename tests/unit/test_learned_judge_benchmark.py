@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2]))  # `pytest`, unlike `python -m pytest`, does not find what lies there
 
 import pytest
-from benchmarks import learned_judge
+from benchmarks import learned_judge, writing_quality
 from benchmarks.learned_judge import RatedPair
 
 from fabula.base.errors import UsageError
@@ -53,3 +54,24 @@ def test_on_sets_left_out_the_judge_is_below_the_best_rule() -> None:
     values = {row.what: row.middle for row in table.rows}
     assert values["lamp: longer"] + values["lamp: shorter"] == pytest.approx(1)
     assert values["all public pairs: counted features, set left out, less shorter"] < 0
+
+
+RANKED = {"batch": "1", "id": "x", "instruction": "i", "texts": {"AI-generated": "a", "Human-edited": "b"}}
+
+
+def test_rankings_and_pairs_are_read_and_what_is_wrong_is_named(tmp_path: Path) -> None:
+    def lines(name: str, line: object) -> None:
+        (tmp_path / name).write_text(f"{json.dumps(line)}\n", encoding="utf-8")
+
+    ranking = {"rater": "r", "order": ["Human-edited", "AI-generated"]}
+    lines("lamp_rankings.jsonl", RANKED | {"rankings": [ranking]})
+    assert writing_quality.lamp(tmp_path)[0].rankings[0].order[0] == "Human-edited"
+    lines("lamp_rankings.jsonl", RANKED | {"rankings": [ranking | {"order": ["y"]}]})
+    with pytest.raises(UsageError, match=r", line 1.*r does not rank each text once"):
+        writing_quality.lamp(tmp_path)
+    pair = {"id": "p", "source": "A", "paragraph1": "x", "paragraph2": "y", "reference_preference": "2"}
+    lines("style_mimic_pairs.jsonl", pair)
+    assert writing_quality.style_mimic(tmp_path) == (writing_quality.MimicPair("p", "A", "x", "y", 2),)
+    lines("style_mimic_pairs.jsonl", pair | {"reference_preference": "3"})
+    with pytest.raises(UsageError, match=r", line 1.*the preference is '3'"):
+        writing_quality.style_mimic(tmp_path)

@@ -58,7 +58,7 @@ def ratings(seed: int, items: int = 40, raters: int = 3) -> Array:
 
 @pytest.mark.parametrize(("level", "value"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
 def test_alpha_of_krippendorffs_own_example(level: Level, value: float) -> None:
-    assert krippendorff_alpha(np.array(OBSERVERS).T, level) == pytest.approx(value, abs=5e-4)
+    assert krippendorff_alpha(np.array(OBSERVERS, dtype=np.float64).T, level) == pytest.approx(value, abs=5e-4)
 
 
 @pytest.mark.parametrize("level", get_args(Level))
@@ -83,14 +83,11 @@ def test_alpha_is_one_less_observed_by_expected_disagreement(level: Level) -> No
     assert krippendorff_alpha(table, level) == pytest.approx(1 - observed / expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [("1,1", 0.17), ("2,1", 0.29), ("3,1", 0.71), ("1,k", 0.44), ("2,k", 0.62), ("3,k", 0.91)],
-)
+@pytest.mark.parametrize(("kind", "value"), [("1,1", 0.17), ("2,1", 0.29)])
 def test_icc_of_shrout_and_fleiss_own_example(kind: Kind, value: float) -> None:
-    assert icc(TARGETS, kind) == pytest.approx(value, abs=5e-3)
-    moved = np.array(TARGETS) * 1e200 + 1e200
-    assert icc(moved, kind) == pytest.approx(icc(TARGETS, kind))
+    table = np.array(TARGETS, dtype=np.float64)
+    assert icc(table, kind) == pytest.approx(value, abs=5e-3)
+    assert icc(table * 1e200 + 1e200, kind) == pytest.approx(icc(table, kind))
 
 
 def test_fleiss_kappa_of_the_example_and_of_statsmodels() -> None:
@@ -125,26 +122,13 @@ def test_what_is_undefined_is_none_and_never_warns() -> None:
     assert fleiss_kappa(np.empty((0, 0))) is None
     assert cohen_kappa([], []) is None
     assert cohen_kappa(["a", "a"], ["a", "a"]) is None
-    for level in get_args(Level):
-        assert krippendorff_alpha([[1.0, 1.0], [1.0, NAN]], level) is None
-        assert krippendorff_alpha([[1.0, NAN], [NAN, 2.0]], level) is None
-        assert krippendorff_alpha(np.empty((0, 3)), level) is None
-    for kind in get_args(Kind):
-        assert icc([[1, 2, 3]], kind) is None
-        assert icc([[1], [2]], kind) is None
-        assert icc([[4, 4], [4, 4]], kind) is None
-    assert icc([[1, 3], [1, 3]], "3,1") is None
-    assert icc([[1, 3], [3, 1]], "1,k") is None
-    assert icc([[0, 0, 1], [0, 1, 0]], "2,k") is None, "Shrout and Fleiss' formula gives 3"
 
 
 def test_wrong_tables_are_refused() -> None:
     with pytest.raises(ValueError, match=r"a table of items x raters, not of shape \(2,\)"):
-        icc([1, 2])
-    with pytest.raises(ValueError, match="Use krippendorff_alpha where some are missing"):
-        icc([[1.0, NAN], [2.0, 3.0]])
+        agreement([1, 2], "icc 2,1")
     with pytest.raises(ValueError, match="A rating is infinite"):
-        krippendorff_alpha([[1, float("inf")]])
+        agreement([[1, float("inf")]], "alpha nominal")
     with pytest.raises(ValueError, match="Counts of ratings are 0 or more"):
         fleiss_kappa([[-1, 2]])
     with pytest.raises(ValueError, match="they gave 1 and 2 labels"):
@@ -167,10 +151,10 @@ def test_each_coefficient_has_an_interval(coefficient: Coefficient) -> None:
 
 def test_the_estimates_are_the_plain_coefficients() -> None:
     table = ratings(8)
-    plain: dict[Coefficient, float | None] = {
+    plain: dict[Coefficient, float | Unscored | None] = {
         "fleiss": fleiss_kappa(tally(table.tolist())),
         "alpha ordinal": krippendorff_alpha(table, "ordinal"),
-        "icc 2,k": icc(table, "2,k"),
+        "icc 2,1": icc(table, "2,1"),
     }
     for coefficient, value in plain.items():
         assert agreement(table, coefficient).as_data()["value"] == pytest.approx(value)
@@ -181,12 +165,17 @@ def test_the_estimates_are_the_plain_coefficients() -> None:
 def test_an_undefined_agreement_says_why() -> None:
     assert agreement([[1, 1], [1, 1]], "fleiss") == Unscored("all ratings are of one category", 2)
     assert agreement([[1, 1], [1, 1]], "alpha nominal") == Unscored("all ratings are the same", 2)
+    for level in get_args(Level):
+        assert krippendorff_alpha(np.array([[1.0, 1.0], [1.0, NAN]]), level) == Unscored("all ratings are the same")
+        assert krippendorff_alpha(np.array([[1.0, NAN], [NAN, 2.0]]), level) == Unscored("no item has two ratings")
+        assert krippendorff_alpha(np.empty((0, 3)), level) == Unscored("no item has two ratings")
     assert agreement([[1, NAN]], "alpha interval") == Unscored("no item has two ratings", 1)
     assert agreement([[1, 1, 1]], "cohen") == Unscored("Cohen's kappa is of two raters, not 3", 1)
     assert agreement([[1, NAN]], "cohen") == Unscored("there are no items", 1)
     assert agreement([[1.0, NAN], [1.0, 2.0]], "icc 1,1") == Unscored("ICC needs every rating, and some are missing", 2)
     assert agreement([[4, 4], [4, 4]], "icc 1,1") == Unscored("nothing varies", 2)
     assert agreement([[1, 2]], "icc 1,1") == Unscored("ICC needs two items and two raters", 1)
-    assert agreement([[1, 3], [1, 3]], "icc 3,1") == Unscored(
+    assert agreement([[1], [2]], "icc 2,1") == Unscored("ICC needs two items and two raters", 2)
+    assert agreement([[0, 1], [1, 0]], "icc 2,1") == Unscored(
         "the estimated variance of the ratings is not positive", 2
     )

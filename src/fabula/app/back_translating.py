@@ -292,7 +292,8 @@ def _split_of(item: Item) -> str:
 
 async def _each(task: BackTranslationTask, context: RunContext, items: Sequence[Item]) -> list[BackTranslated | str]:
     """The result for each story, or why it has none."""
-    room = asyncio.Semaphore(max((one.performer.capabilities.parallel for one in _players(context)), default=1))
+    players = [context.cast.assignment(role).performer for role in METHOD.roles]
+    room = asyncio.Semaphore(max(one.capabilities.parallel for one in players))
     run = Run(context)
 
     async def one(item: Item) -> BackTranslated | str:
@@ -310,10 +311,6 @@ async def _each(task: BackTranslationTask, context: RunContext, items: Sequence[
                 return str(reason)
 
     return await side_by_side([one(item) for item in items])
-
-
-def _players(context: RunContext) -> list[Any]:
-    return [context.cast.assignment(role) for role in METHOD.roles]
 
 
 async def story_data(

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from fabula.measure.ratings import Rating
     from fabula.measure.studies.study import Study, Task
     from fabula.stats.estimate import Scored
-    from fabula.stats.meta import MetaResult
     from fabula.stats.verdicts import Verdict
 
 TOO_FAST: Final = 3.0
@@ -151,7 +150,8 @@ def _strengths(study: Study, people: Sequence[Rating]) -> Report:
     if not any(rating.answer is not None for rating in sides):
         return Report("study")
     found = ranked(sides, _texts(study), Config.improved())
-    rows = [replace(row, of=PEOPLE) if row.of == "judge" else row for row in found.rows if _is_of_people(row)]
+    of_people = [row for row in found.rows if not row.what.startswith("order consistency/")]  # they read a pair once
+    rows = [replace(row, of=PEOPLE) if row.of == "judge" else row for row in of_people]
     poor = [rating for rating in sides if rating.question == sides[-1].question and rating.answer is not None]
     rows.append(
         Row(PEOPLE, f"tasks flagged {POOR!r}", share(sum(POOR in one.flags for one in poor), len(poor), "tasks"))
@@ -164,11 +164,6 @@ def _strengths(study: Study, people: Sequence[Rating]) -> Report:
 def _texts(study: Study) -> dict[str, str]:
     """The rated stories, by id; empty for studies of conversations with characters."""
     return {} if study.form.kind == "chat" else {one.id: one.text for one in study.entries.values() if one.text}
-
-
-def _is_of_people(row: Row) -> bool:
-    """Whether a row applies to people, who read a pair once and in one order."""
-    return not row.what.startswith("order consistency/")
 
 
 def _means(study: Study, people: Sequence[Rating]) -> Report:
@@ -316,12 +311,8 @@ def _beside(study: Study, people: Sequence[Rating], judges: Sequence[Rating], na
     ]
     rows.append(Row("judge", "judge beside people/systems and questions: spearman", _by_system(people, judges)))
     sentences = {question: result.sentence for question, result in found.items()}
-    notes = (*mine.notes(), *_meta_notes(found))
-    return Report("study", rows=tuple(rows), notes=notes, details={"judge": sentences})
-
-
-def _meta_notes(found: Mapping[str, MetaResult]) -> tuple[str, ...]:
-    return tuple(f"judge beside people, {question}: {note}" for question, one in found.items() for note in one.notes)
+    notes = [f"judge beside people, {question}: {note}" for question, one in found.items() for note in one.notes]
+    return Report("study", rows=tuple(rows), notes=(*mine.notes(), *notes), details={"judge": sentences})
 
 
 def _by_system(people: Sequence[Rating], judges: Sequence[Rating]) -> Scored:

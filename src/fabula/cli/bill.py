@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 from fabula.app.bills import Estimate, cost_of, dollars, total
 from fabula.cli.progress import counted
 from fabula.cli.terminal import table
-from fabula.project.folder import files_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from fabula.app.bills import Bill, BudgetSpent
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.models.base import Usage
-    from fabula.project.folder import FileChange
 
 
 def project_line(budget: BudgetSpent) -> str:
@@ -90,8 +88,3 @@ def say_estimate(terminal: Terminal, found: Estimate) -> None:
     terminal.say(f"Cost: {dollars(found.cost)}.")
     terminal.advise("This is an estimate. No model was called.")
     terminal.document(found)
-
-
-def changes_list(changes: Sequence[FileChange]) -> str:
-    """Return a line for each changed file."""
-    return "\n".join(f"  {file}" for file in files_of(changes))

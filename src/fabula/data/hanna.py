@@ -1,4 +1,4 @@
-"""HANNA: stories of eleven systems rated by people, with automatic metrics and model judges (Chhun et al. 2022)."""
+"""HANNA: stories of eleven systems rated by people, with automatic metrics (Chhun et al. 2022)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Scores:
 
     Attributes:
         systems: who wrote the stories, the first axis of each table.
-        tables: systems x prompts, by the name of the criterion, rater, metric or judge.
+        tables: systems x prompts, by the name of the criterion or metric.
     """
 
     systems: tuple[str, ...]
@@ -70,15 +70,6 @@ def criteria(folder: Path) -> Scores:
     return _released(path, criteria=True) if path.match("*.csv*") else _scores(json_object(path), "criteria_mean")
 
 
-def raters(folder: Path) -> Scores:
-    """What people say, by rater and criterion.
-
-    Raises:
-        UsageError: as `criteria`.
-    """
-    return _scores(json_object(wanted(folder, "human_ratings.json")), "raters")
-
-
 def metrics(folder: Path) -> Scores:
     """Automatic metrics, by name.
 
@@ -87,17 +78,6 @@ def metrics(folder: Path) -> Scores:
     """
     path = wanted(folder, *METRICS)
     return _released(path, criteria=False) if path.match("*.csv*") else _scores(json_object(path), "scores")
-
-
-def judges(folder: Path) -> Scores:
-    """What models say, by name; the systems are those of `criteria`.
-
-    Raises:
-        UsageError: as `criteria`.
-    """
-    record = json_object(wanted(folder, "llm_judge_ratings.json"))
-    systems = json_object(wanted(folder, "human_ratings.json")).fields["systems"]
-    return _scores(Record(record.where, {"systems": systems, "all": record.fields}), "all")
 
 
 def correlations(folder: Path) -> Mapping[str, Mapping[str, float]]:

@@ -64,21 +64,9 @@ class ModelVerdict(_OfTest):
         return self.reply.lower().startswith("yes")
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
-    """One of the fourteen tests, as its authors put it."""
-
-    number: int
-    dimension: str
-    category: str
-    question: str
-    prompt: str
-
-
 # A folder is laid out as these readers like it, or as the release (`Art_or_Artifice`) is: the second name of each pair.
 EXPERTS: Final = ("annotations.jsonl", "annotations/ttcw_annotations.json")
 STORIES: Final = ("stories.jsonl", "stories/ttcw_short_stories.json")
-TESTS: Final = ("tests.json", "tests/ttcw_all_tests.json")
 VERDICTS: Final = ("verdicts_{}.jsonl", "data/annotations_{}.jsonl")
 
 
@@ -187,21 +175,3 @@ def published_tests(data: Path) -> Path | None:
     """The file of the published tests in the folder of all sets; `None` where it is not there."""
     places = (data / "ttcw-tests" / "ttcw_all_tests.json", data / "ttcw" / "tests.json")
     return next((place for place in places if place.is_file()), None)
-
-
-def tests(folder: Path) -> tuple[Test, ...]:
-    """The fourteen tests, in their order.
-
-    Raises:
-        UsageError: the file is absent, or an entry is not a test.
-    """
-    return tuple(
-        Test(
-            record.integer("ttcw_idx"),
-            record.text("torrance_dimension"),
-            record.text("category"),
-            record.text("question"),
-            record.text("full_prompt"),
-        )
-        for record in json_records(wanted(folder, *TESTS))
-    )

@@ -195,11 +195,8 @@ async def _asked(kind: str, address: str, asking: _Asking) -> Server:
     server = await _DETAILS.get(kind, _hosted)(Server(kind, address), rows, asking)
     if server.models:
         return server
-    return replace(server, problem=f"{server.title} at {address} serves no model{_gets_one(kind)}")
-
-
-def _gets_one(kind: str) -> str:
-    return f"; `{KINDS[kind].fetch}` gets one" if KINDS[kind].fetch else ""
+    remedy = f"; `{KINDS[kind].fetch}` gets one" if KINDS[kind].fetch else ""
+    return replace(server, problem=f"{server.title} at {address} serves no model{remedy}")
 
 
 async def _ollama(server: Server, rows: list[Json], asking: _Asking) -> Server:

@@ -314,7 +314,7 @@ class Network:
             made = self.network.generate(
                 input_ids=given["input_ids"],
                 attention_mask=given["attention_mask"],
-                stopping_criteria=self._stopping(stopped),
+                stopping_criteria=self.library.StoppingCriteriaList([lambda *_, **__: stopped()]),
                 **values,
             )[0].tolist()
         written = len(made) - 1  # the first one starts the decoder
@@ -322,9 +322,6 @@ class Network:
         cut = most is not None and written >= most and not self._ended(made)
         said = self.tokeniser.decode(made, skip_special_tokens=True).strip()
         return SequenceOutput(said, len(given["input_ids"][0]), unread, written, cut)
-
-    def _stopping(self, stopped: Callable[[], bool]) -> Any:  # noqa: ANN401 - the library's own type
-        return self.library.StoppingCriteriaList([lambda *_, **__: stopped()])
 
     def _arguments(self, sent: Json) -> Json:
         """The values by the library's names; where nothing is drawn, the model's own number of beams holds."""

@@ -1,7 +1,7 @@
 """How far raters agree: kappa of Fleiss and of Cohen, Krippendorff's alpha, intraclass correlation.
 
-A coefficient that is undefined (nothing to compare, no disagreement possible) is `None`; `agreement` gives the reason
-and an interval. Written from the papers that the functions name.
+A coefficient that is undefined (nothing to compare, no disagreement possible) is `None` or the reason why; `agreement`
+adds an interval. Written from the papers that the functions name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = NDArray[np.float64]
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
-Kind: TypeAlias = Literal["1,1", "2,1", "3,1", "1,k", "2,k", "3,k"]
+Kind: TypeAlias = Literal["1,1", "2,1"]
 Coefficient: TypeAlias = Literal[
     "fleiss",
     "cohen",
@@ -32,10 +32,6 @@ Coefficient: TypeAlias = Literal[
     "alpha interval",
     "icc 1,1",
     "icc 2,1",
-    "icc 3,1",
-    "icc 1,k",
-    "icc 2,k",
-    "icc 3,k",
 ]
 _TWO: Final = 2  # it takes so many to agree
 _FEW_LABELS: Final = 12
@@ -101,20 +97,12 @@ def _cohen(a: Sequence[Hashable], b: Sequence[Hashable], weights: str | None = N
     return 1 - float((cost * table).sum()) * len(a) / chance
 
 
-def krippendorff_alpha(values: ArrayLike, level: Level = "nominal") -> float | None:
-    """Krippendorff's alpha of items x raters values, NaN where a rating is missing; `None` where undefined.
+def krippendorff_alpha(table: Array, level: Level) -> float | Unscored:
+    """Krippendorff's alpha of items x raters values, NaN where a rating is missing, or why it is undefined.
 
     Krippendorff, Content Analysis (4th edition, 2019), chapter 12. Items with one rating say nothing and are left out.
-    Ordinal differences are differences of mid-ranks, which is his formula in other words. Undefined where no item has
-    two ratings, or all ratings are the same.
-
-    Raises:
-        ValueError: the values are no table, or one is infinite.
+    Ordinal differences are differences of mid-ranks, which is his formula in other words.
     """
-    return _number(_alpha(_ratings(values), level))
-
-
-def _alpha(table: Array, level: Level) -> float | Unscored:
     table = table[(~np.isnan(table)).sum(axis=1) >= _TWO]
     there = ~np.isnan(table)
     used, codes, counts = np.unique(table[there], return_inverse=True, return_counts=True)
@@ -136,23 +124,11 @@ def _alpha(table: Array, level: Level) -> float | Unscored:
     return 1 - float((total - 1) * (apart / (sizes - 1)).sum() / apart_at_all)
 
 
-def icc(values: ArrayLike, kind: Kind = "2,1") -> float | None:
-    """Intraclass correlation of items x raters values (Shrout and Fleiss 1979); `None` where undefined.
+def icc(table: Array, kind: Kind) -> float | Unscored:
+    """Intraclass correlation of items x raters values (Shrout and Fleiss 1979), or why it is undefined.
 
-    Kinds: "1,..." raters differ from item to item; "2,..." the same random raters; "3,..." the same fixed raters.
-    "...,1" reliability of one rater, "...,k" of the mean of all. Undefined with fewer than two items or raters, or
-    where the variance that the kind divides by is estimated as 0 or less.
-
-    Raises:
-        ValueError: the values are no table, or one is infinite or missing.
+    It is the reliability of one rater. Kinds: "1,1" raters differ from item to item; "2,1" the same random raters.
     """
-    table = _ratings(values)
-    if np.isnan(table).any():
-        raise ValueError("ICC needs every rating. Use krippendorff_alpha where some are missing.")
-    return _number(_icc(table, kind))
-
-
-def _icc(table: Array, kind: Kind) -> float | Unscored:
     items, raters = table.shape
     if np.isnan(table).any():
         return Unscored("ICC needs every rating, and some are missing")
@@ -168,9 +144,8 @@ def _icc(table: Array, kind: Kind) -> float | Unscored:
     within = ((moved - of_items[:, None]) ** 2).sum() / (items * (raters - 1))
     judges = items * (of_raters**2).sum() / (raters - 1)
     error = ((moved - of_items[:, None] - of_raters) ** 2).sum() / ((items - 1) * (raters - 1))
-    noise = within if kind[0] == "1" else error
-    rater_part = (judges - error) / items if kind[0] == "2" else 0.0
-    parts = between + rater_part if kind[2] == "k" else between + (raters - 1) * noise + raters * rater_part
+    noise, rater_part = (within, 0.0) if kind == "1,1" else (error, (judges - error) / items)
+    parts = between + (raters - 1) * noise + raters * rater_part
     if parts <= _ROUNDING * (between + noise + judges):
         return Unscored("the estimated variance of the ratings is not positive")
     return float((between - noise) / parts)
@@ -266,15 +241,11 @@ def _cohen_of(table: Array) -> float | Unscored:
 _MEASURES: Final[Mapping[Coefficient, Callable[[Array], float | Unscored]]] = {
     "fleiss": _fleiss_of,
     "cohen": _cohen_of,
-    "alpha nominal": lambda table: _alpha(table, "nominal"),
-    "alpha ordinal": lambda table: _alpha(table, "ordinal"),
-    "alpha interval": lambda table: _alpha(table, "interval"),
-    "icc 1,1": lambda table: _icc(table, "1,1"),
-    "icc 2,1": lambda table: _icc(table, "2,1"),
-    "icc 3,1": lambda table: _icc(table, "3,1"),
-    "icc 1,k": lambda table: _icc(table, "1,k"),
-    "icc 2,k": lambda table: _icc(table, "2,k"),
-    "icc 3,k": lambda table: _icc(table, "3,k"),
+    "alpha nominal": lambda table: krippendorff_alpha(table, "nominal"),
+    "alpha ordinal": lambda table: krippendorff_alpha(table, "ordinal"),
+    "alpha interval": lambda table: krippendorff_alpha(table, "interval"),
+    "icc 1,1": lambda table: icc(table, "1,1"),
+    "icc 2,1": lambda table: icc(table, "2,1"),
 }
 
 

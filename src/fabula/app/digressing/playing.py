@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from fabula.app.digressing.schedule import DigressionSchedule, Slot
     from fabula.app.writing import Options
     from fabula.craft.conversation import Conversation, Parties, Talk
-    from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal
     from fabula.project.folder import ProjectFolder
@@ -126,7 +125,8 @@ async def _words(conversation: Conversation, wanted: Simulation, slot: Slot) -> 
     kind = KINDS.get(slot.kind)
     if not wanted.modelled or slot.purpose == "after" or (kind is not None and kind.lasts):
         return slot.says
-    run = Run(_our(conversation.context)).scope("digress", conversation.name, len(conversation.turns) + 1)
+    own_prompts = replace(conversation.context, prompts=SystemPrompts(_PROMPTS))
+    run = Run(own_prompts).scope("digress", conversation.name, len(conversation.turns) + 1)
     player = wanted.parties.player
     text = await run.ask(
         _ROLE,
@@ -146,11 +146,6 @@ async def _words(conversation: Conversation, wanted: Simulation, slot: Slot) -> 
 def _passage(conversation: Conversation) -> str:
     """The part of the narrative that the conversation has reached."""
     return conversation.talk.segments[max(conversation.state.cell - 1, 0)]
-
-
-def _our(context: RunContext) -> RunContext:
-    """The same context, but with the player's prompts."""
-    return replace(context, prompts=SystemPrompts(_PROMPTS))
 
 
 def item_of_conversation(conversation: Conversation, wanted: Simulation, number: int, system: str) -> Item:

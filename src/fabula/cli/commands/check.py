@@ -136,7 +136,10 @@ def check(
         found = Checked.in_(folder, *_checked(terminal, items, judges, limits, checks, command))
     if checks.format != "text":
         files = [Path(story) for story in stories if story != STDIN]
-        shown = as_annotations(found, files) if checks.format == "github" else _indented(as_sarif(found, files))
+        if checks.format == "github":
+            shown = as_annotations(found, files)
+        else:
+            shown = json.dumps(as_sarif(found, files), indent=2, ensure_ascii=False)
         if shown:
             terminal.say(shown.rstrip("\n"))
     else:
@@ -183,10 +186,6 @@ def _check_corpus(
     evaluating.show_bill()
     terminal.advise(f"{near(task.folder / FOUND)} lists the findings in each story.")
     terminal.document(found.to_dict(task) | evaluating.bill.as_data())
-
-
-def _indented(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def _of_project(stories: Sequence[str], judges: Judges) -> Judges:

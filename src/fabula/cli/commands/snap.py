@@ -198,7 +198,7 @@ def _of_project(folder: Path) -> list[ScoreRow]:
     if not rows:
         raise UsageError(
             f"{near(folder)} has no scored plans. The plans of a cell are scored only if the planner proposed at "
-            "least two different plans. Write or chat with plan_filter = true and candidates = 3."
+            "least two different plans. Write with plan_filter = true and candidates = 3."
         )
     return rows
 

@@ -13,12 +13,13 @@ from fabula.app.standing import not_obeyed
 from fabula.app.writing import chosen_to_fit, old_texts
 from fabula.base.errors import UsageError
 from fabula.cli.asked import settings_for
-from fabula.cli.bill import calls_table, changes_list
+from fabula.cli.bill import calls_table
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, ProjectOptions, RunMemory, Where, WritingLimits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.typed import as_typed_here
+from fabula.project.folder import files_of
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -89,7 +90,7 @@ def _show_plan(session: Session, expected: DryRun, changes: list[FileChange]) ->
 
 def _show_calls(terminal: Terminal, expected: DryRun, changes: list[FileChange]) -> None:
     if changes:
-        terminal.say("Changed by you:\n" + changes_list(changes))
+        terminal.say("\n  ".join(("Changed by you:", *files_of(changes))))
     for sentence in expected.of_files:
         terminal.say(as_typed_here(sentence))
     if not expected.planned:

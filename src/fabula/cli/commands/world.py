@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.story.world import Fact, FactConflict, KnownFact
+    from fabula.story.world import Fact, FactConflict
 
 _MOST_ROWS, _MOST_CONFLICTS, _WIDE = 200, 10, 48
 
@@ -189,16 +189,13 @@ def _show_known(terminal: Terminal, state: WorldState, views: Views) -> None:
     found = WorldView.of_state(state, views.at, views.who)
     who, known = found.of, found.known
     head = ("about", "what", "value", "told in", "learned in", "")
-    terminal.say(_rows(head, [_known_row(one) for one in known]) or f"{who} knows nothing yet.")
+    rows = [(*_words(one.fact), str(one.since.scene), "outdated" if one.outdated else "") for one in known]
+    terminal.say(_rows(head, rows) or f"{who} knows nothing yet.")
     outdated = sum(one.outdated for one in known)
     terminal.say(
         f"\n{who} believes {counted(len(known), 'fact')}, of which {outdated} changed without their knowledge."
     )
     terminal.document(found)
-
-
-def _known_row(known: KnownFact) -> tuple[str, ...]:
-    return (*_words(known.fact), str(known.since.scene), "outdated" if known.outdated else "")
 
 
 def _show_diff(terminal: Terminal, state: WorldState, scenes: tuple[str, str]) -> None:

@@ -135,7 +135,13 @@ class _Table:
         found += [Row(one.of, DIFFERENCE + self.question, one.scored) for one in self.ranking.differences]
         found += [*equal_length_rows(self.question, self.judged, self.counted), *self.power]
         found += panel_rows(self.question, self.pairs)
-        judge = self._judge()
+        judge = {
+            "ties": tie_share(self.shown),
+            "first position wins": first_position_rate(self.shown),
+            "order consistency": order_consistency(self.shown),
+            "longer wins": self.ranking.longer_wins,
+            "length and wins, rho": self.ranking.length,
+        }
         found += [Row("judge", f"{what}/{self.question}", scored) for what, scored in judge.items()]
         rows = _baseline_rows(self.question, self.pairs, self.texts, self.seed)
         first = Row("first position", f"agreement/{self.question}", judge["first position wins"], baseline=True)
@@ -150,15 +156,6 @@ class _Table:
             [counted[at[one]][at[other]] if one in at and other in at else 0 for other in self.names]
             for one in self.names
         ]
-
-    def _judge(self) -> dict[str, Scored]:
-        return {
-            "ties": tie_share(self.shown),
-            "first position wins": first_position_rate(self.shown),
-            "order consistency": order_consistency(self.shown),
-            "longer wins": self.ranking.longer_wins,
-            "length and wins, rho": self.ranking.length,
-        }
 
     def _share(self, name: str) -> Scored:
         mine = [c for c in self.counted if name in (c.first, c.second)]

@@ -89,7 +89,7 @@ class Timeline:
         """
         ranks = {scene.name: rank for rank, scene in enumerate(plan.scenes)}
         happening = list(enumerate(plan.units(order), 1))
-        telling = sorted(happening, key=lambda pair: _place_told(pair[1], ranks))
+        telling = sorted(happening, key=lambda pair: (ranks[pair[1].scene.name], pair[1].first))
         kinds = _kinds([happens for happens, _ in telling])
         scenes = [ranks[unit.scene.name] + 1 for _, unit in telling]
         names = _names([unit for _, unit in telling])
@@ -164,11 +164,6 @@ def timeline_data(plan: Plan, order: Sequence[str]) -> dict[str, Any]:
         "crossings": timeline.crossings,
         "pairs": timeline.pairs,
     }
-
-
-def _place_told(unit: Unit, ranks: Mapping[str, int]) -> tuple[int, int]:
-    """Sorts by telling: the scene, then the first event."""
-    return ranks[unit.scene.name], unit.first
 
 
 def _numbers(scenes: Sequence[int]) -> list[str]:

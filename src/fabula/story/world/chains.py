@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.story.world.facts import Closing, Fact, apart, at_once
+from fabula.story.world.facts import Closing
 from fabula.story.world.meaning import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from fabula.story.world.facts import Fact
 
 _THE_ONE: Final = ""  # the place of the value of a slot that has one value at a time
 ACCOUNTED: Final = frozenset({"explained", "retcon"})
@@ -61,33 +63,3 @@ def _contradicted(standing: dict[str, Fact], fact: Fact, *, many: bool) -> Itera
 def bare(fact: Fact) -> Fact:
     """The fact as it was asserted, neither closed nor marked as a repetition."""
     return fact if fact.closed is None and fact.restates is None else replace(fact, closed=None, restates=None)
-
-
-def contradicts(a: Fact, b: Fact, *, many: bool) -> bool:
-    """Whether two facts of a chain cannot both be true at the same time."""
-    if a.polarity and b.polarity:
-        return not many and a.norm != b.norm
-    if a.polarity == b.polarity:
-        return False
-    denial, claim = (b, a) if a.polarity else (a, b)
-    return (denial.norm == NOTHING) != (claim.norm == denial.norm)
-
-
-def collides(earlier: Fact, later: Fact, *, many: bool) -> bool:
-    """Whether a reader would notice an unexplained contradiction.
-
-    A permanent fact may change only if the text explains it. A durable fact may also change if the text announces the
-    change or if the story times are known to differ. Transient facts collide only if both are known to be true at the
-    same time.
-    """
-    if not contradicts(earlier, later, many=many):
-        return False
-    reasons = {later.change, earlier.closed.reason if earlier.closed else later.change}
-    kinds = {earlier.durability, later.durability}
-    if reasons & ACCOUNTED:
-        return False
-    if "permanent" in kinds:
-        return True
-    if "update" in reasons:
-        return False
-    return at_once(earlier, later) if "transient" in kinds else not apart(earlier, later)

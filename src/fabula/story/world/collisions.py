@@ -1,4 +1,8 @@
-"""Collisions of a chain's assertions with earlier ones, found in O(n log n); `chains.collides` defines a collision.
+"""Collisions of a chain's assertions with earlier ones, where a reader would notice an unexplained contradiction.
+
+A permanent fact may change only if the text explains it. A durable fact may also change if the text announces the
+change or if the story times are known to differ. Transient facts collide only if both are known to be true at the same
+time. `tests/support/collisions.py` says the same slowly; here it takes O(n log n).
 
 A chain may have 100,000 values, so an assertion is not compared with every earlier one. Earlier assertions are grouped
 by the properties that decide whether they collide (claim or denial, durability, the way they ended). Each group

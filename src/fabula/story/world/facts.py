@@ -315,26 +315,3 @@ def before(first: str, second: str) -> bool:
         return False
     size = min(len(a), len(b))
     return a[:size] < b[:size]
-
-
-def apart(a: Fact, b: Fact) -> bool:
-    """Whether two facts are known to be true at different story times; a fact without an end remains true."""
-    return _ends_before(a, b) or _ends_before(b, a)
-
-
-def _ends_before(a: Fact, b: Fact) -> bool:
-    return bool(a.story_to and b.story_from) and before(a.story_to, b.story_from)
-
-
-def at_once(a: Fact, b: Fact) -> bool:
-    """Whether two facts are known to be true at the same story time; without an end, a fact counts at its beginning."""
-    if not (a.story_from and b.story_from):
-        return False
-    return not (before(a.story_to or a.story_from, b.story_from) or before(b.story_to or b.story_from, a.story_from))
-
-
-def true_at(fact: Fact, time: str) -> bool:
-    """Whether the fact may be true at a story time."""
-    return not time or not (
-        (fact.story_from and before(time, fact.story_from)) or (fact.story_to and before(fact.story_to, time))
-    )

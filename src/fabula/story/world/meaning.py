@@ -1,8 +1,8 @@
 """The meaning of slots and values: "Eye Colour" and "eyes" are one slot; "24" and "twenty-four" are one value.
 
 Two texts have the same meaning if their *forms* are equal. A form is the result of general rules (for case, spelling,
-articles, numbers in words, ordinals, units, dates and times of day) and a short list of names for properties. Forms are
-only compared, not shown. Text without a rule stays as it is, so that, in case of doubt, two things count as different.
+articles, numbers in words, ordinals and units) and a short list of names for properties. Forms are only compared, not
+shown. Text without a rule stays as it is, so that, in case of doubt, two things count as different.
 """
 
 from __future__ import annotations
@@ -66,11 +66,6 @@ def slot_forms(slot: str) -> tuple[str, ...]:
     return (form, f"{form} color") if form in _FEATURES else (form,)
 
 
-def content(text: str) -> frozenset[str]:
-    """The meaningful words of a text in normalised form."""
-    return frozenset(_text_form(text, "").split()) - _SMALL_WORDS
-
-
 def _ordered(words: str) -> list[str]:
     return words.split()
 
@@ -82,21 +77,13 @@ def _listed(words: str) -> frozenset[str]:
 # words ----------------------------------------------------------------------------------------------------------------
 
 _TOKEN: Final = re.compile(
-    r"(?P<clock>\b\d{1,2}h\d{2}\b)"
-    r"|(?P<number>(?:(?<![\w.])[+-])?\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,9})?(?![\d,])"
+    r"(?P<number>(?:(?<![\w.])[+-])?\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,9})?(?![\d,])"
     r"|(?:(?<![\w.])[+-])?\d{1,18}(?:\.\d{1,9})?)(?P<th>(?:st|nd|rd|th)\b)?"
     r"|(?P<word>[^\W\d_]+(?:['\u2019][^\W\d_]+)*)"
     r"|(?P<sign>[^\w\s.,;:!?\"'\u2018\u2019\u201c\u201d()\[\]{}\u2010-\u2015\u2026_\-])"
 )
-_CLOCK: Final = re.compile(r"\b(\d{1,2})[:.](\d{2})(?![\d:.]\d)(?:\s?([ap])\.?\s?m\b\.?)?")
-_HOUR: Final = re.compile(r"\b(\d{1,2})\s?([ap])\.?\s?m\b\.?")
-_ISO: Final = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
-_FEET: Final = re.compile(r"\b(\d{1,3})\s?['\u2019\u2032]\s?(\d{1,2})(?:[\"\u201d\u2033]|''|\b)")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ARTICLES: Final = frozenset({"a", "an", "the"})
-_SMALL_WORDS: Final = _ARTICLES | _listed(
-    "and or of in on at to by with from into onto near under over inside outside beside behind before is are was"
-)
 _OWNERS: Final = _listed("his her hers their theirs its my your our")
 
 # British spellings that no rule gives, with the American one; each stands for its plural too.
@@ -139,14 +126,13 @@ def _tokens(text: str) -> list[str]:
         elif match["word"]:
             found.append(_spelling(match["word"].replace("\u2019", "'")))
         else:
-            found.append(match["clock"] or match["sign"])
+            found.append(match["sign"])
     return found
 
 
 # numbers --------------------------------------------------------------------------------------------------------------
 
 _NUMERAL: Final = re.compile(r"-?\d+(?:\.\d+)?")
-_ORDINAL: Final = re.compile(r"\A-?\d+th")
 _ONES: Final = {
     word: number
     for number, word in enumerate(
@@ -235,39 +221,16 @@ def _spelled_number(words: Sequence[str], at: int) -> tuple[str, int] | None:
 
 
 def _counted(words: Sequence[str]) -> list[str]:
-    """Words with numbers in digits: "two and a half dozen" is 30, "half an hour" is 0.5 hour."""
+    """Words with numbers in digits: "three thousand four hundred" is 3400."""
     found: list[str] = []
     at = 0
     while at < len(words):
-        number, place = _number_at(words, at)
-        if number is None:
-            found.append(words[at])
-            at += 1
-            continue
-        if not number.endswith("th"):
-            if tuple(words[place : place + 3]) == ("and", "a", "half"):
-                number, place = _plain(Fraction(number) + Fraction(1, 2)), place + 3
-            if place < len(words) and words[place] in ("hundred", *_TIMES, "dozen"):
-                number = _plain(Fraction(number) * {"hundred": 100, "dozen": 12, **_TIMES}[words[place]])
-                place += 1
-        found.append(number)
-        at = place
+        word, at = _spelled_number(words, at) or (words[at], at + 1)
+        found.append(word)
     return found
 
 
-def _number_at(words: Sequence[str], at: int) -> tuple[str | None, int]:
-    word, following = words[at], words[at + 1] if at + 1 < len(words) else ""
-    if _NUMERAL.fullmatch(word) or _ORDINAL.fullmatch(word):
-        return word, at + 1
-    if word == "half" and following in _ARTICLES and at + 2 < len(words):
-        return "0.5", at + 2
-    if word in _ARTICLES and following == "dozen":
-        return "1", at + 1
-    found = _spelled_number(words, at)
-    return (None, at) if found is None else found
-
-
-# units, dates, times of day -------------------------------------------------------------------------------------------
+# units ----------------------------------------------------------------------------------------------------------------
 
 _UNITS: Final[dict[str, tuple[Fraction, str]]] = {
     name: (Fraction(size), base)
@@ -282,28 +245,11 @@ _UNITS: Final[dict[str, tuple[Fraction, str]]] = {
         "gram": {"0.001": "mg milligram", "1": "g gram", "1000": "kg kilogram kilo",
                  "28.349523125": "oz ounce", "453.59237": "lb"},
         "liter": {"0.001": "ml milliliter", "0.01": "cl centiliter", "1": "l liter"},
-        "%": {"1": "% percent"},
-        "dollar": {"1": "$ dollar"},
-        "euro": {"1": "€ euro"},
-        "pound": {"1": "£ pound quid"},
-        "degree": {"1": "° degree"},
     }.items()
     for size, names in sizes.items()
     for name in names.split()
 }  # fmt: skip
 _SPANS: Final = _listed("minute hour day week fortnight month year decade century")  # "a year" is one year
-_MONEY: Final = frozenset("$€£")
-_MONTHS: Final = {
-    name: number
-    for number, names in enumerate(
-        ("january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
-         "september sep sept", "october oct", "november nov", "december dec"),
-        1,
-    )
-    for name in names.split()
-}  # fmt: skip
-_YEARS: Final = range(32, 10_000)
-_LAST_DAY: Final = 31
 
 
 def _unit(word: str) -> tuple[Fraction, str] | None:
@@ -325,8 +271,6 @@ def _measured(words: Sequence[str]) -> list[str]:
             at += 1
             continue
         size, base, at = taken
-        if words[at : at + 3] == ["and", "a", "half"] and (unit := _unit(words[at - 1])):
-            size, at = size + unit[0] / 2, at + 3
         while (more := _quantity(words, at + (at < len(words) and words[at] == "and"))) and more[1] == base:
             size, at = size + more[0], more[2]
         found += [_plain(size), base]
@@ -342,88 +286,12 @@ def _quantity(words: Sequence[str], at: int) -> tuple[Fraction, str, int] | None
     word, following = (words[at : at + 1] or [""])[0], (words[at + 1 : at + 2] or [""])[0]
     if word in _ARTICLES and following in _SPANS:
         return _UNITS[following][0], _UNITS[following][1], at + 2
-    if word in _MONEY and _NUMERAL.fullmatch(following):
-        return Fraction(following), _UNITS[word][1], at + 2
     if word in ("aged", "age") and _NUMERAL.fullmatch(following) and _unit((words[at + 2 : at + 3] or [""])[0]) is None:
         return Fraction(following) * 12, "month", at + 2
     if not _NUMERAL.fullmatch(word):
         return None
-    if following == "per" and words[at + 2 : at + 3] == ["cent"]:
-        return Fraction(word), "%", at + 3
     unit = _unit(following)
     return None if unit is None else (Fraction(word) * unit[0], unit[1], at + 2)
-
-
-def _dated(words: Sequence[str]) -> list[str]:
-    """Words with dates in one form: "3 May 1912", "the third of May, 1912" and "May 3rd 1912" are one."""
-    found: list[str] = []
-    at = 0
-    while at < len(words):
-        taken = _date(words, at)
-        if taken is None:
-            found.append(words[at])
-            at += 1
-        else:
-            found.append(taken[0])
-            at = taken[1]
-    return found
-
-
-def _date(words: Sequence[str], at: int) -> tuple[str, int] | None:
-    """The date that begins at a place, as "--5-3" or "1912-5-3" or "1912-5", and the place after it."""
-    place = at + (words[at] == "the")
-    day = _day(words, place)
-    if day is not None:
-        place += 1 + (words[place + 1 : place + 2] == ["of"])
-    month = _MONTHS.get((words[place : place + 1] or [""])[0])
-    if month is None:
-        return None
-    place += 1
-    if day is None:
-        after = place + (words[place : place + 1] == ["the"])
-        if (day := _day(words, after)) is not None:
-            place = after + 1
-    word = (words[place : place + 1] or [""])[0]
-    year = word if word.isdigit() and len(word) < 5 and int(word) in _YEARS else ""  # noqa: PLR2004 - a year's digits
-    if day is None and not year:
-        return None
-    return f"{year or '-'}-{month}{f'-{day}' if day else ''}", place + bool(year)
-
-
-def _day(words: Sequence[str], at: int) -> int | None:
-    word = (words[at : at + 1] or [""])[0].removesuffix("th")
-    return int(word) if word.isdigit() and len(word) < 3 and 0 < int(word) <= _LAST_DAY else None  # noqa: PLR2004 - two digits
-
-
-_AFTER: Final = {"past": 1, "after": 1, "to": -1, "before": -1}
-
-
-def _timed(words: Sequence[str]) -> list[str]:
-    """Words with times of day in one form: "half past two" is 2:30, "two o'clock" 2:00, "noon" 12:00."""
-    found: list[str] = []
-    at = 0
-    while at < len(words):
-        three = list(words[at : at + 4])
-        if three[:1] == ["a"] and three[1:2] == ["quarter"]:
-            at += 1
-            three = list(words[at : at + 4])
-        minutes = {"half": 30, "quarter": 15}.get(three[0]) if len(three) > 2 else None  # noqa: PLR2004 - half past two
-        if minutes and three[1] in _AFTER and three[2].isdigit():
-            clock = int(three[2][:2]) * 60 + _AFTER[three[1]] * minutes
-            found.append(_clock(clock // 60, clock % 60))
-            at += 3 + (three[3:] == ["o'clock"])
-        elif three[0].isdigit() and three[1:2] == ["o'clock"]:
-            found.append(_clock(int(three[0][:2]), 0))
-            at += 2
-        else:
-            found.append({"noon": "12h00", "midday": "12h00", "midnight": "0h00"}.get(three[0], three[0]))
-            at += 1
-    return found
-
-
-def _clock(hour: int, minute: int, half: str | None = None) -> str:
-    hours = hour if half is None else hour % 12 + 12 * (half.lower() == "p")
-    return f"{hours}h{minute:02}"
 
 
 # forms ----------------------------------------------------------------------------------------------------------------
@@ -460,7 +328,7 @@ def _text_form(text: str, slot: str) -> str:
         return plain
     if slot and (shorter := _without(plain, slot)):
         plain = shorter
-    words = _dated(_measured(_timed(_counted(_tokens(_clocks(plain))))))
+    words = _measured(_counted(_tokens(plain)))
     words = [word for place, word in enumerate(words) if word not in _ARTICLES or place + 1 == len(words)]
     if words[1:] and words[-1] in ("color", "colored") and words[-2] in _COLOURS:
         del words[-1]
@@ -468,26 +336,6 @@ def _text_form(text: str, slot: str) -> str:
     if slot and _NUMERAL.fullmatch(form) and _slot_form(slot) == "age":
         return _in_years(Fraction(form))
     return _TRUTHS.get(form, form)
-
-
-def _clocks(text: str) -> str:
-    """A text with times of day, dates and feet in figures written so that they stay together."""
-    text = _ISO.sub(
-        lambda m: f" {int(m[3])} {_NAMES[int(m[2])]} {m[1]} " if 0 < int(m[2]) <= len(_NAMES) else m[0], text
-    )
-    text = _FEET.sub(r"\1 ft \2 inch", text)
-    text = _CLOCK.sub(lambda m: _figures(m) if ":" in m[0] or m[3] else m[0], text)
-    return _HOUR.sub(lambda m: f" {_clock(int(m[1]), 0, m[2])} ", text)
-
-
-_NAMES: Final = {number: name for name, number in reversed(_MONTHS.items())}
-
-
-def _figures(match: re.Match[str]) -> str:
-    hour, minute = int(match[1]), int(match[2])
-    if hour > 24 or minute > 59:  # noqa: PLR2004 - no time of day
-        return match[0]
-    return f" {_clock(hour, minute, match[3])} "
 
 
 def _without(text: str, slot: str) -> str:

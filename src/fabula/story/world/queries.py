@@ -6,9 +6,9 @@ from collections.abc import Sequence  # noqa: TC003 - pydantic reads it
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fabula.story.world.chains import bare, collides, place, settle
+from fabula.story.world.chains import bare, place, settle
 from fabula.story.world.collisions import Tellings, earliest_collisions
-from fabula.story.world.facts import Fact, Moment, true_at
+from fabula.story.world.facts import Fact, Moment  # noqa: TC001 - pydantic reads them
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -59,20 +59,19 @@ class FactConflict:
         return self.earlier.modality == "author"
 
 
-def snapshot(index: Index, at: Moment, story_time: str = "") -> tuple[Fact, ...]:
-    """The facts in force at a moment, in the order of telling; with `story_time`, those that may be true then."""
-    standing = (  # `Fact.stands` written out: half of the facts of a world are asked
+def snapshot(index: Index, at: Moment) -> tuple[Fact, ...]:
+    """The facts in force at a moment, in the order of telling."""
+    return tuple(  # `Fact.stands` written out: half of the facts of a world are asked
         fact
         for fact in index.told(None, at)
         if fact.restates is None and not fact.withdrawn and (fact.closed is None or fact.closed.at > at)
     )
-    return tuple(fact for fact in standing if true_at(fact, story_time)) if story_time else tuple(standing)
 
 
-def of_one(index: Index, subject: str, at: Moment, story_time: str = "") -> tuple[Fact, ...]:
+def of_one(index: Index, subject: str, at: Moment) -> tuple[Fact, ...]:
     """The facts about a subject that are in force at a moment, in the order of telling."""
     found = [f for key in index.keys(index.owner(subject)) for f in index.chain(key) if f.stands(at)]
-    return tuple(sorted((f for f in found if true_at(f, story_time)), key=lambda fact: fact.order))
+    return tuple(sorted(found, key=lambda fact: fact.order))
 
 
 def diff(index: Index, first: Moment, second: Moment) -> Diff:
@@ -150,24 +149,6 @@ def conflicts(index: Index, facts: Iterable[Fact]) -> tuple[FactConflict, ...]:
         if len(index.chains[key]) > 1:
             found |= earliest_collisions(index.chain(key), many=index.holds_many(key[1]))
     return tuple(FactConflict(found[later.id][0], later, found[later.id][1]) for later in asked if later.id in found)
-
-
-def contradicted(index: Index, later: Fact) -> tuple[FactConflict, ...]:
-    """All facts that a fact contradicts: the first assertion of each contradicted value of its slot."""
-    if not later.real or later.withdrawn or later.restates is not None:
-        return ()
-    key = index.key(later)
-    firsts: dict[tuple[bool, str], Fact] = {}
-    again: dict[tuple[bool, str], list[Moment]] = {}
-    for fact in index.chain(key):
-        if fact.order >= later.order:
-            break
-        value = fact.polarity, fact.norm
-        if value in firsts:
-            again.setdefault(value, []).append(fact.told)
-        elif fact.restates is None and collides(fact, later, many=index.holds_many(key[1])):
-            firsts[value] = fact
-    return tuple(FactConflict(fact, later, tuple(again.get(value, ()))) for value, fact in firsts.items())
 
 
 def neighbours(index: Index, name: str, hops: int, at: Moment) -> dict[str, int]:

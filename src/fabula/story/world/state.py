@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final, Self
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.story import one_line, readable
-from fabula.story.plan import story_time as parsed
 from fabula.story.world import queries
 from fabula.story.world.facts import MAX_NAME, Alias, Entity, Fact, Moment, checked, cleaned
 from fabula.story.world.index import Index
-from fabula.story.world.meaning import name_key, slot_forms
+from fabula.story.world.meaning import name_key
 from fabula.story.world.store import SceneRow, StepRow, WorldBatch, WorldStore, entities_of
 
 if TYPE_CHECKING:
@@ -192,32 +191,6 @@ class WorldState:
         self._renamed(batch, same, self._index.many)
         self._entities |= batch.entities
 
-    def same(self, name: str, entity: str, scene: int = 0, reason: str = "") -> None:
-        """Make a name an alias of an entity, so that their facts belong together. `apart` undoes this.
-
-        Raises:
-            UsageError: the name already refers to another entity, or the two names would refer to each other.
-            ProjectError: the file cannot be written.
-        """
-        one, same = Alias(one_line(name), one_line(entity), scene, one_line(reason)), dict(self._index.same)
-        if self._index.owner(entity) == name_key(name):
-            raise UsageError(f"{entity!r} means {name!r} already. Name two that are apart.")
-        _check_alias(one, same)
-        same[name_key(name)] = one
-        self._renamed(WorldBatch(same={name_key(name): one}), same, self._index.many)
-
-    def apart(self, name: str) -> None:
-        """Undo `same`, so that the name refers to a separate entity again.
-
-        Raises:
-            UnknownNameError: the name is not an alias of an entity.
-            ProjectError: the file cannot be written.
-        """
-        same = dict(self._index.same)
-        if same.pop(name_key(name), None) is None:
-            raise UnknownNameError("alias", name, (one.name for one in same.values()))
-        self._renamed(WorldBatch(apart=[name_key(name)]), same, self._index.many)
-
     def hold_many(self, *slots: str) -> None:
         """Allow slots to have several values at a time, like "owns", so that another value is not a contradiction.
 
@@ -291,9 +264,9 @@ class WorldState:
             raise UsageError(f"There is no fact {number}; the last one is {self._last}. Give an id from 1 on.")
         return found
 
-    def facts(self, *, withdrawn: bool = False) -> tuple[Fact, ...]:
-        """All assertions in the order of telling; withdrawn ones are included only on request."""
-        return tuple(fact for fact in self._index.told(None, NOW) if withdrawn or not fact.withdrawn)
+    def facts(self) -> tuple[Fact, ...]:
+        """All assertions that are not withdrawn, in the order of telling."""
+        return tuple(fact for fact in self._index.told(None, NOW) if not fact.withdrawn)
 
     def entities(self) -> tuple[Entity, ...]:
         """All entities that have facts or descriptions, with their aliases, in the order of their names."""
@@ -311,26 +284,9 @@ class WorldState:
                 return entity
         raise UnknownNameError("name", name, (entity.name for entity in all_))
 
-    def history(self, subject: str, slot: str) -> tuple[Fact, ...]:
-        """All assertions about a slot of a subject, on all planes, in the order of telling."""
-        index = self._index
-        forms = slot_forms(slot)
-        keys = [key for key in index.keys(index.owner(subject)) if key[1] in forms]
-        return tuple(sorted((fact for key in keys for fact in index.chain(key)), key=lambda fact: fact.order))
-
-    def snapshot(self, at: Moment = NOW, *, subject: str = "", story_time: str = "") -> tuple[Fact, ...]:
-        """The facts in force at a moment of the telling, in order; optionally, only those about one subject.
-
-        With `story_time`, facts that are known to be true only at other times are excluded.
-
-        Raises:
-            UsageError: `story_time` is not a story time.
-        """
-        if story_time and parsed(story_time) is None:
-            raise UsageError(f"{story_time!r} is not a story time. Use a number, or a date such as 1921-05-03 14:30.")
-        if subject:
-            return queries.of_one(self._index, subject, at, story_time)
-        return queries.snapshot(self._index, at, story_time)
+    def snapshot(self, at: Moment = NOW, *, subject: str = "") -> tuple[Fact, ...]:
+        """The facts in force at a moment of the telling, in order; optionally, only those about one subject."""
+        return queries.of_one(self._index, subject, at) if subject else queries.snapshot(self._index, at)
 
     def diff(self, first: Moment, second: Moment) -> Diff:
         """The differences between two moments, without values that changed and then changed back.
@@ -350,30 +306,10 @@ class WorldState:
         """The people who learned of a fact after it was told, and when they did."""
         return tuple(self._learned.get(number, ()))
 
-    def knows(self, who: str, number: int, at: Moment = NOW) -> bool:
-        """Whether a character has learned of a fact by a moment.
-
-        Raises:
-            UsageError: there is no such fact.
-        """
-        when = queries.learned_at(self._index, self.fact(number), who, self._learned.get(number, ()))
-        return when is not None and when <= at
-
     def conflicts(self, scene: int | None = None) -> tuple[FactConflict, ...]:
-        """The facts told in a scene (`None`: in all scenes) that contradict earlier facts, each with the first one.
-
-        `contradicted` returns all facts that a fact contradicts.
-        """
+        """The facts told in a scene (`None`: in all scenes) that contradict earlier facts, each with the first one."""
         first, last = (None, NOW) if scene is None else (Moment.end(scene - 1), Moment.end(scene))
         return queries.conflicts(self._index, self._index.told(first, last))
-
-    def contradicted(self, number: int) -> tuple[FactConflict, ...]:
-        """All facts that the fact with this id contradicts: the first assertion of each contradicted value.
-
-        Raises:
-            UsageError: there is no such fact.
-        """
-        return queries.contradicted(self._index, self.fact(number))
 
     def neighbours(self, name: str, hops: int = 2, at: Moment = NOW) -> dict[str, int]:
         """The entities linked to an entity by facts in force, by name, with their distance in links (0 for itself)."""
@@ -385,17 +321,13 @@ def _check_alias(one: Alias, known: Mapping[str, Alias]) -> None:
     """Say so where a name cannot mean an entity of another name; `known` are those that do.
 
     Raises:
-        UsageError: a name is missing or too long, it means another entity already, or the two would mean each other.
+        UsageError: a name is missing or too long, or it means another entity already.
     """
     if not (one.name and one.entity) or max(len(one.name), len(one.entity)) > MAX_NAME:
         raise UsageError(f"{one.name[:40]!r} for {one.entity[:40]!r}: give two names of at most {MAX_NAME} characters.")
-    held, seen = known.get(name_key(one.name)), name_key(one.entity)
-    if held is not None and name_key(held.entity) != seen:
-        raise UsageError(f"{one.name!r} means {held.entity!r} already. Take that back first, or give another name.")
-    while seen in known:
-        seen = name_key(known[seen].entity)
-    if seen == name_key(one.name):
-        raise UsageError(f"{one.name!r} and {one.entity!r} would mean each other. Name two that are apart.")
+    held = known.get(name_key(one.name))
+    if held is not None and name_key(held.entity) != name_key(one.entity):
+        raise UsageError(f"{one.name!r} means {held.entity!r} already. Give another name.")
 
 
 def _all_entities(index: Index, described: Mapping[str, Entity]) -> tuple[Entity, ...]:

@@ -81,7 +81,6 @@ class WorldBatch:
     Attributes:
         new: the facts to record for the first time.
         changed: the facts whose state changed.
-        apart: the caseless names that no longer refer to another entity.
     """
 
     new: list[Fact] = field(default_factory=list)
@@ -89,7 +88,6 @@ class WorldBatch:
     many: list[str] = field(default_factory=list)
     entities: dict[str, Entity] = field(default_factory=dict)
     same: dict[str, Alias] = field(default_factory=dict)
-    apart: list[str] = field(default_factory=list)
     learned: list[tuple[int, str, Moment]] = field(default_factory=list)
     scenes: list[SceneRow] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
@@ -205,7 +203,6 @@ def _statements(batch: WorldBatch, index: Index) -> Iterator[tuple[str, list[Seq
         "INSERT OR REPLACE INTO alias VALUES (?, ?, ?, ?, ?)",
         [(key, s.name, s.entity, s.scene, s.reason) for key, s in batch.same.items()],
     )
-    yield "DELETE FROM alias WHERE surface = ?", [(key,) for key in batch.apart]
     yield "INSERT OR IGNORE INTO slot VALUES (?)", [(name,) for name in batch.many]
     yield _UPDATE, [_state(fact, index) for fact in batch.changed]
     yield _INSERT, [_row(fact, index) for fact in batch.new]

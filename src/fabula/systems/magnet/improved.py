@@ -219,10 +219,6 @@ class ImprovedTelling(WorldProgress):
         """Where and when a character is who acts now."""
         return self.turns.get(c.name) or self.here
 
-    def heard_before(self, c: Persona) -> list[ProposedAction]:
-        """What was accepted in this step before a character acts, as far as it sees and hears that."""
-        return [a for a in self.before if c.name not in a.unseen_by]
-
     def seen_by(self, c: Persona) -> list[str]:
         """What a character has seen and heard lately, oldest first."""
         since = self.t - self.config.paper.recent_actor
@@ -404,7 +400,7 @@ async def character_agent(now: ImprovedTelling, c: Persona, run: Run, refused: A
         "goal": "" if c.name in now.goal_hidden_from else now.goal,
         "world": [shown(one) for one in now.world.of_character(c, now.goal, paper.slice_max)],
         "story": now.seen_by(c),
-        "before": now.heard_before(c),
+        "before": [one for one in now.before if c.name not in one.unseen_by],
         "refused": refused,
     }
     sampling, fault, tries = Sampling(temperature=drafting_temperature(paper)), "", run.tries("act")

@@ -52,7 +52,8 @@ async def keep_part(
     now.world.amend(Moment(now.part, max(len(now.story) - before, 1) + 1), part.amended, time)
     now.counts["amended"] += len(part.amended)
     now.world.put_scene(now.part, f"{kind.capitalize()} {now.part}")
-    await _kept(run, "steps", now.part, lambda: _steps_of(part))
+    steps = map(asdict, part.steps)
+    await _kept(run, "steps", now.part, lambda: json.dumps([*steps], ensure_ascii=False, indent=1))
     await _kept(run, "world", now.part, lambda: _world_of(now))
     return part.text
 
@@ -80,11 +81,6 @@ async def _amended(now: WorldProgress, run: Run, told: Sequence[str], text: Sequ
     writes, refused = now.world.writes_of(made.world_updates, "edit")
     now.counts["refused"] += len(refused)
     return writes
-
-
-def _steps_of(part: SectionRecord) -> str:
-    """A part's timesteps."""
-    return json.dumps([asdict(step) for step in part.steps], ensure_ascii=False, indent=1)
 
 
 def _world_of(now: WorldProgress) -> str:

@@ -66,12 +66,10 @@ class Ours:
         freedom: how far the player may lead away: "rails", "guided" (the paper) or "loose".
         turns_per_step: exchanges after which a stalled sub-plan is left, and a last one ends its cell; half as many on
             rails, twice as many when loose. 0 leaves it to the agent, as in the paper.
-        talk_candidates: as `candidates`, where a person talks and waits for the plan; one plan is not scored.
     """
 
     freedom: Freedom = "guided"
     turns_per_step: int = 4
-    talk_candidates: int = 1
 
 
 @dataclass(frozen=True, slots=True)

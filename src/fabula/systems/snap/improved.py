@@ -83,13 +83,14 @@ async def narrative_for(brief: Brief, run: Run) -> str:
 async def open_talk(
     narrative: str, run: Run, config: Config, parties: Parties | None = None, cards: Cards | None = None
 ) -> Improved:
-    """As the paper's, with what each of those who talk witnesses, and plans that are not waited for long.
+    """As the paper's, with what each of those who talk witnesses, and one plan for a cell: a person waits for it.
 
     Raises:
         UsageError: there is no sentence in it, nobody to talk with, or no model for a coherence by BERTScore.
         UnknownNameError: one of the parties is not in it.
     """
-    return await _opened(narrative, run, config, parties, cards, waits=True)
+    one_plan = replace(config, paper=replace(config.paper, candidates=1))  # which is not scored
+    return await _opened(narrative, run, one_plan, parties, cards)
 
 
 async def _opened(
@@ -98,13 +99,8 @@ async def _opened(
     config: Config,
     parties: Parties | None = None,
     cards: Cards | None = None,
-    *,
-    waits: bool = False,
 ) -> Improved:
-    """As `open_talk`; `waits`: a person waits for each plan."""
-    few = (config.ours or Ours()).talk_candidates
-    most = few if waits else config.paper.candidates
-    config = replace(config, paper=replace(config.paper, candidates=most))
+    """As `open_talk`, with as many plans for a cell as the paper has."""
     snap = await algorithm.open_talk(narrative, run, config, parties, cards)
     characters = Lenient(snap.segments, snap.characters.author)
     return Improved(snap.segments, snap.parties, characters, snap.config, snap.cards)

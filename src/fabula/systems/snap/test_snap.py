@@ -214,7 +214,7 @@ async def test_log_probabilities_stand_for_samples_where_the_engine_tells_them()
 
     troupe = Troupe(plan=plan, rate=rate)
     able = Capabilities(logprobs=True, choices=True)
-    conversation = await conversation_of(troupe, talk_candidates=3, capabilities=able)
+    conversation = await conversation_of(troupe, "faithful", candidates=3, scoring="auto", capabilities=able)
     await conversation.begin()
     assert conversation.plan[0].title.endswith("plan 3")
     judged = [request for request in troupe.asked if request.role == "judge"]
@@ -222,13 +222,12 @@ async def test_log_probabilities_stand_for_samples_where_the_engine_tells_them()
     assert all(request.logprobs and request.choices == ("1", "2", "3", "4", "5") for request in judged)
 
 
-async def test_both_presets_choose_among_three_plans_where_weights_can_decide() -> None:
-    for preset, _ in PRESETS:
-        troupe = Troupe(plan=lambda request: f"#1. Tobias brings it, in way {request.path.split('/candidate/')[1][0]}")
-        ours: Any = {"talk_candidates": 3} if preset == "improved" else {}
-        await (await conversation_of(troupe, preset, candidates=SYSTEM.config(preset).paper.candidates, **ours)).begin()
-        assert len(troupe.prompts("plan")) == 3
-        assert len(set(troupe.prompts("plan"))) == 1, "drawn from one prompt"
+async def test_a_faithful_conversation_chooses_among_three_plans_where_weights_can_decide() -> None:
+    troupe = Troupe(plan=lambda request: f"#1. Tobias brings it, in way {request.path.split('/candidate/')[1][0]}")
+    candidates = SYSTEM.config("faithful").paper.candidates
+    await (await conversation_of(troupe, "faithful", candidates=candidates)).begin()
+    assert len(troupe.prompts("plan")) == 3
+    assert len(set(troupe.prompts("plan"))) == 1, "drawn from one prompt"
 
 
 async def test_a_person_who_talks_waits_for_one_plan_and_no_scores() -> None:
