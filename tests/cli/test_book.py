@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from fabula.app.replacing import Search
 from fabula.app.titles import HeadedText
 from fabula.base.errors import UsageError
 from fabula.verbs.home import Project
+from killed import kill_in_writing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -254,6 +256,54 @@ def test_after_undo_an_update_is_advised_only_if_it_has_something_to_do(cli: Cli
     ran = cli("undo", "lamp")
     assert "fabula update" not in ran.err
     assert "`fabula redo lamp` redoes it." in ran.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("replace", "Mara", "Nora", "-C", "lamp"),
+        ("split", "lamp", ONE, "--passage", "Ivan came at noon."),
+        ("move", "lamp", THREE),
+    ],
+    ids=lambda command: command[0],
+)
+def test_status_says_that_a_command_was_killed_and_an_update_finishes_it(
+    cli: Cli, lamp: Path, command: tuple[str, ...]
+) -> None:
+    fresh = lamp.rename(cli.folder / "fresh")
+    shutil.copytree(fresh, lamp)
+    assert cli("text", *command).code == 0
+    whole = files(lamp)
+    for written in range(20):
+        shutil.rmtree(lamp)
+        shutil.copytree(fresh, lamp)
+        if not kill_in_writing(written, ("text", *command), cli.folder):
+            break
+        ran = cli("status", "lamp")
+        assert ran.code == 0
+        assert "Next: run `fabula update lamp` to write the files that are behind. No call is needed." in ran.out
+        killed = "A command was killed before it had written" in ran.out
+        assert killed or written, "no file was written"
+        assert cli("update", "lamp", "--json").json["asked"] == 0
+        assert files(lamp) == whole
+        assert "Everything is up to date." in cli("status", "lamp").out
+        assert cli("undo", "lamp").code == 0
+        assert told(lamp) == told(fresh)
+    assert written > 2
+
+
+def test_status_says_which_file_is_empty_and_what_writes_it_again(cli: Cli, lamp: Path) -> None:
+    before = files(lamp)
+    for file in (f"story/01-{ONE}.md", "story.md", "plan/chapters.md"):
+        (lamp / file).write_text(" \n")
+        ran = cli("status", "lamp")
+        assert ran.code == 0
+        assert f"{file} is empty" in ran.out
+        assert "Next: run `fabula update lamp` to write the files that are behind. No call is needed." in ran.out
+        assert cli("update", "lamp").code == 0
+        assert files(lamp) == before
+        assert "Everything is up to date." in cli("status", "lamp").out
 
 
 def test_names_that_nobody_has_are_said(cli: Cli, lamp: Path) -> None:

@@ -33,7 +33,7 @@ def update(cli: Cli) -> None:
 
 def said_everywhere(cli: Cli, sentence: str) -> None:
     """Status, a dry run and the update say it; the next status, with everything done, does not."""
-    here = re.sub("`fabula (text [^`]*)`", r"`fabula \1 -C lamp`", sentence)  # as typed in a terminal
+    here = re.sub("`fabula (text [^`]*|update)`", r"`fabula \1 -C lamp`", sentence)  # as typed in a terminal
     assert here in cli("status", "lamp").out
     assert sentence in cli("status", "lamp", "--json").json["estimate"]["of_files"]
     assert here in cli("update", "lamp", "--dry-run").out
@@ -193,7 +193,8 @@ def test_a_deleted_file_gets_its_text_back_and_that_is_said(cli: Cli, project: P
 def test_an_emptied_file_gets_its_text_back_and_that_is_said(cli: Cli, project: Path) -> None:
     (project / "story/03-climax.md").write_text("\n")
     said_everywhere(
-        cli, "story/03-climax.md is empty, but this has no effect. fabula restores its text when it writes the story."
+        cli,
+        "story/03-climax.md is empty, but this has no effect: its text is kept, and `fabula update` writes it again.",
     )
 
 

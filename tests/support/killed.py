@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 CHILD = """
 import asyncio, os, signal, sys
@@ -72,3 +73,34 @@ def kill_in_training(step: int, command: Sequence[str]) -> None:
         [sys.executable, "-c", _TRAINING, str(step), *command], capture_output=True, check=False, timeout=120
     )
     assert child.returncode == -signal.SIGKILL, child.stderr.decode()
+
+
+_WRITING = """
+import os, signal, sys
+
+rename, left = os.replace, int(sys.argv[1])
+
+def dying(source, target, **how):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    return rename(source, target, **how)
+
+os.replace = dying
+from fabula.cli.main import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def kill_in_writing(files: int, command: Sequence[str], folder: Path) -> bool:
+    """Give a command to a process that is killed once it has written so many files; whether it was, or ended before."""
+    child = subprocess.run(
+        [sys.executable, "-c", _WRITING, str(files), *command],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert child.returncode in (0, -signal.SIGKILL), child.stderr.decode()
+    return child.returncode != 0

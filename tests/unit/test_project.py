@@ -438,7 +438,7 @@ def test_an_emptied_file_is_not_filled_again_without_a_word(home: ProjectFolder)
     with home.recorded() as journal:
         written(home, journal)
     assert told == [
-        "story/02-climax.md is empty, but this has no effect. fabula restores its text when it writes the story."
+        "story/02-climax.md is empty, but this has no effect: its text is kept, and `fabula update` writes it again."
     ]
     assert read(home, "story/02-climax.md") == "Text of climax.\n"
 

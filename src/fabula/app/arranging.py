@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from fabula.engine.journal import Journal
     from fabula.project.folder import ProjectFolder
+    from fabula.story import Story
 
 _OWN: Final = ("edited", "rewritten", "pinned")
 _WORDS: Final = re.compile(r"\(about \d{1,7} words\)")
@@ -113,6 +114,16 @@ def assemble(project: ProjectFolder, journal: Journal) -> None:
     if listed is None or listed.not_own(journal) or not project.story_file.exists():
         return
     project.retell(journal, [name for name in listed.names if journal.artefacts.newest(name) is not None])
+
+
+def is_assembled(journal: Journal, story: Story) -> bool:
+    """Whether a story has all listed texts in their order, if `assemble` puts it together."""
+    listed = ListedTexts.of(journal)
+    if listed is None or listed.not_own(journal):
+        return True
+    names = [listed.names[place] for place in _order_told(journal, listed)]
+    labels = [slug(name) for name in names if journal.artefacts.newest(name) is not None]
+    return [label for label in map(slug, (scene.label for scene in story.scenes)) if label in labels] == labels
 
 
 # splitting and merging ------------------------------------------------------------------------------------------------

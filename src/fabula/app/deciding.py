@@ -33,7 +33,7 @@ OF_TEXTS: Final = frozenset({"edit", "rewrite", "unedit", "continue", "pin", "un
 _SEVERAL: Final = {"pin-all": "pin --all", "fit-all": "update --revise"}
 _PART_OF: Final = {"pin": "pin-all", "fit": "fit-all"}
 _SHOWN: Final = 3
-_NOUNS: Final = {"revise": "revision"}
+_NOUNS: Final = {"revise": "revision", "refuse": "refused card"}
 
 
 def authored(journal: Journal) -> dict[str, str]:

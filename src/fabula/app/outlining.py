@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 from fabula.app.arranging import ListedTexts, assemble
 from fabula.app.deciding import edit_all
-from fabula.app.plan_cards import CHAPTERS
+from fabula.app.plan_cards import BLOCK, CHAPTERS
 from fabula.app.writing import PreparedMethod, answer_in_language_of
 from fabula.base.errors import UsageError
 from fabula.craft.accounts import Earlier
 from fabula.craft.reading_cards import read_cards
 from fabula.engine.run import Run
+from fabula.story import plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from fabula.app.plan_cards import PlanCard
     from fabula.app.writing import Options
     from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
@@ -82,16 +84,29 @@ async def _read(
 
 
 async def accept(project: ProjectFolder, cards: Mapping[str, str], options: Options) -> Collection[str]:
-    """Put cards into the plan, by the names of their texts; one undo takes it back. Returns the names."""
+    """Put cards into the plan, by the names of their texts; one undo takes it back. Returns the names.
+
+    Raises:
+        UsageError: a card is empty, or has a heading, which would begin another card.
+    """
+    for name, text in cards.items():
+        if not text.strip() or BLOCK.search(text):
+            wrong = "has a line that begins with #, which would begin another card" if text.strip() else "is empty"
+            raise UsageError(f"The card of {name!r} {wrong}. Change it, and accept it again.")
     with project.recorded() as journal:
         listed = _listed(journal)
         blocks = [
-            f"{card.text.partition(chr(10))[0]}\n{cards[name]}" if name in cards else card.text
+            f"{card.text.partition(chr(10))[0]}\n{plain(cards[name])}" if name in cards else card.text
             for card, name in zip(listed.cards.cards, listed.names, strict=True)
         ]
         await edit_all(project, journal, {CHAPTERS: listed.cards.with_blocks(blocks)}, options)
         assemble(project, journal)
     return [*cards]
+
+
+def is_empty(card: PlanCard) -> bool:
+    """Whether a card of a list of chapters says nothing of a text that is written."""
+    return bool(card.name) and not card.text.partition("\n")[2].strip()
 
 
 def _listed(journal: Journal) -> ListedTexts:

@@ -36,7 +36,7 @@ PLAN, CHAPTERS, LISTED, PLOT = "plan", "chapters", "scenes", "plot"
 _LABELS: Final = {"Place": "place", "Plot element": "element", "Beat": "summary"}
 _CHAPTER: Final = re.compile(r"##[ \t]+(?:(?P<number>\d{1,6})\.[ \t]*)?(?P<title>[^\n]*)")
 _SECTION: Final = re.compile(r"^##[ \t]+([^\n]*)$", re.MULTILINE)
-_BLOCK: Final = re.compile(r"^##?[ \t]", re.MULTILINE)  # a chapter, or the line of a volume
+BLOCK: Final = re.compile(r"^##?[ \t]", re.MULTILINE)  # a chapter, or the line of a volume
 _ABOUT: Final = re.compile(r"\(about \d{1,8} words\)")
 _CALLED: Final = re.compile(r"\{#([a-z0-9-]{1,80})\}[ \t]*$", re.MULTILINE)  # the name of a chapter's text
 _NEW_EVENT: Final = "The events of this scene have not been written yet."
@@ -402,7 +402,7 @@ def _blocks(text: str, form: Form, parts: Sequence[PlanPart]) -> tuple[PlanCard,
 
 def _block_texts(text: str, form: Form) -> list[str]:
     if form == "chapters":
-        starts = [match.start() for match in _BLOCK.finditer(text)]
+        starts = [match.start() for match in BLOCK.finditer(text)]
         return [text[a:b].strip("\n") for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
     found = [block.strip("\n") for block in re.split(r"\n[ \t]*\n", text)]
     return [block for block in found if block.startswith("Place:") and "\n" in block]

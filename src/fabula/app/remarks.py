@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.project.folder import MAX_STORY, NOTES
+from fabula.project.folder import MAX_STORY, NOTES, some
 from fabula.project.telling import ORDER, TITLE, is_own, never_made, of_empty, of_renamed, runs_of_chats
 from fabula.story import Story, slug
 from fabula.story.codex import FILE as CODEX_FILE
@@ -34,6 +34,10 @@ _NO_SETTINGS: Final = (
     "write these lines again."
 )
 _NO_STORY: Final = "story.md is empty, although the texts in story/ are not. `fabula update` writes it again from them."
+_CUT_OFF: Final = (
+    "A command was killed before it had written {0}. Nothing is lost: `fabula update` writes what is missing and calls "
+    "no model, and `fabula undo` takes the command's changes back."
+)
 _OWN: Final = "{0} is your own text: its name determines its place in the story, and no model rewrites it."
 _UNUSED: Final = "{0} is not part of the current story, so your text in it has no effect."
 _UNREAD: Final = "{0} is not read. Only .md, .yaml and .csv files are read, and subfolders are ignored."
@@ -59,6 +63,8 @@ def remarks_on(
     found = [_LOST] if _is_lost(project, journal) else []
     if project.is_emptied(journal):
         found.append(_NO_STORY)
+    if unwritten := project.unwritten(journal):
+        found.append(_CUT_OFF.format(some(unwritten)))
     if not project.settings_file.exists() and (lost := (journal.last_settings(SETTINGS_FILE) or {}).get(SETTINGS_FILE)):
         said = [f"{name} = {json.dumps(value)}" for name, value in lost.items() if isinstance(value, str)]
         found.append(_NO_SETTINGS.format(" and ".join(said) or "settings of its own"))

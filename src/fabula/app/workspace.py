@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from fabula.app import deciding
+from fabula.app.arranging import is_assembled
 from fabula.app.beginning import naming_file, with_system_of
 from fabula.app.bills import BudgetSpent, Estimate
 from fabula.app.checking import OUT
@@ -475,16 +476,18 @@ class Workspace:
         return [*(one for one in parts if one.artefacts), *([FolderBranch(BEHIND, behind)] if behind else [])]
 
     def is_behind(self) -> bool:
-        """Whether `story.md` is behind the current texts of its parts, so that it must be put together again."""
+        """Whether `story.md` or a text's file is behind the current texts, so that a run must write it again."""
         return bool(self.cached("behind", self._behind))
 
     def _behind(self) -> bool:
         project = self.texts()
-        if not project.story_file.is_file():
-            return False
-        story = Story.parse(read_text(project.story_file, MAX_STORY))
         with project.journal as journal:
-            return as_it_stands(journal, story) != story
+            if project.unwritten(journal) or project.emptied(journal) or project.is_emptied(journal):
+                return True
+            if not project.story_file.is_file():
+                return False
+            story = Story.parse(read_text(project.story_file, MAX_STORY))
+            return as_it_stands(journal, story) != story or not is_assembled(journal, story)
 
     def expected(self, *, pending: Mapping[str, str] | None = None, fit: bool = False) -> Estimate:
         """The calls that a run would make now, with their tokens and cost, and the stale texts. Calls no model.

@@ -410,6 +410,18 @@ class ProjectFolder:
         """The files of artefacts that the author emptied."""
         return [one.file for one in self._standing(journal, journal.artefacts.places()) if self._is_emptied(one)]
 
+    def unwritten(self, journal: Journal) -> list[str]:
+        """The files that still have an earlier text of ours, since the command that was to write them was killed."""
+        self._written.load()
+        return [
+            one.file
+            for one in self._standing(journal, journal.artefacts.places())
+            if one.text
+            and one.text != _newest(journal, one.path)
+            and self._written.ours(one.file, one.text)
+            and _has(journal, one)
+        ]
+
     def _is_emptied(self, stands: _Standing) -> bool:
         return not stands.text and bool(self._written.artefact(stands.file))
 
@@ -511,7 +523,7 @@ class ProjectFolder:
             lost = self._settle(journal)
             if lost and not keeping:
                 self.tell(
-                    f"The journal has lost the calls that produced {_some(lost)}. A run will make the required calls "
+                    f"The journal has lost the calls that produced {some(lost)}. A run will make the required calls "
                     "again. Existing texts are kept (see `fabula show --versions ARTEFACT`)."
                 )
             if changes := self.changes(journal):
@@ -535,7 +547,7 @@ class ProjectFolder:
         ]
         if lost:
             raise JournalError(
-                f"The journal of {self.folder} is missing, and with it the calls for {_some(lost)}. If you continue, "
+                f"The journal of {self.folder} is missing, and with it the calls for {some(lost)}. If you continue, "
                 "you pay for them again. To keep the texts as they are, run `fabula text pin --all` or restore a copy "
                 "of .fabula/journal.db. To have the texts rewritten, move them away."
             )
@@ -1031,7 +1043,7 @@ def _has(journal: Journal, stands: _Standing) -> bool:
     return any(plain(version.text) == stands.text for version in journal.artefacts.versions(stands.path))
 
 
-def _some(files: list[str]) -> str:
+def some(files: list[str]) -> str:
     """The first of some files, and the number of the others."""
     shown = ", ".join(files[:3])
     return shown if len(files) <= 3 else f"{shown} and {len(files) - 3} more"  # noqa: PLR2004 - as many as are shown

@@ -121,7 +121,7 @@ def never_made(journal: Journal, path: str, file: str) -> bool:
 
 def of_empty(file: str) -> str:
     """The message about a file that the author emptied."""
-    return f"{file} is empty, but this has no effect. fabula restores its text when it writes the story."
+    return f"{file} is empty, but this has no effect: its text is kept, and `fabula update` writes it again."
 
 
 def of_renamed(file: str, before: str, *, own: bool) -> str:

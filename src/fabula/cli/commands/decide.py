@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.base.files import read_text
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.verbs import command
-from fabula.project.folder import MAX_STORY, STORY
-from fabula.story import plain
 
 if TYPE_CHECKING:
     from fabula.app.saving import Saved
@@ -91,20 +88,11 @@ def undo(terminal: Terminal, project: Project, done: Decided) -> None:
     """Print what was undone, and what the next undo would undo."""
     folder = near(project.folder)
     terminal.say(f"Undone: {done.wording} ({done.at}).")
-    if _is_left(project, done):
+    coming = project.status().estimate
+    if coming is None or coming.total_calls or coming.stale or coming.restored or project.is_behind():
         terminal.advise(f"Next: `fabula update {folder}`. It restores earlier texts from the journal.")
     further = f"; another `fabula undo {folder}` undoes: {done.further}" if done.further else ""
     terminal.advise(f"`fabula redo {folder}` redoes it{further}.")
-
-
-def _is_left(project: Project, done: Decided) -> bool:
-    """Whether texts or `story.md` are not yet as they were before what was undone."""
-    found, file, standing = project.status(), project.folder / STORY, project.standing()
-    if (coming := found.estimate) is None or coming.total_calls or coming.stale or coming.restored:
-        return True
-    told = read_text(file, MAX_STORY) if file.is_file() else ""
-    parts = {one.name for one in found.artefacts if one.folder == "story"}.intersection(done.artefacts, standing)
-    return any(plain(standing[name]) not in told for name in parts)
 
 
 @command("redo")

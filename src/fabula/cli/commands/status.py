@@ -15,6 +15,8 @@ from fabula.cli.verbs import command
 from fabula.project.folder import BRIEF
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fabula.app.workspace import Artefact
     from fabula.cli.terminal import Terminal
     from fabula.verbs.home import Project
@@ -33,15 +35,18 @@ def status(terminal: Terminal, project: Project, found: Status) -> None:
     if rows := [one for one in found.artefacts if one.name != BRIEF]:
         terminal.say("\n" + _texts_table(rows))
     if found.not_as_asked:
-        terminal.say("\nNot as asked:\n" + "\n".join(f"  {sentence}" for sentence in found.not_as_asked))
+        _say_all(terminal, "Not as asked", found.not_as_asked)
     if found.estimate and found.estimate.of_files:
-        said = "\n".join(f"  {as_typed_here(sentence)}" for sentence in found.estimate.of_files)
-        terminal.say(f"\nYour files:\n{said}")
+        _say_all(terminal, "Your files", map(as_typed_here, found.estimate.of_files))
     if found.spent:
         terminal.say("\nSpent so far:\n" + bill_table(found.spent))
     if said := project_line(found.budget):
         terminal.say(said)
-    terminal.say("\n" + _next(folder, found))
+    terminal.say(terminal.wrapped("\n" + _next(folder, found, behind=project.is_behind())))
+
+
+def _say_all(terminal: Terminal, title: str, sentences: Iterable[str]) -> None:
+    terminal.say(terminal.wrapped("\n".join([f"\n{title}:", *(f"  {sentence}" for sentence in sentences)])))
 
 
 def _texts_table(rows: list[Artefact]) -> str:
@@ -77,7 +82,7 @@ def _story_line(found: Status) -> str:
     )
 
 
-def _next(folder: str, found: Status) -> str:
+def _next(folder: str, found: Status, *, behind: bool) -> str:
     coming, started = found.estimate, bool(found.runs)
     if coming is None:
         return f"Next: correct this problem. {found.problem}"
@@ -90,4 +95,6 @@ def _next(folder: str, found: Status) -> str:
         return f"Next: run `fabula update {folder}` to apply your changes. No call is needed."
     if coming.restored:
         return f"Next: run `fabula update {folder}` to restore earlier texts from the journal. No call is needed."
+    if behind:
+        return f"Next: run `fabula update {folder}` to write the files that are behind. No call is needed."
     return f"Everything is up to date. Next: edit a text, or run `fabula export {folder} --format epub`."

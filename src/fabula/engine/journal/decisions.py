@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 DecisionKind: TypeAlias = Literal[
     "edit", "unedit", "pin", "unpin", "retake", "revise", "rewrite", "fit", "continue", "approve", "undo", "pin-all",
-    "fit-all", "import", "snapshot",
+    "fit-all", "import", "snapshot", "refuse",
 ]  # fmt: skip
 _EDITS: Final = {"edit": "edited", "continue": "continued", "rewrite": "rewritten", "unedit": ""}
 _PINS: Final = {"pin": "pinned", "unpin": ""}
-_WITHOUT_TEXT: Final = ("approve", "pin-all", "fit-all", "import", "snapshot")  # they change no text
+_WITHOUT_TEXT: Final = ("approve", "pin-all", "fit-all", "import", "snapshot", "refuse")  # they change no text
 _DECISIONS: Final = (
     "SELECT d.id, d.path, d.kind, t.body, d.at, d.target, d.version FROM {} d LEFT JOIN text t ON t.hash = d.text"
 )
@@ -128,8 +128,15 @@ class Decisions:
 
     def approved(self, path: str, text: str) -> bool:
         """Whether a person approved exactly this text of an artefact."""
-        sql = "SELECT 1 FROM active_decision WHERE path = ? AND kind = 'approve' AND text = ?"
-        return bool(self._store.all(sql, path, digest_of(text)))
+        return self._said("approve", path, text)
+
+    def refused(self, path: str, text: str) -> bool:
+        """Whether a person refused exactly this text that was proposed for an artefact."""
+        return self._said("refuse", path, text)
+
+    def _said(self, kind: DecisionKind, path: str, text: str) -> bool:
+        sql = "SELECT 1 FROM active_decision WHERE kind = ? AND path = ? AND text = ?"
+        return bool(self._store.all(sql, kind, path, digest_of(text)))
 
     def digests(self, path: str = "") -> dict[str, str]:
         """Digests of the decisions in force about all artefacts or one, without approvals, which change no text."""

@@ -1,38 +1,47 @@
-"""The Plan page: scenes as cards, both orders of time, who is in which scene, and who knows what since when."""
+"""The Plan page: scenes as cards, also as read from the texts of a book, both orders of time, and who knows what."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from markupsafe import Markup
+from pydantic import ValidationError
 
 from fabula.app.cards import cards_of, is_part
-from fabula.app.plan_cards import PlanCards, plan_cards
+from fabula.app.outlining import accept, is_empty
+from fabula.app.plan_cards import CHAPTERS, PlanCards, plan_cards
 from fabula.app.planning import order_of_time
 from fabula.app.saving import base_of
 from fabula.base.errors import ConflictError, FabulaError, UsageError
-from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.rendering import page
 from fabula.story import one_line
 from fabula.story.plan import ARC
 from fabula.story.timeline import Timeline, timeline_svg
 from fabula.story.timeline.lines import KINDS
 from fabula.story.world.knowing import Knowing
+from fabula.verbs.base import adapter
+from fabula.verbs.read_cards import CardsFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fastapi.responses import Response
 
     from fabula.app.bills import Estimate
+    from fabula.app.outlining import CardFound
+    from fabula.server.runs.children import Runs
     from fabula.story.plan import Plan
     from fabula.verbs.home import Project
 
 router = APIRouter(prefix="/projects/{project}/plan", include_in_schema=False)
 AT_ONCE: Final = 60  # cards that the page begins with; the others follow immediately
 ROWS: Final = 50  # rows on a page of a table
+MOST_CARDS: Final = 2_000  # cards that are accepted at once
 _MOST_NUMBERS: Final = 20_000  # characters of a new order
 _MOST_COLUMNS: Final = 12  # characters whose knowledge is shown at once
 _FIELDS: Final = ("title", "place", "time", "date", "element", "importance", "people", "outline", "text")
@@ -47,17 +56,104 @@ async def fields_of(request: Request) -> dict[str, str]:
 FieldsDep: TypeAlias = Annotated[dict[str, str], Depends(fields_of)]
 
 
+@dataclass(frozen=True, slots=True)
+class CardsRead:
+    """The plan, and the cards that the last run has read from the texts of the book.
+
+    Attributes:
+        cards: the plan as cards.
+        base: identifies the text of the plan.
+        empty: the names of the texts whose card says nothing.
+        proposed: the cards that were read and wait for a decision, by the name of their text.
+        refused: the names of those that the author has refused.
+    """
+
+    cards: PlanCards
+    base: str
+    empty: frozenset[str]
+    proposed: Mapping[str, str]
+    refused: frozenset[str]
+
+    @property
+    def unread(self) -> int:
+        """The number of texts whose card is empty, and of which no card was read."""
+        return len(self.empty - self.proposed.keys() - self.refused)
+
+
+def cards_read(workspace: WorkspaceDep, project: ProjectName, runs: RunsDep) -> CardsRead:
+    """The plan, and what was read."""
+    cards, base = cards_of(workspace)
+    empty = frozenset(card.name for card in cards.cards if cards.form == CHAPTERS and is_empty(card))
+    found = {one.name: one.text for one in _found(runs, project) if one.name in empty} if empty else {}
+    with workspace.texts().journal as journal:
+        refused = frozenset(name for name, text in found.items() if journal.decisions.refused(name, text))
+    return CardsRead(cards, base, empty, {name: found[name] for name in found if name not in refused}, refused)
+
+
+ReadDep: TypeAlias = Annotated[CardsRead, Depends(cards_read)]
+
+
 @router.get("", response_model=None)
-def plan(request: Request, workspace: WorkspaceDep) -> Response:
+def plan(request: Request, workspace: WorkspaceDep, read: ReadDep) -> Response:
     """The Plan page."""
-    return page(request, "plan.html", **_shown(workspace))
+    return page(request, "plan.html", **_shown(workspace, read))
 
 
 @router.get("/cards", response_model=None)
-def rest(request: Request, workspace: WorkspaceDep, first: Annotated[int, Query(ge=1, le=1_000_000)] = 1) -> Response:
+def rest(request: Request, read: ReadDep, first: Annotated[int, Query(ge=1, le=1_000_000)] = 1) -> Response:
     """The cards from a number onwards, which follow those that the page begins with."""
-    cards, _ = cards_of(workspace)
-    return page(request, "plan_cards.html", cards=cards, shown=cards.cards[first - 1 :], rest=0)
+    return page(request, "plan_cards.html", read=read, cards=read.cards, shown=read.cards.cards[first - 1 :], rest=0)
+
+
+@router.get("/reading", response_model=None)
+def reading(request: Request, workspace: WorkspaceDep, read: ReadDep) -> Response:
+    """What was read from the texts, or what reading them would cost."""
+    return page(request, "plan_reading.html", read=read, undo=workspace.overview().undo)
+
+
+@router.post("/accept", response_model=None)
+def accept_cards(
+    request: Request,
+    workspace: WorkspaceDep,
+    project: ProjectName,
+    runs: RunsDep,
+    name: Annotated[list[str], Form(max_length=MOST_CARDS)],
+    text: Annotated[list[str], Form(max_length=MOST_CARDS)],
+) -> Response:
+    """Put cards into the plan, as they were read or as the author has changed them; gives the new plan."""
+    count = len(_accept(workspace, runs, project, dict(zip(name, text, strict=False))))
+    shown = _shown(workspace, cards_read(workspace, project, runs))
+    return page(request, "plan_body.html", said=f"{count} cards are in the plan.", **shown)
+
+
+@router.post("/accept/{name}", response_model=None)
+def accept_card(
+    request: Request,
+    workspace: WorkspaceDep,
+    project: ProjectName,
+    runs: RunsDep,
+    name: str,
+    text: Annotated[str, Form()],
+) -> Response:
+    """Put a card into the plan, as it was read or as the author has changed it; gives the new card."""
+    _accept(workspace, runs, project, {name: text})
+    return _one(request, cards_read(workspace, project, runs), name, "The card is in the plan.")
+
+
+@router.post("/refuse/{name}", response_model=None)
+def refuse_card(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, name: str) -> Response:
+    """Refuse a card that was read, so that it is not proposed again; gives the card of the plan."""
+    text = _waiting(cards_read(workspace, project, runs), name)
+    with workspace.decided() as (_, journal):
+        journal.decisions.add(name, "refuse", text)
+    return _one(request, cards_read(workspace, project, runs), name, "The card that was read is refused.")
+
+
+@router.post("/undo", response_model=None)
+def undo(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep) -> Response:
+    """Take the last decision back; gives the new plan."""
+    said = f"Taken back: {workspace.undo().wording}."
+    return page(request, "plan_body.html", said=said, **_shown(workspace, cards_read(workspace, project, runs)))
 
 
 @router.get("/states", response_model=None)
@@ -93,10 +189,11 @@ def preview(request: Request, workspace: WorkspaceDep, fields: FieldsDep) -> Res
 
 
 @router.post("/save", response_model=None)
-def save(request: Request, workspace: WorkspaceDep, fields: FieldsDep) -> Response:
+def save(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, fields: FieldsDep) -> Response:
     """Change the plan by editing its file; gives the new plan."""
     said = _saved(workspace, fields)
-    return page(request, "plan_body.html", said=said, **_shown(workspace))
+    read = cards_read(workspace, project, runs)
+    return page(request, "plan_body.html", said=said, depends=True, **_shown(workspace, read))
 
 
 @router.get("/knowing", response_model=None)
@@ -116,19 +213,56 @@ def knowing(
 # what is shown ------------------------------------------------------------------------------------------------------
 
 
-def _shown(workspace: Project) -> dict[str, Any]:
-    cards, base = cards_of(workspace)
+def _shown(workspace: Project, read: CardsRead) -> dict[str, Any]:
     artefacts = workspace.rows(marks=False)
     planned = [one for one in artefacts if one.folder == "plan"]
-    many = len(cards.cards) > AT_ONCE
+    many = len(read.cards.cards) > AT_ONCE
     return {
-        "cards": cards,
-        "shown": cards.cards[:AT_ONCE],
+        "read": read,
+        "cards": read.cards,
+        "shown": read.cards.cards[:AT_ONCE],
         "rest": AT_ONCE + 1 if many else 0,
-        "base": base,
+        "base": read.base,
         "planned": planned,
         "arc": ARC,
     }
+
+
+def _found(runs: Runs, project: str) -> Sequence[CardFound]:
+    """The cards that the last run has read."""
+    run = next((one for one in runs.of(project) if one.verb == "read_cards" and one.state == "finished"), None)
+    try:
+        return adapter(CardsFound).validate_json(runs.result(project, run.id)).cards if run else ()
+    except (FabulaError, ValidationError):  # the files of a project may be anything
+        return ()
+
+
+def _accept(workspace: Project, runs: Runs, project: str, given: dict[str, str]) -> Collection[str]:
+    """Put cards into the plan that wait for a decision; returns the names of their texts."""
+    read = cards_read(workspace, project, runs)
+    for name in given:
+        _waiting(read, name)
+    with workspace.changing() as texts:
+        return asyncio.run(accept(texts, given, workspace.options))
+
+
+def _waiting(read: CardsRead, name: str) -> str:
+    """The card that was read from a text, and waits for a decision.
+
+    Raises:
+        UsageError: the card is no longer proposed.
+    """
+    if name not in read.proposed:
+        raise UsageError("No card is proposed here any more: it was accepted, refused or written. Reload the page.")
+    return read.proposed[name]
+
+
+def _one(request: Request, read: CardsRead, name: str, said: str) -> Response:
+    """One card of the new plan, and, for the rest of the page, the base of that plan."""
+    shown = [card for card in read.cards.cards if card.name == name]
+    response = page(request, "plan_cards.html", read=read, cards=read.cards, shown=shown, rest=0, decided=said)
+    response.headers["hx-trigger"] = json.dumps({"fabula:planned": {"base": read.base}})
+    return response
 
 
 def _drawn(workspace: Project) -> Rails | str:

@@ -32,7 +32,7 @@ ROWS: Final = 100  # rows on a page of the table
 DRAWN: Final = 150  # facts in the graph
 _MOST_CONFLICTS: Final = 50
 _LABEL: Final = 40
-Kind: TypeAlias = Literal["check", "facts", "codex"]
+Kind: TypeAlias = Literal["check", "facts", "codex", "cards"]
 OfText: TypeAlias = Annotated[str, Query(max_length=500)]
 """The part of the story whose findings are shown, or empty for all findings."""
 
@@ -206,8 +206,10 @@ def _after(request: Request, workspace: Project, said: str, of: str) -> Response
 
 @router.get("/expected/{kind}", response_model=None)
 def expected(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
-    """The estimate for reading the story, the reason why the last reading failed, and the button that begins it."""
+    """The estimate for reading the story and the button that begins it, or the state of the present or last reading."""
     before = _last(runs, project, kind)
+    if before and before.is_open:
+        return page(request, "world_begun.html", run=before, kind=kind)
     verb, asked = _reading(kind)
     found = foreseen(lambda: workspace.dry_run(verb, **asked))
     return page(request, "world_run.html", kind=kind, before=before, **found)
@@ -219,7 +221,7 @@ def run(request: Request, project: ProjectName, runs: RunsDep, kind: Kind, field
     model = fields.get("model", "").strip()
     verb, asked = _reading(kind)
     begun = runs.start(project, verb, {**asked, "model": model})
-    return page(request, "world_begun.html", run=begun)
+    return page(request, "world_begun.html", run=begun, kind=kind)
 
 
 # what is shown ------------------------------------------------------------------------------------------------------
@@ -321,4 +323,5 @@ def _last(runs: Runs, project: str, kind: Kind) -> RunRecord | None:
 
 def _reading(kind: Kind) -> tuple[str, dict[str, str]]:
     """The verb that reads the story in this way, and its arguments."""
-    return {"check": ("check", {}), "codex": ("read_codex", {})}.get(kind, ("evaluate", {"evaluator": kind}))
+    verb = {"check": "check", "codex": "read_codex", "cards": "read_cards"}.get(kind)
+    return (verb, {}) if verb else ("evaluate", {"evaluator": kind})

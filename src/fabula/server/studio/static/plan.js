@@ -1,4 +1,5 @@
 // The Plan page: cards are moved by dragging and by keyboard. Nothing is saved here: each move shows what would change.
+import { showReadings } from "./reading.js";
 import { complain, goTo, say } from "./studio.js";
 
 /** @type {HTMLElement | null} */
@@ -196,10 +197,21 @@ document.addEventListener("htmx:afterSwap", (event) => {
     say(said?.textContent?.trim() ?? "");
     document.getElementById("main")?.focus();
     showStates();
-  } else if (target?.matches("li.card")) showStates(); // the other cards have come
+  } else if (target?.matches("li.card")) { // the other cards have come, or one that was decided about
+    say(document.getElementById(target.id)?.querySelector("[data-said]")?.textContent ?? "");
+    showStates();
+  }
   else if (target?.id === "plan-change" && !document.activeElement?.matches("[data-move], body")) {
     goTo(target.querySelector("h3")); // but who moves a card by keyboard goes on with that
   } else if (target?.id.startsWith("form-")) target.querySelector("input:not([type=hidden]), textarea")?.focus();
 });
 
+// A card that was accepted is in the plan: what is done next is done to the new plan.
+document.body.addEventListener("fabula:planned", (event) => {
+  const { base } = /** @type {CustomEvent} */ (event).detail;
+  list()?.setAttribute("data-base", base);
+  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("#plan [name=base]"))) field.value = base;
+});
+
 showStates();
+showReadings("#plan");

@@ -1,5 +1,5 @@
 // The World page: the graph, drawn by cytoscape, beside the table that holds all of it; and the findings.
-import { onEvent, whenEnded } from "./events.js";
+import { showReadings } from "./reading.js";
 import { complain, goTo, say } from "./studio.js";
 
 const place = document.getElementById("graph");
@@ -168,24 +168,6 @@ document.addEventListener("click", (event) => {
   }
 });
 
-/** Show what a run has found; but what somebody types here is not lost for it. */
-function showFound() {
-  const fields = /** @type {NodeListOf<HTMLInputElement | HTMLTextAreaElement>} */ (document.querySelectorAll("#findings input, #findings textarea"));
-  if ([...fields].some((field) => field.value !== field.defaultValue)) say(ENDED);
-  else location.reload();
-}
-
-// What a run has found stands here when it has ended: shown at once to who began it here, offered to others. It may have
-// ended before the answer has come that says it has begun.
-const ENDED = "A run has ended. Reload this page to see its results.";
-document.addEventListener("htmx:afterSwap", () => {
-  const begun = /** @type {HTMLElement | null} */ (document.querySelector("[data-begun]"));
-  if (begun) whenEnded(begun.dataset.run ?? "", showFound);
-});
-onEvent((event) => {
-  if (event.type !== "run_ended" || event.project !== document.body.dataset.project) return;
-  if (!document.querySelector("[data-begun]")) say(ENDED);
-});
-
+showReadings("#findings");
 listen();
 draw();
