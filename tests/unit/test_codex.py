@@ -287,12 +287,17 @@ def test_a_name_in_a_text_says_who_it_is(sample: Project) -> None:
 # a model's reading --------------------------------------------------------------------------------------------------
 
 STORY = "В саду Пелагея собирала яблоки. Старый Ермил чинил забор. Пелагея спросила Ермила о яблоне у Волги."
+STORY += " Gilles quitta le quai du Saint-Yves. Madame Le Bris, dite Odile, le suivit. Odile Kervella riait."
 READ = {
     "entries": [
         {"kind": "person", "name": "Пелагея", "aliases": [], "description": "Собирает яблоки."},
         {"kind": "person", "name": "Ермил", "aliases": ["Ермила", "Старик", "Старый Ермил"], "description": ""},
         {"kind": "place", "name": "Волга", "aliases": ["Волги"], "description": ""},
         {"kind": "person", "name": "Анна", "aliases": [], "description": ""},
+        {"kind": "thing", "name": "le Saint-Yves", "aliases": [], "description": ""},
+        {"kind": "person", "name": "Odile Le Bris", "aliases": ["Madame Le Bris", "Odile"], "description": ""},
+        {"kind": "rule", "name": "The river takes one", "aliases": [], "description": ""},
+        {"kind": "person", "name": "Odette Le Bris", "aliases": [], "description": ""},
     ]
 }
 
@@ -312,11 +317,15 @@ def test_a_reading_proposes_what_the_text_names_and_each_is_accepted_or_refused(
     assert {one.name: one.aliases for one in view.entries} == {
         "Пелагея": (),
         "Ермил": ("Ермила", "Старый Ермил"),
-        "Волги": (),
+        "Волга": ("Волги",),
+        "le Saint-Yves": ("Saint-Yves",),
+        "Odile Le Bris": ("Madame Le Bris", "Odile"),
+        "The river takes one": (),
     }, "nobody whom the model made up"
     assert all(one.proposed for one in view.entries)
     project.set_entry("Ермил")
-    project.remove_entry("Волги")
+    for name in ("Волга", "le Saint-Yves", "Odile Le Bris", "The river takes one"):
+        project.remove_entry(name)
     view = project.codex()
     assert [(one.name, one.proposed) for one in view.entries] == [("Ермил", False), ("Пелагея", True)]
     assert view.entries[0].aliases == ("Ермила", "Старый Ермил")

@@ -214,8 +214,8 @@ async def test_a_page_hears_of_what_happened_while_it_was_made(tmp_path: Path, m
         feed, shown = client.state.runs.feed, plan._shown  # type: ignore[attr-defined] # what the studio knows
         before = feed.last
 
-        def shown_late(workspace: Project) -> dict[str, Any]:
-            found = shown(workspace)
+        def shown_late(workspace: Project, read: plan.CardsRead) -> dict[str, Any]:
+            found = shown(workspace, read)
             feed.tell("project_changed")
             return found
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
+from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
@@ -34,6 +36,7 @@ NOBODY: Final = (
     "people. Name the speakers (player and npc, or --as and --with) as the story spells their names."
 )
 _WORD: Final = re.compile(r"\w+")
+_SHORT: Final = 3  # letters of an article, and of the ending of a word
 _NEAR: Final = 0.7  # share of letters that a misspelt name and a word of the story have in common
 _TASK_WORDS: Final = 1000  # a brief with more of them is no writing task
 _PEOPLE: Final = "people"
@@ -247,15 +250,32 @@ def _add_entry(found: dict[str, CodexEntry], entry: Any) -> None:  # noqa: ANN40
 
 
 def _in_text(entries: Sequence[CodexEntry], narrative: str) -> tuple[CodexEntry, ...]:
-    """The entries that a text names, each with those of its names that stand there and are nobody else's."""
+    """The entries that a text names, each with those of its names that stand there and are nobody else's.
+
+    The name itself may stand there in another form, or in parts ("Anna", "Frau Kern"); a rule's may be the reader's.
+    """
     count = Counter(name.casefold() for one in entries for name in {name.casefold() for name in one.names})
+    words = sorted(set(_WORD.findall(narrative.casefold())))
     kept: list[CodexEntry] = []
     for one in entries:
-        free = [name for name in one.aliases if count[name.casefold()] == 1]
-        there = [name for name in (one.name, *free) if NameFinder({name: [name]}).find(narrative)]
-        if there:
-            kept.append(replace(one, name=there[0], aliases=tuple(there[1:])))
+        start, _, rest = one.name.partition(" ")
+        named = (one.name, *(name for name in one.aliases if count[name.casefold()] == 1))
+        found = [name for name in named if NameFinder({name: [name]}).find(narrative)]
+        if not found and len(start) <= _SHORT and NameFinder({rest: [rest]}).find(narrative):
+            found = [rest]  # without its article, which another word may have taken in
+        if one.kind == "rule" or (found and all(_has_form(words, part) for part in _WORD.findall(one.name.casefold()))):
+            found.insert(0, one.name)
+        if found:
+            name, *aliases = dict.fromkeys(found)
+            kept.append(replace(one, name=name, aliases=tuple(aliases)))
     return tuple(kept)
+
+
+def _has_form(words: Sequence[str], word: str) -> bool:
+    """Whether a word, or with other letters at its end, is one of the sorted `words`."""
+    stem = word if len(word) <= _SHORT else word[: max(len(word) - 2, _SHORT)]
+    near = takewhile(lambda one: one.startswith(stem), words[bisect_left(words, stem) :])
+    return any(one == word or (len(word) > _SHORT and len(one) <= len(word) + _SHORT) for one in near)
 
 
 @cache
