@@ -287,7 +287,8 @@ def test_a_name_in_a_text_says_who_it_is(sample: Project) -> None:
 # a model's reading --------------------------------------------------------------------------------------------------
 
 STORY = "В саду Пелагея собирала яблоки. Старый Ермил чинил забор. Пелагея спросила Ермила о яблоне у Волги."
-STORY += " Gilles quitta le quai du Saint-Yves. Madame Le Bris, dite Odile, le suivit. Odile Kervella riait."
+STORY += " Gilles quitta le quai du Saint-Yves. Madame Le Bris, dite Odile, le suivit."
+STORY += " Jerzy Halicki ne dit rien à Halicki senior."
 READ = {
     "entries": [
         {"kind": "person", "name": "Пелагея", "aliases": [], "description": "Собирает яблоки."},
@@ -296,6 +297,8 @@ READ = {
         {"kind": "person", "name": "Анна", "aliases": [], "description": ""},
         {"kind": "thing", "name": "le Saint-Yves", "aliases": [], "description": ""},
         {"kind": "person", "name": "Odile Le Bris", "aliases": ["Madame Le Bris", "Odile"], "description": ""},
+        {"kind": "person", "name": "Halicki", "aliases": ["Halicki senior"], "description": ""},
+        {"kind": "person", "name": "Jerzy Halicki", "aliases": [], "description": "His grandson."},
         {"kind": "rule", "name": "The river takes one", "aliases": [], "description": ""},
         {"kind": "person", "name": "Odette Le Bris", "aliases": [], "description": ""},
     ]
@@ -321,10 +324,12 @@ def test_a_reading_proposes_what_the_text_names_and_each_is_accepted_or_refused(
         "le Saint-Yves": ("Saint-Yves",),
         "Odile Le Bris": ("Madame Le Bris", "Odile"),
         "The river takes one": (),
+        "Halicki": ("Halicki senior",),
+        "Jerzy Halicki": (),
     }, "nobody whom the model made up"
     assert all(one.proposed for one in view.entries)
     project.set_entry("Ермил")
-    for name in ("Волга", "le Saint-Yves", "Odile Le Bris", "The river takes one"):
+    for name in ("Волга", "le Saint-Yves", "Odile Le Bris", "The river takes one", "Halicki", "Jerzy Halicki"):
         project.remove_entry(name)
     view = project.codex()
     assert [(one.name, one.proposed) for one in view.entries] == [("Ермил", False), ("Пелагея", True)]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fabula.project.folder import ProjectFolder
 
 CODEX, PERSONAS, READING = "codex", "personas", "reading"
+_EACH_ONCE: Final = {PERSONAS, PLAN, "cards", READING}  # sources that list a person once
 _KINDS: Final = {"character": "person", "location": "place", "object": "thing"}
 _LONGEST: Final = 1_500  # characters that one source says about an entry
 _NAME_OF_PLACE: Final = 40  # characters; a longer one is a description
@@ -286,7 +287,10 @@ def codex_of(workspace: Workspace) -> ProjectCodex:
 
 
 def _joined(found: Iterator[_Said], own: Codex) -> dict[str, _Joined]:
-    """All entries by name; what has a name or an alias in common is one, and so are a person's names."""
+    """All entries by name; what has a name or an alias in common is one, and so are a person's names.
+
+    Two people whom one plan or one reader keeps apart stay two, however alike their names are.
+    """
     joined: dict[str, _Joined] = {}
     by_name: dict[str, _Joined] = {}
     out = {name.casefold() for name in own.left_out}
@@ -298,7 +302,9 @@ def _joined(found: Iterator[_Said], own: Codex) -> dict[str, _Joined]:
         if same is None and one.source != CODEX:
             same = next((by_name[other.casefold()] for other in others if other.casefold() in by_name), None)
             if same is None and one.kind == "person":
-                meant = among(name, [other.name for other in joined.values() if other.kind == "person"])
+                apart = {one.source} & _EACH_ONCE
+                people = (of for of in joined.values() if of.kind == "person")
+                meant = among(name, [of.name for of in people if apart.isdisjoint(said.source for said in of.said)])
                 same = joined[meant] if meant is not None else None
         if same is None:
             same = joined[name] = _Joined(name)
