@@ -25,7 +25,7 @@ _HEADING: Final = re.compile(
     r"^[ \t]*(?:\d{1,4}[.、):]?[ \t]*)?(?:INT|EXT|EST|I/E|INT\.?/EXT|EXT\.?/INT)[. ][^\n]*$"
     r"|(?:(?<=\n\n)|(?<=\n\r\n)|\A)[ \t]*(?:\d{1,4}[.、):]?[ \t]*)?"
     r"(?i:(?:int|ext|est|int\.?/ext|ext\.?/int|i/e)\.|(?:int\.?/ext|ext\.?/int|i/e)[ ])[ \t]*(?=[^\W_])[^\n]*$"
-    r"|^[ \t]*(?:\d{1,4}[.、):]?[ \t]*)?\.(?=[^\W_.])[^\n]*$",
+    r"|^[ \t]*(?:\d{1,4}[.、):]?[ \t]+)?\.(?=[^\W_.])[^\n]*$",
     re.MULTILINE,
 )
 _MARKDOWN: Final = re.compile(
