@@ -532,8 +532,8 @@ def _whole_texts(log: Path, until: int | None) -> list[dict[str, Any]]:
 
 
 # work in this process -------------------------------------------------------------------------------------------------
-# For work that a person waits for at the cursor: a process takes a second to start. Such a run leaves the same files as a
-# process, and is followed and stopped in the same way; it ends with the server.
+# For work that a person waits for at the cursor: a process takes a second to start. Such a run leaves the same files as
+# a process, and is followed and stopped in the same way; it ends with the server.
 
 
 _PATIENCE: Final = 1.0  # seconds that a run has to end with the server

@@ -177,13 +177,13 @@ def _linked(index: Index, owner: str, at: Moment) -> list[str]:
 
 # collisions -----------------------------------------------------------------------------------------------------------
 # A collision is where a reader would notice an unexplained contradiction with an earlier assertion of the chain. A
-# permanent fact may change only if the text explains it. A durable fact may also change if the text announces the change
-# or if the story times are known to differ. Transient facts collide only if both are known to be true at the same time.
-# `tests/support/collisions.py` says the same slowly; here it takes O(n log n).
+# permanent fact may change only if the text explains it. A durable fact may also change if the text announces the
+# change or if the story times are known to differ. Transient facts collide only if both are known to be true at the
+# same time. `tests/support/collisions.py` says the same slowly; here it takes O(n log n).
 #
-# A chain may have 100,000 values, so an assertion is not compared with every earlier one. Earlier assertions are grouped
-# by the properties that decide whether they collide (claim or denial, durability, the way they ended). Each group
-# provides its earliest assertion that has another value and is true at a common time.
+# A chain may have 100,000 values, so an assertion is not compared with every earlier one. Earlier assertions are
+# grouped by the properties that decide whether they collide (claim or denial, durability, the way they ended). Each
+# group provides its earliest assertion that has another value and is true at a common time.
 
 
 _Time: TypeAlias = tuple[Decimal, ...]
