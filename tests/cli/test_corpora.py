@@ -21,7 +21,7 @@ from fabula.app.corpora.stories import Corpus
 from fabula.app.corpora.working import sendable
 from fabula.app.evaluating import journal_in
 from fabula.app.item_files import EVERYTHING, Selection
-from fabula.app.workers.channels import ProcessChannel
+from fabula.app.workers.spread import ProcessChannel
 from fabula.base.errors import FabulaError, ModelError, ProjectError, UnknownNameError, UsageError
 from fabula.engine.journal import Journal
 from fake_provider import Answer, FakeProvider

@@ -20,9 +20,8 @@ from fabula.app.experiment.tables import as_csv, as_data
 from fabula.app.experiment.working import How, run_experiment
 from fabula.app.parts import read_part
 from fabula.app.workers import pool
-from fabula.app.workers.channels import ProcessChannel
 from fabula.app.workers.pool import WorkerError
-from fabula.app.workers.spread import Spread
+from fabula.app.workers.spread import ProcessChannel, Spread
 from fabula.base.errors import LockedError, UsageError
 from fabula.base.files import held
 from fabula.engine.events import CallFinished

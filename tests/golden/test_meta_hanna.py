@@ -19,7 +19,7 @@ import pytest
 
 from fabula.stats.correlation import COEFFICIENTS
 from fabula.stats.estimate import Estimate
-from fabula.stats.meta_stories import Stories
+from fabula.stats.meta import Stories
 from fabula.stats.verdicts import Verdict
 from ground_truth import data_folder
 

@@ -52,7 +52,7 @@ def test_the_command_line_alone_catches_everything_and_once() -> None:
     # raised in a thread goes to who waits for it. A command that is stopped says so in whatever state the rest is.
     # A server looks at folders again, whatever one look met, and records how its own runs end, whatever ended them.
     expected = ["base.plugins", "cli.main", *["cli.stopping"] * 2, "engine.roles", "models.providers", "models.threads"]
-    expected += ["server.runs.here", "server.runs.looking"]
+    expected += ["server.runs.children", "server.runs.looking"]
     assert [place.partition(":")[0].removeprefix("fabula.") for place in found] == expected, found
 
 

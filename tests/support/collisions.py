@@ -1,4 +1,4 @@
-"""What a collision of two facts is, written out slowly; `fabula.story.world.collisions` finds the same faster."""
+"""What a collision of two facts is, written out slowly; `fabula.story.world.queries` finds the same faster."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ import pytest
 
 from fabula.base.errors import ConfigError
 from fabula.evaluators import find
-from fabula.evaluators.pairwise.adaptive import LEAST, PairsToJudge
 from fabula.evaluators.pairwise.algorithm import pairs_of
 from fabula.evaluators.pairwise.config import Config, Ours, Paper
+from fabula.evaluators.pairwise.improved import LEAST, PairsToJudge
 from fabula.measure.items import Item
 from fabula.measure.ratings import Rating
 from fabula.stats.estimate import Estimate

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.app.digressing import KINDS, DigressionSchedule, Simulation, digress_in, dry_run_digressions, kinds_of
-from fabula.app.digressing.schedule import WORDS
+from fabula.app.digressing.playing import WORDS
 from fabula.app.writing import Options
 from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
 from fabula.craft import NARRATIVE_FILE

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import PausedError
-from fabula.cli.form import asked_as, shown, value_of
-from fabula.cli.people import People
+from fabula.cli.people import People, asked_as, shown, value_of
 from fabula.cli.terminal import Terminal
 from fabula.models.base import Message, Request
 from fabula.models.prompt_text import json_instruction

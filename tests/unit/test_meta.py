@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from fabula.stats.correlation import COEFFICIENTS, by_row, levelled
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.meta import meta
-from fabula.stats.meta_pairs import ComparedPairs
-from fabula.stats.meta_stories import Stories
+from fabula.stats.meta import ComparedPairs, Stories, meta
 from fabula.stats.verdicts import Verdict, by_rater, preferences_of, scores_of
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from fabula.engine.run import Run
 from fabula.models.scripted import ScriptedModel
 from fabula.stats.estimate import Estimate
 from fabula.systems import find
-from fabula.systems.snap.algorithm import best_plan, open_talk
-from fabula.systems.snap.coherence import by_words, coherences
+from fabula.systems.snap.algorithm import best_plan, by_words, coherences, open_talk
 from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.learning import SCALE, learn, rank_one
 from fabula.systems.snap.scores import (

@@ -9,7 +9,7 @@ nothing else::
         \"\"\"Let a pinned text change again.\"\"\"
 
 The doors derive everything else from the function, so each fact about a verb is written only once: HTTP and OpenAPI
-(`fabula.server.api.verbs`), the tools of the Model Context Protocol (`fabula.server.mcp_verbs`), Python, local or
+(`fabula.server.api.verbs`), the tools of the Model Context Protocol (`fabula.server.mcp_server`), Python, local or
 remote (`fabula.verbs.doors`), commands and their `--json` (`fabula.cli.verbs`).
 """
 

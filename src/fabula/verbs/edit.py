@@ -1,15 +1,21 @@
-"""`edit`: replace the text of an artefact."""
+"""`edit`, `rename`, `note`: the author's own words for a text, its title, and the notes on it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
 
-from fabula.app.saving import Saved, save
+from fabula.app.contents import note_on
+from fabula.app.saving import Saved, base_of, save
+from fabula.app.titles import LONGEST, HeadedText
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.project.folder import MAX_STORY
+from fabula.base.errors import UsageError
+from fabula.project.folder import MAX_FILE, MAX_STORY
+from fabula.story import one_line
 from fabula.verbs.base import ArtefactName, verb
+from fabula.verbs.text import text as text_of
 
 
 @verb("PUT", "/artefacts/{artefact:path}", "texts", command="edit")
@@ -49,3 +55,55 @@ async def edit(
     """
     with project.changing(sitting) as texts:
         return await save(texts, artefact, text, base, project.options)
+
+
+@verb("PUT", "/titles/{artefact:path}", "texts", command="text rename")
+async def rename(
+    project: Workspace,
+    artefact: ArtefactName,
+    title: Annotated[str, Field(max_length=LONGEST, description="The new title.", examples=["The Ferry"])],
+) -> Saved:
+    """Change the title of a part of the story, which is the heading of its text.
+
+    This is an edit by the author, which `undo` can undo. No model is called.
+
+    Raises:
+        UsageError: the title is empty, or the text is not a part of the story.
+    """
+    stands, title = await text_of(project, artefact), one_line(title).strip()
+    if not title or not stands.file.startswith("story/"):
+        raise UsageError("Specify a part of the story, and a title that is not empty.")
+    found = HeadedText.of(stands.text)
+    new = replace(found, heading=f"{'#' * (found.level or 1)} {title}")
+    with project.changing() as texts:
+        return await save(texts, stands.name, str(new), stands.base, project.options)
+
+
+@verb("PUT", "/notes/{artefact:path}", "texts", command="text note")
+async def note(
+    project: Workspace,
+    artefact: ArtefactName,
+    text: Annotated[
+        str,
+        Field(max_length=MAX_FILE, description="The whole notes; empty: none.", examples=["Cut the second letter?"]),
+    ],
+    base: Annotated[
+        str | None, Field(max_length=64, description="The `base` of the notes that you edited; null: any.")
+    ] = None,
+) -> Saved:
+    """Save your notes on a text in `notes/`. No role is ever shown them; read them as the text `notes/NAME`.
+
+    Raises:
+        ConflictError: the notes have changed in the meantime.
+        LockedError: a run is in progress.
+    """
+    name = note_on((await text_of(project, artefact)).name)
+    file, standing = f"{name}.md", project.standing()
+    with project.changing() as texts:
+        if text.strip():
+            there = name in standing
+            return await save(texts, name if there else file, text, base if there else "", project.options)
+        if name in standing:
+            with texts.recorded() as journal:
+                texts.take_over(journal, [], withdrawn=[name])
+    return Saved(name, file, name in standing, 0, 0, base_of(""))

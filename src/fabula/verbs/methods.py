@@ -1,4 +1,4 @@
-"""`systems`, `evaluators`, `system`, `evaluator`: the installed methods and their settings."""
+"""`systems`, `evaluators`, `system`, `evaluator`: the installed methods and their settings; `settings`: a project's."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fabula import systems as writing
 from fabula.app.shelf import Shelf  # noqa: TC001 - doors read it
 from fabula.base.errors import UnknownNameError
 from fabula.engine.methods import of_presets
+from fabula.project.settings import Settings
 from fabula.verbs.base import verb
 
 if TYPE_CHECKING:
@@ -118,3 +119,17 @@ def _of(kind: str, known: Mapping[str, Method], name: str) -> MethodView:
     if name not in known:
         raise UnknownNameError(kind, name, known)
     return MethodView.of(known[name])
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsForm:
+    """The JSON schema of `fabula.toml`. The table `config` depends on the system; the verb `system` describes it."""
+
+    form: Mapping[str, Any]
+
+
+@verb("GET", "/settings", "methods")
+async def settings(shelf: Shelf) -> SettingsForm:
+    """Return the settings that a project can have, as a JSON schema."""
+    del shelf
+    return SettingsForm(Settings.model_json_schema())

@@ -1,7 +1,8 @@
-"""`text`: the current text, or one of its versions."""
+"""`artefacts`, `text`, `story`: the texts of a project, one of them or one of its versions, and the whole story."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,15 +10,44 @@ from pydantic import Field
 
 from fabula.app.deciding import version_of
 from fabula.app.saving import BRIEF, Saved, base_of
-from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
-from fabula.base.errors import UnknownNameError
+from fabula.app.workspace import Artefact, Workspace  # noqa: TC001 - doors read them
+from fabula.base.errors import FabulaError, ProjectError, UnknownNameError
 from fabula.base.files import read_text
 from fabula.project.folder import MAX_STORY, STORY, STYLE
-from fabula.story import count_words, plain
+from fabula.story import Story, count_words, plain
 from fabula.verbs.base import ArtefactName, verb
 
 if TYPE_CHECKING:
     from fabula.project.folder import ProjectFolder
+
+
+@dataclass(frozen=True, slots=True)
+class ArtefactList:
+    """The texts of a project, ordered by file. `problem` explains why fabula cannot tell which texts are stale."""
+
+    artefacts: list[Artefact]
+    problem: str
+
+
+@verb("GET", "/artefacts", "texts")
+async def artefacts(
+    project: Workspace,
+    folder: Annotated[str | None, Field(max_length=40, description='"story", "plan", ...')] = None,
+    *,
+    marks: Annotated[bool, Field(description="Also say which are stale.")] = True,
+) -> ArtefactList:
+    """List the texts, ordered by file, starting with the brief.
+
+    With `marks`, each entry shows whether the text is stale.
+    """
+    problem = ""
+    if marks:
+        try:
+            await asyncio.to_thread(project.expected)
+        except FabulaError as error:
+            problem = str(error)
+    found = await asyncio.to_thread(project.rows, marks=marks)
+    return ArtefactList([one for one in found if folder is None or one.folder == folder], problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +112,21 @@ def _file(workspace: Workspace, project: ProjectFolder, name: str) -> ArtefactTe
         with project.journal as journal:
             version = len(journal.artefacts.versions(STORY))
     return _whole(name, name, found, version, "edited")
+
+
+@verb("GET", "/story", "story")
+async def story(project: Workspace) -> Story:
+    """Return the story as in `story.md`: its title, and each scene with its text.
+
+    Raises:
+        ProjectError: the story is not complete yet.
+    """
+    texts = project.texts()
+    with texts.journal as journal:
+        begun = any(file.startswith("story/") for file in journal.artefacts.places().values())
+    if begun and not texts.story_file.exists():
+        raise ProjectError(
+            f"The story is not complete yet; its finished parts are in {texts.folder / 'story'}. Continue with "
+            "`fabula write`."
+        )
+    return texts.story()

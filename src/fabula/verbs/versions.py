@@ -1,9 +1,9 @@
-"""`versions`, `alternatives`: the versions of an artefact, and who wrote each of them."""
+"""`versions`, `alternatives`, `difference`: the versions of an artefact, who wrote each, and how two differ."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -14,12 +14,17 @@ from fabula.engine.making import DRAFTS, notes_of
 from fabula.project.folder import STORY
 from fabula.project.telling import imported_from
 from fabula.story import count_words
-from fabula.verbs.base import ArtefactName, verb
+from fabula.story.comparing import TextStretch, compare, word_pieces
+from fabula.verbs.base import LONGEST_NAME, ArtefactName, verb
+from fabula.verbs.text import text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.engine.journal import Journal, Version
+
+
+Number: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1, description="The number of a version.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +107,58 @@ def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int
         if made is not None and made.number > 1:
             found[made.number] = str(wish.text)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words that are in both texts ("same"), only in the old text ("gone"), or only in the new text ("new")."""
+
+    kind: Literal["same", "gone", "new"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPlace(TextStretch):
+    """A passage in the old and new texts, with the words marked if the passages differ."""
+
+    words: list[Words]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDifference:
+    """Two versions of a text: the `old` parts together form the old one, the `new` parts the new one."""
+
+    artefact: str
+    old: int
+    new: int
+    places: list[ChangedPlace]
+
+
+@verb("GET", "/diff", "texts")
+async def difference(
+    project: Workspace,
+    artefact: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="The artefact.")],
+    old: Number,
+    new: Annotated[
+        int | None, Field(ge=1, le=2**31 - 1, description="The number of a version; default: the latest version.")
+    ] = None,
+) -> TextDifference:
+    """Compare two versions of a text, sentence by sentence, and mark the words in each changed sentence.
+
+    Tables and sheets are compared line by line.
+
+    Raises:
+        UnknownNameError: the artefact or version does not exist.
+    """
+    before, after = await text(project, artefact, old), await text(project, artefact, new)
+    places = [
+        ChangedPlace(
+            one.number,
+            one.start,
+            one.old,
+            one.new,
+            [Words(piece.kind, piece.text) for piece in word_pieces(one.old, one.new)] if one.number else [],
+        )
+        for one in compare(before.text, after.text, lines=not before.file.endswith(".md"))
+    ]
+    return TextDifference(before.name, before.version, after.version, places)

@@ -8,8 +8,15 @@ The evaluator `linearity` counts how soon the dialogues return to their story.
 
 from __future__ import annotations
 
-from fabula.app.digressing.playing import Simulation, digress_in, dry_run_digressions
-from fabula.app.digressing.schedule import KINDS, DigressionSchedule, Slot, kinds_of
+from fabula.app.digressing.playing import (
+    KINDS,
+    DigressionSchedule,
+    Simulation,
+    Slot,
+    digress_in,
+    dry_run_digressions,
+    kinds_of,
+)
 
 __all__ = [
     "KINDS",

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from fabula.app.saving import Saved
     from fabula.cli.terminal import Terminal
     from fabula.verbs.base import ArtefactNames
-    from fabula.verbs.continue_text import MoreToCome
     from fabula.verbs.home import Project
-    from fabula.verbs.retake import TakeToCome
+    from fabula.verbs.retake import MoreToCome, TakeToCome
     from fabula.verbs.undo import Decided
 
 

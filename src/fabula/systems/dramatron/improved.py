@@ -7,7 +7,9 @@ hierarchy of `algorithm`. Stories: each scene is written from those before it.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fabula.craft.length import WordRange, asked_range, revise_to_length, words_to_follow
 from fabula.craft.packing import last_of, latest
@@ -15,6 +17,7 @@ from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import NOT_AS_LONG, Prose, clean_reply, reply_fault, shorten, write_prose
 from fabula.craft.settings import warn_ignored
+from fabula.engine.replies import short
 from fabula.engine.run import Run, in_voice, record_length
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
@@ -30,10 +33,10 @@ from fabula.systems.dramatron.hierarchy import (
     logline_of,
     people_of,
     scenes_text,
+    with_stop,
     without_end,
 )
 from fabula.systems.dramatron.parsing import E, lenient_characters, lenient_scenes, lenient_title
-from fabula.systems.dramatron.replies import CharactersReply, ScenesReply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,6 +45,48 @@ if TYPE_CHECKING:
     from fabula.story import Brief
     from fabula.systems.dramatron.config import Config
     from fabula.systems.dramatron.files import Artefact
+
+_Line: TypeAlias = Annotated[str, BeforeValidator(lambda value: one_line(value) if isinstance(value, str) else value)]
+
+
+class CharacterReply(BaseModel):
+    """A character of the play."""
+
+    model_config = ConfigDict(frozen=True)
+    name: Annotated[_Line, Field(min_length=1), short(30, least=2)]
+    description: Annotated[_Line, Field(min_length=1), short(220, least=40)]
+
+    @property
+    def entry(self) -> CharacterEntry:
+        """As the other levels have it."""
+        return CharacterEntry(self.name, self.description)
+
+
+class SceneReply(BaseModel):
+    """A scene of the play."""
+
+    model_config = ConfigDict(frozen=True)
+    happens: Annotated[_Line, Field(min_length=1), short(220, least=40)]
+    place: Annotated[_Line, Field(min_length=1), short(50, least=4)]
+    element: Annotated[_Line, Field(min_length=1), short(50)]
+
+    @property
+    def entry(self) -> SceneEntry:
+        """As the other levels have it."""
+        return SceneEntry(with_stop(self.place), self.element, self.happens)
+
+
+class CharactersReply(BaseModel):
+    """The characters of the play."""
+
+    records: Annotated[list[CharacterReply], Field(min_length=1), short(5, least=2)]
+
+
+class ScenesReply(BaseModel):
+    """The scenes of the play, in the order in which it shows them."""
+
+    records: Annotated[list[SceneReply], Field(min_length=1), short(6, least=3)]
+
 
 _STORY_WORDS: Final = 400  # that a scene of a story usually has
 _BEATS_TOKENS: Final = 1200  # of earlier beats, for a small model

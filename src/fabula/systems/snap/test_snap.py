@@ -28,9 +28,8 @@ from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, Story
 from fabula.systems import find
-from fabula.systems.snap import coherence
-from fabula.systems.snap.algorithm import Characters, weighted_sums
-from fabula.systems.snap.coherence import opened
+from fabula.systems.snap import algorithm
+from fabula.systems.snap.algorithm import Characters, opened, weighted_sums
 from fabula.systems.snap.config import PUBLISHED, Paper
 from fabula.systems.snap.improved import narrative_for
 from fabula.systems.snap.learning import rank_one
@@ -823,11 +822,11 @@ async def test_faithful_measures_coherence_by_bertscore_where_it_is_there_and_sa
     paper = replace(SYSTEM.config("faithful").paper, coherence_model="one")
     assert paper.coherence == "auto"
     assert SYSTEM.config("improved").paper.coherence == "words"
-    monkeypatch.setattr(coherence, "open_embedder", lambda *_, **__: Letters())
+    monkeypatch.setattr(algorithm, "open_embedder", lambda *_, **__: Letters())
     found, notes = await asyncio.to_thread(noted, paper)
     assert (found.coherence, notes) == ("bertscore", [])
     paper = replace(paper, coherence_model="another")  # what was opened once stays open
-    monkeypatch.setattr(coherence, "open_embedder", missing)
+    monkeypatch.setattr(algorithm, "open_embedder", missing)
     found, notes = await asyncio.to_thread(noted, paper)
     assert found.coherence == "words"
     (note,) = notes
