@@ -147,11 +147,17 @@ def work(there: There, **environ: str) -> None:
     there.state.runs.environ = {**os.environ, **environ}
 
 
+def start(tab: Tab) -> None:
+    """Begin a run, although nothing is to do."""
+    tab.page.click("text=Start a run")
+    tab.page.click("#expected >> text=/^Start$/")
+
+
 @state("write, at work")
 def _at_work(tab: Tab, there: There) -> None:
     work(there, ROLES="3", TOKENS="100000", PAUSE="0.05")
     tab.open("/projects/lamp/write")
-    tab.page.click("text=Put the story together")
+    start(tab)
     tab.page.wait_for_selector("#roles .log >> text=0.9")
 
 
@@ -165,7 +171,7 @@ def _stopped(tab: Tab, _there: There) -> None:
 @state("write, failed")
 def _failed(tab: Tab, there: There) -> None:
     work(there, WORK="fail")
-    tab.page.click("text=Put the story together")
+    start(tab)
     tab.page.wait_for_selector("#run[data-state=failed] >> text=Earlier runs")
     tab.page.click("text=Earlier runs")
 
@@ -173,7 +179,7 @@ def _failed(tab: Tab, there: There) -> None:
 @state("write, finished")
 def _finished(tab: Tab, there: There) -> None:
     work(there, ROLES="2")
-    tab.page.click("text=Put the story together")
+    start(tab)
     tab.page.wait_for_selector("#run[data-state=finished]")
     tab.page.wait_for_selector("#expected form")
 

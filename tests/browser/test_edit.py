@@ -126,6 +126,46 @@ def at(page: Any, words: str, end: str = "") -> None:  # noqa: ANN401 - playwrig
     page.locator("#text").evaluate(f"(box, [words, end]) => {{ {begin}; {select} }}", [words, end])
 
 
+CURSOR = """box => {
+  const copy = document.createElement("div"), look = getComputedStyle(box), mark = document.createElement("span");
+  for (const name of ["font", "padding", "border", "boxSizing", "overflowWrap", "width"]) copy.style[name] = look[name];
+  copy.style.whiteSpace = "pre-wrap";
+  copy.textContent = box.value.slice(0, box.selectionStart);
+  mark.textContent = "|";
+  copy.append(mark);
+  document.body.append(copy);
+  const down = mark.getBoundingClientRect().bottom - copy.getBoundingClientRect().top;
+  copy.remove();
+  return box.getBoundingClientRect().top + down;
+}"""
+BAR = "document.getElementById('suggest').getBoundingClientRect()"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_suggestions_cover_neither_the_line_with_the_cursor_nor_the_passage_they_are_for(
+    shelf: Path, width: int
+) -> None:
+    script(shelf.parent, OLD, **{"climax:rewrite_passage": "Mrs. Rix lost the *flame.* She sat."})
+    with studio_there(shelf) as there, browsing(there, width=width, height=800) as tab:
+        page, box = tab.page, tab.page.locator("#text")
+        tab.open("/projects/lamp/edit/climax")
+        box.fill("\n\n".join(f"Line {number} of the storm." for number in range(60)))
+        expect(page.locator("#saved")).to_have_text("Saved")
+        box.focus()
+        page.keyboard.press("Control+Home")
+        for _ in range(80):
+            page.keyboard.press("ArrowDown")
+            assert box.evaluate(CURSOR) <= page.evaluate(f"{BAR}.top")
+        page.keyboard.press("Shift+End")
+        page.keyboard.press("Control+Enter")
+        first = page.locator("#suggestions li[data-n] >> nth=0 >> .sentence")
+        expect(first).to_have_text(["Mrs. Rix lost the *flame.* ", "She sat."])
+        assert 0 < box.evaluate(CURSOR) <= page.evaluate(f"{BAR}.top")
+        status = page.evaluate("document.getElementById('status').getBoundingClientRect().top")
+        assert page.evaluate(f"{BAR}.bottom") <= status + 1, "what is said stands below the suggestions"
+        tab.check()
+
+
 def test_a_selected_passage_is_reworded_and_undone_in_the_browser(shelf: Path) -> None:
     script(shelf.parent, OLD, **{"climax:rewrite_passage": "Mara lost the flame."})
     with studio_there(shelf) as there, browsing(there) as tab:
@@ -453,6 +493,13 @@ def test_what_belongs_to_a_scene_stands_beside_it_and_a_finding_is_mended_there(
         expect(beside.get_by_text("In the plan: By subtraction")).to_be_visible()
         expect(beside.get_by_role("link", name="the kettle, place: in the cab")).to_be_visible()
         assert not tab.axe()
+        beside.get_by_text("This is intended").click()
+        beside.get_by_role("textbox", name="Why it is not an error").fill("He has two.")
+        beside.get_by_role("button", name="Dismiss it").click()
+        expect(beside.locator(".finding")).to_contain_text("On purpose: He has two.")
+        expect(page.locator("#status")).to_contain_text("The finding was dismissed")
+        beside.get_by_role("button", name="Count it again").click()
+        expect(beside.get_by_text("This is intended")).to_be_visible()
         beside.get_by_role("button", name="Fix here").click()
         expect(page.locator("#text")).to_be_focused()
         marked = "() => { const box = document.getElementById('text');"
@@ -468,16 +515,9 @@ def test_what_belongs_to_a_scene_stands_beside_it_and_a_finding_is_mended_there(
         beside.get_by_role("button", name="Fix there").click()
         wording.fill("After the New Year it was the gas ring.")
         beside.get_by_role("button", name="Save it").click()
-        expect(beside.locator(".finding")).to_contain_text("the text has changed since")
+        expect(beside).to_contain_text("1 settled: the text has changed since")
         assert "it was the gas ring" in there.state.shelf["sample"].text("rising-action").text
         assert "from his flask" in there.state.shelf["sample"].text("climax").text
-        beside.get_by_text("This is intended").click()
-        beside.get_by_role("textbox", name="Why it is not an error").fill("He has two.")
-        beside.get_by_role("button", name="Dismiss it").click()
-        expect(beside.locator(".finding")).to_contain_text("On purpose: He has two.")
-        expect(page.locator("#status")).to_contain_text("The finding was dismissed")
-        beside.get_by_role("button", name="Count it again").click()
-        expect(beside.get_by_text("This is intended")).to_be_visible()
         tab.check()
 
 

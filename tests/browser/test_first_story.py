@@ -79,6 +79,19 @@ def test_from_a_manuscript_to_a_passage_of_ones_own_that_is_changed(tmp_path: Pa
         page.click("#estimate >> text=Create the project")
         page.wait_for_url("**/projects/the-lamp/write")
         expect(page.locator("#tree a", has_text="Chapter 1: The Letter")).to_have_count(1)
+        expect(page.locator(".primary")).to_have_text("Edit the story")
+        page.get_by_role("button", name="Export").press("Enter")
+        expect(page.locator("#export a").first).to_have_text("Markdown .md")
+        assert tab.axe() == []
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        with page.expect_download() as download:
+            page.keyboard.press("Enter")
+        assert download.value.suggested_filename == "the-lamp.docx"
+        page.keyboard.press("Escape")
+        expect(page.locator("#export")).to_be_hidden()
+        page.locator(".primary").press("Enter")
+        page.wait_for_url("**/projects/the-lamp/edit")
         tab.open("/projects/the-lamp/edit/chapter-2-the-storm")
         expect(page.locator("#text")).to_have_value(re.compile("On Saturday the wind turned, and the boat was late."))
         page.fill("#text", "## Chapter 2: The Storm\n\nOn Sunday the wind turned.")

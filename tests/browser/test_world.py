@@ -131,7 +131,7 @@ def test_a_sentence_is_mended_after_its_cost_is_shown(tmp_path: Path) -> None:
         tab.page.click("text=What would change?")
         tab.page.wait_for_selector("[id^=expected-] p")
         tab.page.click("text=Save it")
-        tab.page.wait_for_selector("text=the text has changed since")
+        tab.page.wait_for_selector("text=1 settled: the text has changed since")
         assert "from his flask" in there.state.shelf["sample"].text("climax").text
         tab.check()
 

@@ -354,7 +354,7 @@ def test_what_is_not_verified_is_said_with_exit_code_1_and_the_rest_is_there(cli
     ran = cli("check", "story.md", *MODEL)
     assert ran.code == 1
     assert "story: 1 finding, partial (see below)" in ran.out
-    assert "1 suspicions got no verdict" in ran.out
+    assert "1 suspicion got no verdict" in ran.out
     assert "Without a verdict: 1 suspicion\n" in ran.out
     assert "Nobody sits." in ran.out.partition("Without a verdict")[2]
     assert "Run the same command with another --seed" in ran.out

@@ -167,7 +167,7 @@ def test_what_belongs_elsewhere_is_said_with_its_place(
         (("data", "list", "nosuch"), "takes no argument 'nosuch'. Its form is `fabula data list"),
         (
             ("text", "retake", "d", "story.md"),
-            "Unknown artefact 'story.md'. Known: climax, conflict, drafts/climax, drafts/",
+            "Unknown artefact 'story.md'. Known: climax, conflict, falling-action, setting, witnesses, and 11 more.",
         ),
         (("-C", "d", "status"), "-C belongs after the command: `fabula status -C d`."),
         (("world", "d", "--diff", "2"), "--diff requires 2 values after it."),

@@ -87,6 +87,20 @@ async def test_a_reading_that_failed_says_why_and_takes_another_model(shelf: Pat
         assert runs[0]["arguments"]["model"] == named["model"]
 
 
+async def test_a_check_from_the_measure_page_leads_to_the_findings(shelf: Path) -> None:
+    script = script_of({"reader:read": '{"findings": []}', "verifier": "{}"})
+    (shelf / "lamp" / "replies.toml").write_text(script, encoding="utf-8")
+    async with studio_here(shelf) as client:
+        await client.post("/projects/lamp/measure", headers={"hx-request": "true"}, data={"kind": "check"})
+        run = await ended(client)
+        assert run["state"] == "finished", run
+        measured = (await client.get("/projects/lamp/measure-run", params={"run": run["id"]})).text
+        assert f'data-result="{AT}/findings"' in measured
+        assert f'<a href="{AT}/findings">The findings</a>' in measured
+        written = (await client.get("/projects/lamp/write-parts/run")).text
+        assert f'href="{AT}/findings">Read the findings</a>' in written
+
+
 async def test_a_wording_is_proposed_after_its_cost_is_said_and_not_saved(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         workspace = client.state.shelf["sample"]  # type: ignore[attr-defined] # set by `studio_here`

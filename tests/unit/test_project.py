@@ -632,6 +632,20 @@ def test_an_unknown_artefact_names_the_nearest(home: ProjectFolder, journal: Jou
         home.artefact(journal, "climx")
 
 
+def test_an_unknown_artefact_lists_the_nearest_five_in_natural_order(home: ProjectFolder, journal: Journal) -> None:
+    home.begin(journal)
+    for number in range(1, 13):
+        journal.artefacts.keep(f"chapter-{number}", "Text.", "made")
+        home.write_kept(journal, Kept(f"chapter-{number}", "story", "Text.", "made"))
+    with pytest.raises(UnknownNameError) as error:
+        home.artefact(journal, "the 9th")
+    listed = str(error.value).partition("Known: ")[2].partition(", and ")
+    names = listed[0].split(", ")
+    assert (len(names), listed[2]) == (5, "7 more.")
+    assert "chapter-9" in names
+    assert names == sorted(names, key=lambda name: int(name.removeprefix("chapter-")))
+
+
 def test_an_edit_is_recorded_and_in_the_file(home: ProjectFolder, journal: Journal) -> None:
     written(home, journal)
     home.edit(journal, "climax", "She waits.\n")

@@ -51,6 +51,8 @@ def test_mending_a_sentence_changes_it_alone_and_makes_the_finding_stale(sample:
     save(sample, new.name, new.new)
     (one,) = findings_of(sample).findings
     assert one.stale
+    assert (findings_of(sample).left, findings_of(sample).settled) == ((), (one,))
+    assert "1 found, 0 dismissed, 1 settled." in findings_of(sample)._repr_html_()
     assert one.place("y").quoted is None
     assert one.place("x").quoted is not None
     with pytest.raises(UsageError, match="is no longer in the story"):

@@ -161,7 +161,7 @@ async def test_a_finding_is_mended_or_dismissed_beside_its_text(tmp_path: Path) 
         assert "On purpose:" not in (await client.post(f"{at}/count?of=climax")).text
         wording = {"wording": "After the New Year it was the gas ring."}
         saved = await client.post(f"{at}/mend/x?of=climax", data=wording)
-        assert "Saved: story/02-rising-action.md" in saved.text
+        assert "“Rising action” is saved." in saved.text
         assert "the text has changed since" in saved.text
         elsewhere = await client.post(f"{at}/dismiss?of=resolution", data={"reason": "Two."})
         assert "<article" not in elsewhere.text

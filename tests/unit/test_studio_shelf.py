@@ -182,8 +182,12 @@ async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
         assert "“The Lamp” in 2 parts" in looked.text
         assert "## One &lt;b&gt; Mara kept the lamp." in looked.text
         assert not (home / "the-lamp").exists()
-        made = await sent(client, "/new", **wanted)
+        made = await sent(client, "/new", author="Ada  Quill", **wanted)
         assert made.headers["hx-redirect"] == "/projects/the-lamp/write"
+        idle = (await client.get("/projects/the-lamp/write-parts/expected")).text
+        assert '<a class="button primary" href="/projects/the-lamp/edit">Edit the story</a>' in idle
+        assert "Put the story together" not in idle
+        assert '<button class="primary"' not in idle
         shown = await client.get("/projects/the-lamp/edit/two")
         assert "Then the letter came." in shown.text
         assert "Restore the written text" not in shown.text
@@ -192,7 +196,12 @@ async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
         shown = await client.get("/projects/the-lamp/edit/two")
         assert "Then a letter came." in shown.text
         assert "Then a letter came." in (await client.get("/api/v1/projects/the-lamp/exports/markdown")).text
-        assert "Put the story together" in (await client.get("/projects/the-lamp/edit-parts/expected?name=two")).text
+        after = (await client.get("/projects/the-lamp/edit-parts/expected?name=two")).text
+        assert "Put the story together" in after
+        assert "Nothing would change" not in after
+        busy = (await client.get("/projects/the-lamp/write-parts/expected")).text
+        assert '<button class="primary">Put the story together</button>' in busy
+        assert "Edit the story" not in busy
         assert "Restore the written text" not in shown.text
         await asyncio.to_thread(space.undo)
         assert "Then a letter came." not in (await client.get("/api/v1/projects/the-lamp/exports/markdown")).text
@@ -203,6 +212,8 @@ async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
         assert f"you, from {'my novel.md' if upload else 'pasted text'}" in history.text
         again = await sent(client, "/new", **wanted)
         assert again.headers["hx-redirect"] == "/projects/the-lamp-2/write"
+    assert ProjectFolder.open(home / "the-lamp").settings.author.name == "Ada Quill"
+    assert not (home / "the-lamp" / "voice").exists(), "nobody said that it is the author's own prose"
     story = (home / "the-lamp" / "story.md").read_text()
     assert [line for line in story.split("\n") if line and "<!--" not in line] == MANUSCRIPT.split("\n\n")[:1] + [
         line for line in MANUSCRIPT.split("\n")[1:] if line
@@ -375,3 +386,36 @@ async def test_the_page_says_in_which_older_encoding_a_manuscript_was_read(tmp_p
         looked = await client.post("/new/estimate", data={"kind": "manuscript"}, files={"file": file})
         assert "old.txt is not UTF-8. It was read as cp1252" in looked.text
         assert "UTF-8" not in (await sent(client, "/new/estimate", kind="manuscript", text=MANUSCRIPT)).text
+
+
+async def test_a_manuscript_of_ones_own_is_a_sample_from_which_the_style_is_described(tmp_path: Path) -> None:
+    home, edit = tmp_path / "home", "/projects/mine/edit"
+    own = copy_sample(home / "sample").story().text
+    async with studio_here(home) as client:
+        assert "learn my style from it" in (await client.get("/new?kind=manuscript")).text
+        assert "learn my style from it" not in (await client.get("/new")).text
+        await sent(client, "/new", kind="manuscript", title="Mine", text=own, own="true")
+        assert "Describe my style" in (await client.get(edit)).text
+        done = await client.post("/projects/mine/edit-parts/style", headers=FORM)
+        assert done.headers.get("hx-redirect") == f"{edit}/style.md", done.text
+        assert "- Sentences: " in (await client.get(f"{edit}/style.md")).text
+        assert "Describe my style" not in (await client.get(edit)).text
+    assert (home / "mine" / "voice" / "pasted-text.md").read_text("utf-8").split() == own.split()
+
+
+async def test_a_story_is_exported_from_both_pages_first_as_what_it_was_imported_from(tmp_path: Path) -> None:
+    async with studio_here(tmp_path / "home") as client:
+        titles = r'exports/\w+" download>([\w ]+) <span|(PDF or print)<'
+        for source, first in (("lamp.fountain", "Fountain"), ("lamp.rtf", "Word")):
+            screenplay = "INT. LIGHTHOUSE - NIGHT\n\nMara lights the lamp.\n"
+            upload = screenplay if source.endswith("fountain") else r"{\rtf1 Mara lights the lamp.}"
+            made = await sent(client, "/new", kind="manuscript", title=first, upload=upload, name=source)
+            at = made.headers["hx-redirect"].removesuffix("/write")
+            pages = [(await client.get(f"{at}/{name}")).text for name in ("write", "edit")]
+            lists = [["".join(one) for one in re.findall(titles, text)] for text in pages]
+            assert lists[0] == lists[1]
+            rest = ["Word", "EPUB", "PDF or print", "OpenDocument", "Rich Text", "Markdown", "Plain text", "Fountain"]
+            rest += ["Final Draft", "JSON"]
+            came = "Fountain" if source.endswith("fountain") else "Rich Text"
+            assert lists[0] == [came, *(one for one in rest if one != came)]
+            assert "Mara lights the lamp." in (await client.get(f"{at}/print")).text

@@ -83,6 +83,8 @@ async def test_a_world_without_facts_offers_to_read_the_story_and_says_the_cost(
         sample_of(client).folder.joinpath(".fabula", "world.db").unlink()
         html = (await client.get(AT)).text
         assert "Nothing is known about this story" in html
+        assert f'<a href="{AT}/codex">codex</a>' in html
+        assert "<code>" not in html, "what to do is on these pages"
         assert f'hx-get="{AT}/expected/facts"' in html
         said = (await client.get(f"{AT}/expected/facts")).text
         assert "calls" in said or "cannot be estimated" in said
@@ -93,7 +95,7 @@ async def test_a_finding_has_both_sentences_and_is_mended_as_an_edit(tmp_path: P
         html = (await client.get(f"{AT}/findings")).text
         assert "<mark>After the New Year it was the kettle" in html
         assert "<mark>He had brought me a mug of tea" in html
-        assert "Paragraph 34" in html
+        assert html.count('href="/projects/sample/edit/climax"') == 1, "each place leads to its text"
         form = (await client.get(f"{AT}/findings/{KEY}/mend/y")).text
         assert "He had brought me a mug of tea" in form
         wording = "He had brought me a mug of tea from his flask."
@@ -102,11 +104,18 @@ async def test_a_finding_has_both_sentences_and_is_mended_as_an_edit(tmp_path: P
         workspace = sample_of(client)
         assert wording not in workspace.text("climax").text
         saved = (await post(client, f"findings/{KEY}/mend/y", wording=wording)).text
-        assert "Saved: story/03-climax.md" in saved
-        assert "the text has changed since" in saved
+        assert "“Climax” is saved. You can undo this" in saved
+        assert "No findings of the last check are left." in saved
+        assert "1 settled: the text has changed since the check" in saved
+        assert saved.count("<article") == saved.count('<span class="chip">settled</span>') == 1
+        assert "Fix there" not in saved
+        beside = (await client.get("/projects/sample/edit-parts/beside", params={"name": "climax"})).text
+        assert "No findings left in this text" in beside
         assert wording in workspace.text("climax").text
         workspace.undo()
-        assert "the text has changed since" not in (await client.get(f"{AT}/findings")).text
+        again = (await client.get(f"{AT}/findings")).text
+        assert "settled" not in again
+        assert again.count("<article") == 1
 
 
 async def test_a_dismissal_is_seen_by_the_command_line_and_taken_back(tmp_path: Path) -> None:

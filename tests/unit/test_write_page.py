@@ -76,7 +76,8 @@ async def test_a_story_is_written_from_the_page(tmp_path: Path) -> None:
         tree = (await client.get(f"{PARTS}/tree")).text
         assert "Resolution" in tree
         assert "/projects/tale/write?text=story.md" in tree
-        (book,) = re.findall(r'href="(/api/v1/projects/tale/exports/epub)" download', tree)
+        text = (await client.get(f"{PARTS}/text")).text
+        (book,) = re.findall(r'href="(/api/v1/projects/tale/exports/epub)" download', text)
         assert (await client.get(book)).content.startswith(b"PK")
         assert "Mara" in (await client.get("/projects/tale/write")).text
         assert "up to date" in (await client.get(f"{PARTS}/expected")).text

@@ -64,6 +64,8 @@ class Beginning:
         words: the length, as a brief states it.
         source: the name of the manuscript's file.
         parts: the manuscript, if it was already read from a file.
+        author: the author's name, for title pages.
+        own: whether the manuscript is the author's own prose, and so a sample of it.
     """
 
     text: str
@@ -75,6 +77,8 @@ class Beginning:
     words: str = ""
     source: str = "pasted text"
     parts: Manuscript | None = None
+    author: str = ""
+    own: bool = False
 
     @property
     def from_story(self) -> bool:
@@ -122,6 +126,8 @@ class Beginning:
         elif self.from_story or self.system:
             tables["system"] = _known_system(self.system or planning_system(None, None))
         tables |= self._model_tables(environ)
+        if self.author:
+            tables["author"] = {"name": self.author}
         if self.words:
             tables["config"] = {"words": self.words}
         if self.kind == "brief":
@@ -230,7 +236,7 @@ def begin(beginning: Beginning, folder: Path, tables: dict[str, Any]) -> Project
         FabulaError: the project cannot be created from this form, or in this folder.
     """
     if beginning.kind == "manuscript":
-        import_manuscript(folder, beginning.manuscript, beginning.source, tables, beginning.title)
+        import_manuscript(folder, beginning.manuscript, beginning.source, tables, beginning.title, own=beginning.own)
         return ProjectFolder.open(folder)
     if not beginning.from_story:
         return ProjectFolder.create(folder, beginning.brief, tables)

@@ -117,8 +117,13 @@ class ProjectFindings:
 
     @property
     def left(self) -> tuple[Finding, ...]:
-        """The findings that have not been dismissed."""
-        return tuple(one for one in self.findings if not one.dismissed)
+        """The findings that are neither dismissed nor settled."""
+        return tuple(one for one in self.findings if not (one.dismissed or one.stale))
+
+    @property
+    def settled(self) -> tuple[Finding, ...]:
+        """The findings that the story no longer contains, since one of the two sentences has changed."""
+        return tuple(one for one in self.findings if one.stale and not one.dismissed)
 
     def _repr_html_(self) -> Html:
         shown = [
@@ -126,7 +131,8 @@ class ProjectFindings:
             for one in self.left
             for part in (paragraph(f"{one.head}: {one.why}"), *(quotation(place.sentence) for place in one.places))
         ]
-        said = f"{len(self.findings)} found, {len(self.findings) - len(self.left)} dismissed."
+        dismissed = sum(bool(one.dismissed) for one in self.findings)
+        said = f"{len(self.findings)} found, {dismissed} dismissed, {len(self.settled)} settled."
         return joined(paragraph(said if self.checked else "Nothing has been checked yet.", faint=True), *shown)
 
     def of(self, name: str) -> ProjectFindings:
@@ -162,8 +168,8 @@ def findings_of(project: ProjectFolder) -> ProjectFindings:
     stories = report["details"]["stories"]
     ranges = _Now(parts, _ranges(parts), codex_in(project.folder).statements)
     found = tuple(_finding(one, ranges, dismissed) for story in stories for one in all_findings(story))
-    listed = (one for story in stories for one in story.get("undecided", ()) if "key" in one)
-    undecided = tuple(_finding(one, ranges, {}) for one in listed)
+    listed = (data for story in stories for data in story.get("undecided", ()) if "key" in data)
+    undecided = tuple(one for one in (_finding(data, ranges, {}) for data in listed) if not one.stale)
     notes = tuple(str(note) for note in report.get("notes", ()))
     partial = any(story.get("partial") for story in stories)
     return ProjectFindings(checked=True, findings=found, notes=notes, partial=partial, undecided=undecided)

@@ -41,6 +41,7 @@ it (`base.doors`). The command line prints the message without a traceback.
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -84,21 +85,31 @@ class UsageError(FabulaError):
 
 
 class UnknownNameError(UsageError):
-    """A name is unknown; the message suggests the nearest known name, or lists the known names if they are `listed`."""
+    """A name is unknown; the message suggests the nearest known name, or lists the known names if they are `listed`.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], advice: str = "", *, listed: bool = True) -> None:
+    With `most`, only the nearest are listed: for names that a person has chosen, of which there may be many.
+    """
+
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], advice: str = "", *, listed: bool = True, most: int = 0
+    ) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        suggested = hint(name, self.known) if listed else ""
+        suggested = hint(name, self.known, most) if listed else ""
         super().__init__(" ".join(filter(None, (f"Unknown {kind} {name!r}.", suggested, advice))))
 
 
-def hint(name: str, known: Iterable[str]) -> str:
-    """A question that suggests the nearest known name, or a sentence that lists the known names."""
+def hint(name: str, known: Iterable[str], most: int = 0) -> str:
+    """A question that suggests the nearest known name, or a sentence that lists the known names.
+
+    With `most`, the sentence lists that many names, those that are most like `name`; "part-9" stands before "part-10".
+    """
     known = sorted(known)
     if near := nearest(name, known):
         return f"Did you mean {near!r}?"
-    more = f", and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    return f"Known: {', '.join(known[:_MOST_NAMES]) or 'none'}{more}."
+    listed = get_close_matches(name, known, n=most, cutoff=0) if most else known[:_MOST_NAMES]
+    listed.sort(key=lambda one: re.sub("[0-9]+", lambda digits: digits[0].zfill(9), one))
+    more = f", and {len(known) - len(listed)} more" if len(known) > len(listed) else ""
+    return f"Known: {', '.join(listed) or 'none'}{more}."
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

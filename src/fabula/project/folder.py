@@ -20,7 +20,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
+from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError, nearest
 from fabula.base.files import (
     held,
     inside,
@@ -70,6 +70,8 @@ NOTES: Final = "notes"
 """The folder of the author's notes, which no role is shown."""
 FOLDERS: Final = ("plan", "role-play", "drafts", "so-far", "story", NOTES)
 SUFFIXES: Final = (".md", ".yaml", ".csv")
+MOST_LISTED: Final = 5
+"""The most names of texts in a message about a name that is none."""
 STYLE: Final = "style.md"
 """The author's style sheet, which every role that writes prose gets."""
 VOICE: Final = "voice"
@@ -827,7 +829,9 @@ class ProjectFolder:
         empty = "" if places else f"The project in {self.folder.resolve()} has no texts yet."
         near = "" if places else near_path(Path(name))
         meant = f"Did you mean the project {near!r}?" if near and (Path(near) / self.brief_file.name).is_file() else ""
-        raise UnknownNameError("artefact", name, [*places, *places.values()], f"{empty} {meant}".strip())
+        like = nearest(name, [*places, *places.values()])
+        known = [like] if like else places
+        raise UnknownNameError("artefact", name, known, f"{empty} {meant}".strip(), most=MOST_LISTED)
 
     def edit(self, journal: Journal, path: str, text: str, kind: Literal["edit", "rewrite"] = "edit") -> None:
         """Record a new text for an artefact and write its file; in a "rewrite", only one passage is new.

@@ -13,7 +13,7 @@ from fabula.app.saving import BRIEF, Saved, base_of
 from fabula.app.workspace import Artefact, Workspace  # noqa: TC001 - doors read them
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError
 from fabula.base.files import read_text
-from fabula.project.folder import MAX_STORY, STORY, STYLE
+from fabula.project.folder import MAX_STORY, MOST_LISTED, STORY, STYLE
 from fabula.story import Story, count_words, plain
 from fabula.verbs.base import ArtefactName, verb
 
@@ -105,7 +105,8 @@ def _file(workspace: Workspace, project: ProjectFolder, name: str) -> ArtefactTe
     """A file that is not an artefact of its own: the brief, the style sheet or the whole story."""
     file = project.folder / name
     if not file.is_file():
-        raise UnknownNameError("artefact", name, [one.name for one in workspace.rows(marks=False)])
+        known = [one.name for one in workspace.rows(marks=False)]
+        raise UnknownNameError("artefact", name, known, most=MOST_LISTED)
     found = plain(read_text(file, MAX_STORY))
     version = 0
     if name == STORY:

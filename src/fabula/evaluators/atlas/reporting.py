@@ -269,19 +269,24 @@ def _notes(one: StoryFindings) -> Iterator[str]:
         )
     if dropped := sum(counts[what] for what in _PLACELESS):
         yield (
-            f"{name}: {dropped} suspicions were left out because they do not name two places of this story. The role "
-            f"{'proposer' if one.check.config.by_graph else 'reader'!r} named them. If there are many, "
+            f"{name}: {_said(dropped, 'suspicion')} without two places of this story left out. The role "
+            f"{'proposer' if one.check.config.by_graph else 'reader'!r} named no two places. If this happens often, "
             "give it another model."
         )
     if counts["notes_left_out"]:
-        yield f"{name}: up to {counts['notes_left_out']} notes on earlier parts did not fit next to a part."
+        yield f"{name}: up to {_said(counts['notes_left_out'], 'note')} on earlier parts did not fit next to a part."
     if sparse := counts["sparse_scenes"]:
-        yield f"{name}: {sparse} scenes have fewer than 3 events or no entity, so little can be compared there."
+        yield f"{name}: {_said(sparse, 'scene')} with fewer than 3 events or no entity: little can be compared there."
     if language_of(one.check.item.story.text) != "en":
         yield f"{name}: this does not look like English. {_FOREIGN}"
     if split.counts:
         listed = ", ".join(f"{what.replace('_', ' ')} {n}" for what, n in split.counts.items())
         yield f"{name}: read as {split.form}; {listed}."
+
+
+def _said(number: int, one: str, several: str = "") -> str:
+    """A number with its noun: "1 suspicion", "2 replies"."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def _missing(one: StoryFindings) -> Iterator[str]:
@@ -291,16 +296,16 @@ def _missing(one: StoryFindings) -> Iterator[str]:
     if one.check.unread:
         yield f"{name}: partial. Paragraphs {spans_of(one.check.unread)} were not read. {on.format('reader')}"
     if counts["missing_verdicts"]:
-        missed = counts["missing_verdicts"]
-        yield f"{name}: partial. {missed} suspicions got no verdict. {on.format('verifier')}"
+        missed = _said(counts["missing_verdicts"], "suspicion")
+        yield f"{name}: partial. {missed} got no verdict. {on.format('verifier')}"
     if cut := counts["cut_readings"]:
         yield (
-            f"{name}: partial. {cut} replies of the reader were cut off at the model's limit. The rest of them "
+            f"{name}: partial. {_said(cut, 'reply', 'replies')} of the reader cut off at the model's limit: the rest "
             "is missing. Allow the role `reader` more with --sampling reader.max_tokens=16000, or give it "
             "another model."
         )
     if one.missed:
-        yield f"{name}: {one.missed} replies could not be read, so their findings are missing."
+        yield f"{name}: {_said(one.missed, 'reply', 'replies')} could not be read: findings are missing."
     whys = Counter(  # one reason for many calls is said once
         rating.unscored.replace(f" at {rating.call}", "")
         for rating in one.check.ratings

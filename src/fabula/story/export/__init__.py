@@ -30,11 +30,13 @@ class Format:
     Attributes:
         name: the name of the format for users.
         suffix: the suffix of files in this format.
+        title: what writers call it.
         write: the function that creates a file from a story without comments.
     """
 
     name: str
     suffix: str
+    title: str
     write: Callable[..., bytes | str]
 
     def render(self, story: Story, meta: Meta, **options: Any) -> bytes:  # noqa: ANN401 - each format has its own
@@ -43,19 +45,19 @@ class Format:
         return made.encode() if isinstance(made, str) else made
 
 
-_NO_PDF: Final = "For a PDF, export docx or odt and print that, or print the story's page in the studio."
+_NO_PDF: Final = "For a PDF, export docx or odt and print that, or choose “PDF or print” at Export in the studio."
 _OWN: Final = {
     format_.name: format_
     for format_ in (
-        Format("docx", ".docx", docx.render),
-        Format("epub", ".epub", epub.render),
-        Format("fdx", ".fdx", fdx.render),
-        Format("fountain", ".fountain", fountain.render),
-        Format("json", ".json", plain.render_json),
-        Format("markdown", ".md", plain.render_markdown),
-        Format("odt", ".odt", odt.render),
-        Format("rtf", ".rtf", rtf.render),
-        Format("text", ".txt", plain.render_text),
+        Format("docx", ".docx", "Word", docx.render),
+        Format("epub", ".epub", "EPUB", epub.render),
+        Format("odt", ".odt", "OpenDocument", odt.render),
+        Format("rtf", ".rtf", "Rich Text", rtf.render),
+        Format("markdown", ".md", "Markdown", plain.render_markdown),
+        Format("text", ".txt", "Plain text", plain.render_text),
+        Format("fountain", ".fountain", "Fountain", fountain.render),
+        Format("fdx", ".fdx", "Final Draft", fdx.render),
+        Format("json", ".json", "JSON", plain.render_json),
     )
 }
 LISTED: Final = "md, epub, docx, odt, rtf, fountain, fdx, txt or json"
@@ -69,7 +71,7 @@ def formats() -> dict[str, Format]:
     "my_papers:as_html"` refers to a function that accepts a story and its `Meta` and returns the text or bytes of an
     `.html` file.
     """
-    return _OWN | {name: Format(name, f".{name}", plugin) for name, plugin in brought().found.items()}
+    return _OWN | {name: Format(name, f".{name}", name, plugin) for name, plugin in brought().found.items()}
 
 
 def brought() -> Plugins:

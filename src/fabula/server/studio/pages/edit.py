@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
 from pydantic import BaseModel
 
 from fabula.app.cards import cards_of
@@ -22,15 +23,13 @@ from fabula.craft.suggesting import WISHES
 from fabula.project.folder import MAX_FILE, STORY, STYLE
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.pages.plan import foreseen
-from fabula.server.studio.pages.write import doing_of
+from fabula.server.studio.pages.write import doing_of, exports_of
 from fabula.server.studio.rendering import page
 from fabula.story import plain
 from fabula.story.comparing import compare, merge, taken, word_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from fastapi.responses import Response
 
     from fabula.app.plan_cards import PlanCard
     from fabula.app.workspace import Artefact, ArtefactVersion
@@ -97,8 +96,29 @@ def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response:
     text = workspace.text(name)
     about = _texts(workspace, text.name, marks=False) | {"text": text, "swap": False, "wishes": WISHES}
     line = about["line"]
-    about |= {"said": "", "note": workspace.text(line.note) if line and line.note else None}
+    about |= {
+        "exports": exports_of(workspace),
+        "said": "",
+        "note": workspace.text(line.note) if line and line.note else None,
+    }
+    about["describes"] = workspace.cached("describes", lambda: _describes(workspace))
     return page(request, "edit.html", **about)
+
+
+def _describes(workspace: Project) -> bool:
+    """Whether there are samples of the author's own prose, but no style sheet."""
+    project = workspace.texts()
+    with suppress(FabulaError):
+        return not project.style and bool(project.samples)
+    return False
+
+
+@router.post(PARTS + "/style", response_model=None)
+def style(request: Request, workspace: WorkspaceDep) -> Response:
+    """Describe the author's style by counting in the samples, without a model, and open the style sheet."""
+    workspace.style(counted=True, accept=True)
+    where = request.url.path.removesuffix("-parts/style") + f"/{STYLE}"
+    return Response(status_code=204, headers={"hx-redirect": where})
 
 
 def _texts(workspace: Project, name: str, *, marks: bool) -> dict[str, Any]:

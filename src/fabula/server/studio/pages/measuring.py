@@ -34,7 +34,7 @@ Short: TypeAlias = Annotated[str, Form(max_length=200)]
 _LONGEST: Final = 60.0  # seconds within which a command must give its estimate
 _MEASURES: Final = ("check", "evaluate", "judge", "rank")
 _LEARNS: Final = ("learn",)
-_REPORT_OF: Final = {"check": "atlas", "judge": "pairwise", "rank": "pairwise"}
+_REPORT_OF: Final = {"judge": "pairwise", "rank": "pairwise"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +166,8 @@ def _result(folder: Path, project: str, run: RunRecord) -> str:
     """The page with the result of a run."""
     if run.verb == "learn":
         return f"/projects/{project}/measure/learning"
+    if run.verb == "check":
+        return f"/projects/{project}/world/findings"
     name = _REPORT_OF.get(run.verb) or str(run.arguments.get("evaluator", "")).replace("_", "-")
     known = {one.name for one in reports_in(folder)}
     report = f"evaluation/{name}"

@@ -137,6 +137,8 @@ async def beginning_of(
     model: Annotated[str, Form(max_length=500)] = "",
     base_url: Annotated[str, Form(max_length=500)] = "",
     words: Annotated[str, Form(max_length=100)] = "",
+    author: Annotated[str, Form(max_length=200)] = "",
+    own: Annotated[bool, Form()] = False,  # noqa: FBT002 - FastAPI's form of a box
     file: UploadFile | None = None,
 ) -> Beginning:
     """The new project that the form asks for.
@@ -161,6 +163,8 @@ async def beginning_of(
         base_url=base_url.strip(),
         words=words.strip(),
         parts=parts,
+        author=one_line(author),
+        own=own,
     )
     return replace(wanted, source=source) if source else wanted
 

@@ -136,10 +136,10 @@ def mend(
 ) -> Response:
     """Reword one of the two sentences by editing its text."""
     new = mended(workspace.last_check(), key, side, fields.get("wording", ""))
-    file = workspace.edit(new.name, new.new, base_of(new.old)).file
+    workspace.edit(new.name, new.new, base_of(new.old))
     said = (
-        f"Saved: {file}. You can undo this on the Edit page. To see whether the two sentences agree now, run "
-        "a new check."
+        f"“{workspace.titles()(new.name)}” is saved. You can undo this on the Edit page. To see whether the two "
+        "sentences agree now, run a new check."
     )
     return _after(request, workspace, said, of)
 

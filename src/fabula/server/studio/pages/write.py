@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Form, Query, Request
@@ -12,6 +13,7 @@ from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError, UnknownNameError
 from fabula.models.answer_files import KIND, LARGEST
 from fabula.project.folder import MAX_FILE
+from fabula.project.telling import imported_from
 from fabula.server.api.depends import ProjectName, RunsDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.runs import awaited, put_answer
 from fabula.server.api.wire import Answer, Prompt
@@ -29,12 +31,14 @@ if TYPE_CHECKING:
     from fabula.app.workspace import FolderBranch
     from fabula.server.runs.children import Runs
     from fabula.server.runs.record import RunRecord
+    from fabula.story.export import Format
     from fabula.verbs.home import Project
     from fabula.verbs.text import ArtefactText
 
 router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/write"
 PARTS: Final = "/projects/{project}/write-parts"
+PRINT: Final = "/projects/{project}/print"
 _ANSWERS: Final = ".fabula/answers"  # prompts and answers that a person carries to and from a chat window
 _LONGEST: Final = 40_000  # characters of a text that are shown
 _SHOWN: Final = 8  # runs that the page lists
@@ -99,7 +103,6 @@ def write(
         request,
         "write.html",
         tree=branches,
-        formats=formats(),
         overview=workspace.overview(),
         standing=standing(workspace, runs, project),
         **_text(workspace, text or _first(branches)),
@@ -115,14 +118,30 @@ def _text(workspace: Project, name: str) -> dict[str, Any]:
     """A text for the page, cut off if it is very long."""
     text = workspace.text(name)
     cut = text.text.rfind("\n\n", 0, _LONGEST) if len(text.text) > _LONGEST else -1
-    return {"text": text, "shown": text.text[: cut if cut > 0 else _LONGEST], "whole": len(text.text) <= _LONGEST}
+    shown, whole = text.text[: cut if cut > 0 else _LONGEST], len(text.text) <= _LONGEST
+    return {"text": text, "shown": shown, "whole": whole, "exports": exports_of(workspace)}
+
+
+def exports_of(workspace: Project) -> list[Format]:
+    """The formats in which the story is available, first the one that it was imported from; none without a story."""
+    if not workspace.overview().words:
+        return []
+    with workspace.texts().journal as journal:
+        suffix = Path(imported_from(journal)).suffix.casefold()
+    return sorted(formats().values(), key=lambda one: one.suffix != suffix)
+
+
+@router.get(PRINT, response_model=None)
+def printed(request: Request, workspace: WorkspaceDep) -> Response:
+    """The whole story as a page for printing, or for a PDF."""
+    return page(request, "print.html", text=workspace.export("markdown").content.decode())
 
 
 @router.get(PARTS + "/tree", response_model=None)
 def tree(request: Request, workspace: WorkspaceDep, name: str = "") -> Response:
     """The texts by folder, with their states."""
     found = workspace.shown(marks=False)
-    return page(request, "write_tree.html", tree=found, name=name, formats=formats())
+    return page(request, "write_tree.html", tree=found, name=name)
 
 
 @router.get(PARTS + "/text", response_model=None)
@@ -144,9 +163,13 @@ def expected(request: Request, project: ProjectName, workspace: WorkspaceDep, ru
     elsewhere = next((run for run in runs.of(project) if run.state == "running" and run.terminal), None)
     if elsewhere is not None:
         return page(request, "write_expected.html", elsewhere=elsewhere)
-    about = foreseen(workspace.expected)
-    doing = doing_of(workspace.titles(), about["expected"]) if about["expected"] else "Write"
-    return page(request, "write_expected.html", overview=workspace.overview(), doing=doing, **about)
+    about: dict[str, Any] = {"doing": "Write", "idle": False} | foreseen(workspace.expected)
+    overview = workspace.overview()
+    if (found := about["expected"]) is not None:
+        about["doing"] = doing_of(workspace.titles(), found)
+        to_do = found.calls or found.changed or found.restored or workspace.is_behind()
+        about["idle"] = overview.words and not to_do
+    return page(request, "write_expected.html", overview=overview, **about)
 
 
 def doing_of(titles: Titles, expected: Estimate) -> str:

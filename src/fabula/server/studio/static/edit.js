@@ -654,6 +654,19 @@ function button(label, does) {
   return made;
 }
 
+/** Its sentences: marks that only end one, and titles that only begin one, belong to it. @param {string} words */
+function sentences(words) {
+  /** @type {string[]} */
+  const found = [];
+  for (const { segment } of new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(words)) {
+    const before = found.pop() ?? "";
+    const begun = /(^|\W)(Mr|Mrs|Ms|Dr|St|Prof)\.\s*$/.test(before);
+    const ends = begun ? segment : before && (/^[*_'"”’»)\]]*(?=\s|$)\s*/.exec(segment)?.[0] ?? "");
+    found.push(...[before + ends, segment.slice(ends.length)].filter(Boolean));
+  }
+  return found;
+}
+
 /** The suggestions of a run that has ended. @param {any} run */
 async function suggested(run) {
   const found = run.state === "finished" && (await ask(`${api}/runs/${run.id}/result`).catch(() => null));
@@ -664,11 +677,7 @@ async function suggested(run) {
     const words = /** @type {HTMLElement} */ (item.querySelector("p"));
     const idea = found.kind === "ideas";
     words.textContent = idea ? suggestion : "";
-    if (!idea) for (const { segment } of new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(suggestion)) {
-      if (!segment.trim()) {
-        words.append(segment);
-        continue;
-      }
+    if (!idea) for (const segment of sentences(suggestion)) {
       const sentence = button(segment, () => {
         if ("used" in sentence.dataset) return;
         sentence.dataset.used = "";
@@ -683,6 +692,10 @@ async function suggested(run) {
   row.append(button("Suggest others", () => suggest({}, true)), " ", button("Dismiss", dismiss));
   list()?.append(row);
   say(`${found.texts.length} ${found.texts.length === 1 ? "suggestion" : "suggestions"}. Select a sentence to use only that one.`);
+  if (document.activeElement === text) {
+    text?.blur();
+    text?.focus(); // a browser scrolls to what is selected, above this list
+  }
 }
 
 /** Nobody waits for the suggestions any more: what is finished is kept, the rest is not asked for. */
