@@ -78,7 +78,7 @@ async def save(project: ProjectFolder, name: str, text: str, base: str | None, o
 def _save_beside(project: ProjectFolder, name: str, text: str, base: str | None) -> Saved:
     """Save the brief, or the style sheet, which need not exist."""
     file = project.folder / name
-    with project.lock():
+    with project.lock(), project.journal as journal:
         stands = read_text(file, MAX_FILE) if file.exists() else ""
         changed = plain(stands) != plain(text)
         if changed:
@@ -86,7 +86,7 @@ def _save_beside(project: ProjectFolder, name: str, text: str, base: str | None)
                 _check_base(name, stands, base)
             if name == BRIEF:
                 Brief.parse(text)
-            write_atomically(file, plain(text) + "\n")
+            project.edit_beside(journal, name, text)
     return Saved(name, name, changed, count_words(text), 0, base_of(text))
 
 

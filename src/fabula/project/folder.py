@@ -74,6 +74,8 @@ STYLE: Final = "style.md"
 """The author's style sheet, which every role that writes prose gets."""
 VOICE: Final = "voice"
 """The folder with samples of the author's own prose."""
+BESIDE: Final = ("brief.md", STYLE)
+"""Files of the author that are no artefacts; edits of them are decisions, too."""
 _LONGEST_STYLE: Final = 12_000  # characters, which are part of every prompt that asks for prose
 _OTHERS: Final = (
     ".fabula",
@@ -526,6 +528,9 @@ class ProjectFolder:
                     f"The journal has lost the calls that produced {some(lost)}. A run will make the required calls "
                     "again. Existing texts are kept (see `fabula show --versions ARTEFACT`)."
                 )
+            for name in BESIDE:
+                if journal.decisions.find(name, undone=True):
+                    self._note_beside(journal, name)
             if changes := self.changes(journal):
                 self.take_over(journal, changes, found=True)
                 self.tell(f"Applied from your files: {', '.join(files_of(changes))}.")
@@ -854,6 +859,20 @@ class ProjectFolder:
             changes.append(FileChange(path, places[path], plain(text)))
         self.take_over(journal, changes, kind)
 
+    def edit_beside(self, journal: Journal, name: str, text: str) -> None:
+        """Write the brief or the style sheet, and record that as a decision."""
+        self._note_beside(journal, name)
+        write_atomically(self.folder / name, plain(text) + "\n")
+        journal.decisions.add(name, "edit", plain(text))
+
+    def _note_beside(self, journal: Journal, name: str) -> None:
+        """Record what the author has done to the brief or the style sheet since the last decision about it."""
+        file, known = self.folder / name, journal.decisions.override(name)
+        text = plain(read_text(file, MAX_FILE)) if file.exists() else ""
+        if text != ("" if known is None else known[0]):
+            first = not journal.decisions.find(name, undone=True)
+            journal.decisions.add(name, "edit" if text else "unedit", text or None, found=True, lasting=first)
+
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
         """Write the newest texts of artefacts to their files; artefacts without a text are skipped."""
         places = journal.artefacts.places()
@@ -868,6 +887,12 @@ class ProjectFolder:
         """
         self._written.load()
         paths = [path for path in dict.fromkeys(paths) if path not in (TITLE, ORDER)]
+        for name in set(paths).intersection(BESIDE):
+            paths.remove(name)
+            if (override := journal.decisions.override(name)) is not None:
+                write_atomically(self.folder / name, override[0] + "\n")
+            else:
+                self._remove([name])
         for path in paths:
             place = journal.artefacts.places().get(path)
             given = journal.decisions.override(path) is not None or any(
