@@ -353,6 +353,11 @@ class ProjectFolder:
             whole, text = self._read(name)
             yield _Standing(path, name, text, whole)
 
+    def path_of(self, file: str) -> str:
+        """The artefact that a new file holds: the one that was last written there, or one named after it."""
+        self._written.load()
+        return self._written.artefact(file) or _path_of(Path(file))
+
     def _read(self, name: str) -> tuple[str, str]:
         """A file's text, whole and plain; not read again while the file is the same, unless it was just written."""
         file = self.folder / name
@@ -829,6 +834,10 @@ class ProjectFolder:
         for path, file in places.items():
             if wanted in (path, file, Path(file).name, Path(file).stem, slug(path)):
                 return path
+        parts = {Path(file).name.lstrip("0"): path for path, file in places.items() if file.startswith("story/")}
+        begins = f"{name.lstrip('0')}-" if name.isascii() and name.isdigit() else ""
+        if begins and (likely := next((path for file, path in parts.items() if file.startswith(begins)), "")):
+            raise UnknownNameError("artefact", name, (), f"Did you mean {likely!r}?", listed=False)
         empty = "" if places else f"The project in {self.folder.resolve()} has no texts yet."
         near = "" if places else near_path(Path(name))
         meant = f"Did you mean the project {near!r}?" if near and (Path(near) / self.brief_file.name).is_file() else ""
@@ -1054,8 +1063,15 @@ def _permitted() -> Iterator[None]:
 
 def _path_of(file: Path) -> str:
     """The artefact of a file that fabula did not write: its name, below its folder unless that is a common one."""
+    if file.parts[0] == NOTES:  # named after a text, whose name may begin with a number
+        return note_on(file.stem)
     name = slug(NUMBER.sub("", file.stem))
     return name if file.parts[0] in _MADE_AT_ONCE else f"{file.parts[0]}/{name}"
+
+
+def note_on(name: str) -> str:
+    """The name of the author's notes on a text."""
+    return f"{NOTES}/{slug(name)}"
 
 
 def numbered(number: int, path: str, of: int = 0) -> str:

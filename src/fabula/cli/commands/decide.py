@@ -87,7 +87,7 @@ def approve(terminal: Terminal, project: Project, done: ArtefactNames) -> None:
 def undo(terminal: Terminal, project: Project, done: Decided) -> None:
     """Print what was undone, and what the next undo would undo."""
     folder = near(project.folder)
-    terminal.say(f"Undone: {done.wording} ({done.at}).")
+    terminal.say(terminal.wrapped(f"Undone: {done.wording} ({done.at})."))
     if _is_left(project):
         terminal.advise(f"Next: `fabula update {folder}`. It restores earlier texts from the journal.")
     further = f"; another `fabula undo {folder}` undoes: {done.further}" if done.further else ""
@@ -104,7 +104,7 @@ def _is_left(project: Project) -> bool:
 def redo(terminal: Terminal, project: Project, done: Decided) -> None:
     """Say what was redone."""
     folder = near(project.folder)
-    terminal.say(f"Redone: {done.wording}.")
+    terminal.say(terminal.wrapped(f"Redone: {done.wording}."))
     if _is_left(project):
         terminal.advise(f"Next: `fabula update {folder}`.")
     terminal.advise(f"`fabula undo {folder}` undoes it.")
