@@ -157,6 +157,83 @@ def test_notes_stand_beside_a_text_and_can_be_taken_away(cli: Cli, lamp: Path) -
     assert cli("show", "lamp", f"notes/{TWO}").out == "Cut the second letter?\n"
 
 
+NUMBERED = "# Nov\n\n## 1. One\n\nMara's sea-mist rose at dawn.\n\n## 2. Two\n\nIvan came.\n\n## 3. Three\n\nEnd.\n"
+
+
+@pytest.fixture
+def nov(cli: Cli) -> Path:
+    """The project `nov`, whose chapters have numbers."""
+    (cli.folder / "nov.md").write_text(NUMBERED, encoding="utf-8")
+    assert cli("import", "nov.md", "--out", "nov", "--model", "scripted:script.toml").code == 0
+    return cli.folder / "nov"
+
+
+def test_what_stands_in_the_place_of_a_text_or_a_status_is_explained(
+    cli: Cli, nov: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Unknown artefact '3'. Did you mean '3-three'?" in cli("text", "mark", "nov", "3", "--status", "draft").err
+    assert "Unknown artefact '9'. Known: 1-one" in cli("text", "mark", "nov", "9", "--status", "draft").err
+    for words in (("nov", "3-three", "draft"), ("nov", "draft", "3-three")):
+        ran = cli("text", "mark", *words)
+        assert ran.code == 2
+        assert f"There are too many arguments: {', '.join(words)}. Specify a project and one of its texts. " in ran.err
+        assert "Anything else is an option, such as `--status draft`; `--help` lists the options." in ran.err
+    ran = cli("text", "mark", "nov", "3-three")
+    assert "There is nothing to note. Specify a status, such as draft, or a number of words." in ran.err
+    monkeypatch.chdir(nov)
+    assert "There are too many arguments: 3-three, draft. Specify" in cli("text", "mark", "3-three", "draft").err
+
+
+def test_a_status_and_notes_are_written_again_after_an_undo(cli: Cli, nov: Path) -> None:
+    for command in (("mark", "nov", "1-one", "--status", "draft"), ("note", "nov", "1-one", "--text", "Cut this?")):
+        for _ in range(2):
+            assert cli("text", *command).code == 0
+            assert cli("text", *command).code == 0, "the same again is no change"
+            undo = cli("status", "nov", "--json").json["undo"]
+            assert undo in ("edit of Status of the texts", "edit of Notes on 1. One")
+            assert cli("undo", "nov").code == 0
+            assert cli("status", "nov", "--json").json["undo"] == ""
+            assert not list((nov / "notes").glob("*"))
+
+
+def test_notes_have_no_notes_and_go_with_a_text_that_is_merged(cli: Cli, nov: Path) -> None:
+    for name in ("1-one", "2-two"):
+        assert cli("text", "note", "nov", name, "--text", f"Of {name}.").code == 0
+    ran = cli("text", "note", "nov", "notes/1-one", "--text", "Of notes.")
+    assert ran.code == 2
+    assert "notes/1-one.md is itself a file of your notes. Change it with `fabula edit notes/1-one -C nov`." in ran.err
+    before = files(nov)
+    assert cli("text", "merge", "nov", "2-two").code == 0
+    assert files(nov)["notes/2-two.md"] == "Of 2-two.\n"
+    assert cli("text", "merge", "nov", "1-one").code == 0
+    assert {name: text for name, text in files(nov).items() if name.startswith("notes/")} == {
+        "notes/1-one.md": "Of 1-one.\n\nOf 2-two.\n"
+    }
+    assert cli("show", "nov", "--contents", "--json").json["lines"][0]["note"] == "notes/1-one"
+    for _ in range(2):
+        assert cli("undo", "nov").code == 0
+    assert files(nov) == before
+    assert cli("undo", "nov").code == 0
+    assert cli("text", "merge", "nov", "1-one").code == 0
+    assert files(nov)["notes/1-one.md"] == "Of 1-one.\n", "only the first has notes"
+    assert cli("undo", "nov").code == 0
+    assert cli("undo", "nov").code == 0
+    assert cli("text", "note", "nov", "2-two", "--text", "Of 2-two.").code == 0
+    assert cli("text", "merge", "nov", "1-one").code == 0
+    assert files(nov)["notes/1-one.md"] == "Of 2-two.\n", "only the second has notes"
+
+
+@pytest.mark.parametrize("before", ["Ma", "Mara", "Mara'", "Mara's se", "Mara's sea", "Mara's sea-"])
+def test_no_text_is_split_inside_a_word(cli: Cli, nov: Path, before: str) -> None:
+    text = (nov / "story/01-1-one.md").read_text()
+    at = text.index("Mara") + len(before)
+    stands = files(nov)
+    ran = cli("text", "split", "nov", "1-one", "--at", str(at))
+    assert (ran.code, "That place is inside a word. Choose a place between two words." in ran.err) == (2, True)
+    assert files(nov) == stands
+    assert cli("text", "split", "nov", "1-one", "--at", str(text.index("sea-mist"))).code == 0
+
+
 # find and replace -----------------------------------------------------------------------------------------------------
 
 

@@ -62,6 +62,39 @@ def test_a_sheet_that_the_author_has_changed_is_not_replaced(cli: Cli, lamp: Pat
     assert (lamp / "style.md").read_text(encoding="utf-8") == "Short sentences."
 
 
+def test_an_accepted_sheet_and_what_was_changed_in_it_since_are_undone_one_by_one(cli: Cli, lamp: Path) -> None:
+    sheet = lamp / "style.md"
+    ran = cli("text", "style", "lamp", "--counted", "--accept")
+    assert "`fabula undo lamp` takes it back." in ran.err
+    accepted = sheet.read_text(encoding="utf-8")
+    sheet.write_text(f"{accepted}- Short sentences.\n", encoding="utf-8")
+    ran = cli("undo", "lamp")
+    assert ran.out.startswith("Undone: your change to style.md (")
+    assert "another `fabula undo lamp` undoes: edit of style.md" in ran.err
+    assert sheet.read_text(encoding="utf-8") == accepted
+    assert cli("undo", "lamp").out.startswith("Undone: edit of style.md (")
+    assert not sheet.exists()
+    assert cli("update", "lamp", "--dry-run", "--json").json["calls"] == []
+    assert "Next: `fabula update lamp`." in cli("redo", "lamp").err, "prose is stale with it"
+    assert sheet.read_text(encoding="utf-8") == accepted
+    assert cli("redo", "lamp").code == 0
+    assert sheet.read_text(encoding="utf-8") == f"{accepted}- Short sentences.\n"
+
+
+@pytest.mark.parametrize("name", ["style.md", "brief.md"])
+def test_an_edit_of_a_file_that_the_author_had_written_is_undone_and_the_file_stays(
+    cli: Cli, lamp: Path, name: str
+) -> None:
+    (lamp / name).write_text("My own words.\n", encoding="utf-8")
+    assert cli("edit", name, "--text", "Other words.", "-C", "lamp").code == 0
+    assert (lamp / name).read_text(encoding="utf-8") == "Other words.\n"
+    assert cli("undo", "lamp").out.startswith(f"Undone: edit of {name} (")
+    assert (lamp / name).read_text(encoding="utf-8") == "My own words.\n"
+    assert "There is no decision to undo." in cli("undo", "lamp").err
+    assert cli("redo", "lamp").code == 0
+    assert (lamp / name).read_text(encoding="utf-8") == "Other words.\n"
+
+
 def test_without_a_model_the_sheet_has_what_is_counted(cli: Cli, lamp: Path) -> None:
     text = cli("text", "style", "lamp", "--counted", "--json").json["text"]
     assert "- Sentences: " in text

@@ -16,7 +16,7 @@ from fabula.app.rewriting import place_of
 from fabula.app.titles import HeadedText, Titles
 from fabula.base.errors import UsageError
 from fabula.craft.chapters import Chapter, chapters_text, read_chapters
-from fabula.project.folder import FileChange
+from fabula.project.folder import FileChange, note_on
 from fabula.project.telling import ORDER, file_after
 from fabula.story import count_words, one_line, plain, slug
 from fabula.story.export.prose import is_break
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _OWN: Final = ("edited", "rewritten", "pinned")
 _WORDS: Final = re.compile(r"\(about \d{1,7} words\)")
+_WORD: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _BREAK: Final = "* * *"
 _LONGEST: Final = 50  # characters of the name of a new text, before its number
 
@@ -144,7 +145,7 @@ def split(project: ProjectFolder, journal: Journal, name: str, passage: str, at:
     first, second = plain(text[:cut]), plain(text[cut:])
     if cut < len(text) - len(whole.body) or not count_words(HeadedText.of(first).body) or not count_words(second):
         raise UsageError("There are no words before or after that place. Choose a place inside the text.")
-    if text[cut - 1 : cut + 1].isalnum() and not BLANKLESS.search(text[cut - 1 : cut + 1]):
+    if not BLANKLESS.search(text[cut - 1 : cut + 1]) and _is_in_word(text, cut):
         raise UsageError("That place is inside a word. Choose a place between two words.")
     title = one_line(title)
     if title:  # its heading says what the break between the scenes said
@@ -162,15 +163,22 @@ def split(project: ProjectFolder, journal: Journal, name: str, passage: str, at:
     return new
 
 
+def _is_in_word(text: str, place: int) -> bool:
+    """Whether a place is between two characters of one word, which may have apostrophes and hyphens in it."""
+    begin = max(text.rfind(" ", 0, place), text.rfind("\n", 0, place)) + 1
+    word = next((one for one in _WORD.finditer(text, begin) if one.end() >= place), None)
+    return word is not None and word.start() < place < word.end()
+
+
 def merge(project: ProjectFolder, journal: Journal, name: str) -> str:
-    """Add the next text to the end of a text; returns the name of the next text, which is no more.
+    """Add the next text and its notes to a text and its notes; returns the name of the next text, which is no more.
 
     Raises:
         UsageError: there is no next text, or it begins a volume.
         UnknownNameError: there is no such text.
     """
     listed, path = arrangeable(journal), project.artefact(journal, name)
-    place = listed.place(path)
+    place, places = listed.place(path), journal.artefacts.places()
     gone = listed.names[place + 1] if place + 1 < len(listed.names) else ""
     text = journal.artefacts.newest(gone) if gone else None
     if text is None:
@@ -184,7 +192,13 @@ def merge(project: ProjectFolder, journal: Journal, name: str) -> str:
     blocks = [card.text for card in listed.cards.cards]
     blocks[place] = _with_words("\n".join(filter(None, [blocks[place], blocks[place + 1].partition("\n")[2]])), joined)
     kept = plan_cards({CHAPTERS: listed.cards.with_blocks(blocks)}, ())
-    _take(project, journal, {path: joined, CHAPTERS: kept.removed(place + 2)}, withdrawn=[gone])
+    new = {path: joined, CHAPTERS: kept.removed(place + 2)}
+    if (orphan := note_on(gone)) not in places:
+        _take(project, journal, new, withdrawn=[gone])
+        return gone
+    notes = [journal.artefacts.newest(one) or "" for one in (note_on(path), orphan) if one in places]
+    note = FileChange(note_on(path), f"{note_on(path)}.md", "\n\n".join(notes))
+    _take(project, journal, new, note, withdrawn=[gone, orphan])
     return gone
 
 

@@ -10,7 +10,7 @@ from fabula.app.cards import cards_of, is_part
 from fabula.app.titles import HeadedText
 from fabula.base import yamltext
 from fabula.craft.chapters import read_chapters
-from fabula.project.folder import NOTES
+from fabula.project.folder import NOTES, note_on
 from fabula.project.telling import ORDER, in_order
 from fabula.story import Scene, Story, one_line, slug
 
@@ -137,11 +137,6 @@ def _told(workspace: Workspace, parts: Iterable[str]) -> list[str]:
         return [*names.values()]
     story = in_order(Story("", tuple(Scene(name, "") for name in names)), order[0].split("\n"))
     return [names[scene.label] for scene in story.scenes]
-
-
-def note_on(name: str) -> str:
-    """The name of the author's notes on a text."""
-    return f"{NOTES}/{slug(name)}"
 
 
 def _of_card(line: ContentsLine, card: PlanCard | None) -> ContentsLine:

@@ -12,7 +12,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.final_reading import EDITS, REFUSED
 from fabula.engine.events import RECORD
 from fabula.engine.making import DRAFTS
-from fabula.project.folder import REACHED
+from fabula.project.folder import BESIDE, REACHED
 from fabula.project.telling import is_own
 from fabula.story import plain
 
@@ -132,6 +132,7 @@ def reached(journal: Journal) -> Collection[str] | None:
 def wording_of(done: Done, titles: Mapping[str, str]) -> str:
     """A command's decisions in words; texts are named by their titles, a change of the whole story by its parts."""
     if done.found:
+        titles = {name: name for name in BESIDE} | dict(titles)
         named = [titles.get(one.path, f"the story ({one.path})") for one in done.decisions if one.kind != "pin"]
         return f"your changes to {_some(named)}" if len(named) > 1 else f"your change to {named[0]}"
     kinds: dict[str, list[str]] = {}

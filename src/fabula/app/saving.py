@@ -14,7 +14,7 @@ from fabula.base.characters import binary_place, readable
 from fabula.base.errors import ConflictError, FabulaError, ProjectError, UsageError
 from fabula.base.files import inside, make_folder, read_text, write_atomically
 from fabula.engine.events import RECORD
-from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, STYLE, SUFFIXES
+from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, STYLE, SUFFIXES, FileChange
 from fabula.story import Brief, count_words, plain
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ async def save(project: ProjectFolder, name: str, text: str, base: str | None, o
 def _save_beside(project: ProjectFolder, name: str, text: str, base: str | None) -> Saved:
     """Save the brief, or the style sheet, which need not exist."""
     file = project.folder / name
-    with project.lock():
+    with project.lock(), project.journal as journal:
         stands = read_text(file, MAX_FILE) if file.exists() else ""
         changed = plain(stands) != plain(text)
         if changed:
@@ -86,7 +86,7 @@ def _save_beside(project: ProjectFolder, name: str, text: str, base: str | None)
                 _check_base(name, stands, base)
             if name == BRIEF:
                 Brief.parse(text)
-            write_atomically(file, plain(text) + "\n")
+            project.edit_beside(journal, name, text)
     return Saved(name, name, changed, count_words(text), 0, base_of(text))
 
 
@@ -111,10 +111,11 @@ def _save_new(project: ProjectFolder, journal: Journal, file: str, text: str) ->
     """Save the author's own text in a new file."""
     if not plain(text):
         raise UsageError(f"The text of {file} is empty. Enter a text.")
+    path = project.path_of(file)
+    if path in (places := journal.artefacts.places()):
+        raise UsageError(f"{places[path]} and {file} both belong to {path!r}. Use another file name.")
     make_folder((project.folder / file).parent)
-    write_atomically(project.folder / file, plain(text) + "\n")
-    project.take_over(journal, [change for change in project.changes(journal) if change.file == file])
-    path = next(path for path, place in journal.artefacts.places().items() if place == file)
+    project.take_over(journal, [FileChange(path, file, plain(text))])
     return saved(journal, path, changed=True)
 
 

@@ -85,7 +85,8 @@ def project_and_name(common: ProjectOptions, names: Sequence[str] | None) -> tup
         ProjectError: there is no project.
     """
     said = sorted(names or (), key=lambda one: len(names or ()) > 1 and not was_project(Path(one)))
-    where = said.pop(0) if said and (len(said) > 1 or (not common.folder and was_project(Path(said[0])))) else ""
+    two = len(said) > 1 and (Path(said[0]).exists() or bool(common.folder) or not Path(".fabula").is_dir())
+    where = said.pop(0) if said and (two or (not common.folder and was_project(Path(said[0])))) else ""
     if said and not where and not common.folder and not was_project(Path()):
         raise ProjectError(
             f"{said[0]} is not a project folder, and there is no project here with a text of that name. Specify the "
@@ -93,7 +94,8 @@ def project_and_name(common: ProjectOptions, names: Sequence[str] | None) -> tup
         )
     if len(said) > 1:
         raise UsageError(
-            f"There are too many arguments: {', '.join([where, *said])}. Specify a project and one of its texts."
+            f"There are too many arguments: {', '.join(filter(None, [where, *said]))}. Specify a project and one of "
+            "its texts. Anything else is an option, such as `--status draft`; `--help` lists the options."
         )
     return project_of(common, where), said[0] if said else ""
 

@@ -76,6 +76,8 @@ STYLE: Final = "style.md"
 """The author's style sheet, which every role that writes prose gets."""
 VOICE: Final = "voice"
 """The folder with samples of the author's own prose."""
+BESIDE: Final = ("brief.md", STYLE)
+"""Files of the author that are no artefacts; edits of them are decisions, too."""
 _LONGEST_STYLE: Final = 12_000  # characters, which are part of every prompt that asks for prose
 _OTHERS: Final = (
     ".fabula",
@@ -353,6 +355,11 @@ class ProjectFolder:
             whole, text = self._read(name)
             yield _Standing(path, name, text, whole)
 
+    def path_of(self, file: str) -> str:
+        """The artefact that a new file holds: the one that was last written there, or one named after it."""
+        self._written.load()
+        return self._written.artefact(file) or _path_of(Path(file))
+
     def _read(self, name: str) -> tuple[str, str]:
         """A file's text, whole and plain; not read again while the file is the same, unless it was just written."""
         file = self.folder / name
@@ -528,6 +535,9 @@ class ProjectFolder:
                     f"The journal has lost the calls that produced {some(lost)}. A run will make the required calls "
                     "again. Existing texts are kept (see `fabula show --versions ARTEFACT`)."
                 )
+            for name in BESIDE:
+                if journal.decisions.find(name, undone=True):
+                    self._note_beside(journal, name)
             if changes := self.changes(journal):
                 self.take_over(journal, changes, found=True)
                 self.tell(f"Applied from your files: {', '.join(files_of(changes))}.")
@@ -826,6 +836,10 @@ class ProjectFolder:
         for path, file in places.items():
             if wanted in (path, file, Path(file).name, Path(file).stem, slug(path)):
                 return path
+        parts = {Path(file).name.lstrip("0"): path for path, file in places.items() if file.startswith("story/")}
+        begins = f"{name.lstrip('0')}-" if name.isascii() and name.isdigit() else ""
+        if begins and (likely := next((path for file, path in parts.items() if file.startswith(begins)), "")):
+            raise UnknownNameError("artefact", name, (), f"Did you mean {likely!r}?", listed=False)
         empty = "" if places else f"The project in {self.folder.resolve()} has no texts yet."
         near = "" if places else near_path(Path(name))
         meant = f"Did you mean the project {near!r}?" if near and (Path(near) / self.brief_file.name).is_file() else ""
@@ -858,6 +872,20 @@ class ProjectFolder:
             changes.append(FileChange(path, places[path], plain(text)))
         self.take_over(journal, changes, kind)
 
+    def edit_beside(self, journal: Journal, name: str, text: str) -> None:
+        """Write the brief or the style sheet, and record that as a decision."""
+        self._note_beside(journal, name)
+        write_atomically(self.folder / name, plain(text) + "\n")
+        journal.decisions.add(name, "edit", plain(text))
+
+    def _note_beside(self, journal: Journal, name: str) -> None:
+        """Record what the author has done to the brief or the style sheet since the last decision about it."""
+        file, known = self.folder / name, journal.decisions.override(name)
+        text = plain(read_text(file, MAX_FILE)) if file.exists() else ""
+        if text != ("" if known is None else known[0]):
+            first = not journal.decisions.find(name, undone=True)
+            journal.decisions.add(name, "edit" if text else "unedit", text or None, found=True, lasting=first)
+
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
         """Write the newest texts of artefacts to their files; artefacts without a text are skipped."""
         places = journal.artefacts.places()
@@ -872,6 +900,12 @@ class ProjectFolder:
         """
         self._written.load()
         paths = [path for path in dict.fromkeys(paths) if path not in (TITLE, ORDER)]
+        for name in set(paths).intersection(BESIDE):
+            paths.remove(name)
+            if (override := journal.decisions.override(name)) is not None:
+                write_atomically(self.folder / name, override[0] + "\n")
+            else:
+                self._remove([name])
         for path in paths:
             place = journal.artefacts.places().get(path)
             given = journal.decisions.override(path) is not None or any(
@@ -1033,8 +1067,15 @@ def _permitted() -> Iterator[None]:
 
 def _path_of(file: Path) -> str:
     """The artefact of a file that fabula did not write: its name, below its folder unless that is a common one."""
+    if file.parts[0] == NOTES:  # named after a text, whose name may begin with a number
+        return note_on(file.stem)
     name = slug(NUMBER.sub("", file.stem))
     return name if file.parts[0] in _MADE_AT_ONCE else f"{file.parts[0]}/{name}"
+
+
+def note_on(name: str) -> str:
+    """The name of the author's notes on a text."""
+    return f"{NOTES}/{slug(name)}"
 
 
 def numbered(number: int, path: str, of: int = 0) -> str:

@@ -40,13 +40,16 @@ async def mark(
     No role is shown these notes. What is left out stays as it is.
 
     Raises:
-        UsageError: the text is not a part of the story, the status is too long, or the file cannot be read.
+        UsageError: there is nothing to note, the text is not a part of the story, the status is too long, or the file
+            cannot be read.
     """
     if len(status or "") > _LONGEST:
         raise UsageError(f"A status has at most {_LONGEST} characters, such as draft, revised or done.")
     stands = await text(project, artefact)
     if not stands.file.startswith("story/"):
         raise UsageError(f"{artefact!r} is not a part of the story. `fabula show --contents` lists its parts.")
+    if status is None and words is None:
+        raise UsageError("There is nothing to note. Specify a status, such as draft, or a number of words.")
     with project.changing() as texts:
         now = project.standing().get(STATUS, "")
         marks, problem = read_marks(now)

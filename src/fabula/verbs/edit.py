@@ -7,12 +7,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fabula.app.contents import note_on
 from fabula.app.saving import Saved, base_of, save
 from fabula.app.titles import LONGEST, HeadedText
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
-from fabula.project.folder import MAX_FILE, MAX_STORY
+from fabula.project.folder import MAX_FILE, MAX_STORY, NOTES, note_on
 from fabula.story import one_line
 from fabula.verbs.base import ArtefactName, verb
 from fabula.verbs.text import text as text_of
@@ -94,10 +93,14 @@ async def note(
     """Save your notes on a text in `notes/`. No role is ever shown them; read them as the text `notes/NAME`.
 
     Raises:
+        UsageError: the text is itself a file of notes.
         ConflictError: the notes have changed in the meantime.
         LockedError: a run is in progress.
     """
-    name = note_on((await text_of(project, artefact)).name)
+    about = await text_of(project, artefact)
+    if about.file.startswith(f"{NOTES}/"):
+        raise UsageError(f"{about.file} is itself a file of your notes. Change it with `fabula edit {about.name}`.")
+    name = note_on(about.name)
     file, standing = f"{name}.md", project.standing()
     with project.changing() as texts:
         if text.strip():

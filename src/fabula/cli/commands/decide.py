@@ -86,17 +86,24 @@ def approve(terminal: Terminal, project: Project, done: ArtefactNames) -> None:
 def undo(terminal: Terminal, project: Project, done: Decided) -> None:
     """Print what was undone, and what the next undo would undo."""
     folder = near(project.folder)
-    terminal.say(f"Undone: {done.wording} ({done.at}).")
-    coming = project.status().estimate
-    if coming is None or coming.total_calls or coming.stale or coming.restored or project.is_behind():
+    terminal.say(terminal.wrapped(f"Undone: {done.wording} ({done.at})."))
+    if _is_left(project):
         terminal.advise(f"Next: `fabula update {folder}`. It restores earlier texts from the journal.")
     further = f"; another `fabula undo {folder}` undoes: {done.further}" if done.further else ""
     terminal.advise(f"`fabula redo {folder}` redoes it{further}.")
+
+
+def _is_left(project: Project) -> bool:
+    """Whether an update has something to do after an undo or a redo."""
+    coming = project.status().estimate
+    return coming is None or bool(coming.total_calls or coming.stale or coming.restored) or project.is_behind()
 
 
 @command("redo")
 def redo(terminal: Terminal, project: Project, done: Decided) -> None:
     """Say what was redone."""
     folder = near(project.folder)
-    terminal.say(f"Redone: {done.wording}.")
-    terminal.advise(f"Next: `fabula update {folder}`. To undo this, run `fabula undo {folder}`.")
+    terminal.say(terminal.wrapped(f"Redone: {done.wording}."))
+    if _is_left(project):
+        terminal.advise(f"Next: `fabula update {folder}`.")
+    terminal.advise(f"`fabula undo {folder}` undoes it.")
