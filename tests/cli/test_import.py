@@ -362,3 +362,16 @@ def test_an_older_encoding_that_was_guessed_is_said(cli: Cli) -> None:
         assert "old.txt is not UTF-8. It was read as cp1252, which fits its letters best. If letters are" in ran.err
     (cli.folder / "new.txt").write_text("Schöne Grüße, sagte er über die Straße.", encoding="utf-8")
     assert "UTF-8" not in cli("import", "new.txt").err
+
+
+def test_what_is_left_out_is_said_before_anything_is_written(cli: Cli) -> None:
+    (cli.folder / "old.rtf").write_text(r"{\rtf1 Mara{\footnote a}{\footnote b} came.{\pict 00}}", encoding="ascii")
+    for more in (("--dry-run",), ("--json",)):
+        ran = cli("import", "old.rtf", *more)
+        assert ran.code == 0
+        assert "Left out: 2 footnotes, 1 picture." in ran.err
+    assert ran.json["left_out"] == {"footnote": 2, "picture": 1}
+    (cli.folder / "taken").write_text("A file.", encoding="utf-8")
+    ran = cli("import", "old.rtf", "--out", "taken")
+    assert ran.code != 0
+    assert "Left out: 2 footnotes, 1 picture." in ran.err

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import zipfile
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,8 +47,8 @@ def written(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def packed(file: Path, files: Mapping[str, str]) -> Path:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+def packed(file: Path, files: Mapping[str, str], how: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(file, "w", how) as archive:
         for name, text in files.items():
             archive.writestr(name, text)
     return file
@@ -452,19 +454,105 @@ def test_what_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path, monke
         text_of(written(tmp_path / "large", {f"{n}.md": "a" * 40 for n in range(2)}), 50)
 
 
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ('<?xml version="1.0" encoding="x-unknown"?>', ""),
+        ('<?xml version="1.0" encoding="rot13"?>', ""),
+        ("", f'<w:x a="{"x" * 13_000_000}"/>'),
+        ("", f"<!--{'x ' * 7_000_000}-->"),
+        ("", "".join(f"<w:x{number}/>" for number in range(11_000))),
+        ("", f"<w:x {' '.join(f'a{number}=|1|' for number in range(11_000))}/>".replace("|", '"')),
+        ("", "<w:x>" * 110_000 + "</w:x>" * 110_000),
+    ],
+    ids=["an unknown encoding", "no encoding", "a long tag", "a long comment", "names", "attributes", "depth"],
+)
+def test_xml_that_would_take_memory_without_end_is_refused(head: str, body: str, tmp_path: Path) -> None:
+    text = f"{head}<w:document {W}><w:p><w:r><w:t>Mara.</w:t></w:r></w:p>{body}</w:document>"
+    file = packed(tmp_path / "a.docx", {"word/document.xml": text}, zipfile.ZIP_STORED)
+    with pytest.raises(UsageError, match=r"a\.docx cannot be read as a Word file"):
+        text_of(file, MOST)
+
+
+def test_a_text_that_is_longer_than_its_packed_file_may_be_is_refused(tmp_path: Path) -> None:
+    file = packed(
+        tmp_path / "a.docx", {"word/document.xml": f"<d {W}><w:p><w:r><w:t>{'a ' * 900}</w:t></w:r></w:p></d>"}
+    )
+    with pytest.raises(UsageError, match=r"a\.docx has more than 1,000 characters, which is too much for a text"):
+        text_of(file, 1_000)
+
+
+def test_names_in_a_chat_cannot_make_it_larger_without_end(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(
+        '{"user_name":"M"}\n{"name":"' + "A" * 100_000 + '","mes":"' + "{{char}}" * 100_000 + '"}', encoding="utf-8"
+    )
+    with pytest.raises(UsageError, match="cannot be read as a SillyTavern chat file"):
+        text_of(tmp_path / "a.jsonl", MOST)
+
+
+def test_raw_bytes_and_long_numbers_of_rich_text_are_no_text() -> None:
+    data = rb"{\rtf1\revdttm-2015295488 Mara {\pict\bin6 {{{}\'}\bin-5 came\bin9999999999 and all that follows"
+    assert rtf_text(data, Counter()) == "Mara came"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "windows-1252"])
+def test_pages_of_a_book_may_be_in_other_encodings(encoding: str, tmp_path: Path) -> None:
+    page = (
+        f'<?xml version="1.0" encoding="{encoding.removesuffix("-sig")}"?><html><body><p>Café&mdash;</p></body></html>'
+    )
+    with zipfile.ZipFile(tmp_path / "a.epub", "w") as archive:
+        archive.writestr("META-INF/container.xml", '<container><rootfile full-path="b.opf"/></container>')
+        archive.writestr("b.opf", '<package><item id="a" href="a.xhtml"/><itemref idref="a"/></package>')
+        archive.writestr("a.xhtml", page.encode(encoding))
+    assert text_of(tmp_path / "a.epub", MOST) == "Café\u2014"
+
+
+@pytest.mark.parametrize(
+    "head", ['<?xml version="1.0"?>\n<!-- a comment -->\n', '<?xml version="1.0" encoding="UTF-16"?>']
+)
+def test_a_script_is_known_by_its_root(head: str, tmp_path: Path) -> None:
+    data = f"{head}{FDX.partition('?>')[2].strip()}"
+    (tmp_path / "a.fdx").write_bytes(data.encode("utf-16" if "UTF-16" in head else "utf-8"))
+    assert text_of(tmp_path / "a.fdx", MOST) == SCREENPLAY
+
+
+def test_what_a_mac_adds_to_an_archive_is_no_text(tmp_path: Path) -> None:
+    files = {"Book/1.md": "Mara.", "__MACOSX/Book/._1.md": "\0\5\x16", "Book/.2.md": "Hidden.", "../a.md": "Outside."}
+    assert [part.text for part in read_manuscript(packed(tmp_path / "a.zip", files)).parts] == ["Outside.", "Mara."]
+
+
+def test_a_story_in_json_has_no_characters_that_a_terminal_obeys(tmp_path: Path) -> None:
+    scene = '{"label":"O\\u0007ne\\ud800","text":"Mara\\u0000\\u202e \\u001b[31mcame."}'
+    (tmp_path / "a.json").write_text(f'{{"format":"fabula-story","version":1,"scenes":[{scene}]}}', encoding="utf-8")
+    (part,) = read_manuscript(tmp_path / "a.json").parts
+    assert (part.title, part.text) == ("One\ufffd", "Mara came.")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    folder = written(tmp_path / "book", {"1.md": "Mara.", "2.md": "Secret."})
+    (folder / "2.md").chmod(0)
+    with pytest.raises(UsageError, match=r"2\.md"):
+        text_of(folder, MOST)
+
+
 def inside(files: Mapping[str, str]) -> Unpacked:
     return Unpacked("x", files, lambda name: io.BytesIO(files[name].encode()), MOST)
 
 
 READERS: dict[str, Callable[[int], object]] = {
     "one paragraph": lambda n: emphasised([((k % 2 == 0, False), "a*\\") for k in range(n // 4)]),
-    "rtf": lambda n: rtf_text(rb"{\rtf1 " + rb"a{\i b}\'e9 " * (n // 12)),
+    "rtf": lambda n: rtf_text(rb"{\rtf1 " + rb"a{\i b}\'e9 " * (n // 12), Counter()),
     "fdx": lambda n: fdx_text(
-        b'<FinalDraft><Paragraph Type="Character"><Text>M</Text></Paragraph>'
+        b'<FinalDraft><Content><Paragraph Type="Character"><Text>M</Text></Paragraph>'
         + b'<Paragraph Type="Dialogue"><Text>a</Text></Paragraph>' * (n // 50)
-        + b"</FinalDraft>"
+        + b"</Content></FinalDraft>",
+        Counter(),
     ),
-    "chat": lambda n: chat_text(b'{"user_name":"M"}\n' + b'{"name":"M","mes":"a {{user}}"}\n' * (n // 30)),
+    "chat": lambda n: chat_text(b'{"user_name":"M"}\n' + b'{"name":"M","mes":"a {{user}}"}\n' * (n // 30), Counter()),
     "folder": lambda n: folder_text({f"{k}.md": "a" for k in range(n // 10)}),
     "notes": lambda n: scrivener_text(
         inside(SCRIV | {"Files/Data/A/content.rtf": r"{\rtf1 " + r"\{\\Scrv_fn=<$Scr_" * (n // 18) + "}"}),

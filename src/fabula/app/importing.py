@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.item_files import TABLES
@@ -10,7 +10,7 @@ from fabula.app.sources import read_story
 from fabula.base.errors import UsageError
 from fabula.continuity.parts import Manuscript, manuscript, of_story
 from fabula.craft.chapters import Chapter, chapters_text
-from fabula.data.story_files import LISTED, SCREENPLAYS, SUFFIXES, is_chat, said_of_encoding, text_and_encoding
+from fabula.data.story_files import LISTED, SCREENPLAYS, SUFFIXES, Reading, is_chat, reading_of
 from fabula.project.folder import MAX_FILE, MAX_STORY, FileChange, ProjectFolder, numbered
 from fabula.project.settings import Settings
 from fabula.project.telling import imported_from
@@ -18,7 +18,7 @@ from fabula.story import Brief, count_words, plain
 from fabula.systems import find, system_of, systems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from fabula.continuity.parts import Way
@@ -60,6 +60,7 @@ class Imported:
         texts: the texts of its parts, with their files.
         before: whether the project already existed, from the same manuscript.
         notices: what the author should know about how it was read, as sentences.
+        left_out: how many things of each kind were not carried over, such as "footnote".
     """
 
     folder: Path
@@ -71,6 +72,7 @@ class Imported:
     texts: tuple[FileChange, ...]
     before: bool = False
     notices: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def words(self) -> int:
@@ -94,6 +96,7 @@ class Imported:
             "parts": [{"name": one.path, "file": one.file, "words": count_words(one.text)} for one in self.texts],
             "before": self.before,
             "notices": list(self.notices),
+            "left_out": {kind: number for kind, number in self.left_out.items() if number},
         }
 
 
@@ -108,10 +111,11 @@ def read_manuscript(file: Path) -> Manuscript:
         raise UsageError(f"{file} is already a fabula project. Continue it with `fabula text continue {file}`.")
     if suffix == ".json" or (file.name.endswith(TABLES) and not is_chat(file)):
         return of_story(read_story(file))
-    text, encoding = text_and_encoding(file, MAX_STORY)
-    if not count_words(text):
+    found = reading_of(file, MAX_STORY)
+    if not count_words(found.text):
         raise UsageError(f"The manuscript {file} is empty. Specify a file that contains text.")
-    return replace(manuscript(text, is_screenplay=suffix in SCREENPLAYS), encoding=encoding)
+    parts = manuscript(found.text, is_screenplay=suffix in SCREENPLAYS)
+    return replace(parts, encoding=found.encoding, left_out=found.left_out)
 
 
 def system_for_manuscript(named: str | None) -> str:
@@ -149,8 +153,11 @@ def planned_import(folder: Path, found: Manuscript, source: str, settings: dict[
             )
         texts.append(FileChange(part.name, numbered(number, part.name, len(found.parts)), part.text))
     system = system_of(Settings.of(settings, "the command line")).name
-    notices = tuple(filter(None, [said_of_encoding(source, found.encoding)]))
-    return Imported(folder, title or found.title, system, source, found.way, found.cut, tuple(texts), notices=notices)
+    notices, left_out = Reading("", found.encoding, found.left_out).notices(source), found.left_out
+    title = title or found.title
+    return Imported(
+        folder, title, system, source, found.way, found.cut, tuple(texts), notices=notices, left_out=left_out
+    )
 
 
 def import_manuscript(

@@ -145,6 +145,7 @@ class Imported(TypedDict):
     source: str
     divided: str
     notices: list[str]
+    left_out: dict[str, int]
     words: int
     parts: list[ImportedPart]
     before: bool

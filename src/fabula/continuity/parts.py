@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from fabula.base.characters import readable
 from fabula.base.errors import UsageError
 from fabula.continuity.scenes import cut_by_length, split
 from fabula.story import Story, count_words, one_line, plain, slug
 from fabula.story.export.prose import is_break
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 Way: TypeAlias = Literal["scenes", "headings", "chapters", "breaks", "length", "whole"]
 
@@ -68,6 +69,7 @@ class Manuscript:
         way: what it was parted by.
         cut: how many parts were too long, and are cut by length.
         encoding: in which its file was read, where that was guessed.
+        left_out: how many things of each kind its file has beside the text, such as "footnote".
     """
 
     title: str
@@ -75,6 +77,7 @@ class Manuscript:
     way: Way
     cut: int = 0
     encoding: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def words(self) -> int:
@@ -105,12 +108,12 @@ def of_story(story: Story) -> Manuscript:
         UsageError: there are no words in it.
     """
     several = len(story.scenes) > 1
-    texts = [(_label(one.label), plain(one.text)) for one in story.scenes]
+    texts = [(_label(readable(one.label)), plain(readable(one.text))) for one in story.scenes]
     headed = [
         (label, f"## {label}\n\n{text}" if several and label and not text.startswith(label) else text)
         for label, text in texts
     ]
-    return _of(story.title, headed, "scenes")
+    return _of(readable(story.title), headed, "scenes")
 
 
 def _of(title: str, pieces: Sequence[tuple[str, str]], way: Way) -> Manuscript:

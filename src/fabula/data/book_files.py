@@ -1,4 +1,4 @@
-"""The text of EPUB and OpenDocument files as Markdown: paragraphs, headings and emphasis; nothing else of them is read.
+"""The text of EPUB and OpenDocument files as Markdown: paragraphs, headings, emphasis; what else they have is counted.
 
 Emphasis is that of elements and of styles: an EPUB's style sheets, an OpenDocument file's styles.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 import html
 import posixpath
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from fabula.data.unpacked import LEFT_OUT, Style, Target, Unpacked, level_of_style, local, paragraph_of
+from fabula.base.errors import UsageError
+from fabula.data.unpacked import LEFT_OUT, TABLE, Style, Target, Unpacked, level_of_style, local, paragraph_of
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Mapping
 
 _MOST_PARTS: Final = 5_000
@@ -23,9 +26,18 @@ _BLOCKS: Final = frozenset(
 _HEADING: Final = re.compile(r"h([1-6])")
 _LEFT_OUT: Final = frozenset(
     {"head", "script", "style", "svg", "math", "nav", "note", "annotation", "tracked-changes", "forms"}
-    | {"sequence-decls", "table-of-content", "bibliography", "title", "desc"}
+    | {"sequence-decls", "table-of-content", "bibliography", "title", "desc", "rt", "rp", "ruby-text"}
 )
-_NOTES: Final = frozenset({"footnote", "footnotes", "endnote", "endnotes", "rearnote", "rearnotes", "noteref"})
+_COUNTED: Final = {
+    "svg": "picture", "img": "picture", "image": "picture", "math": "formula", "annotation": "comment",
+    "table-of-content": "contents list", "bibliography": "bibliography", "rt": "ruby text", "ruby-text": "ruby text",
+    "table": TABLE, "audio": "embedded object", "video": "embedded object", "iframe": "embedded object",
+}  # fmt: skip
+_NOTES: Final = {
+    "footnote": "footnote", "endnote": "endnote", "rearnote": "endnote", "noteref": "noteref",
+    "footnotes": "", "endnotes": "", "rearnotes": "",
+}  # fmt: skip
+_MARGINS: Final = frozenset(f"{name}{page}" for name in ("header", "footer") for page in ("", "-left", "-first"))
 _ITALICS: Final = re.compile(r"font-style\s*:\s*(?:italic|oblique)")
 _BOLDS: Final = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)")
 _CLASS: Final = re.compile(r"\.([\w-]{1,100})\s*(?=,|\Z)")
@@ -33,7 +45,8 @@ _LINE: Final = "Horizontal_20_Line"  # a style of OpenDocument
 _BASED: Final = 10  # styles, each based on the next
 _ITALIC, _BOLD = frozenset({"i", "em", "cite"}), frozenset({"b", "strong"})
 _DEEPEST_HEADING: Final = 6
-_DOCTYPE: Final = re.compile(r"<!DOCTYPE[^>\[]{0,1000}>", re.IGNORECASE)
+_HEAD: Final = re.compile(r"\A(?:\s*<\?xml[^>]{0,200}\?>)?\s*(?:<!DOCTYPE[^>\[]{0,1000}>)?", re.IGNORECASE)
+_ENCODING: Final = re.compile(rb"<\?xml[^>]{1,100}encoding=[\"']([\w.-]{1,40})")
 _ENTITY: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9]{1,30};")
 _BREAK: Final = "* * *"
 
@@ -51,12 +64,37 @@ class _Named(Target):
             self.found.append((name, {_local(key): value for key, value in attributes.items()}))
 
 
+class _Margins(Target):
+    """Counts the headers and footers of an OpenDocument text that have words."""
+
+    def __init__(self, left_out: Counter[str]) -> None:
+        self._left_out = left_out
+        self._name = ""  # of the one that is open and has none yet
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 - all are alike
+        """Take up a header or footer."""
+        self._name = name if (name := _local(tag)) in _MARGINS else self._name
+
+    def data(self, text: str) -> None:
+        """Count a header or footer by its first words."""
+        if self._name and any(map(str.isalpha, text)):
+            self._left_out[f"page {self._name.partition('-')[0]}"] += 1
+            self._name = ""
+
+    def end(self, tag: str) -> None:
+        """End a header or footer."""
+        self._name = "" if _local(tag) in _MARGINS else self._name
+
+
 class _Text(Target):
     """The paragraphs of a page of an EPUB, or of an OpenDocument text, whose `styles` have emphasis by their names."""
 
-    def __init__(self, styles: Mapping[str, Style], chains: Mapping[str, list[str]] | None = None) -> None:
+    def __init__(
+        self, styles: Mapping[str, Style], left_out: Counter[str], chains: Mapping[str, list[str]] | None = None
+    ) -> None:
         self.paragraphs: list[str] = []
         self._styles = styles
+        self._left_out = left_out
         self._chains = chains or {}  # the styles of an OpenDocument text, each with those that it is based on
         self._skipped = 0
         self._is_open = chains is None  # of an OpenDocument text only its body is read
@@ -69,8 +107,12 @@ class _Text(Target):
         """Take up a paragraph, a heading, emphasis or a sign."""
         name = _local(tag)
         own = {_local(key): value for key, value in attributes.items()}
-        kinds = own.get("type", "").split()
-        if name in _LEFT_OUT or self._skipped or not _NOTES.isdisjoint(kinds):
+        kinds = f"{own.get('type', '')} {own.get('role', '').replace('doc-', '')}".split()
+        if name == "note":
+            kinds.append(own.get("note-class", "footnote"))
+        note = next((_NOTES[kind] for kind in kinds if kind in _NOTES), None)
+        self._count(name, note)
+        if name in _LEFT_OUT or self._skipped or note is not None:
             self._skipped += 1
             return
         if name == "text" and "office" in tag:
@@ -88,6 +130,12 @@ class _Text(Target):
             level = self._level(own.get("style-name", ""))
         self._inside.append((self._style(name, own), min(level, _DEEPEST_HEADING)))
         self._sign(name)
+
+    def _count(self, name: str, note: str | None) -> None:
+        """Count an element that is left out, or a table; within what is left out, only notes and deletions."""
+        kind = note or ("tracked deletion" if name == "deletion" else "" if self._skipped else _COUNTED.get(name))
+        if kind:
+            self._left_out[kind] += 1
 
     def _level(self, style: str) -> int:
         """The level of a paragraph of OpenDocument in that style; only a title's is one of a heading."""
@@ -140,8 +188,11 @@ class _Text(Target):
 
     def _end(self) -> None:
         level = self._inside[-1][1]
-        if (text := paragraph_of(self._pieces, level)) and (level or not self._title_page):
-            self.paragraphs.append(text)
+        if text := paragraph_of(self._pieces, level, self._left_out):
+            if level or not self._title_page:
+                self.paragraphs.append(text)
+            else:
+                self._left_out["title-page line"] += 1
         self._pieces = []
 
 
@@ -153,7 +204,8 @@ def epub_text(book: Unpacked, container: str) -> str:
     """The text of an EPUB in the order in which it is read.
 
     Raises:
-        ValueError: it has no list of its parts.
+        UsageError: it has too many pages, or is encrypted.
+        ValueError: it has no list of its pages.
     """
     roots = _Named("rootfile")
     book.read(container, roots)
@@ -167,13 +219,23 @@ def epub_text(book: Unpacked, container: str) -> str:
         pair for href in sheets for pair in _classes(book.data(_beside(place, href)).decode("utf-8", "replace"))
     )
     paragraphs: list[str] = []
-    order = [own for name, own in listed.found if name == "itemref" and own.get("linear") != "no"]
-    for own in order[:_MOST_PARTS]:
-        part = files.get(own.get("idref", ""), {})
-        if part and "nav" not in part.get("properties", "").split():
-            page = _Text(styles)
-            book.read(_beside(place, part["href"]), page, _as_xml)
-            paragraphs += page.paragraphs
+    refs = [(own, files.get(own.get("idref", ""), {})) for name, own in listed.found if name == "itemref"]
+    refs = [one for one in refs if "nav" not in one[1].get("properties", "").split()]
+    order = [part for own, part in refs if own.get("linear") != "no"]
+    counts = book.left_out
+    counts["supplementary page"] += sum(own.get("linear") == "no" for own, _ in refs)
+    if len(order) > _MOST_PARTS:
+        raise UsageError(f"{book.where} has {len(order):,} pages, and {_MOST_PARTS:,} is the limit. Split the book.")
+    locked = _Named("cipherreference")
+    book.read("META-INF/encryption.xml", locked)
+    encrypted = {own.get("uri") for _, own in locked.found}
+    for part in order:
+        page, name = _Text(styles, counts), _beside(place, part.get("href", ""))
+        if name in encrypted:
+            raise UsageError(f"{book.where} is encrypted. Give a copy without protection, or the manuscript itself.")
+        counts["missing page"] += not book.read(name, page, _as_xml)
+        paragraphs += page.paragraphs
+    counts["footnote"] += max(0, counts.pop("noteref", 0) - counts["footnote"] - counts["endnote"])
     return "\n\n".join(paragraphs)
 
 
@@ -193,9 +255,12 @@ def _emphasis(declared: str) -> Style:
     return bool(_ITALICS.search(declared)), bool(_BOLDS.search(declared))
 
 
-def _as_xml(page: str) -> str:
-    """A page without its doctype, and with the signs that HTML has names for."""
-    return _ENTITY.sub(lambda found: html.escape(html.unescape(found[0])), _DOCTYPE.sub("", page, count=1))
+def _as_xml(page: bytes) -> bytes:
+    """A page in UTF-8 without its doctype, and with the signs that HTML has names for."""
+    found = _ENCODING.match(page)
+    encoding = "utf-16" if page.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else found[1].decode() if found else "utf-8"
+    text = _HEAD.sub("", page.decode(encoding).removeprefix("\ufeff"), count=1)
+    return _ENTITY.sub(lambda sign: html.escape(html.unescape(sign[0])), text).encode()
 
 
 def odt_text(file: Unpacked, place: str) -> str:
@@ -221,8 +286,9 @@ def odt_text(file: Unpacked, place: str) -> str:
         name: next((own_styles[one] for one in chain if one in own_styles), (False, False))
         for name, chain in chains.items()
     }
-    text = _Text(styles, chains)
+    text = _Text(styles, file.left_out, chains)
     file.read(place, text)
+    file.read("styles.xml", _Margins(file.left_out))
     return "\n\n".join(text.paragraphs)
 
 

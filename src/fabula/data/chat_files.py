@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.story import one_line, plain
 
+if TYPE_CHECKING:
+    from collections import Counter
+
 BEGINS: Final = (b'{"user_name"', b'{"chat_metadata"')
 """What the first line of such a file begins with."""
+_LONGEST: Final = 20_000_000
+"""Characters of a message with the names in it, which it may say very often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ def messages_in(data: bytes) -> list[ChatMessage]:
     """The messages of a chat; those that are hidden from the model are left out.
 
     Raises:
-        ValueError: a line is not a message in JSON.
+        ValueError: a line is not a message in JSON, or a message is too long.
     """
     lines = [json.loads(line) for line in data.decode("utf-8-sig").split("\n")[1:] if line.strip()]
     if not all(isinstance(line, dict) for line in lines):
@@ -37,6 +42,8 @@ def messages_in(data: bytes) -> list[ChatMessage]:
     )
 
     def text(words: str) -> str:
+        if len(words) + words.count("{{") * max(len(user), len(character)) > _LONGEST:
+            raise ValueError("a message is too long")
         return plain(words.replace("{{user}}", user or "You").replace("{{char}}", character or "They"))
 
     found = []
@@ -49,13 +56,16 @@ def messages_in(data: bytes) -> list[ChatMessage]:
     return found
 
 
-def chat_text(data: bytes) -> str:
-    """The messages of a chat as fabula's conversations have them.
+def chat_text(data: bytes, left_out: Counter[str]) -> str:
+    """The messages of a chat as fabula's conversations have them; alternatives that are not shown are left out.
 
     Raises:
         ValueError: a line is not a message in JSON.
     """
-    return "\n\n".join(f"**{one.name}:** {one.texts[one.shown]}" for one in messages_in(data))
+    messages = messages_in(data)
+    left_out["hidden message"] += sum(1 for line in data.split(b"\n")[1:] if line.strip()) - len(messages)
+    left_out["alternative"] += sum(len(one.texts) - 1 for one in messages)
+    return "\n\n".join(f"**{one.name}:** {one.texts[one.shown]}" for one in messages)
 
 
 def _name(line: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from fabula.data.unpacked import Target
 from fabula.story import one_line
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Mapping
 
     from fabula.data.unpacked import Unpacked
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 _DEEPEST_HEADING: Final = 6
 # What Scrivener writes into its documents that is no text: styles; notes and footnotes in the line.
 _STYLES: Final = re.compile(r"<!?\$Scr\\?[A-Za-z_]{1,30}(?:::\d{1,6})?>")
-_NOTE: Final = re.compile(r"\{\\{1,2}Scrv\\?_(?:annot|fn)")
+_NOTE: Final = re.compile(r"\{\\{1,2}Scrv\\?_(annot|fn)")
 _NOTE_ENDS: Final = re.compile(r"\\{1,2}end\\?_Scrv\\?_(?:annot|fn)\}")
 _HEADING: Final = re.compile(r"(#{1,4})!?(?=[ \t])")
 _SHORTCODES: Final = {"[i]": "*", "[/i]": "*", "[b]": "**", "[/b]": "**"}
 _CODES: Final = re.compile(
     r"\[(?:/?(?:i|b|s|u|m|sup|sub)|br|new ?page|vspace(?::\d{1,3})?|(?:footnote|field):[^\]\n]{1,80})\]", re.IGNORECASE
 )
+_ASIDES: Final = {"@": "tag", "%": "comment", "%footnote.": "footnote"}
 _ALIGNED: Final = re.compile(r"\A(?:>{1,2}(?=[ \t]))?(.*?)(?:(?<=[ \t])<{1,2})?\Z")
 _NUMBERED: Final = re.compile(r"\A\d{1,6}[ \t._)-]+(?=\S)")
 _NUMBERS: Final = re.compile(r"(\d{1,18})")
@@ -49,7 +51,8 @@ class _Binder(Target):
             return
         above = next((one for one in self._around[-2:-1] if isinstance(one, int)), 0)  # around the children
         level = above + 1 if above else int(attributes.get("Type") == "DraftFolder")
-        self.items.append((level, {"id": attributes.get("UUID") or attributes.get("ID", "")}))
+        own = {"id": attributes.get("UUID") or attributes.get("ID", ""), "kind": attributes.get("Type", "")}
+        self.items.append((level, own))
         self._around.append(level)
 
     def data(self, text: str) -> None:
@@ -75,25 +78,40 @@ def scrivener_text(project: Unpacked, place: str) -> str:
     items = [one for one in binder.items if one[0]]
     if not items:
         raise ValueError("it has no manuscript folder")
-    chosen = [one for one in items if one[1].get("IncludeInCompile", "").strip() == "Yes"] or items
+    chosen = [one for one in items[1:] if one[1].get("IncludeInCompile", "").strip() == "Yes"] or items[1:]
+    counts = project.left_out
+    counts["uncompiled document"] += len(items) - 1 - len(chosen)
+    counts["other document"] += sum(not level and "Folder" not in one["kind"] for level, one in binder.items)
     found = [f"# {one_line(posixpath.basename(place).rpartition('.')[0] or 'Manuscript')}"]
-    for level, fields in (one for one in chosen if one is not items[0]):
+    for level, fields in chosen:
+        _count_beside(project, _in(place, f"Files/Data/{fields['id']}"))
         inside = (f"Files/Data/{fields['id']}/content.rtf", f"Files/Docs/{fields['id']}.rtf")
-        text = next((rtf_text(data) for name in inside if (data := project.data(_in(place, name)))), "")
+        text = next((rtf_text(data, counts) for name in inside if (data := project.data(_in(place, name)))), "")
         title = one_line(fields.get("Title", ""))
         found += [f"{'#' * min(level, _DEEPEST_HEADING)} {title}"] if title else []
-        found += [_without_marks(text)] if text else []
+        found += [_without_marks(text, counts)] if text else []
     return "\n\n".join(found)
+
+
+def _count_beside(project: Unpacked, folder: str) -> None:
+    """Count what Scrivener keeps beside a document's text."""
+    comments = project.data(f"{folder}/content.comments")
+    notes = comments.count(b'Footnote="Yes"')
+    project.left_out.update(
+        {"comment": comments.count(b"<Comment ") - notes, "footnote": notes}
+        | {"index card": f"{folder}/synopsis.txt" in project.names, "note": f"{folder}/notes.rtf" in project.names}
+    )
 
 
 def _in(place: str, name: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(place), name))
 
 
-def _without_marks(text: str) -> str:
+def _without_marks(text: str, left_out: Counter[str]) -> str:
     """A document's text without Scrivener's own signs, notes and footnotes."""
     first, *others = _NOTE.split(_STYLES.sub("", text))
-    return first + "".join(_NOTE_ENDS.split(other, maxsplit=1)[-1] for other in others)
+    left_out.update("footnote" if kind == "fn" else "comment" for kind in others[::2])
+    return first + "".join(_NOTE_ENDS.split(other, maxsplit=1)[-1] for other in others[1::2])
 
 
 class _Novel(Target):
@@ -130,7 +148,11 @@ def novelwriter_text(project: Unpacked, place: str) -> str:
         left += inside.pop(one.get("handle", ""), [])
         if one.get("layout") == "DOCUMENT" and one.get("active") not in ("no", "False"):
             name = _in(place, f"content/{one.get('handle', '')}.nwd")
-            found.append(_nwd_text(project.data(name).decode("utf-8", "replace")))
+            found.append(_nwd_text(project.data(name).decode("utf-8", "replace"), project.left_out))
+            project.left_out["missing document"] += name not in project.names
+            one["type"] = "read"
+    unread = [one for one in novel.items if one.get("type") == "FILE"]
+    project.left_out.update("note" if one.get("layout") == "NOTE" else "inactive document" for one in unread)
     return "\n\n".join(filter(None, found))
 
 
@@ -139,11 +161,13 @@ def _order(one: Mapping[str, str]) -> int:
     return int(found[1]) if found else 0
 
 
-def _nwd_text(text: str) -> str:
+def _nwd_text(text: str, left_out: Counter[str]) -> str:
     """A document of novelWriter as Markdown."""
     lines = []
     for line in text.splitlines():
         if line.startswith(("%", "@")):
+            if not line.startswith("%%"):  # what novelWriter itself notes down
+                left_out[_ASIDES.get(line[:10].casefold(), _ASIDES[line[0]])] += 1
             continue
         plain = _CODES.sub(lambda code: _SHORTCODES.get(code[0].lower(), ""), line)
         if line.strip() and not plain.strip():

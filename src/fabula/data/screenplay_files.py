@@ -9,11 +9,19 @@ from fabula.story import one_line
 from fabula.story.export.fountain import is_heading, is_misread, is_transition
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Mapping, Sequence
 
     from fabula.data.unpacked import Style
 
-_LEFT_OUT: Final = frozenset({"ScriptNote", "SceneProperties", "HeaderAndFooter", "SmartType"})
+_PARTS: Final = frozenset({"Content", "TitlePage"})  # of a file, that hold its text
+_LEFT_OUT: Final = frozenset({"ScriptNote", "SceneProperties", "HeaderAndFooter"})
+_COUNTED: Final = {
+    "ScriptNote": "note",
+    "Summary": "scene summary",
+    "Header": "page header",
+    "Footer": "page footer",
+}
 _SPOKEN: Final = frozenset({"Parenthetical", "Dialogue"})
 _CENTRED: Final = frozenset({"New Act", "End of Act"})
 
@@ -21,9 +29,11 @@ _CENTRED: Final = frozenset({"New Act", "End of Act"})
 class _Script(Target):
     """The paragraphs of a script, each with its type."""
 
-    def __init__(self) -> None:
+    def __init__(self, left_out: Counter[str]) -> None:
         self.elements: list[list[str]] = []  # their lines
-        self._skipped = 0
+        self._left_out = left_out
+        self._counted = ""  # the kind of what is left out, until it is known to hold words
+        self._depth = self._skipped = 0
         self._types: list[str] = []  # of the paragraphs that are open; a dual dialogue is one with others in it
         self._style: Style | None = None  # of the text that is open
         self._pieces: list[tuple[Style, str]] = []
@@ -36,8 +46,10 @@ class _Script(Target):
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Take up a paragraph or a text."""
-        if tag in _LEFT_OUT or self._skipped:
+        self._depth += 1
+        if self._skipped or tag in _LEFT_OUT or (self._depth == 2 and tag not in _PARTS):  # noqa: PLR2004 - below the root
             self._skipped += 1
+            self._counted = _COUNTED.get(tag, self._counted)
         elif tag == "Paragraph":
             self._types.append(attributes.get("Type", "Action"))
             self._number = one_line(attributes.get("Number", ""))
@@ -53,13 +65,18 @@ class _Script(Target):
 
     def data(self, text: str) -> None:
         """Take text up."""
-        if self._style is not None and not self._skipped:
+        if self._skipped and self._counted and any(map(str.isalpha, text)):
+            self._left_out[self._counted] += 1
+            self._counted = ""
+        elif self._style is not None and not self._skipped:
             self._pieces.append((self._style, text))
 
     def end(self, tag: str) -> None:
         """End a paragraph or a text."""
+        self._depth -= 1
         if self._skipped:
             self._skipped -= 1
+            self._counted = "" if tag in _COUNTED else self._counted
         elif tag == "Text":
             self._style = None
         elif tag == "DualDialogue":
@@ -98,9 +115,9 @@ class _Script(Target):
         self.elements.append(lines)
 
 
-def fdx_text(data: bytes) -> str:
+def fdx_text(data: bytes, left_out: Counter[str]) -> str:
     """The text of a Final Draft file; its notes and summaries are left out."""
-    script = _Script()
+    script = _Script(left_out)
     read_xml([data], script)
     return "\n\n".join(filter(None, [script.fields, *("\n".join(lines) for lines in script.elements)]))
 

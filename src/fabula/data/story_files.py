@@ -9,10 +9,13 @@ else is hostile: what is read of it has a bound, and nothing of it is unpacked t
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from xml.etree.ElementTree import ParseError
 
@@ -28,7 +31,7 @@ from fabula.data.unpacked import Unpacked
 from fabula.data.word_files import word_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 
@@ -50,7 +53,7 @@ class Kind:
     suffix: str
     name: str
     begins: tuple[bytes, ...] = ()
-    read: Callable[[bytes], str] | None = None
+    read: Callable[[bytes, Counter[str]], str] | None = None
     inside: str = ""
     unpack: Callable[[Unpacked, str], str] | None = None
     is_screenplay: bool = False
@@ -98,9 +101,10 @@ _REFUSED: Final = {
     b"<html": "a web page",
 }
 _BEGINS, _PIECE = 1_000, 64  # bytes
-_BROKEN: Final = (OSError, EOFError, RuntimeError, ValueError, zlib.error, zipfile.BadZipFile, ParseError)
+_PROLOG: Final = re.compile(rb"\A(?:<\?xml[^>]*+>|<!--(?:(?!-->).)*+-->|\s)++", re.DOTALL)
+_BROKEN: Final = (OSError, EOFError, LookupError, RuntimeError, ValueError, zlib.error, zipfile.BadZipFile, ParseError)
 _PACKED: Final = b"PK\x03\x04"
-_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_MARKS: Final = ((BOM_UTF8, "utf-8-sig"), (BOM_UTF16_LE, "utf-16"), (BOM_UTF16_BE, "utf-16"))
 _UTF_16: Final = 0.3  # of the bytes at even or at odd places are 0 in a text that has no mark
 _LOOKED_AT: Final = 20_000  # bytes
 _MANY: Final = 0.3  # of the bytes lie above ASCII where the letters of a language do
@@ -132,26 +136,56 @@ def text_of(file: Path, most: int) -> str:
     Raises:
         UsageError: it cannot be read, is larger than `most` bytes, is damaged, or is of another kind; says what to do.
     """
-    return text_and_encoding(file, most)[0]
+    return reading_of(file, most).text
 
 
-def said_of_encoding(file: str, encoding: str) -> str:
-    """A sentence on the older encoding that a file's text was taken to be in; empty where nothing had to be guessed."""
-    return encoding and (
-        f"{file} is not UTF-8. It was read as {encoding}, which fits its letters best. If letters are wrong, save it "
-        "as UTF-8 and use that file."
-    )
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The text of a file, and what its author should know about how it was read.
+
+    Attributes:
+        text: the text.
+        encoding: its encoding if that was guessed, else an empty text.
+        left_out: how many things of each kind the file has that its text has not, such as "footnote"; may be 0.
+    """
+
+    text: str
+    encoding: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def notices(self, file: str) -> tuple[str, ...]:
+        """What the author should know, as sentences about the `file`."""
+        said = said_of_left_out(self.left_out)
+        guessed = self.encoding and (
+            f"{file} is not UTF-8. It was read as {self.encoding}, which fits its letters best. If letters are wrong, "
+            "save it as UTF-8 and use that file."
+        )
+        return tuple(filter(None, [guessed, said]))
 
 
-def text_and_encoding(file: Path, most: int) -> tuple[str, str]:
-    """The text of `text_of`, and its encoding if that was guessed, else an empty text.
+def said_of_left_out(counts: Mapping[str, int]) -> str:
+    """A sentence that lists things of several kinds: "Left out: 3 footnotes, 1 picture."; empty if there are none."""
+    shown = [f"{number:,} {kind if number == 1 else _several(kind)}" for kind, number in counts.items() if number > 0]
+    return f"Left out: {', '.join(shown)}." if shown else ""
+
+
+def _several(kind: str) -> str:
+    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}es" if kind.endswith("x") else f"{kind}s"
+
+
+def reading_of(file: Path, most: int) -> Reading:
+    """The text of `text_of`, with what its author should know about how it was read.
 
     Raises:
         UsageError: as for `text_of`.
     """
     if folder := project_in(file):
-        return _inside(folder, Unpacked.of_folder(folder, most))
-    return _in_data(file, read_bytes(file, most, kind=f"a manuscript ({LISTED})"))
+        found = _inside(folder, Unpacked.of_folder(folder, most))
+    else:
+        found = _in_data(file, read_bytes(file, most, kind=f"a manuscript ({LISTED})"))
+    if len(found.text) > most:  # what was packed
+        raise UsageError(f"{file} has more than {most:,} characters, which is too much for a text. Split it.")
+    return found
 
 
 def project_in(place: Path) -> Path | None:
@@ -176,8 +210,10 @@ def is_project(folder: Path) -> bool:
     return any(kind.is_project and any(folder.glob(f"*{kind.inside}")) for kind in KINDS)
 
 
-def _in_data(file: Path, data: bytes) -> tuple[str, str]:
-    begins = data[:_BEGINS].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+def _in_data(file: Path, data: bytes) -> Reading:
+    wide = data.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    begins = (data[:_BEGINS].decode("utf-16", "replace").encode() if wide else data[:_BEGINS]).lower()
+    begins = begins.removeprefix(BOM_UTF8).lstrip()
     for sign, what in _REFUSED.items():
         if begins.startswith(sign):
             raise UsageError(f"{file} is {what}. Save it as DOCX, Markdown or plain text, and use that file.")
@@ -188,11 +224,12 @@ def _in_data(file: Path, data: bytes) -> tuple[str, str]:
                 return _inside(file, Unpacked.of_archive(file, archive, len(data)))
         except _BROKEN as error:
             raise _damaged(file, named.what if named else "an archive") from error
-    content = begins.partition(b"?>")[2].lstrip() if begins.startswith(b"<?xml") else begins
+    content = _PROLOG.sub(b"", begins)
     for kind in KINDS:
         if kind.read and content.startswith(kind.begins):
             try:
-                return readable(kind.read(data)), ""
+                counts: Counter[str] = Counter()
+                return Reading(readable(kind.read(data, counts)), left_out=counts)
             except _BROKEN as error:
                 raise _damaged(file, kind.what) from error
     if data and named:
@@ -200,25 +237,26 @@ def _in_data(file: Path, data: bytes) -> tuple[str, str]:
     return _plain(file, data)
 
 
-def _plain(file: Path, data: bytes) -> tuple[str, str]:
+def _plain(file: Path, data: bytes) -> Reading:
     text, guessed = _decoded(file, data)
     if place := binary_place(text):
         raise UsageError(f"{file} contains binary data ({place}). Use a plain text file, or remove that character.")
-    return readable(text), guessed
+    return Reading(readable(text), guessed)
 
 
-def _inside(file: Path, files: Unpacked) -> tuple[str, str]:
-    """The text in an archive or a folder, and the encoding of a file in it if that was guessed."""
+def _inside(file: Path, files: Unpacked) -> Reading:
+    """The text in an archive or a folder."""
     for kind in KINDS:
         if kind.unpack and (place := kind.place_in(files)):
             try:
-                return readable(kind.unpack(files, place)), ""
+                return Reading(readable(kind.unpack(files, place)), left_out=files.left_out)
             except _BROKEN as error:
                 raise _damaged(file, kind.what) from error
     if names := [name for name in files.names if name.casefold().endswith(_IN_FOLDERS)]:
         found = {name: _plain(file / name, files.data(name)) for name in names}
-        text = folder_text({name: text for name, (text, _) in found.items()})
-        return text, next((guessed for _, guessed in found.values() if guessed), "")
+        text = folder_text({name: one.text for name, one in found.items()})
+        files.left_out["other file"] += sum(not name.endswith("/") for name in files.names) - len(names)
+        return Reading(text, next((one.encoding for one in found.values() if one.encoding), ""), files.left_out)
     what = "a folder" if files.is_folder else "an archive"
     raise UsageError(
         f"{file} is {what}, but no manuscript: it has no Markdown or text files, and is none of {LISTED}. "

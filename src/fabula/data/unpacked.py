@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections import Counter
 from typing import IO, TYPE_CHECKING, Final, TypeAlias
 from xml.etree.ElementTree import XMLParser
 
@@ -27,16 +28,21 @@ Style: TypeAlias = tuple[bool, bool]
 _UNPACKED: Final = 100_000_000  # bytes of all that is read of one file
 _SMALL, _RATIO = 10_000_000, 200  # what any file may unpack to, and how many times its size a larger one may
 _MOST_FILES: Final = 50_000
+_PIECE: Final = 1 << 20  # bytes; the parser reads a tag that is not over again with each piece
+_LONGEST, _MOST_NAMES, _DEEPEST = 10 * _PIECE, 10_000, 100_000  # bytes of a tag, names, and elements in each other
 _EMPHASIS: Final = {(True, False): "*", (False, True): "**", (True, True): "***"}
 _SIGNS: Final = re.compile(r"[*_\\]")
 _HEADED: Final = re.compile(r"#{1,6}(?=[ \t])")
 _BREAK: Final = re.compile(r"[\s#*~=_·-]*")
 _HEADING: Final = re.compile(r"heading ?([1-6])", re.IGNORECASE)  # the English name of a style, or its id
 LEFT_OUT: Final = -1
-"""The level of paragraphs that `fabula export` puts around a story."""
-_LEVELS: Final = {name.casefold(): LEFT_OUT for name in (pages.CONTACT, pages.BYLINE, pages.END)} | {
+"""The level of paragraphs around a story: what `fabula export` puts there, and a table of contents."""
+_AROUND: Final = (pages.CONTACT, pages.BYLINE, pages.END, "toc heading", *(f"toc {level}" for level in range(1, 10)))
+_LEVELS: Final = {name.casefold(): LEFT_OUT for name in _AROUND} | {
     name.casefold(): 1 for name in ("title", pages.TITLE)
 }
+TABLE: Final = "table layout"
+"""The kind under which tables are counted, whose text is read."""
 
 
 class Unpacked:
@@ -44,12 +50,15 @@ class Unpacked:
 
     Attributes:
         where: the archive or folder, as messages name it.
-        names: the names of the files in it, with `/` between folders.
+        names: the names of the files in it, with `/` between folders; those of hidden files are left out.
         is_folder: whether it is a folder.
+        left_out: how many things of each kind a reader left out, such as "footnote".
     """
 
     def __init__(self, where: str, names: Iterable[str], opened: Callable[[str], IO[bytes]], most: int) -> None:
-        self.where, self.names, self.is_folder = where, frozenset(names), False
+        shown = (name for name in names if not re.search(r"(?:\A|/)(?:\.(?!\.?/)|__MACOSX/)", name))
+        self.where, self.names, self.is_folder = where, frozenset(shown), False
+        self.left_out: Counter[str] = Counter()
         self._opened, self._most, self._left = opened, most, most
 
     @classmethod
@@ -72,17 +81,17 @@ class Unpacked:
                 inner.clear()
                 continue
             below = os.path.relpath(at, folder).replace(os.sep, "/")
-            names += [f"{below}/{name}".removeprefix("./") for name in files if not name.startswith(".")]
+            names += [f"{below}/{name}".removeprefix("./") for name in files]
             if len(names) > _MOST_FILES:
                 raise UsageError(
                     f"{folder} contains more than {_MOST_FILES:,} files. Give the folder of one manuscript."
                 )
         kept = [name for name in names if not (folder / name).is_symlink()]
         found = cls(str(folder), kept, lambda name: io.BytesIO(read_bytes(folder / name, most, links=False)), most)
-        found.is_folder = True
+        found.is_folder, found.left_out["link"] = True, len(names) - len(kept)
         return found
 
-    def read(self, name: str, target: Target, first: Callable[[str], str] | None = None) -> bool:
+    def read(self, name: str, target: Target, first: Callable[[bytes], bytes] | None = None) -> bool:
         """Whether a file of XML is there; it is read then, `first` before all else.
 
         Raises:
@@ -90,7 +99,7 @@ class Unpacked:
         """
         if name not in self.names:
             return False
-        read_xml([first(self.data(name).decode("utf-8-sig"))] if first else self._pieces(name), target)
+        read_xml([first(self.data(name))] if first else self._pieces(name), target)
         return True
 
     def data(self, name: str) -> bytes:
@@ -103,7 +112,7 @@ class Unpacked:
 
     def _pieces(self, name: str) -> Iterator[bytes]:
         with self._opened(name) as packed:
-            while piece := packed.read(1 << 16):
+            while piece := packed.read(_PIECE):
                 self._left -= len(piece)
                 if self._left < 0:
                     raise UsageError(
@@ -132,11 +141,50 @@ class Target:
         """End."""
 
 
-def read_xml(pieces: Iterable[str | bytes], target: Target) -> None:
-    """Read XML as a stream; a doctype is refused."""
-    parser = XMLParser(target=target)  # noqa: S314 - a doctype is refused
-    for piece in pieces:
-        parser.feed(piece)
+class _Bounded(Target):
+    """Hands on what is read, and refuses what would take memory without end."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._names: set[str] = set()
+        self._depth = 0
+        self.waits = 0  # bytes since the last element or text
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Hand on a beginning."""
+        self.waits = 0
+        self._names.update((tag, *attributes))
+        self._depth += 1
+        if len(self._names) > _MOST_NAMES or self._depth > _DEEPEST:
+            raise ValueError("its elements have too many names, or are nested too deeply")
+        self._target.start(tag, attributes)
+
+    def data(self, text: str) -> None:
+        """Hand on text."""
+        self.waits = 0
+        self._target.data(text)
+
+    def end(self, tag: str) -> None:
+        """Hand on an end."""
+        self.waits = 0
+        self._depth -= 1
+        self._target.end(tag)
+
+    def close(self) -> None:
+        """Hand on the end of all."""
+        self._target.close()
+
+
+def read_xml(pieces: Iterable[bytes], target: Target) -> None:
+    """Read XML as a stream; a doctype is refused, as are tags without end and names without number."""
+    bounded = _Bounded(target)
+    parser = XMLParser(target=bounded)  # noqa: S314 - a doctype is refused
+    for whole in pieces:
+        for at in range(0, len(whole), _PIECE):
+            bounded.waits += _PIECE
+            parser.feed(whole[at : at + _PIECE])
+            if bounded.waits > _LONGEST:
+                raise ValueError("a tag in it is too long")
     parser.close()
 
 
@@ -151,11 +199,12 @@ def level_of_style(name: str) -> int:
     return min(int(found[1]) + 1, 6) if found else _LEVELS.get(name.casefold(), 0)
 
 
-def paragraph_of(pieces: Iterable[tuple[Style, str]], level: int = 0) -> str:
-    """A paragraph as Markdown, or the heading of that level; empty where nothing stands in it."""
-    if level == LEFT_OUT:
-        return ""
+def paragraph_of(pieces: Iterable[tuple[Style, str]], level: int, left_out: Counter[str]) -> str:
+    """A paragraph as Markdown, or the heading of that level; empty where nothing stands in it, or it is left out."""
     pieces = list(pieces)
+    if level == LEFT_OUT:
+        left_out["boilerplate line"] += any(text.strip() for _, text in pieces)
+        return ""
     if level and all(bold or not text.strip() for (_, bold), text in pieces):  # bold is how a heading looks
         pieces = [((italic, False), text) for (italic, _), text in pieces]
     text = emphasised(pieces)

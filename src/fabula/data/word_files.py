@@ -1,10 +1,12 @@
-"""The text of a Word file (.docx) as Markdown: its paragraphs, headings and emphasis; nothing else of it is read."""
+"""The text of a Word file (.docx) as Markdown: its paragraphs, headings and emphasis; what else it has is counted."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from fabula.data.unpacked import Target, level_of_style, local, paragraph_of
+from fabula.data.unpacked import TABLE, Target, level_of_style, local, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +16,13 @@ if TYPE_CHECKING:
 _WORD: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _STRICT: Final = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
 _BASED: Final = 10  # styles, each based on the next
-_SKIPPED: Final = frozenset({"del", "moveFrom", "instrText", "Fallback", "footnoteReference"})
+_SKIPPED: Final = frozenset({"del", "moveFrom", "instrText", "Fallback", "footnoteReference", "rt"})
+_COUNTED: Final = {
+    "footnoteReference": "footnote", "endnoteReference": "endnote", "commentReference": "comment", "sym": "symbol",
+    "pic": "picture", "imagedata": "picture", "chart": "picture", "OLEObject": "embedded object",
+    "altChunk": "embedded object", "del": "tracked deletion", "tbl": TABLE, "rt": "ruby text",
+}  # fmt: skip
+_MARGIN: Final = re.compile(r"word/(header|footer)\d{0,6}\.xml")
 _BETWEEN: Final = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _OFF: Final = frozenset({"0", "false", "off", "none"})
 
@@ -22,13 +30,17 @@ _OFF: Final = frozenset({"0", "false", "off", "none"})
 def word_text(file: Unpacked, place: str) -> str:
     """The text of a Word file.
 
-    Headings are Markdown's, one level below the title's. What was deleted is not read, nor are footnotes, comments and
-    pictures.
+    Headings are Markdown's, one level below the title's. What was deleted is not read, nor are footnotes, comments,
+    pictures, headers and footers.
     """
     styles = _Styles()
     file.read("word/styles.xml", styles)
-    text = _Text(styles)
+    text = _Text(styles, file.left_out)
     file.read(place, text)
+    for found in filter(None, map(_MARGIN.fullmatch, file.names)):
+        margin = _Text(_Styles(), Counter())
+        file.read(found[0], margin)
+        file.left_out[f"page {found[1]}"] += any(map(str.isalpha, "".join(margin.paragraphs)))
     return "\n\n".join(text.paragraphs)
 
 
@@ -70,11 +82,13 @@ class _Styles(Target):
 class _Text(Target):
     """The paragraphs of a document."""
 
-    def __init__(self, styles: _Styles) -> None:
+    def __init__(self, styles: _Styles, left_out: Counter[str]) -> None:
         self.paragraphs: list[str] = []
         self._styles = styles
+        self._left_out = left_out
         self._skipped = 0
         self._inside: list[str] = []
+        self._around: list[tuple[int, list[tuple[Style, str]]]] = []  # a paragraph with a text box in it
         self._level = 0
         self._style = (False, False)
         self._pieces: list[tuple[Style, str]] = []
@@ -83,9 +97,12 @@ class _Text(Target):
         """Take up a paragraph, its style, a run and its emphasis, or a sign."""
         name = local(tag)
         self._inside.append(name)
+        if not self._skipped and name in _COUNTED and not self._inside[-2:-1][0].endswith("Pr"):
+            self._left_out[_COUNTED[name]] += 1
         if name in _SKIPPED or self._skipped:
             self._skipped += 1
         elif name == "p":
+            self._around.append((self._level, self._pieces))
             self._level, self._pieces = 0, []
         elif name == "pStyle":
             self._level = self._styles.level(_value(attributes))
@@ -111,9 +128,9 @@ class _Text(Target):
         if self._skipped:
             self._skipped -= 1
         elif local(tag) == "p":
-            text = paragraph_of(self._pieces, self._level)
+            text = paragraph_of(self._pieces, self._level, self._left_out)
             self.paragraphs += [text] if text else []
-            self._level, self._pieces = 0, []
+            self._level, self._pieces = self._around.pop()
 
 
 def _value(attributes: Mapping[str, str], name: str = "val") -> str:

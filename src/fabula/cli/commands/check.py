@@ -27,7 +27,7 @@ from fabula.cli.session import near
 from fabula.cli.spreading import Spreading, say_part
 from fabula.cli.stories import Selecting, named_stories, say_licences
 from fabula.cli.terminal import table
-from fabula.data.story_files import LINES, said_of_encoding, text_and_encoding
+from fabula.data.story_files import LINES, reading_of
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import FILE
 from fabula.evaluators.atlas.page import all_findings, dismissed_in, headline, place_of, shown_value
@@ -206,7 +206,7 @@ def _of_project(stories: Sequence[str], judges: Judges) -> Judges:
 def _say_encodings(terminal: Terminal, stories: Sequence[str]) -> None:
     """Name each file whose encoding was guessed, with the encoding."""
     for file in (one for one in map(Path, stories) if one.suffix.casefold() in LINES and one.is_file()):
-        if said := said_of_encoding(str(file), text_and_encoding(file, MAX_STORY)[1]):
+        for said in reading_of(file, MAX_STORY).notices(str(file)):
             terminal.message(said)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -53,11 +52,11 @@ def import_(
     terminal, file = terminal_of(common), Path(manuscript)
     found = read_manuscript(file)
     settings = changes_of(replace(choices, system=system_for_manuscript(choices.system)), Settings())
-    make = planned_import if dry_run else partial(import_manuscript, own=own)
-    made = make(Path(out) if out else _folder_for(file), found, file.resolve().name, settings, title)
-    _report(terminal, made, planned=dry_run)
+    given = (Path(out) if out else _folder_for(file), found, file.resolve().name, settings, title)
+    made = planned_import(*given)
     for notice in made.notices:
         terminal.message(notice)
+    _report(terminal, made if dry_run else import_manuscript(*given, own=own), planned=dry_run)
 
 
 def _folder_for(file: Path) -> Path:
