@@ -46,7 +46,7 @@ def test_entries_that_are_no_scenes_are_counted() -> None:
             "fountain",
             ["INT. HALL - DAY", "EXT. YARD - DAY"],
         ),
-        ("INT. HALL - DAY\n\nHe reads:\n\n18.6.\n\n19.1. Cold. 19.5.\n\nRain.", "fountain", ["INT. HALL - DAY"]),
+        ("INT. HALL - DAY\n\nHe reads:\n\n18.6.\n\n19.5.\n\nEXT. BAY", "fountain", ["INT. HALL - DAY", "EXT. BAY"]),
         ("Title: X\n\n.HALL\n\nA bell.\n\n.YARD\n\nA dog.", "fountain", ["HALL", "YARD"]),
         (
             "Int. Hall - day\n\nA bell rings.\n\next. yard - day\n\nA dog barks.\n\nI/E. car - night\n\nRain.",
