@@ -14,8 +14,8 @@ from commandline import script_of
 from fabula.app.experiment.cell import CellOutcome, read_cell
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import PERSONAS_FILE, read_experiment
-from fabula.app.experiment.pages import as_page
 from fabula.app.experiment.published import beside_papers
+from fabula.app.experiment.reporting import as_page
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
 from fabula.app.experiment.spec import EXAMPLES, Spec
 from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete

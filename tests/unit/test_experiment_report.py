@@ -18,8 +18,7 @@ from zipfile import ZipFile
 import pytest
 
 from fabula.app.experiment.grid import read_experiment
-from fabula.app.experiment.pages import as_page
-from fabula.app.experiment.reporting import write_report
+from fabula.app.experiment.reporting import as_page, write_report
 from fabula.app.experiment.tables import as_csv, as_data, as_parquet, lines, paper_tables
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import UsageError

@@ -12,8 +12,8 @@ import pytest
 from capable import Capable
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
-from fabula.app.experiment.pages import as_page
 from fabula.app.experiment.published import beside_papers
+from fabula.app.experiment.reporting import as_page
 from fabula.app.experiment.tables import complete, failures
 from fabula.app.experiment.working import How, run_experiment
 from fabula.models.scripted import ScriptedModel

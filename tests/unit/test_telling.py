@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fabula.craft.telling import is_list, told_in_sentences, without_copies
+from fabula.craft.prose import is_list, told_in_sentences, without_copies
 
 
 def test_sentences_copied_from_an_earlier_text_are_taken_out() -> None:

@@ -30,8 +30,12 @@ from fabula.verbs.chat import Drafted
 from fabula.verbs.check import CheckedStory
 from fabula.verbs.codex import CodexChange
 from fabula.verbs.estimate import ChangeList
+from fabula.verbs.evaluate import ComparisonView
 from fabula.verbs.evaluate import Evaluated
 from fabula.verbs.evaluate import JudgedStories
+from fabula.verbs.evaluate import ReportList
+from fabula.verbs.evaluate import ReportView
+from fabula.verbs.evaluate import VerdictList
 from fabula.verbs.experiments import ExperimentList
 from fabula.verbs.experiments import ExperimentView
 from fabula.verbs.export import Exported
@@ -47,10 +51,6 @@ from fabula.verbs.projects import ProjectLine
 from fabula.verbs.projects import ProjectList
 from fabula.verbs.projects import Removed
 from fabula.verbs.read_cards import CardsFound
-from fabula.verbs.reports import ComparisonView
-from fabula.verbs.reports import ReportList
-from fabula.verbs.reports import ReportView
-from fabula.verbs.reports import VerdictList
 from fabula.verbs.retake import MoreToCome
 from fabula.verbs.retake import TakeToCome
 from fabula.verbs.status import Status

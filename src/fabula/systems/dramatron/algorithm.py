@@ -7,18 +7,20 @@ B.3), then what the levels share: the loop around the model, and lists of entrie
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from fabula.base.remembering import remembered
 from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.engine.replies.labelled import without_label
 from fabula.models.base import Sampling
 from fabula.story import Story, one_line, slug
 from fabula.story.sentences import as_sentence
-from fabula.systems.dramatron.examples import example_set
 from fabula.systems.dramatron.files import Listed, kept_in_order, labelled, places_labelled
 from fabula.systems.dramatron.hierarchy import (
     END,
@@ -352,3 +354,60 @@ async def kept_list(
 
     read = partial(listed.of_file, run, level.role)
     return await run.keep(level.role, make, folder="plan", more=more, read=read, reads=reads)
+
+
+# example sets: few-shot prefixes, written by us from works in the public domain ---------------------------------------
+
+
+FOLDER: Final = Path(__file__).parent / "examples"
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleWork:
+    """One work, through all levels; `scene` and `dialogue` are those of one of its scenes."""
+
+    title: str
+    logline: str
+    characters: tuple[CharacterEntry, ...]
+    scenes: tuple[SceneEntry, ...]
+    places: tuple[tuple[str, str], ...]
+    scene: SceneInput
+    dialogue: str
+
+    @property
+    def characters_text(self) -> str:
+        """Its characters as the level writes them."""
+        return characters_text(self.characters)
+
+    @property
+    def scenes_text(self) -> str:
+        """Its scenes as the level writes them."""
+        return scenes_text(self.scenes)
+
+
+@remembered(8, 100)
+def example_set(name: str) -> tuple[ExampleWork, ...]:
+    """The examples of a set: "classical", "three-step", or "none"."""
+    if name == "none":
+        return ()
+    data = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    return tuple(_example(table) for table in data["examples"])
+
+
+def _example(table: dict[str, Any]) -> ExampleWork:
+    characters = tuple(CharacterEntry(**entry) for entry in table["characters"])
+    scenes = tuple(SceneEntry(**entry) for entry in table["scenes"])
+    places = tuple((entry["name"], entry["description"]) for entry in table["places"])
+    at = table["dialogue"]["scene"] - 1
+    shown = SceneInput(
+        place=scenes[at].place,
+        description=dict(places)[scenes[at].place],
+        characters=tuple(c.description for c in characters_in(scenes[at].beat, characters)),
+        element=scenes[at].element,
+        summary=table["logline"],
+        previous=tuple(scene.beat for scene in scenes[max(at - 1, 0) : at]),
+        beat=scenes[at].beat,
+    )
+    return ExampleWork(
+        table["title"], table["logline"], characters, scenes, places, shown, table["dialogue"]["text"].strip()
+    )

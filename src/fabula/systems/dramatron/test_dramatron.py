@@ -27,8 +27,7 @@ from fabula.story import Brief
 from fabula.story.export.fountain import render as fountain_of
 from fabula.story.export.meta import Meta
 from fabula.systems import find
-from fabula.systems.dramatron.algorithm import Level, generate
-from fabula.systems.dramatron.examples import FOLDER, example_set
+from fabula.systems.dramatron.algorithm import FOLDER, Level, example_set, generate
 from fabula.systems.dramatron.hierarchy import (
     CharacterEntry,
     SceneEntry,
