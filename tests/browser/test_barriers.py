@@ -103,7 +103,9 @@ def barriers(tab: Tab, words: str) -> list[str]:
 plain("shelf", "/")
 plain("new from a brief", "/new")
 plain("new from a story", "/new?kind=story")
+plain("new from a manuscript", "/new?kind=manuscript")
 plain("write", f"{AT}/write", "#expected form")
+plain("print", f"{AT}/print", "article h1")
 plain("write, nothing yet", "/projects/letter/write", "#expected form")
 plain("edit, a list", f"{AT}/edit/plan")
 plain("edit, nothing yet", "/projects/letter/edit")
@@ -147,17 +149,11 @@ def work(there: There, **environ: str) -> None:
     there.state.runs.environ = {**os.environ, **environ}
 
 
-def start(tab: Tab) -> None:
-    """Begin a run, although nothing is to do."""
-    tab.page.click("text=Start a run")
-    tab.page.click("#expected >> text=/^Start$/")
-
-
 @state("write, at work")
 def _at_work(tab: Tab, there: There) -> None:
     work(there, ROLES="3", TOKENS="100000", PAUSE="0.05")
     tab.open("/projects/lamp/write")
-    start(tab)
+    tab.page.click("text=Start a run")
     tab.page.wait_for_selector("#roles .log >> text=0.9")
 
 
@@ -171,7 +167,7 @@ def _stopped(tab: Tab, _there: There) -> None:
 @state("write, failed")
 def _failed(tab: Tab, there: There) -> None:
     work(there, WORK="fail")
-    start(tab)
+    tab.page.click("text=Start a run")
     tab.page.wait_for_selector("#run[data-state=failed] >> text=Earlier runs")
     tab.page.click("text=Earlier runs")
 
@@ -179,7 +175,7 @@ def _failed(tab: Tab, there: There) -> None:
 @state("write, finished")
 def _finished(tab: Tab, there: There) -> None:
     work(there, ROLES="2")
-    start(tab)
+    tab.page.click("text=Start a run")
     tab.page.wait_for_selector("#run[data-state=finished]")
     tab.page.wait_for_selector("#expected form")
 

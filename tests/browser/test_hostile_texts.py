@@ -80,7 +80,7 @@ def test_what_a_model_writes_stays_text_while_it_comes_and_on_every_page_afterwa
     hostile_project(tmp_path / "home")
     with studio_there(tmp_path / "home") as there, browsing(there) as tab:
         tab.open(f"/projects/{SAMPLE}/write")
-        tab.page.click("#expected form button.primary")
+        tab.page.click("#expected form p > button")
         tab.page.wait_for_function(
             "() => Object.values(window.fabulaRoom?.texts() ?? {}).join('').includes('She slept')"
         )
@@ -133,7 +133,7 @@ def test_a_log_of_somebody_else_stays_text_and_stops_no_page(tmp_path: Path) -> 
         tab.page.wait_for_selector("#roles >> text=And it goes on.")
         expect(tab.page.locator("#roles")).to_contain_text("The lamp <script>")
         harmless(tab)
-        tab.page.click("#expected form button.primary")
+        tab.page.click("#expected form p > button")
         tab.page.wait_for_selector("#run[data-state=finished]")
         expect(tab.page.locator("#roles")).to_contain_text("She slept")
         harmless(tab)

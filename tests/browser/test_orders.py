@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).parents[1] / "support" / "long_work.py"
 AT = f"/projects/{SAMPLE}"
-START = "#expected form button.primary"
+START = "#expected form p > button"
 
 
 class Held:

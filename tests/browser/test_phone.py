@@ -23,6 +23,7 @@ PATHS: Final = (
     "/new",
     *(f"{AT}/{page}" for page, _ in PAGES if page in routers()),
     f"{AT}/edit/plan",
+    f"{AT}/print",
     f"{AT}/calls/5",
     f"{AT}/world/findings",
 )

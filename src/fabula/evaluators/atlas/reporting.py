@@ -269,8 +269,8 @@ def _notes(one: StoryFindings) -> Iterator[str]:
         )
     if dropped := sum(counts[what] for what in _PLACELESS):
         yield (
-            f"{name}: {_said(dropped, 'suspicion')} without two places of this story left out. The role "
-            f"{'proposer' if one.check.config.by_graph else 'reader'!r} named no two places. If this happens often, "
+            f"{name}: left out: {_said(dropped, 'suspicion')} without two places in this story. The role "
+            f"{'proposer' if one.check.config.by_graph else 'reader'!r} named what was left out. If that is much, "
             "give it another model."
         )
     if counts["notes_left_out"]:
@@ -300,7 +300,7 @@ def _missing(one: StoryFindings) -> Iterator[str]:
         yield f"{name}: partial. {missed} got no verdict. {on.format('verifier')}"
     if cut := counts["cut_readings"]:
         yield (
-            f"{name}: partial. {_said(cut, 'reply', 'replies')} of the reader cut off at the model's limit: the rest "
+            f"{name}: partial. Cut off at the model's limit: {_said(cut, 'reply', 'replies')} of the reader. The rest "
             "is missing. Allow the role `reader` more with --sampling reader.max_tokens=16000, or give it "
             "another model."
         )

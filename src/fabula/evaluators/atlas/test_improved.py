@@ -181,7 +181,7 @@ async def test_a_reply_that_was_cut_is_asked_for_in_halves_or_named(halves: bool
         report = await ATLAS.evaluate((item,), run, ATLAS.config("improved"))
     assert len(all_of(report)) == 1  # found three times, and one error
     assert story_of(report)["partial"] is not halves
-    assert any("were cut off at the model's limit" in note for note in report.notes) is not halves
+    assert any("Cut off at the model's limit: " in note for note in report.notes) is not halves
 
 
 SWIMS: dict[str, Any] = {
@@ -232,7 +232,7 @@ async def test_a_refusal_does_not_sink_the_check() -> None:
     story = report.details["stories"][0]
     assert story["partial"]
     assert story["counts"]["missing_verdicts"] == 1
-    assert any("1 suspicions got no verdict" in note for note in report.notes)
+    assert any("1 suspicion got no verdict" in note for note in report.notes)
 
 
 # one error is one finding -------------------------------------------------------------------------------------------
@@ -412,9 +412,7 @@ def test_suspicions_without_a_place_in_the_story_are_told() -> None:
     }
     report, _ = check_by(playing(nowhere))
     assert not all_of(report)
-    assert any(
-        "left out because they do not name two places" in note and "1 suspicions" in note for note in report.notes
-    )
+    assert any("left out: 1 suspicion without two places in this story" in note for note in report.notes)
 
 
 def test_one_reason_for_many_calls_is_said_once() -> None:
