@@ -92,7 +92,7 @@ def replace(
         terminal.say(f"{counted(done.count, 'place')} {within_texts}.{more}")
         for place in done.places:
             terminal.say(f"{place.number}. {place.title}, line {place.line}:")
-            terminal.say(f"   {place.before}[{place.found} → {place.wording}]{place.after}")
+            terminal.say(terminal.wrapped(f"   {place.before}[{place.found} → {place.wording}]{place.after}"))
     else:
         unchanged = "" if done.replaced else " Nothing has changed."
         terminal.say(f"Replaced {done.replaced:,} of {counted(done.count, 'place')} {within_texts}.{unchanged}")
@@ -172,7 +172,8 @@ def outline(
     titles = project.titles()
     for card in done.cards:
         terminal.say(
-            f"{titles(card.name)} ({card.name}){': accepted' if card.accepted else ''}\n{indent(card.text, '  ')}\n"
+            f"{titles(card.name)} ({card.name}){': accepted' if card.accepted else ''}\n"
+            f"{terminal.wrapped(indent(card.text, '  '))}\n"
         )
     if not done.cards:
         terminal.say("Every card is filled. To read a text again, use `--only ARTEFACT`.")

@@ -51,7 +51,8 @@ def retake(terminal: Terminal, project: Project, done: TakeToCome) -> None:
 def rename(terminal: Terminal, project: Project, done: Saved) -> None:
     """Print whether the title changed."""
     terminal.say(f"{done.file} has its new title." if done.changed else f"{done.file} already has that title.")
-    terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
+    if _is_left(project):
+        terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
 
 
 @command("continue_text", "the story's last part")
