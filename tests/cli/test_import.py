@@ -384,3 +384,15 @@ def test_an_export_says_what_it_leaves_out(cli: Cli) -> None:
     assert ran.json["left_out"] == {"note": 1, "section": 1, "scene summary": 1}
     assert "Left out: 1 note, 1 section, 1 scene summary." in ran.err
     assert "Left out" not in cli("export", "s", "--format", "fountain").err
+
+
+@pytest.mark.parametrize("suffix", ["md", "txt"])
+def test_blank_lines_come_back_as_they_were(suffix: str, cli: Cli) -> None:
+    text = "# The Lamp\n\n\n\n## One\n\n\nMara came.\n\n\n\n\n## Two\nShe left.\n## Three\n\nFin.\n"
+    (cli.folder / f"lamp.{suffix}").write_text(text, encoding="utf-8")
+    assert cli("import", f"lamp.{suffix}").code == 0
+    assert cli("export", "lamp", "--format", suffix, "--out", "-").out == text
+    (cli.folder / "lamp/story/02-two.md").write_text("## Two\n\nShe stayed.\n", encoding="utf-8")
+    assert cli("update", "lamp", "--yes").code == 0
+    changed = text.replace("## Two\nShe left.", "## Two\n\nShe stayed.")
+    assert cli("export", "lamp", "--format", suffix, "--out", "-").out == changed

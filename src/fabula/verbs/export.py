@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fabula.app.exporting import as_it_came, as_it_stands
+from fabula.app.exporting import as_it_came, as_it_stands, space_before
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.data.story_files import SCREENPLAYS
 from fabula.project.telling import imported_from
@@ -74,6 +74,7 @@ async def export(
         story = as_it_stands(journal, story)
         left_out = {"comment": sum(1 for scene in story.scenes for _ in comments_in(scene.text))}
         story = without_comments(story)
+        parts, before = story, space_before(journal, story)
         if (source := imported_from(journal)) and chosen.name != "json":
             story = as_it_came(story)
         dates = [one.at for one in journal.decisions.find("*")] + [run["ended"] for run in journal.runs()]
@@ -93,7 +94,7 @@ async def export(
     if is_script and chosen.name == "fdx":
         left_out |= fdx.left_out(story)
     if source and unchanged.get(chosen.name):
-        content = as_written(story, "" if is_script else title).encode()
+        content = as_written(parts, "" if is_script else title, before).encode()
     else:
         content = chosen.render(story, meta, **({"is_fountain": is_script} if chosen.name == "fdx" else {}))
     return Exported(

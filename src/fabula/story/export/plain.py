@@ -35,10 +35,14 @@ def render_markdown(story: Story, meta: Meta) -> bytes:
     return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace")
 
 
-def as_written(story: Story, title: str) -> str:
-    """The texts as they are, below the title if there is one; for a manuscript in the format that it was read from."""
-    head = [f"# {title}"] if title else []
-    return "\n\n".join([*head, *(plain(scene.text) for scene in story.scenes)]) + "\n"
+def as_written(story: Story, title: str, before: Sequence[str] = ()) -> str:
+    """The texts as they are, below the title if there is one; for a manuscript in the format that it was read from.
+
+    `before` are the line ends in front of each text, by default a blank line.
+    """
+    spaces = before or ["\n\n"] * len(story.scenes)
+    texts = [(space or "\n\n") + plain(scene.text) for space, scene in zip(spaces, story.scenes, strict=True)]
+    return (f"# {title}" + "".join(texts) if title else "".join(texts).lstrip("\n")) + "\n"
 
 
 def _joined(texts: Sequence[str]) -> str:
