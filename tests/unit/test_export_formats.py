@@ -96,13 +96,6 @@ def test_markdown_has_breaks_between_scenes() -> None:
     )
 
 
-def test_markdown_with_headings() -> None:
-    assert render_markdown(STORY, meta(author=""), headings=True).decode() == (
-        "# The Keeper\n\n## Exposition\n\nA *cold* night.\n\n“Who's there?”\n\n## Climax\n\nThe lamp & <b>it</b>.\n"
-    )
-    assert "##" not in render_markdown(Story().add("", "x"), meta(), headings=True).decode()
-
-
 def test_markdown_shows_a_title_as_it_is_and_has_no_marks_of_ours() -> None:
     out = render_markdown(STORY, meta(title="*Not* <b>this\nend")).decode()
     assert out.startswith("# *Not* \\<b>this end\n")
@@ -114,14 +107,6 @@ def test_plain_text_is_what_was_written() -> None:
     assert render_text(STORY, meta(subtitle="A tale")).decode() == (
         "The Keeper\nA tale\nby Ada Quill\n\n\nA *cold* night.\n\n“Who's there?”\n\n* * *\n\nThe lamp & <b>it</b>.\n"
     )
-
-
-def test_wrapped_text_keeps_words_verse_and_breaks() -> None:
-    story = Story().add("a", "word " * 30 + "\n\nRoses are red,\nviolets are blue.\n\n* * *\n\n" + "x" * 50)
-    out = render_text(story, meta(title="", author=""), width=30).decode()
-    assert max(len(line) for line in out.splitlines() if "x" not in line) <= 30
-    assert "Roses are red,\nviolets are blue.\n\n* * *\n\n" + "x" * 50 in out
-    assert out.split() == render_text(story, meta(title="", author="")).decode().split()
 
 
 def test_json_holds_the_story_and_not_the_address() -> None:

@@ -107,6 +107,12 @@ Me, **me**.
 
 def test_a_script_has_the_elements_of_final_draft(tmp_path: Path) -> None:
     made = fdx.render(Story().add("a", SCRIPT), meta(), is_fountain=True)
+    assert fdx.left_out(Story().add("a", f"{SCRIPT}\n# Act Two\n\n===\n\n/* cut */")) == {
+        "scene summary": 1,
+        "note": 1,
+        "section": 1,
+        "cut passage": 1,
+    }
     script = ET.fromstring(made)  # noqa: S314 - our own
     shown = [(one.get("Type"), "".join(text.text or "" for text in one.findall("Text"))) for one in
              script.iterfind("Content//Paragraph")]  # fmt: skip

@@ -20,7 +20,7 @@ from fabula.app.importing import KINDS as FORMS
 from fabula.app.importing import READ, read_manuscript
 from fabula.app.item_files import read_items
 from fabula.base.errors import UsageError
-from fabula.data import unpacked
+from fabula.data import story_files, unpacked
 from fabula.data.chat_files import chat_text
 from fabula.data.project_files import folder_text, novelwriter_text, scrivener_text
 from fabula.data.rtf_files import rtf_text
@@ -477,12 +477,13 @@ def test_xml_that_would_take_memory_without_end_is_refused(head: str, body: str,
         text_of(file, MOST)
 
 
-def test_a_text_that_is_longer_than_its_packed_file_may_be_is_refused(tmp_path: Path) -> None:
+def test_a_packed_text_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(story_files, "_LONGEST", 1_000)
     file = packed(
         tmp_path / "a.docx", {"word/document.xml": f"<d {W}><w:p><w:r><w:t>{'a ' * 900}</w:t></w:r></w:p></d>"}
     )
     with pytest.raises(UsageError, match=r"a\.docx has more than 1,000 characters, which is too much for a text"):
-        text_of(file, 1_000)
+        text_of(file, MOST)
 
 
 def test_names_in_a_chat_cannot_make_it_larger_without_end(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.exporting import keep_space
 from fabula.app.item_files import TABLES
 from fabula.app.sources import read_story
 from fabula.base.errors import UsageError
@@ -193,6 +194,7 @@ def import_manuscript(
             return replace(made, before=True)
         if journal.artefacts.paths() or project.brief != brief:
             raise UsageError(f"{folder} already contains another project. Choose another folder with --out DIR.")
+        keep_space(journal, {part.name: part.before for part in found.parts})
         project.begin_with(journal, texts, source)
     return made
 

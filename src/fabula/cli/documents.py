@@ -172,6 +172,7 @@ class ExportedFile(TypedDict):
     format: str
     words: int
     bytes: int
+    left_out: dict[str, int]
 
 
 # world and conversations ----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.base.characters import readable
@@ -41,6 +41,7 @@ _COUNTED: Final = re.compile(
 )
 _SENTENCE: Final = re.compile(r"[^\W\d_]{4}[.…]\Z")  # a line that ends with a word and a full stop
 _TITLE_PAGE: Final = re.compile(r"title:[ \t]*\n?[ \t]*([^\n]{1,200})", re.IGNORECASE)
+_LINE_ENDS: Final = re.compile(r"\n*+")
 _BLOCK: Final = re.compile(r"[^\n]+(?:\n[^\n]+)*")
 _BLOCK_LINES: Final = 2
 _SIGNS: Final = " \t#*=_-"
@@ -52,11 +53,15 @@ _TAKEN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ManuscriptPart:
-    """A part of a manuscript: a name that no other has and that files may have, its heading, and its text with it."""
+    """A part of a manuscript: a name that no other has and that files may have, its heading, and its text with it.
+
+    `before` are the line ends in front of it in the manuscript.
+    """
 
     name: str
     title: str
     text: str
+    before: str = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +100,10 @@ def manuscript(text: str, *, is_screenplay: bool = False) -> Manuscript:
     if is_screenplay and count_words(text):
         found = _TITLE_PAGE.match(text)
         scenes = [(one_line(scene.title), scene.text) for scene in split(text, "fountain").scenes]
-        return _of(one_line(found[1].strip("*_ \t")) if found else "", scenes, "scenes")
+        return _spaced(_of(one_line(found[1].strip("*_ \t")) if found else "", scenes, "scenes"), text)
     title, body = _titled(text)
     way, pieces = _pieces(body)
-    return _of(title, pieces, way)
+    return _spaced(_of(title, pieces, way), text, len(text.partition("\n")[0]) if title else 0)
 
 
 def of_story(story: Story) -> Manuscript:
@@ -130,6 +135,18 @@ def _of(title: str, pieces: Sequence[tuple[str, str]], way: Way) -> Manuscript:
     names = _names([heading for heading, _ in short])
     parts = [ManuscriptPart(name, heading, text) for name, (heading, text) in zip(names, short, strict=True)]
     return Manuscript(title, tuple(parts), "length" if way == "whole" and cut else way, cut)
+
+
+def _spaced(found: Manuscript, text: str, at: int = 0) -> Manuscript:
+    """A manuscript whose parts know the line ends between them; they stand in `text` from `at`."""
+    parts: list[ManuscriptPart] = []
+    for part in found.parts:
+        start = _LINE_ENDS.match(text, at).end()  # type: ignore[union-attr] # none are line ends, too
+        if not text.startswith(part.text, start):  # a scene's mark stands between two parts
+            break
+        parts.append(replace(part, before=text[at:start]))
+        at = start + len(part.text)
+    return replace(found, parts=(*parts, *found.parts[len(parts) :]))
 
 
 def _short(heading: str, text: str) -> Iterator[tuple[str, str]]:

@@ -101,6 +101,7 @@ _REFUSED: Final = {
     b"<html": "a web page",
 }
 _BEGINS, _PIECE = 1_000, 64  # bytes
+_LONGEST: Final = 20_000_000  # characters
 _PROLOG: Final = re.compile(rb"\A(?:<\?xml[^>]*+>|<!--(?:(?!-->).)*+-->|\s)++", re.DOTALL)
 _BROKEN: Final = (OSError, EOFError, LookupError, RuntimeError, ValueError, zlib.error, zipfile.BadZipFile, ParseError)
 _PACKED: Final = b"PK\x03\x04"
@@ -183,8 +184,8 @@ def reading_of(file: Path, most: int) -> Reading:
         found = _inside(folder, Unpacked.of_folder(folder, most))
     else:
         found = _in_data(file, read_bytes(file, most, kind=f"a manuscript ({LISTED})"))
-    if len(found.text) > most:  # what was packed
-        raise UsageError(f"{file} has more than {most:,} characters, which is too much for a text. Split it.")
+    if len(found.text) > _LONGEST:  # what was packed
+        raise UsageError(f"{file} has more than {_LONGEST:,} characters, which is too much for a text. Split it.")
     return found
 
 

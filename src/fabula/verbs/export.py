@@ -8,14 +8,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fabula.app.exporting import as_it_came, as_it_stands
+from fabula.app.exporting import as_it_came, as_it_stands, space_before
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.data.story_files import SCREENPLAYS
 from fabula.project.telling import imported_from
 from fabula.story import slug
-from fabula.story.export import LISTED, Meta, find, without_comments
+from fabula.story.export import LISTED, Meta, fdx, find, without_comments
 from fabula.story.export import formats as known_formats
 from fabula.story.export.plain import as_written
+from fabula.story.export.prose import comments_in
 from fabula.story.language import language_of, language_of_brief
 from fabula.verbs.base import File, verb
 
@@ -30,11 +31,13 @@ class Exported(File):
         format: the name of the format.
         words: the number of words in the story.
         behind: whether texts have changed since the story was assembled.
+        left_out: how many things of each kind the file does not have, such as "comment".
     """
 
     format: str
     words: int
     behind: bool
+    left_out: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,10 @@ async def export(
     story = opened.story()
     settings, brief = opened.settings, opened.brief
     with opened.journal as journal:
-        story = without_comments(as_it_stands(journal, story))
+        story = as_it_stands(journal, story)
+        left_out = {"comment": sum(1 for scene in story.scenes for _ in comments_in(scene.text))}
+        story = without_comments(story)
+        parts, before = story, space_before(journal, story)
         if (source := imported_from(journal)) and chosen.name != "json":
             story = as_it_came(story)
         dates = [one.at for one in journal.decisions.find("*")] + [run["ended"] for run in journal.runs()]
@@ -85,8 +91,10 @@ async def export(
     )
     is_script = source.casefold().endswith(SCREENPLAYS)
     unchanged = {"markdown": not is_script, "text": source.casefold().endswith(".txt"), "fountain": is_script}
+    if is_script and chosen.name == "fdx":
+        left_out |= fdx.left_out(story)
     if source and unchanged.get(chosen.name):
-        content = as_written(story, "" if is_script else title).encode()
+        content = as_written(parts, "" if is_script else title, before).encode()
     else:
         content = chosen.render(story, meta, **({"is_fountain": is_script} if chosen.name == "fdx" else {}))
     return Exported(
@@ -95,4 +103,5 @@ async def export(
         format=chosen.name,
         words=story.words,
         behind=behind,
+        left_out={kind: number for kind, number in left_out.items() if number},
     )

@@ -19,6 +19,7 @@ from fabula.cli.options import ProjectOptions, Where, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import read_by_others
 from fabula.cli.verbs import opened
+from fabula.data.story_files import said_of_left_out
 from fabula.story.export import find
 
 _RECORD: Final = ".fabula/exported.json"
@@ -64,6 +65,8 @@ def export(
         terminal.advise(
             f"Texts changed after story.md was written. To update it, run `fabula update {near(project.folder)}`."
         )
+    if said := said_of_left_out(made.left_out):
+        terminal.message(said)
     if out == STDIN:
         with read_by_others():
             sys.stdout.buffer.write(made.content)
@@ -74,7 +77,7 @@ def export(
     write_atomically(file, made.content)
     _remember(project.folder, file, made.content)
     terminal.say(f"{near(file)}: {made.words:,} words, {size:,} bytes")
-    about = {"file": str(file), "format": made.format, "words": made.words, "bytes": size}
+    about = {"file": str(file), "format": made.format, "words": made.words, "bytes": size, "left_out": made.left_out}
     terminal.document(about)
 
 

@@ -86,12 +86,10 @@ _PACKAGE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def render(story: Story, meta: Meta, *, headings: bool = False, title_page: bool = True) -> bytes:
+def render(story: Story, meta: Meta) -> bytes:
     """A book with a title page, a table of contents and one page file per scene, which epubcheck accepts.
 
-    The table of contents lists the scenes that have a title, which is their own heading or a label for readers. With
-    `headings`, labels are also printed above the scenes. A book without scenes still has a title page, because a book
-    needs at least one page.
+    The table of contents lists the scenes that have a title, which is their own heading or a label for readers.
 
     Raises:
         UsageError: the language is not a language tag.
@@ -104,19 +102,13 @@ def render(story: Story, meta: Meta, *, headings: bool = False, title_page: bool
     )
     scenes = chapters(story)
     names = [f"scene-{number:03}" for number in range(1, len(scenes) + 1)]
-    labels = [
-        ("" if headings else title_of(scene.text)) or title_for_readers(_line(scene.label), lang) for scene, _ in scenes
-    ]
-    pages = {
-        name: book.page(label or book.title, _scene(scene, found, label, heading=headings))
+    labels = [title_of(scene.text) or title_for_readers(_line(scene.label), lang) for scene, _ in scenes]
+    pages = {"title": book.page(book.title, _title_page(book.title, meta))} | {
+        name: book.page(label or book.title, _scene(scene, found, label))
         for name, label, (scene, found) in zip(names, labels, scenes, strict=True)
     }
-    contents = [(name, label) for name, label in zip(names, labels, strict=True) if label]
-    if scenes and not contents:
-        contents = [(names[0], book.title)]
-    if title_page or not scenes:
-        pages = {"title": book.page(book.title, _title_page(book.title, meta)), **pages}
-        contents = [("title", book.title), *(one for one in contents if one[1] != book.title)]
+    listed = [(name, label) for name, label in zip(names, labels, strict=True) if label not in ("", book.title)]
+    contents = [("title", book.title), *listed]
     files = {f"{_ROOT}/{name}.xhtml": page for name, page in pages.items()}
     files |= {
         "mimetype": "application/epub+zip",
@@ -200,10 +192,9 @@ def _nav(contents: Sequence[tuple[str, str]], book: _Book, first: str) -> str:
     return "\n".join(lines)
 
 
-def _scene(scene: Scene, found: list[Block], label: str, *, heading: bool) -> str:
-    lines = [f"<h1{_direction(label)}>{escape(label)}</h1>"] if heading and label else []
-    lines += [_block(block, first=number == 0) for number, block in enumerate(found)]
-    name = "" if heading or not label or title_of(scene.text) else f' aria-label="{escape(label)}"'
+def _scene(scene: Scene, found: list[Block], label: str) -> str:
+    lines = [_block(block, first=number == 0) for number, block in enumerate(found)]
+    name = "" if not label or title_of(scene.text) else f' aria-label="{escape(label)}"'
     return f'<section epub:type="chapter" role="doc-chapter"{name}>\n' + "\n".join(lines) + "\n</section>"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +26,9 @@ _BLOCKS: Final = re.compile(r"\n[ \t]*\n\s*")
 _NUMBER: Final = re.compile(r"#([\w.-]{1,20})#\Z")
 _ASIDE: Final = re.compile(r"\([^()\n]*\)")
 _STYLES: Final = {"*": "Italic", "_": "Underline", "**": "Bold", "__": "Underline"}  # by Fountain's signs
+_SIGNS: Final = ("#", "=")  # what a block begins with that Fountain does not print
 _SPEAKER: Final = "Character"
+_LEFT_OUT: Final = {"/": "cut passage", "[": "note", "#": "section", "=": "scene summary"}  # by their first signs
 
 
 def render(story: Story, meta: Meta, *, is_fountain: bool = False) -> str:
@@ -54,6 +57,14 @@ def render(story: Story, meta: Meta, *, is_fountain: bool = False) -> str:
     )
 
 
+def left_out(story: Story) -> Counter[str]:
+    """How many things of each kind `render` leaves out of a story in Fountain."""
+    text = as_written(story, "")
+    blocks = [block for block in _BLOCKS.split(plain(_HIDDEN.sub("", text))) if not block.startswith("===")]
+    signs = [found[0][0] for found in _HIDDEN.finditer(text)] + [block[0] for block in blocks if block[:1] in _SIGNS]
+    return Counter(_LEFT_OUT[sign] for sign in signs)
+
+
 def _elements(block: str) -> Iterator[tuple[str, str, str]]:
     """Type, text and attributes of the paragraphs of a block of Fountain."""
     first, *others = block.split("\n")
@@ -67,7 +78,7 @@ def _elements(block: str) -> Iterator[tuple[str, str, str]]:
         yield "Action" if is_centred else "Transition", first.strip("> <"), ' Alignment="Center"' * is_centred
     elif fountain.is_transition(first) and not others:
         yield "Transition", first, ""
-    elif first[0] in "#=":
+    elif first[0] in _SIGNS:
         pass
     elif others and _is_cue(first):
         yield _SPEAKER, first.removeprefix("@").rstrip("^ "), ""

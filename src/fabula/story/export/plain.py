@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import textwrap
 from typing import TYPE_CHECKING, Final
 
 from fabula.story import one_line, plain
-from fabula.story.export.meta import title_for_readers
-from fabula.story.export.prose import is_break, paragraphs, title_of, unfold
+from fabula.story.export.prose import is_break, title_of
 from fabula.story.printed import printed
 
 if TYPE_CHECKING:
@@ -25,30 +23,26 @@ _HTML: Final = re.compile(r"([`\[<])")  # in a title, whose emphasis is kept
 _ESCAPED: Final = r"\\\1"
 
 
-def render_markdown(story: Story, meta: Meta, *, headings: bool = False) -> bytes:
+def render_markdown(story: Story, meta: Meta) -> bytes:
     """A Markdown file in UTF-8 for sites, editors and pandoc: title, subtitle and author, followed by the scenes.
 
-    The scenes stay as they were written, separated by `* * *` or, with `headings`, each under its label.
+    The scenes stay as they were written, separated by `* * *`.
     """
     parts = [f"# {_HTML.sub(_ESCAPED, one_line(meta.title))}"] if meta.title.strip() else []
     parts += [f"**{_literal(meta.subtitle)}**"] if meta.subtitle.strip() else []
     parts += [f"*{_literal(meta.author)}*"] if meta.author.strip() else []
-    scenes = [(scene.label, _without_break(scene.text)) for scene in story.scenes]
-    if headings:
-        shown = [title_for_readers(label, meta.language) or label for label, _ in scenes]
-        parts += [
-            f"## {_literal(label)}\n\n{text}" if label.strip() else text
-            for label, (_, text) in zip(shown, scenes, strict=True)
-        ]
-    else:
-        parts += [_joined([text for _, text in scenes if text])]
+    parts += [_joined([text for scene in story.scenes if (text := _without_break(scene.text))])]
     return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace")
 
 
-def as_written(story: Story, title: str) -> str:
-    """The texts as they are, below the title if there is one; for a manuscript in the format that it was read from."""
-    head = [f"# {title}"] if title else []
-    return "\n\n".join([*head, *(plain(scene.text) for scene in story.scenes)]) + "\n"
+def as_written(story: Story, title: str, before: Sequence[str] = ()) -> str:
+    """The texts as they are, below the title if there is one; for a manuscript in the format that it was read from.
+
+    `before` are the line ends in front of each text, by default a blank line.
+    """
+    spaces = before or ["\n\n"] * len(story.scenes)
+    texts = [(space or "\n\n") + plain(scene.text) for space, scene in zip(spaces, story.scenes, strict=True)]
+    return (f"# {title}" + "".join(texts) if title else "".join(texts).lstrip("\n")) + "\n"
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -69,11 +63,10 @@ def _literal(text: str) -> str:
     return _SPECIAL.sub(_ESCAPED, one_line(text))
 
 
-def render_text(story: Story, meta: Meta, *, width: int = 0) -> bytes:
+def render_text(story: Story, meta: Meta) -> bytes:
     """A plain text file in UTF-8: title, subtitle and author, followed by the scenes as written, separated by `* * *`.
 
-    With a `width`, paragraphs are wrapped at that many characters; the author's own line ends and emphasis marks are
-    kept.
+    The author's own line ends and emphasis marks are kept.
     """
     byline = printed(meta.language).by.format(one_line(meta.author)) if meta.author.strip() else ""
     head = "\n".join(line for line in (one_line(meta.title), one_line(meta.subtitle), byline) if line)
@@ -82,28 +75,11 @@ def render_text(story: Story, meta: Meta, *, width: int = 0) -> bytes:
     scenes = [
         text.partition("\n")[2].lstrip("\n") if title else text for title, text in zip(titles, scenes, strict=True)
     ]
-    if width:
-        head, scenes = _wrap_lines(head, width), [_wrapped(text, width) for text in scenes]
     body = ""
     for title, text in zip(titles, scenes, strict=True):
         between = ("\n\n\n" if title else "\n\n* * *\n\n") if body else ""
         body += f"{between}{title}\n\n{text}" if title else f"{between}{text}"
     return ("\n\n\n".join(part for part in (head, body) if part) + "\n").encode("utf-8", "replace")
-
-
-def _wrapped(text: str, width: int) -> str:
-    """Every paragraph of `text` wrapped to `width`."""
-    return "\n\n".join(_wrap_lines(unfold(paragraph), width) for paragraph in paragraphs(text))
-
-
-def _wrap_lines(text: str, width: int) -> str:
-    """Every line of `text` wrapped to `width`; a word longer than that stays whole."""
-    return "\n".join(
-        line
-        if is_break(line)
-        else textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False, expand_tabs=False)
-        for line in text.split("\n")
-    )
 
 
 def render_json(story: Story, meta: Meta) -> bytes:

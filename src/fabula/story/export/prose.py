@@ -67,11 +67,19 @@ def without_comments(story: Story) -> Story:
     return replace(story, scenes=tuple(replace(scene, text=_uncommented(scene.text)) for scene in story.scenes))
 
 
+def comments_in(text: str) -> Iterator[tuple[int, int]]:
+    """Where the comments of a text begin and end."""
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        at = end + 3
+        yield start, at
+
+
 def _uncommented(text: str) -> str:
     kept, at = [], 0
-    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+    for start, end in comments_in(text):
         kept.append(text[at:start])
-        at = end + 3
+        at = end
         alone = not kept[-1].rpartition("\n")[2].strip()
         if alone and text[at : at + 1] == "\n":
             at += 1
