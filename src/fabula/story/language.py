@@ -47,9 +47,9 @@ _COMMON: Final = {
     "es": "el la los las y que en un una no se su por con es lo del más pero como "
     "del al sobre historia cuento relato palabras escribe capítulos unas",
     "it": "il che di la un una non è si per con del della le gli ma come era sono lo "
-    "da al dei delle racconto storia parole scrivi capitoli circa sul",
+    "da al dei delle e l racconto storia parole scrivi capitoli circa sul",
     "pt": "o que de a não um uma os as do da em se para com ela ele mais mas era "
-    "na no ao sobre história conto palavras escreve escreva capítulos cerca",
+    "na no ao e sobre história conto palavras escreve escreva capítulos cerca",
     "nl": "de het een en van ik niet dat zij hij is op te met was aan haar zijn voor er "
     "die om maar bij over verhaal woorden schrijf hoofdstukken ongeveer",
     "sv": "och att det som en han hon inte på är jag till med den för ett var hade om så",
@@ -69,6 +69,8 @@ _ENGLISH: Final = frozenset(f"{_COMMON['en']} i do go so me men am as no be".spl
 _WORDS: Final = {
     tag: frozenset(words.split()) - (_ENGLISH if tag != "en" else frozenset()) for tag, words in _COMMON.items()
 }
+COMMON_WORDS: Final = _ENGLISH.union(*_WORDS.values())
+"""The most common words of all languages that are known by their words."""
 _NAMES: Final = {
     "ar": "Arabic",
     "bn": "Bengali",
