@@ -51,7 +51,8 @@ _TABLE: Final = """
 1000 thousand thousands tausend tsd mille milliers mil mila duizend tusen bin
 1000 тысяча тысячи тысяч тысячу тыс हज़ार हजार ألف آلاف الف
 2000 ألفي ألفا ألفان
-2 dwa dwóch
+1.5 anderthalb eineinhalb anderhalf anderhalve półtora półtorej полтора полторы полутора
+2 dwa dwie dwóch dwu
 3 trzy trzech
 4 cztery czterech
 5 pięć pięciu
@@ -59,10 +60,26 @@ _TABLE: Final = """
 7 siedem siedmiu
 8 osiem ośmiu
 9 dziewięć dziewięciu
-10 dziesięć dziesięciu
-15 piętnaście piętnastu
-20 dwadzieścia dwudziestu
-100 sto stu
+10 dziesięć dziesięciu dizaine decena decina dezena tiental десяток
+11 jedenaście jedenastu
+12 dwanaście dwunastu dozen dutzend douzaine docena dozzina dúzia dozijn tuzin дюжина
+13 dertien tredici trzynaście тринадцать
+14 veertien quattordici czternaście catorze четырнадцать
+15 piętnaście piętnastu quinzaine quincena quindicina пятнадцати
+16 zestien sedici szesnaście dezesseis dezasseis шестнадцать
+17 zeventien diciassette siedemnaście dezessete dezassete семнадцать
+18 achttien diciotto osiemnaście dezoito восемнадцать
+19 negentien diciannove dziewiętnaście dezenove dezanove diecinueve девятнадцать
+20 dwadzieścia dwudziestu vingtaine veintena ventina score
+25 veinticinco
+30 trzydzieści trzydziestu trentaine treintena trentina тридцати
+40 czterdzieści czterdziestu quarantaine сорока
+50 pięćdziesiąt pięćdziesięciu cinquantaine cinquantina
+60 sześćdziesiąt шестидесяти
+70 siedemdziesiąt семидесяти
+80 osiemdziesiąt восьмидесяти
+90 dziewięćdziesiąt девяноста
+100 sto stu centaine centaines centena centenar centinaio centinaia honderdtal сотня сотни
 200 dwieście dwustu
 300 trzysta trzystu
 400 czterysta czterystu
@@ -71,15 +88,28 @@ _TABLE: Final = """
 700 siedemset siedmiuset
 800 osiemset ośmiuset
 900 dziewięćset dziewięciuset
-1000 tysiąc tysiąca tysiące tysięcy
+1000 tysiąc tysiąca tysiące tysięcy millier millar millares milhar milhares migliaio migliaia duizendtal тысяче тысячам
 1000000 million millions millionen milliones millones milhões миллион миллиона
 """
-_NAMES: Final = {name: int(row.split()[0]) for row in _TABLE.strip().splitlines() for name in row.split()[1:]}
+_NAMES: Final = {name: float(row.split()[0]) for row in _TABLE.strip().splitlines() for name in row.split()[1:]}
 _AND: Final = frozenset(("and", "und", "et", "y", "e", "en", "и", "و"))
+_HALF: Final = re.compile(  # "two and a half thousand", "deux mille et demi"
+    r" (?:and|und|et|e|y|en|i|с|z) (?:an? |eine? |een )?(?:half|halb(?:es)?|halve|demie?|mezz[oa]|medi[oa]|mei[oa]|pół|"
+    r"половиной)(?!\w)",
+    re.IGNORECASE,
+)
+_NATIVE: Final = {
+    name: value
+    for value, names in (
+        *enumerate(("", "한 하나", "두 둘", "세 셋", "네 넷", "다섯", "여섯", "일곱", "여덟", "아홉", "열")),
+        *((20, "스무 스물"), (30, "서른"), (40, "마흔"), (50, "쉰")),
+    )
+    for name in names.split()
+}
 _EASTERN: Final = {
     name: value
     for value, names in (
-        *enumerate(("〇零영", "一일", "二两兩이", "三삼", "四사", "五오", "六육", "七칠", "八팔", "九구", "十십")),
+        *enumerate(("〇零영", "一일", "二两兩両이", "三삼", "四사", "五오", "六육", "七칠", "八팔", "九구", "十십")),
         *((100, "百백"), (1000, "千천"), (10_000, "万萬만")),
     )
     for name in names
@@ -101,8 +131,10 @@ _GROUPED: Final = rf"\d{{1,3}}(?:[.,'’٬{_BLANKS}]\d{{3}}){{1,3}}(?!\d)"
 _DIGITS: Final = rf"{_GROUPED}|\d{{1,15}}(?:[.,]\d{{1,2}}(?!\d))?(?!\d)"
 _TOKEN: Final = re.compile(
     rf"(?P<digits>(?<![\d.,A-Za-z])(?:{_DIGITS}))|(?P<eastern>(?:[几幾数數](?=[十百千万萬]))?[{''.join(_EASTERN)}]{{1,12}})|"
+    rf"(?P<native>(?:{'|'.join(_NATIVE)}){{1,2}})(?= ?(?:장|챕터|개|편|부|통|페이지|쪽|막|권|매|단어))|"
     rf"(?P<word>(?:[^\W\d_\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[{_MARKS}])+)"
 )
+_JOINT: Final = re.compile("und|einhalb|ën(?:een)?half|ën")  # "zweieinhalbtausend", "tweeënhalfduizend"
 _POINTED: Final = re.compile(r"(?:тыс|tsd)\.", re.IGNORECASE)  # abbreviations
 _ADJACENT: Final = re.compile(rf"[{_BLANKS}\t\n-]{{0,2}}\Z")
 _ALONE: Final = re.compile(rf"(?P<digits>{_DIGITS})(?P<scale>[ ]?k)?", re.IGNORECASE)
@@ -118,6 +150,7 @@ class Number:
         scaled: whether anything made it large, such as "hundred" or "k".
         before: `part` and `end` as they were before the last word, and where that word starts.
         low: the smaller of two numbers that are said as one ("两三千": two to three thousand); 0 for a single number.
+        eastern: whether a character or syllable made it large.
     """
 
     start: int
@@ -128,6 +161,15 @@ class Number:
     scaled: bool = False
     before: tuple[float, int, int] = (0, 0, 0)
     low: float = 0
+    eastern: bool = False
+
+    def halve(self, end: int) -> None:
+        """Add half of what was said last: "two and a half", "deux mille et demi"."""
+        if self.total and not self.part:
+            self.total += _THOUSAND / 2
+        else:
+            self.part += 0.5
+        self.end = end
 
     @property
     def value(self) -> float:
@@ -184,25 +226,50 @@ def numbers_in(text: str) -> list[Number]:
     at = -1  # where the last number may go on
     for token in _TOKEN.finditer(text):
         last = found[-1] if found and _ADJACENT.match(text[at : min(token.start(), at + 4)]) and at >= 0 else None
+        if token.start() < at:
+            continue  # a part of "and a half"
         if token["digits"]:
-            found.append(Number(*token.span(), digits=True, part=written(token["digits"])))
+            _digits(token, found, last)
         elif token["eastern"]:
             _eastern(token, found, last)
+        elif token["native"]:
+            found.append(Number(*token.span(), part=_native_value(token[0])))
         elif last and token[0].casefold() in _AND:
             at = token.end()
             continue
         elif not _spoken(token, found, last):
             at = -1
             continue
+        if half := _HALF.match(text, found[-1].end):
+            found[-1].halve(half.end())
         at = found[-1].end
     return found
+
+
+def _digits(token: re.Match[str], found: list[Number], last: Number | None) -> None:
+    """A number in digits: a new one, or what is counted behind a large one ("1万2千")."""
+    value = written(token["digits"])
+    if last and last.digits and last.scaled and last.eastern and value < last.value:
+        last.total, last.part, last.scaled, last.end = last.value, value, False, token.end()
+    else:
+        found.append(Number(*token.span(), digits=True, part=value))
+
+
+def _native_value(said: str) -> float:
+    """What Korean numerals say: "여섯", "스물다섯"."""
+    tens = next((name for name in _NATIVE if said.startswith(name)), "")
+    return _NATIVE[tens] + _NATIVE.get(said.removeprefix(tens), 0)
 
 
 def _eastern(token: re.Match[str], found: list[Number], last: Number | None) -> None:
     """A number in Chinese characters or Korean syllables: alone, or what a number in digits is counted in."""
     said = token[0] if token[0][0] in _EASTERN else f"三五{token[0][1:]}"  # "几百": several hundred
-    if last and last.digits and not last.scaled and _EASTERN[said[0]] >= _THOUSAND:
+    if last and last.digits and not last.scaled and _EASTERN[said[0]] >= _HUNDRED:
         last.part, last.scaled, last.end = last.part * _EASTERN[said[0]], True, token.start() + 1
+        last.eastern = True
+        return
+    if last and last.value % _MYRIAD == 0 and not last.digits and last.value and _eastern_value(said) < _MYRIAD:
+        last.total, last.part, last.end = last.value, _eastern_value(said), token.end()  # "만 이천"
         return
     low, several = 0.0, _SEVERAL.search(said)
     if several:
@@ -261,8 +328,10 @@ def _value(word: str) -> float | None:
     said = Number(0, 0)
     names, at, count = "", 0, 0
     while at < len(word):
-        if count and word.startswith("und", at):
-            at += 3
+        if count and (joint := _JOINT.match(word, at)):
+            at = joint.end()
+            if joint[0].endswith(("halb", "half")):
+                said.part, count = said.part + 0.5, count + 1
             continue
         names = next((word[at:end] for end in range(min(len(word), at + 12), at, -1) if word[at:end] in _NAMES), "")
         if not names:

@@ -124,6 +124,7 @@ _VOCABULARIES: Final = {
     "pl": "polish",
     "pt": "portuguese",
 }
+_COMPOUND, _FIRST_PART, _LAST_PART = 8, 3, 5  # letters of an unknown word of two, and of its first and its last part
 _SHORT: Final = 12  # words of a brief whose few common words several languages may have
 _LEAD: Final = 0.25  # of a language before the next one, in words that it alone has
 _FEWEST: Final = 2  # common words, and one more where there are English ones; with fewer a text says nothing
@@ -168,6 +169,9 @@ def language_of_brief(text: str) -> str:
     known = dict.fromkeys(_VOCABULARIES, 0.0)
     for word in words:
         having = [one for one, name in _VOCABULARIES.items() if word in load_model(name).ortho_context]
+        if not having and len(word) > _COMPOUND:  # "Liefdesverhaal"
+            ends = {word[at:] for at in range(_FIRST_PART, len(word) - _LAST_PART)}
+            having = [one for one in ("de", "nl") if ends & load_model(_VOCABULARIES[one]).ortho_context.keys()]
         for one in having:
             known[one] += 1 / len(having)
     *_, second, best = sorted(known, key=lambda one: known[one])
