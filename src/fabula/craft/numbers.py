@@ -182,7 +182,7 @@ class Number:
             if self.total and (not self.part or value > self.total / _THOUSAND):
                 return False
             self.total, self.part = self.total + max(self.part, 1) * value, 0
-        elif value == _HUNDRED and 0 < self.part < _HUNDRED:
+        elif value == _HUNDRED and 0 < self.part < (_TEN if self.total else _HUNDRED):
             self.part *= value
         elif value == _HUNDRED and self.part:
             return False

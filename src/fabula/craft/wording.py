@@ -83,7 +83,7 @@ _PARTS: Final = {
 _PARTS_EASTERN: Final = {
     "chapter": "个章节|章节|章|챕터|장(?=[\\s,.으로의은이에마당])|话|話|บท",
     "scene": "个场景|场景|场|シーン|幕|장면",
-    "letter": "封信|封|通の手紙|通",
+    "letter": "封信|封|通の手紙|通|통(?=[\\s,.의])",
     "part": "个部分|部分|部|편(?=[\\s,.으로의은이])|부(?=[\\s,.로의는])",
 }
 _ALL_PARTS: Final = "|".join(_PARTS.values())
@@ -148,7 +148,8 @@ _MOST: Final = (
     r"अधिकतम|ज़्यादा से ज़्यादा|لا يزيد عن|بحد أقصى"
 )
 _EXACTLY: Final = (
-    r"exactly|precisely|genau|exakt|exactement|exactamente|exatamente|esattamente|precies|ровно|正好|恰好|刚好|ちょうど|"
+    r"exactly|precisely|genau|exakt|exactement|exactamente|exatamente|esattamente|precies|exact|dokładnie|równo|"
+    r"ровно|точно|正好|恰好|刚好|ちょうど|"
     r"정확히"
 )
 _ARTICLES: Final = r"(?:of|the|a|an|von|de|d'|i|einer?|der|die|das|des|den|las?|los|le|les|una|un|as|os|gli)?"
@@ -173,7 +174,7 @@ _AFTER: Final = re.compile(
     r"以內|以下|之内|"
     r"之內|"
     r"未満|まで|を超えない|내로|미만|을 넘지|를 넘지|까지|이내|이하|से कम|كحد أقصى)|"
-    r"(?P<exactly>exactly|precisely|genau|ちょうど))",
+    r"(?P<exactly>exactly|precisely|genau|exakt|exact|exactement|pile|exactas|justas|esatte|exatas|precies|整|ちょうど))",
     re.IGNORECASE,
 )
 _TO: Final = re.compile(
@@ -196,7 +197,7 @@ _EACH_AFTER: Final = re.compile(
 _EACH_BEFORE: Final = re.compile(
     r"(?:\b(?:each|every|jedes|jede|jeder|jeweils|chaque|chacune?|cada|ogni|ciascuno|elk|elke|ieder|każd\w{1,3}|"
     r"кажд\w{2,3})\b"
-    r"[^.,;:!?\n]{0,60}|\b(?:je|по|po|da|à) (?:\w{1,12} )?|(?:各|每)[^。；！？\n]{0,8}|一章[^。；！？\n]{0,6}|"
+    r"[^.,;:!?\n]{0,60}|\b(?:je|по|po|à) (?:\w{1,12} )?|(?:各|每)[^。；！？\n]{0,8}|一章[^。；！？\n]{0,6}|"
     r"(?:장당|장마다|각|"
     r"마다)[^.\n]{0,10})\Z",
     re.IGNORECASE,
@@ -258,7 +259,8 @@ _HELD_ABROAD: Final = _any(
 )
 # Who knows, says, writes or keeps words speaks of those in the story; between it and the number stands little.
 _KNOWN_ABROAD: Final = re.compile(
-    r"(?:\b(?:(?:er|sie|es) \w{2,14}|wei(?:ß|ss)|wusste|lernte?|spricht|sprach|sagte?|versteht|verstand|verga(?:ß|ss)|"
+    r"(?:\b(?:(?:er|sie|es) \w{2,14}|kann|konnte|wei(?:ß|ss)|wusste|lernte?|spricht|sprach|sagte?|versteht|verstand|"
+    r"verga(?:ß|ss)|"
     r"schrieb|schickte?|hinterlie(?:ß|ss)|behielt|zählte?|verlor|blieben|bleiben|schuldet|flüsterte?|(?:ils?|"
     r"elles?) \w{2,14}|"
     r"sait|savait|apprend|apprit|appris|parle|parlait|dit|comprend|oublia|laissa|laissé|envoya|murmura|écrivit|garda|"
@@ -270,9 +272,11 @@ _KNOWN_ABROAD: Final = re.compile(
     r"kende|weet|wist|leerde?|spreekt|sprak|zegt|zei|begrijpt|vergat|schreef|stuurde|bewaarde|verloor|resten|"
     r"(?:ona|on) \w{2,14}|zna|znał[ao]?|umie|nauczył[ao]?|mówi|powiedział[ao]?|rozumie|zapomniał[ao]?|pamięta|"
     r"napisał[ao]?|"
-    r"zostawił[ao]?|stracił[ao]?|zostało|(?:он|она) \w{2,14}|знал[аи]?|выучил[аи]?|говорит|сказал[аи]?|понимает|"
+    r"zostawił[ao]?|stracił[ao]?|zostało|(?:он|она) \w{2,14}|знают?|знает|умеет|знал[аи]?|выучил[аи]?|говорит|"
+    r"сказал[аи]?|понимает|"
     r"забыл[аи]?|помнит|написал[аи]?|оставил[аи]?|потерял[аи]?|осталось|прошептал[аи]?)"
-    r"(?: (?:ihm|ihr|ihnen|nur|noch|gerade|kaum|etwa|lui|leur|seulement|encore|le|les|solo|apenas|sólo|todavía|solo|"
+    r"(?: (?:ihm|ihr|ihnen|erst|nur|noch|gerade|kaum|etwa|lui|leur|seulement|encore|le|les|solo|apenas|sólo|todavía|"
+    r"solo|"
     r"soltanto|appena|ancora|só|ainda|slechts|maar|nog|alleen|haar|hem|tylko|zaledwie|jeszcze|się|mu|jej|только|лишь|"
     r"всего|"
     r"ещё|ему|ей)){0,2} |[认認][得识識]|学会了?|學會了?|[记記]得|会[写說说]|"
@@ -280,7 +284,7 @@ _KNOWN_ABROAD: Final = re.compile(
     re.IGNORECASE,
 )
 _UNKNOWN_AFTER: Final = re.compile(  # "四十字しか知らない", "단어 40개를 안다"
-    r"(?:を|は|だけ|しか|の言葉を)[^。、\n]{0,6}(?:知|覚|忘|残|話せ|読め|言)|(?:를|을|만|밖에|도)[^.,\n]{0,6}(?:안다|알|모[르른]|배웠|외[우웠]|남[기겼]|말했|썼)"
+    r"(?:を|は|だけ|しか|の言葉を)[^。、\n]{0,6}(?:知|覚|忘|残|話せ|読め|書け|言)|(?:를|을|만|밖에|도)[^.,\n]{0,6}(?:안다|알|모[르른]|배웠|외[우웠]|남[기겼]|말했|썼)"
 )
 _TOLD_TO_WRITE: Final = re.compile(
     r"(?:\A|[.!?:;\n]\s{0,3}|\b(?:please|you|to|me|us)\s)(?:[^\s.!?]{1,12} )?(?:write|draft|compose|give me|"
@@ -316,6 +320,7 @@ _DEFINITE: Final = re.compile(
     re.IGNORECASE,
 )
 _UP_TO_IN_POLISH: Final = re.compile(r"(?<!\w)do \s?(?:słów|stron|znaków)", re.IGNORECASE)
+_LIMITS: Final = ("limit", "límite", "limite", "limiet", "obergrenze", "лимит", "上限", "제한")
 _LIMIT: Final = re.compile(r"[ -](?:limit|cap)\b", re.IGNORECASE)
 _FACT_AFTER: Final = re.compile(
     r"(?:詰め| (?:that|which|who|whom|whose)\b(?! (?:should|must|will|is|are|can|could|needs?|would|you))|"
@@ -339,7 +344,8 @@ _PAGES_MEANT: Final = re.compile(
     r"saga|epic|fairy|piece|in length|of (?:text|prose)|about\b|über\b|sur\b|sobre\b|lang\b|geschichte|erzählung|"
     r"roman|récit|nouvelle|conte|relato|cuento|"
     r"novela|racconto|повест|рассказ|роман|の小説|の物語|的?小说|的?故事|분량|程度|くらい|ぐらい|ほど|以[内上下]|정도|내외|이내|가량|"
-    r"(?:on|with|over|su|sull?a?|sul|met|mit|avec|con|com|o|ob?|z|про|об?|с|à propos|acerca)\b)|\s{0,2}(?:[.;,)。，、]|"
+    r"(?:on|with|over|su|sull?a?|sul|met|mit|avec|con|com|o|ob?|z|про|об?|с|à propos|acerca)\b)|"
+    r"\s{0,2}(?:[.;,!)。，、]|"
     r"\Z)",
     re.IGNORECASE,
 )
@@ -510,7 +516,7 @@ class _Reader:
         each = _EACH_BEFORE.search(before)
         if self._is_fact(begins, end) or (each and _OF_PIECES.search(each[0])):
             return
-        limit = _LIMIT.match(self.text, end) or before.casefold().rstrip(": ").endswith("limit")
+        limit = _LIMIT.match(self.text, end) or before.casefold().rstrip(": ").endswith(_LIMITS)
         limit = limit or bool(unit and _UP_TO_IN_POLISH.search(f"{before[-4:]}{unit[0]}"))
         bound: Bound = "range" if ranged else "most" if limit else _bound(bounded, after)
         length = (bound, int(low * factor), int(high * factor))

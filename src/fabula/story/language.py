@@ -12,8 +12,6 @@ from fabula.base.remembering import remembered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.story.sentences import Span
-
 _SAMPLE: Final = 20_000  # characters
 _SCRIPTS: Final = {
     "ja": "\u3041-\u30ff",
@@ -227,7 +225,7 @@ def script_of(text: str) -> str:
     return script if most else ""
 
 
-def in_other_scripts(text: str, sentences: Sequence[Span], known: Sequence[str]) -> list[Span]:
+def in_other_scripts(text: str, sentences: Sequence[tuple[int, int]], known: Sequence[str]) -> list[tuple[int, int]]:
     """The sentences of a text that contain words in a script used neither in most of the text nor in a `known` text.
 
     A single Greek letter counts as a symbol; Latin names and loanwords are allowed in texts of any script.

@@ -34,8 +34,8 @@ _SPEECH: Final = (
 _TAG: Final = re.compile(rf"\b(?:[A-Z]\w* (?:[A-Z]\w* )?|[Tt]he \w+ )(?:{_SPEECH})\b")
 # The same in Chinese and Japanese: a few characters, and the word that says that somebody spoke.
 _EASTERN_TAG: Final = re.compile(
-    r"[^\s。！？「“]{0,8}?(?:说|說|道[：，。]|问|問|喊|叫|答)|と|"
-    r"(?:[^\s.!?“]{1,10} ){1,4}?(?:말[했하한]|물었|물으|묻|외[쳤치]|대답|"
+    r"(?![没沒无無不])[^\s。！？「“]{0,8}?(?:说|說|道[：，。]|问|問|喊|叫|答)|と|"
+    r"(?:[^\s.!?“]{1,10} ){1,4}?(?:말[했하한]|물었|물으|묻|외[쳤치]|대답[했하]|"
     r"속삭|중얼|소리쳤|소리를? 질|생각[했하한]|덧붙|되물|불렀)[^\s.!?“]{0,8}\."
 )
 _DASHED: Final = re.compile(r"[—–-][ \u00a0\u202f]?")  # "— Куда? — спросил он."
@@ -48,9 +48,9 @@ _MID_END: Final = re.compile(r"(?:(?:\.\.\.|…)[\"”’']?|\b\w\.\w\.|\betc\.|
 # What stands before a name or a noun and ends no sentence; what is a word in another language stands behind the stroke,
 # and counts only where the language is known. The tokenizer knows most English ones.
 _SHORT_FORMS: Final = {
-    "en": "mrs? ms dr prof rev capt cmdr lt sgt cpl col gen insp supt vs | ",
-    "de": "hrn? fr frl dipl ing bgm geb gest verw ehem sog vgl bzw ca inkl exkl evtl ggf zzgl dt engl franz kath evang "
-    "mio mrd tsd hl kgl nr | lat gem mind ev max lt",
+    "en": "mrs? ms dr prof rev gov capt cmdr lt sgt cpl col gen insp supt vs | ",
+    "de": "hrn? fr frl Fam dipl ing bgm geb gest verw ehem sog vgl bzw ca inkl exkl evtl ggf zzgl dt engl franz kath "
+    "evang mio mrd tsd hl kgl nr | lat gem mind ev max lt",
     "fr": "M MM Mmes? Mlles? Mgr Me Mtre pr Ste cf env boul bd av apr cdt | ch pl",
     "es": "sra srta sres sras dra dres dña Uds? Vds? lic ing arq abg gral cnel tte sgto cdte prof excm[oa] ilm[oa] "
     "rvdo mons St[ao] av avda pza ctra núm pág | cap da",
@@ -60,7 +60,7 @@ _SHORT_FORMS: Final = {
     "nl": "dhr mevr mw mej juffr drs ds jhr jkvr ing prof bijv bv resp incl excl evt zgn pr | ir fam",
     "pl": "p inż mgr ks św śp bł ul hab prof hr bp abp kard płk ppłk mjr kpt ppor sierż kpr dyr np tj tzn tzw | al pl "
     "os o im por gen tow ob red dn",
-    "ru": r"ул (?<!и\s)пр просп пл наб пер бульв проф акад св прп (?<!\d\s)г гр тов инж доц ген полк кап лейт серж "
+    "ru": r"ул (?<!и\s)пр просп пл наб пер бульв проф акад св прп (?<!\d\s)гг? гр тов инж доц ген полк кап лейт серж "
     r"(?<!\d\s)см ср ок напр г-на г-жа",
 }
 # Small letters with points between them: "m.in.", "o.a."; not those of an hour, of an era, and "and so on".
@@ -68,7 +68,7 @@ _POINTED: Final = (
     r"(?![ap]\. ?m|[ad]\. ?C|n\. ?e|н\. ?э|т\. ?[дп]|e\. ?d|a\.u|s\.v)[^\W\d_A-Z](?:\. ?[^\W\d_]{1,2}){1,3}"
 )
 _DOUBLED: Final = re.compile(r"([A-Z])\1\. ([A-Z])\2\.")  # "EE. UU."
-_COUNTING: Final = ("str", "séc")  # and these, also at the end of a compound
+_COUNTING: Final = ("str", "séc", "aprox")  # and these, also at the end of a compound
 _LANGUAGES: Final = ("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "polish", "russian")
 _WORDS_TOO: Final = frozenset(  # the tokenizer's short forms that are words of stories: "She was ill.", "I met Jan."
     (
@@ -109,7 +109,7 @@ _DAY: Final = re.compile(r"(?<![\w.,])\d{1,2}\.\Z")
 # Ends that the tokenizer does not know: in other scripts (six points only behind more than a stammer), and behind the
 # unit of a number.
 _EASTERN_END: Final = re.compile(
-    rf"(?:[{_EASTERN_STOPS}]++|(?<=[{CHARACTERS}]{{4}})……(?=[{CHARACTERS}]))"
+    rf"(?:[{_EASTERN_STOPS}]++|(?<=[\u4e00-\u9fff]{{4}})……(?=[\u4e00-\u9fff]))"
     rf"(?:[{_CLOSERS.replace('“', '').replace('‘', '')}]|[“‘](?=\s|\Z))*+|"
     r"(?<=[\dIVX] )(?:h|min|k?[gm]|cm|l|гг?|вв?|ч)\.(?= [^\W\d_a-zß-ÿа-я])"
 )
@@ -118,6 +118,8 @@ _BARE_ENDS: Final = ("」", "』")  # Japanese speech has no full stop at its en
 _THAI: Final = re.compile(r"[\u0e01-\u0eff]\Z")  # Thai and Lao sentences end without a sign
 _HINDI: Final = re.compile(r"[\u0900-\u097f]\Z")
 _HAN: Final = re.compile(rf"[{CHARACTERS}]\Z")
+_OPENERS: Final = "«“„"
+_PAIR: Final = 2
 _TAIL: Final = 24
 _ABBREVIATED: Final = re.compile(r"(?:\A|[\s(\"“])(?:St|No|[A-Z])\.\Z")
 _DECISIONS: Final = 1 << 15  # remembered
@@ -251,7 +253,18 @@ def _in_paragraph(text: str, start: int, end: int, tag: str) -> Iterator[Span]:
         pieces = [(a + s, a + e) for s, e in _tokenizer().span_tokenize(text[a:b])]
         if _EASTERN_END.search(text, a, b):
             pieces = [part for piece in pieces for part in _at_eastern_ends(text, *piece)]
-        yield from _joined(text, [_trim(text, *piece) for piece in pieces], tag)
+        yield from _joined(text, list(_opened(text, pieces)), tag)
+
+
+def _opened(text: str, pieces: list[Span]) -> Iterator[Span]:
+    """Pieces without white space around them, each with the mark that opens it: a French one stands apart from both."""
+    opened = None
+    for piece in pieces:
+        start, end = _trim(text, *piece)
+        start = start if opened is None else opened
+        apart = end - start > _PAIR and text[end - 1] in _OPENERS and text[end - 2].isspace()
+        opened = end - 1 if apart and piece is not pieces[-1] else None
+        yield (start, end) if opened is None else _trim(text, start, opened)
 
 
 def _at_eastern_ends(text: str, start: int, end: int) -> Iterator[Span]:
