@@ -52,6 +52,9 @@ from fabula.story.sentences import sentences
         "Он жил в 1990 г.|Мы молчали.|В г. Орле шёл дождь.",
         "Это стоило 3 руб. 50 коп. за штуку.|Дорого.",
         "“정말?” 민지가 물었다.|“물 줘.”|그는 물을 마셨다.",
+        "« Viens. »|Elle part.|« Bon », dit-il.",
+        "他问：“你是谁？”|没人回答。|她等啊等……|天黑了。",
+        "「もういい……やめて」と彼は言った。",
         # In English little changes.
         "She was ill.|Mara knew.|He met Jan.|Mara smiled.",
         "Sgt. Pike saw No. 7.|It cost approx. 3.50 each.",

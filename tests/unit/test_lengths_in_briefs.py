@@ -13,6 +13,14 @@ from growth import LINEAR, growth
 
 WHOLE = [
     # In twelve languages
+    ("Eine Erzählung. Sie soll 800 Wörter lang sein.", 720, 880),
+    ("Une histoire. Elle fera 800 mots.", 720, 880),
+    ("Она должна быть 500 слов.", 450, 550),
+    ("between a thousand and twelve hundred words", 1000, 1200),
+    ("da 1.000 a 1.200 parole", 1000, 1200),
+    ("Maximal drei Seiten! Ein Hund läuft weg.", 900, 1200),
+    ("편지 다섯 통, 각 200단어", 900, 1100),
+    ("Límite: 800 palabras", 600, 800),
     ("mindestens zweieinhalbtausend Wörter", 2500, 3125),
     ("bis zu 900 Wörter", 675, 900),
     ("nicht über 700 Wörter", 525, 700),
@@ -225,6 +233,11 @@ def test_a_brief_says_how_long_the_story_is_in_many_words(brief: str, low: int, 
 @pytest.mark.parametrize(
     "brief",
     [
+        "Elle récita 40 mots.",
+        "子供は五十字しか書けない。",
+        "Ребёнок знает всего 50 слов.",
+        "Sie kannte 300 Wörter Latein.",
+        "Il bambino conosce solo 50 parole.",
         "Sie lernte 50 Wörter Dänisch.",
         "Er hinterließ ihr einen Zettel mit 40 Wörtern.",
         "Il apprit 40 mots de breton.",

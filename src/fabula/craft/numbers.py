@@ -6,91 +6,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from fabula.base.remembering import remembered
 
-_TABLE: Final = """
-0 zero null zéro cero
-1 one ein eine einen einem einer eins un une uno una um uma een één один одна одной एक
-2 two zwei zwo deux dos dois duas due twee два две двух दो
-3 three drei trois tres três tre drie три трёх трех तीन ثلاثة ثلاث
-4 four vier quatre cuatro quatro quattro четыре четырёх четырех चार أربعة أربع
-5 five fünf cinq cinco cinque vijf пять пяти पाँच पांच خمسة خمس
-6 six sechs seis sei zes шесть шести छह छः ستة ست
-7 seven sieben sept siete sete sette zeven семь семи सात سبعة سبع
-8 eight acht huit ocho oito otto восемь восьми आठ ثمانية ثماني
-9 nine neun neuf nueve nove negen девять девяти नौ تسعة تسع
-10 ten zehn dix diez dez dieci tien десять десяти दस عشرة عشر
-11 eleven elf onze once undici одиннадцать
-12 twelve zwölf douze doce doze dodici twaalf двенадцать двенадцати बारह
-13 thirteen dreizehn treize trece treze
-14 fourteen vierzehn quatorze catorce
-15 fifteen fünfzehn quinze quince quindici vijftien пятнадцать पंद्रह
-16 sixteen sechzehn seize dieciséis
-17 seventeen siebzehn diecisiete
-18 eighteen achtzehn dieciocho
-19 nineteen neunzehn diecinueve
-20 twenty zwanzig vingt vingts veinte vinte venti twintig двадцать двадцати बीस عشرين عشرون
-30 thirty dreißig dreissig trente treinta trinta trenta dertig тридцать तीस ثلاثين ثلاثون
-40 forty fourty vierzig quarante cuarenta quarenta quaranta veertig сорок चालीस
-50 fifty fünfzig cinquante cincuenta cinquenta cinquanta vijftig пятьдесят пятидесяти पचास خمسين خمسون
-60 sixty sechzig soixante sesenta sessenta sessanta zestig шестьдесят
-70 seventy siebzig septante setenta settanta zeventig семьдесят
-80 eighty achtzig octante ochenta oitenta ottanta tachtig восемьдесят
-90 ninety neunzig nonante noventa novanta negentig девяносто
-100 hundred hundreds hundert cent cents cien ciento cem cento honderd сто ста सौ مئة مائة
-200 doscientas doscientos duzentas duzentos двести двухсот مئتي مئتا مئتان
-300 trescientas trescientos trezentas trezentos триста трёхсот трехсот ثلاثمئة ثلاثمائة
-400 cuatrocientas cuatrocientos quatrocentas quatrocentos четыреста четырёхсот четырехсот أربعمئة
-500 quinientas quinientos quinhentas quinhentos пятьсот пятисот خمسمئة خمسمائة
-600 seiscientas seiscientos шестьсот шестисот
-700 setecientas setecientos семьсот семисот
-800 ochocientas ochocientos oitocentas восемьсот восьмисот
-900 novecientas novecientos девятьсот девятисот
-1000 thousand thousands tausend tsd mille milliers mil mila duizend tusen bin
-1000 тысяча тысячи тысяч тысячу тыс हज़ार हजार ألف آلاف الف
-2000 ألفي ألفا ألفان
-1.5 anderthalb eineinhalb anderhalf anderhalve półtora półtorej полтора полторы полутора
-2 dwa dwie dwóch dwu
-3 trzy trzech
-4 cztery czterech
-5 pięć pięciu
-6 sześć sześciu
-7 siedem siedmiu
-8 osiem ośmiu
-9 dziewięć dziewięciu
-10 dziesięć dziesięciu dizaine decena decina dezena tiental десяток
-11 jedenaście jedenastu
-12 dwanaście dwunastu dozen dutzend douzaine docena dozzina dúzia dozijn tuzin дюжина
-13 dertien tredici trzynaście тринадцать
-14 veertien quattordici czternaście catorze четырнадцать
-15 piętnaście piętnastu quinzaine quincena quindicina пятнадцати
-16 zestien sedici szesnaście dezesseis dezasseis шестнадцать
-17 zeventien diciassette siedemnaście dezessete dezassete семнадцать
-18 achttien diciotto osiemnaście dezoito восемнадцать
-19 negentien diciannove dziewiętnaście dezenove dezanove diecinueve девятнадцать
-20 dwadzieścia dwudziestu vingtaine veintena ventina score
-25 veinticinco
-30 trzydzieści trzydziestu trentaine treintena trentina тридцати
-40 czterdzieści czterdziestu quarantaine сорока
-50 pięćdziesiąt pięćdziesięciu cinquantaine cinquantina
-60 sześćdziesiąt шестидесяти
-70 siedemdziesiąt семидесяти
-80 osiemdziesiąt восьмидесяти
-90 dziewięćdziesiąt девяноста
-100 sto stu centaine centaines centena centenar centinaio centinaia honderdtal сотня сотни
-200 dwieście dwustu
-300 trzysta trzystu
-400 czterysta czterystu
-500 pięćset pięciuset
-600 sześćset sześciuset
-700 siedemset siedmiuset
-800 osiemset ośmiuset
-900 dziewięćset dziewięciuset
-1000 tysiąc tysiąca tysiące tysięcy millier millar millares milhar milhares migliaio migliaia duizendtal тысяче тысячам
-1000000 million millions millionen milliones millones milhões миллион миллиона
-"""
+_TABLE: Final = (Path(__file__).parent / "numbers.txt").read_text(encoding="utf-8")
 _NAMES: Final = {name: float(row.split()[0]) for row in _TABLE.strip().splitlines() for name in row.split()[1:]}
 _AND: Final = frozenset(("and", "und", "et", "y", "e", "en", "и", "و"))
 _HALF: Final = re.compile(  # "two and a half thousand", "deux mille et demi"

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.remembering import remembered
@@ -45,24 +47,6 @@ _SHUT: Final = re.compile(r"(?:[»”’」』]|(?<=\S)[«“])[ \n](?=\S)")
 _CLOSING: Final = re.compile(r"(?:[»”’」』]|(?<=\S)[«“])(?=[\s,.;:—–)]|\Z)")
 # An ellipsis, or points that stand for left-out letters: "e.g.", "p.m."; a small letter after them goes on.
 _MID_END: Final = re.compile(r"(?:(?:\.\.\.|…)[\"”’']?|\b\w\.\w\.|\betc\.|\bvs\.|\bapprox\.)\Z")
-# What stands before a name or a noun and ends no sentence; what is a word in another language stands behind the stroke,
-# and counts only where the language is known. The tokenizer knows most English ones.
-_SHORT_FORMS: Final = {
-    "en": "mrs? ms dr prof rev gov capt cmdr lt sgt cpl col gen insp supt vs | ",
-    "de": "hrn? fr frl Fam dipl ing bgm geb gest verw ehem sog vgl bzw ca inkl exkl evtl ggf zzgl dt engl franz kath "
-    "evang mio mrd tsd hl kgl nr | lat gem mind ev max lt",
-    "fr": "M MM Mmes? Mlles? Mgr Me Mtre pr Ste cf env boul bd av apr cdt | ch pl",
-    "es": "sra srta sres sras dra dres dña Uds? Vds? lic ing arq abg gral cnel tte sgto cdte prof excm[oa] ilm[oa] "
-    "rvdo mons St[ao] av avda pza ctra núm pág | cap da",
-    "it": "sigg? sig[.][rn]a dott(?:[.]ssa)? prof[.]ssa avv ing Arch (?<=['’])arch geom On (?<=['’])on cav comm mons "
-    "egr spett S[ST] | on arch rag rev gent ten cap",
-    "pt": "sra srta srs sras dra enga? arq profa? exm[oa] Exa Pe Fr St[ao] av trav pça Cel | ten cap rod lg",
-    "nl": "dhr mevr mw mej juffr drs ds jhr jkvr ing prof bijv bv resp incl excl evt zgn pr | ir fam",
-    "pl": "p inż mgr ks św śp bł ul hab prof hr bp abp kard płk ppłk mjr kpt ppor sierż kpr dyr np tj tzn tzw | al pl "
-    "os o im por gen tow ob red dn",
-    "ru": r"ул (?<!и\s)пр просп пл наб пер бульв проф акад св прп (?<!\d\s)гг? гр тов инж доц ген полк кап лейт серж "
-    r"(?<!\d\s)см ср ок напр г-на г-жа",
-}
 # Small letters with points between them: "m.in.", "o.a."; not those of an hour, of an era, and "and so on".
 _POINTED: Final = (
     r"(?![ap]\. ?m|[ad]\. ?C|n\. ?e|н\. ?э|т\. ?[дп]|e\. ?d|a\.u|s\.v)[^\W\d_A-Z](?:\. ?[^\W\d_]{1,2}){1,3}"
@@ -70,28 +54,6 @@ _POINTED: Final = (
 _DOUBLED: Final = re.compile(r"([A-Z])\1\. ([A-Z])\2\.")  # "EE. UU."
 _COUNTING: Final = ("str", "séc", "aprox")  # and these, also at the end of a compound
 _LANGUAGES: Final = ("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "polish", "russian")
-_WORDS_TOO: Final = frozenset(  # the tokenizer's short forms that are words of stories: "She was ill.", "I met Jan."
-    (
-        "jan",
-        "feb",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "wed",
-        "fri",
-        "ill",
-        "ok",
-        "pa",
-        "ala",
-        "cos",
-        "ore",
-        "wash",
-        "h",
-    )
-)
 _NUMBER: Final = re.compile(r"\d|№|[Nn]r?[.º°]|[IVXLC]{2,}\b")
 _WORD: Final = re.compile(r"[^\W\d_]")
 _LAST_WORD: Final = re.compile(r"([^\W\d_]{1,8})\.\Z")
@@ -145,8 +107,13 @@ def _tokenizer() -> Any:  # noqa: ANN401 - the package has no types we may impor
             return self._short(context) if known else bool(super()._context_has_sentbreak(context))
 
     model = load_model("english")
-    words = model.abbrev_types & _WORDS_TOO
+    words = model.abbrev_types & {*_table()["words"].split()}
     return Remembering(replace(model, abbrev_types=model.abbrev_types - words, numeric_abbrev_types=words))
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "short_forms.toml").read_text(encoding="utf-8"))
 
 
 def _tag_of(text: str) -> str:
@@ -157,8 +124,8 @@ def _tag_of(text: str) -> str:
 @cache
 def _short_forms(tag: str) -> re.Pattern[str]:
     """The end of a text that is a short form, with the doubtful ones of this language."""
-    rows = [(row.partition(" | "), tag in {one, "*"}) for one, row in _SHORT_FORMS.items()]
-    forms = " ".join(f"{sure} {doubtful if own else ''}" for (sure, _, doubtful), own in rows).split()
+    rows = _table()["before_names"].items()
+    forms = " ".join(f"{sure} {doubtful if tag in {one, '*'} else ''}" for one, (sure, doubtful) in rows).split()
     small = "|".join(form for form in forms if form == form.lower())
     large = "|".join(form for form in forms if form != form.lower())
     return re.compile(rf"(?:\A|(?<=[\s(\"“„«»—'’]))(?:(?i:{small})|{large}|{_POINTED})\.\Z")

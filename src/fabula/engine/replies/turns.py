@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -12,31 +14,9 @@ if TYPE_CHECKING:
 
 _MARKS: Final = " \t*_>#-•"
 _ASIDE: Final = r"(?:[ \t]*[(\[（［【][^)\]）］】\n]{1,60}[)\]）］】])?"
-# What stands before a name, with an article or without one, and what stands behind it.
-_TITLES: Final = (
-    r"Mr|Mrs|Ms|Miss|Mister|Sir|Lady|Lord|Dame|Dr|Doctor|Prof|Professor|Captain|Colonel|General|Major|Sergeant|Officer|"
-    r"Inspector|Detective|Father|Mother|Brother|Sister|Reverend|Nurse|Judge|Old|Young|Aunt|Auntie|Uncle|Cousin|King|Queen|"
-    r"Prince|Princess|Great-aunt|Grandma|Grandpa|Granny|Gran|Grandmother|Grandfather|Herrn?|Frau|Fräulein|Doktor|Professorin|Tante|"
-    r"Onkel|Oma|Opa|Alten?|Gro(?:ß|ss)mutter|Gro(?:ß|ss)vater|Mutter|Vater|Schwester|Bruder|Pater|Pfarrer|Hauptmann|Kommissarin?|"
-    r"Königin|König|Prinz|Prinzessin|Cousine?|M|Me|Mme|Mlle|Monsieur|Madame|Mademoiselle|Ma[îi]tre|Docteur|Professeure?|"
-    r"Oncle|Tonton|Tata|Mamie|M[ée]m[ée]|P[ée]p[ée]|Vieux|Vieille|Papi|Papy|Père|Mère|Sœur|Frère|Capitaine|Commissaire|Inspecteur|Grand-mère|Grand-père|Roi|Reine|"
-    r"Sr|Sra|Srta|Señora?|Señorita|Don|Doña|Doctora?|Profesora?|T[íi][oa]|Abuel[oa]|Viej[oa]|Padre|Madre|Hermano|Hermana|Capitán|"
-    r"Comisari[oa]|Inspectora?|Re[iy]|Reina|Sig(?:\.r?n?a)?|Signora?|Signorina|Dott(?:\.ssa)?|Dottor|Dottoressa|Dottore|"
-    r"Professore|Professoressa|Avvocato|Avvocata|Ingegnere?|Zi[oa]|Vecchi[oa]|Nonn[oa]|Suora?|Fra|Fratello|Sorella|Capitano|"
-    r"Commissario|Maestr[oa]|Senhora?|Dom|Dona|Doutora?|Drª|Velh[oa]|Professora?|Seu|Menina|Av[ôó]|Vov[ôó]|Irmão?|Irmã|Padrinho|"
-    r"Capitão|Delegad[oa]|Meneer|Mijnheer|Oude|Mevrouw|Dhr|Mevr|Mw|Dokter|Oom|Juffrouw|Juf|Meester|Broer|Zus|Zuster|Moeder|"
-    r"Kapitein|Inspecteur|Koning|Koningin|Pan|Pani|Panna|Do[ck]tora?|Profesor|Ciocia|Ciotka|Wuj|Wujek|Stryj|Babcia|Star[ya]|"
-    r"Dziadek|Ks|Ksiądz|Ojciec|Matka|Siostra|Brat|Kapitan|Komisarz|Inspektor|Królowa|Król|Господин|Госпожа|Г-н|Г-жа|"
-    r"Доктор|Профессор|Товарищ|Д-р|Дядя|Дядюшка|Т[её]тя|Т[её]тушка|Стар(?:ый|ая)|Бабушка|Бабуля|Баба|Дедушка|Дед|Отец|Мать|Сестра|"
-    r"Брат|Капитан|Майор|Полковник|Инспектор|Следователь|Царь|Царица|Князь|Княгиня|Граф|Графиня"
-)
+_KNOWN: Final = tomllib.loads((Path(__file__).parent / "titles.toml").read_text(encoding="utf-8"))
+_TITLES, _HONOUR = ("|".join(_KNOWN[where].split()) for where in ("before", "behind"))
 _ARTICLES: Final = r"(?:(?:the|der|die|la|le|el|il|lo|o|a|de|het) |l['’] ?)"
-_HONOUR: Final = (
-    r"先生|女士|小姐|太太|夫人|老师|老師|医生|醫生|大夫|博士|教授|师傅|師傅|师父|師父|经理|經理|老板|老闆|校长|校長|队长|隊長|警官|同学|同學|"
-    r"姑娘|阿姨|叔叔|伯伯|奶奶|爷爷|爺爺|[大二三小]?[哥姐姨叔婶嬸嫂]|妈妈?|爸爸?|总|总监|さん|くん|君|ちゃん|様|さま|殿|氏|先輩|部長|課長|社長|"
-    r"店長|刑事|警部|医師|せんせい|씨|선생|박사|교수|형사|기자|할머니|할아버지|아저씨|아주머니|아줌마|이모|삼촌|고모|누나|언니|오빠|형|군|양|"
-    r"[가-힣]{0,4}님"
-)
 _TITLE: Final = re.compile(rf"(?:{_TITLES})\.?", re.IGNORECASE)
 _EASTERN_NAME: Final = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]{2,5}|[\uac00-\ud7a3]{2,4}")
 _MODEL: Final = re.compile(
