@@ -236,6 +236,18 @@ OF_STORIES = [
         "Wil je dat ik iets verander?",
         "他说，下面是海。",
     ),
+    *(
+        "Si cambias de idea, avísame.",
+        "Se cambi idea, fammi sapere.",
+        "Se mudar de ideia, avise.",
+        "Als je van gedachten verandert, laat het me weten.",
+        "Jeśli zmienisz zdanie, daj znać.",
+        "如果你改变主意，告诉我。",
+        "彼は予定を変更すると教えてくれた。",
+        "Enjoy the silence, he said.",
+        "If you change your mind, let me know.",
+        "Happy to help, she said.",
+    ),
     *("여기 바다가 있다.", "마음에 남은 것은 불빛이었다.", "혹시 그가 올까.", "이야기는 끝났다."),
 ]
 
@@ -269,9 +281,9 @@ def test_most_announcements_go_that_were_written_after_the_rules() -> None:
 
 def test_wishes_and_offers_go_where_no_story_could_say_them() -> None:
     stay = [line for tongue, lines in BEHIND.items() for line in left(lines, tongue, behind=True)]
-    assert (len(stay), sum(map(len, BEHIND.values()))) == (26, 55)
+    assert (len(stay), sum(map(len, BEHIND.values()))) == (13, 55)
     stay = [line for tongue, lines in LATER_BEHIND.items() for line in left(lines, tongue, behind=True)]
-    assert (len(stay), sum(map(len, LATER_BEHIND.values()))) == (6, 23)
+    assert (len(stay), sum(map(len, LATER_BEHIND.values()))) == (2, 23)
 
 
 @pytest.mark.parametrize("tongue", TEXTS)

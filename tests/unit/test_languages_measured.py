@@ -30,6 +30,12 @@ SPOKEN = [
     ("“你回来了。”她说。“坐。”", ["你回来了。", "坐。"]),
     ("「行こう。」とマラは言った。", ["行こう。"]),
     ("“가자.” 그가 말했다.", ["가자."]),
+    ("– Tak – rzekła – idę.\n\n- Idziesz? - spytał.", ["Tak", "idę.", "Idziesz?"]),
+    ("– Lista:\n\n- jajka\n- mleko", []),
+    ("›Komm‹, sagte er. ›Jetzt.‹", ["Komm", "Jetzt."]),
+    ("« Il a crié “au feu” », dit-elle.", ["Il a crié “au feu”"]),
+    ("「彼女は『はい』と言う」と父。", ["彼女は『はい』と言う"]),
+    ("‘Zij zei “nooit”,’ fluisterde hij.", ["Zij zei “nooit”,"]),
     ("The boat — an old one — sank.\n\n— Lost at sea, 1921", []),
 ]
 

@@ -6,80 +6,31 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from fabula.base.remembering import remembered
 
-_TABLE: Final = """
-0 zero null zéro cero
-1 one ein eine einen einem einer eins un une uno una um uma een één один одна одной एक
-2 two zwei zwo deux dos dois duas due twee два две двух दो
-3 three drei trois tres três tre drie три трёх трех तीन ثلاثة ثلاث
-4 four vier quatre cuatro quatro quattro четыре четырёх четырех चार أربعة أربع
-5 five fünf cinq cinco cinque vijf пять пяти पाँच पांच خمسة خمس
-6 six sechs seis sei zes шесть шести छह छः ستة ست
-7 seven sieben sept siete sete sette zeven семь семи सात سبعة سبع
-8 eight acht huit ocho oito otto восемь восьми आठ ثمانية ثماني
-9 nine neun neuf nueve nove negen девять девяти नौ تسعة تسع
-10 ten zehn dix diez dez dieci tien десять десяти दस عشرة عشر
-11 eleven elf onze once undici одиннадцать
-12 twelve zwölf douze doce doze dodici twaalf двенадцать двенадцати बारह
-13 thirteen dreizehn treize trece treze
-14 fourteen vierzehn quatorze catorce
-15 fifteen fünfzehn quinze quince quindici vijftien пятнадцать पंद्रह
-16 sixteen sechzehn seize dieciséis
-17 seventeen siebzehn diecisiete
-18 eighteen achtzehn dieciocho
-19 nineteen neunzehn diecinueve
-20 twenty zwanzig vingt vingts veinte vinte venti twintig двадцать двадцати बीस عشرين عشرون
-30 thirty dreißig dreissig trente treinta trinta trenta dertig тридцать तीस ثلاثين ثلاثون
-40 forty fourty vierzig quarante cuarenta quarenta quaranta veertig сорок चालीस
-50 fifty fünfzig cinquante cincuenta cinquenta cinquanta vijftig пятьдесят пятидесяти पचास خمسين خمسون
-60 sixty sechzig soixante sesenta sessenta sessanta zestig шестьдесят
-70 seventy siebzig septante setenta settanta zeventig семьдесят
-80 eighty achtzig octante ochenta oitenta ottanta tachtig восемьдесят
-90 ninety neunzig nonante noventa novanta negentig девяносто
-100 hundred hundreds hundert cent cents cien ciento cem cento honderd сто ста सौ مئة مائة
-200 doscientas doscientos duzentas duzentos двести двухсот مئتي مئتا مئتان
-300 trescientas trescientos trezentas trezentos триста трёхсот трехсот ثلاثمئة ثلاثمائة
-400 cuatrocientas cuatrocientos quatrocentas quatrocentos четыреста четырёхсот четырехсот أربعمئة
-500 quinientas quinientos quinhentas quinhentos пятьсот пятисот خمسمئة خمسمائة
-600 seiscientas seiscientos шестьсот шестисот
-700 setecientas setecientos семьсот семисот
-800 ochocientas ochocientos oitocentas восемьсот восьмисот
-900 novecientas novecientos девятьсот девятисот
-1000 thousand thousands tausend tsd mille milliers mil mila duizend tusen bin
-1000 тысяча тысячи тысяч тысячу тыс हज़ार हजार ألف آلاف الف
-2000 ألفي ألفا ألفان
-2 dwa dwóch
-3 trzy trzech
-4 cztery czterech
-5 pięć pięciu
-6 sześć sześciu
-7 siedem siedmiu
-8 osiem ośmiu
-9 dziewięć dziewięciu
-10 dziesięć dziesięciu
-15 piętnaście piętnastu
-20 dwadzieścia dwudziestu
-100 sto stu
-200 dwieście dwustu
-300 trzysta trzystu
-400 czterysta czterystu
-500 pięćset pięciuset
-600 sześćset sześciuset
-700 siedemset siedmiuset
-800 osiemset ośmiuset
-900 dziewięćset dziewięciuset
-1000 tysiąc tysiąca tysiące tysięcy
-1000000 million millions millionen milliones millones milhões миллион миллиона
-"""
-_NAMES: Final = {name: int(row.split()[0]) for row in _TABLE.strip().splitlines() for name in row.split()[1:]}
+_TABLE: Final = (Path(__file__).parent / "numbers.txt").read_text(encoding="utf-8")
+_NAMES: Final = {name: float(row.split()[0]) for row in _TABLE.strip().splitlines() for name in row.split()[1:]}
 _AND: Final = frozenset(("and", "und", "et", "y", "e", "en", "и", "و"))
+_HALF: Final = re.compile(  # "two and a half thousand", "deux mille et demi"
+    r" (?:and|und|et|e|y|en|i|с|z) (?:an? |eine? |een )?(?:half|halb(?:es)?|halve|demie?|mezz[oa]|medi[oa]|mei[oa]|pół|"
+    r"половиной)(?!\w)",
+    re.IGNORECASE,
+)
+_NATIVE: Final = {
+    name: value
+    for value, names in (
+        *enumerate(("", "한 하나", "두 둘", "세 셋", "네 넷", "다섯", "여섯", "일곱", "여덟", "아홉", "열")),
+        *((20, "스무 스물"), (30, "서른"), (40, "마흔"), (50, "쉰")),
+    )
+    for name in names.split()
+}
 _EASTERN: Final = {
     name: value
     for value, names in (
-        *enumerate(("〇零영", "一일", "二两兩이", "三삼", "四사", "五오", "六육", "七칠", "八팔", "九구", "十십")),
+        *enumerate(("〇零영", "一일", "二两兩両이", "三삼", "四사", "五오", "六육", "七칠", "八팔", "九구", "十십")),
         *((100, "百백"), (1000, "千천"), (10_000, "万萬만")),
     )
     for name in names
@@ -101,8 +52,10 @@ _GROUPED: Final = rf"\d{{1,3}}(?:[.,'’٬{_BLANKS}]\d{{3}}){{1,3}}(?!\d)"
 _DIGITS: Final = rf"{_GROUPED}|\d{{1,15}}(?:[.,]\d{{1,2}}(?!\d))?(?!\d)"
 _TOKEN: Final = re.compile(
     rf"(?P<digits>(?<![\d.,A-Za-z])(?:{_DIGITS}))|(?P<eastern>(?:[几幾数數](?=[十百千万萬]))?[{''.join(_EASTERN)}]{{1,12}})|"
+    rf"(?P<native>(?:{'|'.join(_NATIVE)}){{1,2}})(?= ?(?:장|챕터|개|편|부|통|페이지|쪽|막|권|매|단어))|"
     rf"(?P<word>(?:[^\W\d_\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[{_MARKS}])+)"
 )
+_JOINT: Final = re.compile("und|einhalb|ën(?:een)?half|ën")  # "zweieinhalbtausend", "tweeënhalfduizend"
 _POINTED: Final = re.compile(r"(?:тыс|tsd)\.", re.IGNORECASE)  # abbreviations
 _ADJACENT: Final = re.compile(rf"[{_BLANKS}\t\n-]{{0,2}}\Z")
 _ALONE: Final = re.compile(rf"(?P<digits>{_DIGITS})(?P<scale>[ ]?k)?", re.IGNORECASE)
@@ -118,6 +71,7 @@ class Number:
         scaled: whether anything made it large, such as "hundred" or "k".
         before: `part` and `end` as they were before the last word, and where that word starts.
         low: the smaller of two numbers that are said as one ("两三千": two to three thousand); 0 for a single number.
+        eastern: whether a character or syllable made it large.
     """
 
     start: int
@@ -128,6 +82,15 @@ class Number:
     scaled: bool = False
     before: tuple[float, int, int] = (0, 0, 0)
     low: float = 0
+    eastern: bool = False
+
+    def halve(self, end: int) -> None:
+        """Add half of what was said last: "two and a half", "deux mille et demi"."""
+        if self.total and not self.part:
+            self.total += _THOUSAND / 2
+        else:
+            self.part += 0.5
+        self.end = end
 
     @property
     def value(self) -> float:
@@ -140,7 +103,7 @@ class Number:
             if self.total and (not self.part or value > self.total / _THOUSAND):
                 return False
             self.total, self.part = self.total + max(self.part, 1) * value, 0
-        elif value == _HUNDRED and 0 < self.part < _HUNDRED:
+        elif value == _HUNDRED and 0 < self.part < (_TEN if self.total else _HUNDRED):
             self.part *= value
         elif value == _HUNDRED and self.part:
             return False
@@ -184,25 +147,50 @@ def numbers_in(text: str) -> list[Number]:
     at = -1  # where the last number may go on
     for token in _TOKEN.finditer(text):
         last = found[-1] if found and _ADJACENT.match(text[at : min(token.start(), at + 4)]) and at >= 0 else None
+        if token.start() < at:
+            continue  # a part of "and a half"
         if token["digits"]:
-            found.append(Number(*token.span(), digits=True, part=written(token["digits"])))
+            _digits(token, found, last)
         elif token["eastern"]:
             _eastern(token, found, last)
+        elif token["native"]:
+            found.append(Number(*token.span(), part=_native_value(token[0])))
         elif last and token[0].casefold() in _AND:
             at = token.end()
             continue
         elif not _spoken(token, found, last):
             at = -1
             continue
+        if half := _HALF.match(text, found[-1].end):
+            found[-1].halve(half.end())
         at = found[-1].end
     return found
+
+
+def _digits(token: re.Match[str], found: list[Number], last: Number | None) -> None:
+    """A number in digits: a new one, or what is counted behind a large one ("1万2千")."""
+    value = written(token["digits"])
+    if last and last.digits and last.scaled and last.eastern and value < last.value:
+        last.total, last.part, last.scaled, last.end = last.value, value, False, token.end()
+    else:
+        found.append(Number(*token.span(), digits=True, part=value))
+
+
+def _native_value(said: str) -> float:
+    """What Korean numerals say: "여섯", "스물다섯"."""
+    tens = next((name for name in _NATIVE if said.startswith(name)), "")
+    return _NATIVE[tens] + _NATIVE.get(said.removeprefix(tens), 0)
 
 
 def _eastern(token: re.Match[str], found: list[Number], last: Number | None) -> None:
     """A number in Chinese characters or Korean syllables: alone, or what a number in digits is counted in."""
     said = token[0] if token[0][0] in _EASTERN else f"三五{token[0][1:]}"  # "几百": several hundred
-    if last and last.digits and not last.scaled and _EASTERN[said[0]] >= _THOUSAND:
+    if last and last.digits and not last.scaled and _EASTERN[said[0]] >= _HUNDRED:
         last.part, last.scaled, last.end = last.part * _EASTERN[said[0]], True, token.start() + 1
+        last.eastern = True
+        return
+    if last and last.value % _MYRIAD == 0 and not last.digits and last.value and _eastern_value(said) < _MYRIAD:
+        last.total, last.part, last.end = last.value, _eastern_value(said), token.end()  # "만 이천"
         return
     low, several = 0.0, _SEVERAL.search(said)
     if several:
@@ -261,8 +249,10 @@ def _value(word: str) -> float | None:
     said = Number(0, 0)
     names, at, count = "", 0, 0
     while at < len(word):
-        if count and word.startswith("und", at):
-            at += 3
+        if count and (joint := _JOINT.match(word, at)):
+            at = joint.end()
+            if joint[0].endswith(("halb", "half")):
+                said.part, count = said.part + 0.5, count + 1
             continue
         names = next((word[at:end] for end in range(min(len(word), at + 12), at, -1) if word[at:end] in _NAMES), "")
         if not names:

@@ -45,23 +45,31 @@ _WORD: Final = _any(
     "ord слова слов слово словами słów slov kata kelime kelimelik sözcük शब्द शब्दों كلمة كلمات מילים sanaa"
 )
 _WORD_EASTERN: Final = "个汉字|個漢字|个字|個字|汉字|漢字|文字|字|个词|词|語|単語|단어|คำ"
-_LETTER: Final = _any("characters zeichen signes caractères caracteres caratteri знаков tekens tecken tegn")
+_LETTER: Final = _any(
+    "characters zeichen signes caractères caracteres caratteri знаков tekens tecken tegn battute znaków anschläge "
+    "anschlägen toques keystrokes"
+)
 _SYLLABLE: Final = r"글자|자(?=[\s,.로의이내를은정쯤짜씩가분])|자\Z"
 _PAGE: Final = _any(
     "pages page seiten seite páginas página pagine pagina's pagina bladzijden sidor sider страниц страницы страница "
-    "страницах sayfa stron पृष्ठ पन्ने صفحة صفحات"
+    "страницах страницу страничек sayfa stron strony strona stronach stronę pagina’s bladzijde पृष्ठ पन्ने صفحة صفحات"
 )
 _NORM_PAGE: Final = "Normseiten?|Standardseiten|feuillets?|cartell[ae]|znormalizowanych stron|stron znormalizowanych"
-_SHEET: Final = r"(?<=\d)[매장](?=\s?(?:분량|내외|정도|이내))"
+_SHEET: Final = r"(?:(?<=\d)|(?<=[한두세네섯곱덟홉열] ))[매장](?=\s?(?:분량|내외|정도|이내))"
 _PAGE_EASTERN: Final = "页|頁|ページ|枚|페이지|쪽"
 _PARTS: Final = {
     "chapter": _any(
         "chapters chapter kapitel kapiteln kapitels chapitres chapitre capítulos capítulo capitulos capitulo capitoli "
-        "capitolo hoofdstukken hoofdstuk глав главы глава главах rozdziałów bölüm bab अध्याय अध्यायों فصول فصل فصلا"
+        "capitolo hoofdstukken hoofdstuk глав главы глава главах rozdziałów rozdziały rozdziałach rozdział bölüm bab "
+        "अध्याय अध्यायों فصول فصل فصلا"
     ),
-    "scene": _any("scenes scene szenen szene scènes scène escenas escena cenas cena scene сцен сцены sahne مشاهد"),
+    "scene": _any(
+        "scenes scene szenen szene scènes scène escenas escena cenas cena scene сцен сцены sceny scen scenach sahne "
+        "مشاهد"
+    ),
     "letter": _any(
-        "letters letter briefe briefen brief lettres lettre cartas carta lettere brieven писем письма письмах"
+        "letters letter briefe briefen brief lettres lettre cartas carta lettere lettera brieven listów listy "
+        "listach писем письма письмах"
     ),
     "act": _any("acts act akte akten akt actes acte actos acto atos ato atti atto актов акта"),
     "entry": _any("entries entry einträge einträgen eintrag entrées entradas записей записи"),
@@ -69,26 +77,29 @@ _PARTS: Final = {
     "day": _any("days day mornings morning nights night"),
     "part": _any(
         "parts part sections section vignettes vignette pieces piece installments instalments books teile teilen teil "
-        "abschnitte abschnitten abschnitt parties partie partes parte parti delen частей части часть"
+        "abschnitte abschnitten abschnitt parties partie partes parte parti delen deel części część частей части часть"
     ),
 }
 _PARTS_EASTERN: Final = {
     "chapter": "个章节|章节|章|챕터|장(?=[\\s,.으로의은이에마당])|话|話|บท",
     "scene": "个场景|场景|场|シーン|幕|장면",
-    "letter": "封信|封|通の手紙|通",
+    "letter": "封信|封|通の手紙|通|통(?=[\\s,.의])",
     "part": "个部分|部分|部|편(?=[\\s,.으로의은이])|부(?=[\\s,.로의는])",
 }
 _ALL_PARTS: Final = "|".join(_PARTS.values())
 _ALL_EASTERN: Final = "|".join(_PARTS_EASTERN.values())
 _BLANK: Final = r"[\s\u00a0\u202f]"
 _FILLERS: Final = (
-    r"(?:(?:or so|odd|or more|full|good|english|german|french|spanish|chinese|japanese|russian|de|short|long|brief|"
+    r"(?:(?:or so|odd|or more|full|good|english|german|french|spanish|chinese|japanese|russian|de|di|a4|din[- ]?a4|"
+    r"short|long|brief|"
     r"kurzen?|"
     r"courts?|cortos?|kleinen?|small|equal|numbered|connected|linked|diary|separate)[ -])?"
 )
 _COUNTED: Final = re.compile(
-    rf"{_BLANK}{{0,2}}[-‑–]?{_BLANK}?(?:{_FILLERS}(?:(?P<word>{_WORD})|(?P<letter>{_LETTER})|(?P<norm>{_NORM_PAGE})|(?P<page>{_PAGE})|"
-    rf"(?P<part>{_ALL_PARTS}))(?![^\W\d_])|[余多来來]?(?:(?P<sheet>{_SHEET})|(?P<eword>{_WORD_EASTERN})|(?P<syllable>{_SYLLABLE})|"
+    rf"{_BLANK}{{0,2}}[-‑–]?{_BLANK}?(?:{_FILLERS}(?:(?P<word>{_WORD})|(?P<letter>{_LETTER})|(?P<norm>{_NORM_PAGE})|"
+    rf"(?P<page>{_PAGE})|"
+    rf"(?P<part>{_ALL_PARTS}))(?![^\W\d_])|[余多来來]?(?:(?P<sheet>{_SHEET})|(?P<eword>{_WORD_EASTERN})|"
+    rf"(?P<syllable>{_SYLLABLE})|"
     rf"(?P<epage>{_PAGE_EASTERN})|(?P<epart>{_ALL_EASTERN})))",
     re.IGNORECASE,
 )
@@ -106,6 +117,10 @@ _ABOUT: Final = (
 )
 _LEAST: Final = (
     r"at least|at minimum|no (?:fewer|less) than|not (?:fewer|less) than|a minimum of|"
+    r"mind\\.|minimal|nicht unter|ab|pas en dessous de|au-delà de|no menos de|a partir de|non meno di|come minimo|"
+    r"al minimo|"
+    r"oltre|não menos de|mínimo de|acima de|ten minste|niet minder dan|minimaal|meer dan|nie mniej niż|przynajmniej|"
+    r"minimalnie|ponad|powyżej|свыше|хотя бы|от|不低于|起码|少なくとも|最低でも|最低|最小|적어도|최소한|"
     r"minimum(?: of)?|min\.?|over|co najmniej|"
     r"more than|"
     r"upwards? of|>=?|≥|mindestens|wenigstens|nicht weniger als|mehr als|über|au moins|au minimum|pas moins de|"
@@ -118,6 +133,11 @@ _MOST: Final = (
     r"at most|at maximum|no (?:more|longer) than|not (?:(?:to )?be )?(?:more|longer) than|"
     r"not (?:to )?exceed(?:ing)?|"
     r"a maximum of|maximum(?: of)?|max\.?|under|below|shorter than|non oltre|niet meer dan|nie więcej niż|maksymalnie|"
+    r"nicht über|bis|max\\.|ne pas dépasser|sans dépasser|sous|sin pasar de|no superar|no exceder(?: de)?|a lo sumo|"
+    r"como mucho|al più|fino a|entro|sotto|non superare|senza superare|não passar de|não ultrapassar|não exceder|"
+    r"menos de|abaixo de|máximo de|hooguit|ten hoogste|minder dan|niet langer dan|binnen|onder|tot|najwyżej|"
+    r"co najwyżej|maksimum|poniżej|mniej niż|nie dłużej niż|nie przekraczając|меньше|не длиннее|в пределах|不多于|低于|"
+    r"别超过|控制在|最長|多くても|上限|많아도|"
     r"que no pase de|up to|less than|fewer than|within|<=?|≤|höchstens|maximal|"
     r"nicht mehr als|nicht länger als|weniger als|unter|bis zu|au plus|au maximum|moins de|pas plus de|jusqu'à|"
     r"jusqu’à|"
@@ -128,10 +148,11 @@ _MOST: Final = (
     r"अधिकतम|ज़्यादा से ज़्यादा|لا يزيد عن|بحد أقصى"
 )
 _EXACTLY: Final = (
-    r"exactly|precisely|genau|exakt|exactement|exactamente|exatamente|esattamente|precies|ровно|正好|恰好|刚好|ちょうど|"
+    r"exactly|precisely|genau|exakt|exactement|exactamente|exatamente|esattamente|precies|exact|dokładnie|równo|"
+    r"ровно|точно|正好|恰好|刚好|ちょうど|"
     r"정확히"
 )
-_ARTICLES: Final = r"(?:of|the|a|an|von|de|d'|i|einer?|der|die|das|des|las?|los|le|les|una|un)?"
+_ARTICLES: Final = r"(?:of|the|a|an|von|de|d'|i|einer?|der|die|das|des|den|las?|los|le|les|una|un|as|os|gli)?"
 _EASTERN: Final = r"\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3"  # letters of scripts that put no blank between words
 _BEFORE: Final = re.compile(
     rf"(?<![^\W{_EASTERN}])(?:(?P<exactly>{_EXACTLY})|(?P<least>{_LEAST})|(?P<most>{_MOST})|"
@@ -140,21 +161,27 @@ _BEFORE: Final = re.compile(
 )
 _AFTER: Final = re.compile(
     r"[ ,(]{0,2}(?:(?P<least>or (?:more|longer)|minimum|min\b|at (?:the )?(?:very )?least|mindestens|oder mehr|"
-    r"au moins|ou plus|"
+    r"und mehr|oder länger|au moins|ou plus|minimaal|ten minste|of meer|lub więcej|minimum|no mínimo|pelo menos|"
+    r"come minimo|"
+    r"minimo|o più|не меньше|и более|минимум|を超える|넘게|"
     r"au minimum|como mínimo|o más|al menos|ou mais|almeno|или больше|или более|как минимум|以上|起|이상|से अधिक|"
     r"على الأقل)|"
     r"(?P<most>or (?:less|fewer|under|below|shorter)|maximum|max\b|at (?:the )?(?:very )?most|tops|höchstens|"
     r"maximal|oder weniger|"
-    r"au plus|au maximum|ou moins|como máximo|o menos|ou menos|al massimo|или меньше|или менее|максимум|以内|"
+    r"au plus|au maximum|ou moins|como máximo|o menos|ou menos|no máximo|máximo|o meno|massimo|maximaal|hooguit|"
+    r"of minder|ten hoogste|maksymalnie|najwyżej|lub mniej|"
+    r"al massimo|не больше|и менее|или меньше|или менее|максимум|以内|"
     r"以內|以下|之内|"
     r"之內|"
-    r"未満|이내|이하|से कम|كحد أقصى)|(?P<exactly>exactly|precisely|genau|ちょうど))",
+    r"未満|まで|を超えない|내로|미만|을 넘지|를 넘지|까지|이내|이하|से कम|كحد أقصى)|"
+    r"(?P<exactly>exactly|precisely|genau|exakt|exact|exactement|pile|exactas|justas|esatte|exatas|precies|整|ちょうど))",
     re.IGNORECASE,
 )
 _TO: Final = re.compile(
-    rf"-?{_BLANK}{{0,2}}(?:-|–|—|\.\.\.?|~|〜|～|to|and|or|until|bis(?: zu)?|und|oder|à|et|ou|a|y|o|hasta|até|e|tot|"
-    rf"en|till|до|и|или|"
-    rf"到|至|から|से|إلى)(?:{_BLANK}{{1,2}}(?:{_ABOUT}))?{_BLANK}{{0,2}}",
+    rf"-?{_BLANK}{{0,2}}(?:-|–|—|\.\.\.?|~|〜|～|to|and|or|until|bis(?: zu)?|und|oder|à|et|ou|a|y|o|hasta|até|e|alle|"
+    rf"ai|agli|tot|"
+    rf"en|till|do|i|lub|до|и|или|에서|부터|"
+    rf"到|至|から|से|إلى)(?:{_BLANK}{{1,2}}(?:{_ABOUT}|the|die|den|le|les|las|los|i|as|os))?{_BLANK}{{0,2}}",
     re.IGNORECASE,
 )
 
@@ -164,19 +191,21 @@ _EACH_AFTER: Final = re.compile(
     rf"[ ,(]{{0,2}}(?:(?:long|in length|lang|de long|de largo)[ ,]{{1,2}})?(?:each\b|apiece\b|"
     rf"(?:per|pro|par|por|a|an|(?:for |in |to |)(?:each|every)|to a|to the) (?:of them\b|one\b|{_ALL_PARTS})\b|"
     r"je\b|jeweils\b|in jedem\b|chacune?s?\b|pour chaque\b|(?:en )?cada\b|ciascun[oa]\b|ognun[oa]\b|"
-    r"(?:в )?кажд|на глав|elk\b|ずつ|씩|her biri)",
+    r"(?:в )?кажд|на глав|na rozdział|każd|ieder|elk\b|l['’]un[oa]\b|per stuk\b|ずつ|씩|her biri)",
     re.IGNORECASE,
 )
 _EACH_BEFORE: Final = re.compile(
-    r"(?:\b(?:each|every|jedes|jede|jeder|jeweils|chaque|chacune?|cada|ogni|ciascuno|elk|elke|кажд\w{2,3})\b"
-    r"[^.,;:!?\n]{0,60}|\b(?:je|по|à) (?:\w{1,12} )?|(?:各|每)[^。；！？\n]{0,8}|一章[^。；！？\n]{0,6}|"
+    r"(?:\b(?:each|every|jedes|jede|jeder|jeweils|chaque|chacune?|cada|ogni|ciascuno|elk|elke|ieder|każd\w{1,3}|"
+    r"кажд\w{2,3})\b"
+    r"[^.,;:!?\n]{0,60}|\b(?:je|по|po|à) (?:\w{1,12} )?|(?:各|每)[^。；！？\n]{0,8}|一章[^。；！？\n]{0,6}|"
     r"(?:장당|장마다|각|"
     r"마다)[^.\n]{0,10})\Z",
     re.IGNORECASE,
 )
 _BOUNDS: Final = f"{_ABOUT}|{_LEAST}|{_MOST}|{_EXACTLY}"
 _OF_PARTS: Final = re.compile(
-    rf"[ ,]{{0,2}}(?:of|at|à|de|zu|von|di|van|по|x|×|\*|の|的|d['’]) ?(?:(?:{_BOUNDS}) ?)?(?:between|zwischen|entre|"
+    rf"[ ,]{{0,2}}(?:of|at|à|de|zu|von|di|da|van|по|po|x|×|\*|の|的|d['’]) ?(?:(?:{_BOUNDS}) ?)?(?:between|zwischen|"
+    rf"entre|"
     rf"from)? ?",
     re.IGNORECASE,
 )
@@ -185,7 +214,8 @@ _ADJECTIVE: Final = re.compile(
     rf"(?:-long)?[ -](?:(?!in|per|of|for|and|to|by)\w{{2,12}} )?(?P<part>{_ALL_PARTS})(?![^\W\d_])", re.IGNORECASE
 )
 _IN_PARTS_OF: Final = re.compile(
-    rf"\b(?P<part>{_ALL_PARTS})\b (?:of|at|à|de|zu|von|di|van|по|mit|with) [^.;:!?\n]{{0,12}}\Z", re.IGNORECASE
+    rf"\b(?P<part>{_ALL_PARTS})\b (?:of|at|à|de|zu|von|di|da|van|по|po|mit|with|met) [^.;:!?\n]{{0,12}}\Z",
+    re.IGNORECASE,
 )
 _OF_PIECES: Final = re.compile(
     r"\b(?:paragraph|sentence|line|stanza|verse|absatz|satz|paragraphe|párrafo|абзац)", re.IGNORECASE
@@ -204,9 +234,9 @@ _IN_ALL_BEFORE: Final = re.compile(
 )
 _COUNT_SAID: Final = re.compile(
     rf"(?:\b(?:word ?count|number of words|word limit|words|length|wortzahl|länge|longueur|nombre de mots|"
-    rf"extensión|"
-    rf"объ[её]м)"
-    rf"(?: is| of| should be)?\s{{0,2}}[:=]?\s{{1,2}}|(?:字数|篇幅)\s?[:：为是]?\s?)(?:(?:{_ABOUT}) ?)?\Z",
+    rf"umfang|extensión|extensão|lunghezza|lengte|woordental|omvang|długość|objętość|liczba słów|объ[её]м|слов|страниц)"
+    rf"(?: is| of| should be| на)?\s{{0,2}}[:=]?\s{{1,2}}|"
+    rf"(?:字数|篇幅|文字数|分量|분량|글자 수|长度)\s?[:：为是は]?\s?)(?:(?:{_ABOUT}) ?)?\Z",
     re.IGNORECASE,
 )
 _NOT_COUNTED: Final = re.compile(r"\s{0,2}[^\W\d_]")
@@ -220,6 +250,42 @@ _HELD: Final = _any(
     "epilogue "
     "interview advertisement ad song spell recipe postscript inscription suicide-note"
 )
+_HELD_ABROAD: Final = _any(
+    "brief zettel nachricht rede telegramm testament lettre mot message discours télégramme carta nota mensaje "
+    "discurso "
+    "telegrama lettera biglietto messaggio discorso telegramma bilhete mensagem boodschap briefje toespraak list "
+    "liście "
+    "depesza wiadomość письмо записка записку письме речь телеграмма"
+)
+# Who knows, says, writes or keeps words speaks of those in the story; between it and the number stands little.
+_OF_A_STORY: Final = (  # what "she" does with words where she may be the story
+    r"soll|mu(?:ss|ß)|darf|ha[tbv]|umfass|w[ie]rd|kann\b|ist|sei|zähl|fai|fass|fera|doit|devr|compt|aur|tien|tend|peut|"
+    r"comport|est|ait|deb|ten|teng|ha|ocup|pued|ser|é\b|dev|è\b|sia|abbia|tem|pod|moet|mag|heeft|telt|is\b|zal|"
+    r"kan\b|ma\b|"
+    r"mie|powinn|mus|będ|mo[gż]|licz|долж|буд|содерж|мож|составл"
+)
+_KNOWN_ABROAD: Final = re.compile(
+    r"(?:\b(?:(?:er|sie|ils?|elles?|ella|él|lei|lui|ela|ele|hij|zij|ze|ona?|он|она) "
+    rf"(?!{_OF_A_STORY})\w{{2,14}}|"
+    r"kann (?:erst|nur|schon)|wei(?:ß|ss)|wusste|lernte?|spricht|sprach|sagte?|versteht|verstand|verga(?:ß|ss)|"
+    r"schrieb|schickte?|hinterlie(?:ß|ss)|behielt|verlor|blieben|bleiben|schuldet|flüsterte?|sait|savait|apprend|"
+    r"apprit|appris|parle|parlait|dit|comprend|oublia|laissa|laissé|envoya|murmura|écrivit|garda|garde|perdit|"
+    r"restent|sab[eí]a?|conocía|aprend(?:e|ió)|habla|entiende|olvidó|dijo|dejó|envió|guard(?:a|ó)|perdió|quedan|"
+    r"susurró|escribió|sa|sapeva|conosce(?:va)?|impar(?:a|ò)|parla|disse|capisce|dimentic(?:a|ò)|lasciò|perse|"
+    r"restano|rimangono|scrisse|sussurrò|sabia|conhece|conhecia|aprendeu|fala|disse|esqueceu|deixou|guardou|perdeu|"
+    r"restam|escreveu|kent|kende|weet|wist|leerde?|spreekt|sprak|zegt|zei|begrijpt|vergat|schreef|stuurde|bewaarde|"
+    r"verloor|resten|zna|znał[ao]?|umie|nauczył[ao]?|mówi|powiedział[ao]?|rozumie|zapomniał[ao]?|pamięta|"
+    r"napisał[ao]?|zostawił[ao]?|stracił[ao]?|zostało|знают?|знает|умеет|знал[аи]?|выучил[аи]?|говорит|сказал[аи]?|"
+    r"понимает|забыл[аи]?|помнит|написал[аи]?|оставил[аи]?|потерял[аи]?|осталось|прошептал[аи]?)(?: (?:ihm|ihr|"
+    r"ihnen|erst|nur|noch|gerade|kaum|etwa|lui|leur|seulement|encore|le|les|solo|apenas|sólo|todavía|solo|soltanto|"
+    r"appena|ancora|só|ainda|slechts|maar|nog|alleen|haar|hem|tylko|zaledwie|jeszcze|się|mu|jej|только|лишь|всего|"
+    r"ещё|ему|ей)){0,2} |[认認][得识識]|学会了?|學會了?|[记記]得|会[写說说]|"
+    r"[说說写寫念读讀]了|留下了?|[懂背只]|覚えた|話した)\Z",
+    re.IGNORECASE,
+)
+_UNKNOWN_AFTER: Final = re.compile(  # "四十字しか知らない", "단어 40개를 안다"
+    r"(?:を|は|だけ|しか|の言葉を)[^。、\n]{0,6}(?:知|覚|忘|残|話せ|読め|書け|言)|(?:를|을|만|밖에|도)[^.,\n]{0,6}(?:안다|알|모[르른]|배웠|외[우웠]|남[기겼]|말했|썼)"
+)
 _TOLD_TO_WRITE: Final = re.compile(
     r"(?:\A|[.!?:;\n]\s{0,3}|\b(?:please|you|to|me|us)\s)(?:[^\s.!?]{1,12} )?(?:write|draft|compose|give me|"
     r"produce|"
@@ -230,7 +296,9 @@ _TOLD_TO_WRITE: Final = re.compile(
     re.IGNORECASE,
 )
 _HOLDS: Final = re.compile(
-    rf"\b(?:{_HELD}),? (?:of|with|in|containing|that has|has|at|is|was)\b[^.!?;\n]{{0,16}}\Z", re.IGNORECASE
+    rf"\b(?:{_HELD}|{_HELD_ABROAD}),? (?:de|von|mit|aus|di|da|van|met|z|na|из|на|of|with|in|containing|that has|has|"
+    rf"at|is|was)\b[^.!?;\n]{{0,16}}\Z",
+    re.IGNORECASE,
 )
 _HELD_AFTER: Final = re.compile(rf"(?:-long)?[ -](?:\w{{2,14}} )?(?:{_HELD})\b", re.IGNORECASE)
 _FACT_BEFORE: Final = re.compile(
@@ -247,8 +315,12 @@ _FACT_BEFORE: Final = re.compile(
     re.IGNORECASE,
 )
 _DEFINITE: Final = re.compile(
-    r"\b(?:the|die|der|den|les|las|le|el) (?:(?:last|first|final|next|few|other) )?\Z", re.IGNORECASE
+    r"(?<!\btra )(?<!\bfra )(?<!\bentre )(?<!\bdans )(?<!\bsobre )"
+    r"\b(?:the|die|der|den|les|las|le|el) (?:(?:last|first|final|next|few|other) )?\Z",
+    re.IGNORECASE,
 )
+_UP_TO_IN_POLISH: Final = re.compile(r"(?<!\w)do \s?(?:słów|stron|znaków)", re.IGNORECASE)
+_LIMITS: Final = ("limit", "límite", "limite", "limiet", "obergrenze", "лимит", "上限", "제한")
 _LIMIT: Final = re.compile(r"[ -](?:limit|cap)\b", re.IGNORECASE)
 _FACT_AFTER: Final = re.compile(
     r"(?:詰め| (?:that|which|who|whom|whose)\b(?! (?:should|must|will|is|are|can|could|needs?|would|you))|"
@@ -271,13 +343,17 @@ _PAGES_MEANT: Final = re.compile(
     r"comedy|drama|"
     r"saga|epic|fairy|piece|in length|of (?:text|prose)|about\b|über\b|sur\b|sobre\b|lang\b|geschichte|erzählung|"
     r"roman|récit|nouvelle|conte|relato|cuento|"
-    r"novela|racconto|повест|рассказ|роман|の小説|の物語|小说|故事|분량)|\s{0,2}(?:[.;,)。，、]|\Z)",
+    r"novela|racconto|повест|рассказ|роман|の小説|の物語|的?小说|的?故事|분량|程度|くらい|ぐらい|ほど|以[内上下]|정도|내외|이내|가량|"
+    r"(?:on|with|over|su|sull?a?|sul|met|mit|avec|con|com|o|ob?|z|про|об?|с|à propos|acerca)\b)|"
+    r"\s{0,2}(?:[.;,!)。，、]|"
+    r"\Z)",
     re.IGNORECASE,
 )
 _PAGES_LED: Final = re.compile(
     r"(?:\b(?:be|is|length|length:|of|runs?|running|run to|to|fill|write|long|cover|about|around|auf|von|umfasst|"
-    r"haben|de|en|sur|"
-    r"sea|tenga|schreib\w{0,2}|на)\W{1,2}|[,;.:(\n]\s{0,2}|\A|[的写篇用紙])(?:between|from|zwischen|entre)?\W{0,2}\Z",
+    r"haben|de|di|da|van|na|из|z|o|em|su|with|for|haben|en|sur|"
+    r"sea|tenga|schreib\w{0,2}|на|w|A4)\W{1,2}|[,;.:(\n]\s{0,2}|\A|[的写篇用紙])(?:between|from|zwischen|entre)?\W{0,2}"
+    r"(?:(?:an?|une?|una|uma|eine?|een|just|only) ?)?\Z",
     re.IGNORECASE,
 )
 _PAGES_BOUND: Final = re.compile(
@@ -289,7 +365,7 @@ _PAGES_BOUND: Final = re.compile(
 )
 _PAGES_STORY: Final = re.compile(
     r"[ -](?:long|story|short story|tale|narrative|in length|novel|novella|thriller|mystery|screenplay|romance|"
-    r"drama|saga|"
+    r"drama|saga|fable|vignette|sketch|"
     r"comedy|(?:\w{2,12} ){1,2}(?:story|tale|novel|novella|thriller|mystery|romance))\b",
     re.IGNORECASE,
 )
@@ -440,7 +516,8 @@ class _Reader:
         each = _EACH_BEFORE.search(before)
         if self._is_fact(begins, end) or (each and _OF_PIECES.search(each[0])):
             return
-        limit = _LIMIT.match(self.text, end) or before.casefold().rstrip(": ").endswith("limit")
+        limit = _LIMIT.match(self.text, end) or before.casefold().rstrip(": ").endswith(_LIMITS)
+        limit = limit or bool(unit and _UP_TO_IN_POLISH.search(f"{before[-4:]}{unit[0]}"))
         bound: Bound = "range" if ranged else "most" if limit else _bound(bounded, after)
         length = (bound, int(low * factor), int(high * factor))
         self._add(
@@ -503,7 +580,8 @@ class _Reader:
             return 1 if self.eastern else 1 / _LETTERS_A_WORD
         before = self._before(start)
         if unit["sheet"]:
-            return _WORDS_A_SHEET if before.rstrip().endswith("원고지") else None
+            kind = before.rstrip()[-3:]
+            return _WORDS_A_SHEET if kind == "원고지" else WORDS_A_PAGE if kind.endswith("A4") else None
         led = (_PAGES_LED.search(before) or _PAGES_BOUND.search(before)) and _PAGES_MEANT.match(self.text, end)
         return WORDS_A_PAGE if led or _PAGES_STORY.match(self.text, end) else None
 
@@ -512,6 +590,8 @@ class _Reader:
         if _LIMIT.match(self.text, end) or (_OF_A_KIND.match(self.text, end) and _TOLD_TO_WRITE.search(before)):
             return False
         if _FACT_AFTER.match(self.text, end) or _DEFINITE.search(before) or _FACT_BEFORE.search(before):
+            return True
+        if _UNKNOWN_AFTER.match(self.text, end) or _KNOWN_ABROAD.search(before):
             return True
         held = _HOLDS.search(before)
         if held is None and not _HELD_AFTER.match(self.text, end):

@@ -12,8 +12,6 @@ from fabula.base.remembering import remembered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.story.sentences import Span
-
 _SAMPLE: Final = 20_000  # characters
 _SCRIPTS: Final = {
     "ja": "\u3041-\u30ff",
@@ -47,9 +45,9 @@ _COMMON: Final = {
     "es": "el la los las y que en un una no se su por con es lo del más pero como "
     "del al sobre historia cuento relato palabras escribe capítulos unas",
     "it": "il che di la un una non è si per con del della le gli ma come era sono lo "
-    "da al dei delle racconto storia parole scrivi capitoli circa sul",
+    "da al dei delle e l racconto storia parole scrivi capitoli circa sul",
     "pt": "o que de a não um uma os as do da em se para com ela ele mais mas era "
-    "na no ao sobre história conto palavras escreve escreva capítulos cerca",
+    "na no ao e sobre história conto palavras escreve escreva capítulos cerca",
     "nl": "de het een en van ik niet dat zij hij is op te met was aan haar zijn voor er "
     "die om maar bij over verhaal woorden schrijf hoofdstukken ongeveer",
     "sv": "och att det som en han hon inte på är jag till med den för ett var hade om så",
@@ -69,6 +67,8 @@ _ENGLISH: Final = frozenset(f"{_COMMON['en']} i do go so me men am as no be".spl
 _WORDS: Final = {
     tag: frozenset(words.split()) - (_ENGLISH if tag != "en" else frozenset()) for tag, words in _COMMON.items()
 }
+COMMON_WORDS: Final = _ENGLISH.union(*_WORDS.values())
+"""The most common words of all languages that are known by their words."""
 _NAMES: Final = {
     "ar": "Arabic",
     "bn": "Bengali",
@@ -122,6 +122,7 @@ _VOCABULARIES: Final = {
     "pl": "polish",
     "pt": "portuguese",
 }
+_COMPOUND, _FIRST_PART, _LAST_PART = 8, 3, 5  # letters of an unknown word of two, and of its first and its last part
 _SHORT: Final = 12  # words of a brief whose few common words several languages may have
 _LEAD: Final = 0.25  # of a language before the next one, in words that it alone has
 _FEWEST: Final = 2  # common words, and one more where there are English ones; with fewer a text says nothing
@@ -166,6 +167,9 @@ def language_of_brief(text: str) -> str:
     known = dict.fromkeys(_VOCABULARIES, 0.0)
     for word in words:
         having = [one for one, name in _VOCABULARIES.items() if word in load_model(name).ortho_context]
+        if not having and len(word) > _COMPOUND:  # "Liefdesverhaal"
+            ends = {word[at:] for at in range(_FIRST_PART, len(word) - _LAST_PART)}
+            having = [one for one in ("de", "nl") if ends & load_model(_VOCABULARIES[one]).ortho_context.keys()]
         for one in having:
             known[one] += 1 / len(having)
     *_, second, best = sorted(known, key=lambda one: known[one])
@@ -221,7 +225,7 @@ def script_of(text: str) -> str:
     return script if most else ""
 
 
-def in_other_scripts(text: str, sentences: Sequence[Span], known: Sequence[str]) -> list[Span]:
+def in_other_scripts(text: str, sentences: Sequence[tuple[int, int]], known: Sequence[str]) -> list[tuple[int, int]]:
     """The sentences of a text that contain words in a script used neither in most of the text nor in a `known` text.
 
     A single Greek letter counts as a symbol; Latin names and loanwords are allowed in texts of any script.

@@ -5,11 +5,15 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.remembering import remembered
+from fabula.story.language import COMMON_WORDS, language_of
 from fabula.story.story import one_line
 from fabula.story.words import CHARACTERS
 
@@ -32,20 +36,28 @@ _SPEECH: Final = (
 _TAG: Final = re.compile(rf"\b(?:[A-Z]\w* (?:[A-Z]\w* )?|[Tt]he \w+ )(?:{_SPEECH})\b")
 # The same in Chinese and Japanese: a few characters, and the word that says that somebody spoke.
 _EASTERN_TAG: Final = re.compile(
-    r"[^\s。！？「“]{0,8}?(?:说|說|道[：，。]|问|問|喊|叫|答)|と[^\s。「]{0,8}?(?:言|云|思|答|訊|聞|叫|呟|い)"
+    r"(?![没沒无無不])[^\s。！？「“]{0,8}?(?:说|說|道[：，。]|问|問|喊|叫|答)|と|"
+    r"(?:[^\s.!?“]{1,10} ){1,4}?(?:말[했하한]|물었|물으|묻|외[쳤치]|대답[했하]|"
+    r"속삭|중얼|소리쳤|소리를? 질|생각[했하한]|덧붙|되물|불렀)[^\s.!?“]{0,8}\."
 )
 _DASHED: Final = re.compile(r"[—–-][ \u00a0\u202f]?")  # "— Куда? — спросил он."
 _QUOTED_END: Final = ('"', "”", "“", "’", "'", "»", "«", "」", "』")
-_CLOSING: Final = re.compile(r"[»«”“’」』](?=[\s,.;:—–)]|\Z)")  # at a sentence's start: of the one before it
+# A mark at a sentence's start that closes the one before it; some marks open in one language and close in another.
+_SHUT: Final = re.compile(r"(?:[»”’」』]|(?<=\S)[«“])[ \n](?=\S)")
+_CLOSING: Final = re.compile(r"(?:[»”’」』]|(?<=\S)[«“])(?=[\s,.;:—–)]|\Z)")
 # An ellipsis, or points that stand for left-out letters: "e.g.", "p.m."; a small letter after them goes on.
 _MID_END: Final = re.compile(r"(?:(?:\.\.\.|…)[\"”’']?|\b\w\.\w\.|\betc\.|\bvs\.|\bapprox\.)\Z")
-# Of other languages: titles, and what stands before a name or a number. None of them ends a sentence.
-_SHORT_FORMS: Final = re.compile(
-    r"(?:\A|(?<=[\s(\"“„«»—]))(?:Hr|Fr|Frl|Nr|Dipl|bzw|vgl|sog|ca|z\. ?B|d\. ?h|u\. ?a|i\. ?d\. ?R|v\. ?a|MM|Mme|Mlle|"
-    r"Mgr|Sra|Srta|Sres|Dra|Dña|Sto|Sta|Exm[oa]|núm|pág|p\. ?ej|p\. ?ex|p\. ?es|[Ss]ig(?:\.[rn]a)?|"
-    r"[Dd]ott(?:\.ssa)?|[Pp]rof\.ssa|[Aa]vv|[Ii]ng|[Dd]hr|[Mm]evr|[Mm]w|[Bb]ijv|[Nn]p|tzn|tzw|[Uu]l|al|[Kk]s|inż|mgr|[Уу]л|[Гг]р|проф|св|просп|"
-    r"пер|тов|т\. ?е|т\. ?к|т\. ?н)\.\Z"
+# Small letters with points between them: "m.in.", "o.a."; not those of an hour, of an era, and "and so on".
+_POINTED: Final = (
+    r"(?![ap]\. ?m|[ad]\. ?C|n\. ?e|н\. ?э|т\. ?[дп]|e\. ?d|a\.u|s\.v)[^\W\d_A-Z](?:\. ?[^\W\d_]{1,2}){1,3}"
 )
+_DOUBLED: Final = re.compile(r"([A-Z])\1\. ([A-Z])\2\.")  # "EE. UU."
+_COUNTING: Final = ("str", "séc", "aprox")  # and these, also at the end of a compound
+_LANGUAGES: Final = ("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "polish", "russian")
+_NUMBER: Final = re.compile(r"\d|№|[Nn]r?[.º°]|[IVXLC]{2,}\b")
+_WORD: Final = re.compile(r"[^\W\d_]")
+_LAST_WORD: Final = re.compile(r"([^\W\d_]{1,8})\.\Z")
+_FOREIGN_LETTER: Final = re.compile(r"[^\W\d_a-zA-Z]")
 # "Am 3. Mai", "im 19. Jahrhundert"; in English the word before such a number is another one.
 _ORDINAL: Final = re.compile(
     r"(?:(?<![\w'’])(?:(?<!\bI )[Aa]m|[Vv]om|[Zz]um|[Zz]ur|[Bb]is|[Dd]e[rmns]|[Ss]eit|[Aa]b|[Ii]m|[Uu]nd) \d{1,2}|"
@@ -56,18 +68,22 @@ _LETTER_END: Final = re.compile(r"(?:\A|(?<=[\s(\"“„«»—]))[^\W\d_A-Z]\.\
 _LETTER: Final = re.compile(r"[^\W\d_]\.")
 _MONTH: Final = re.compile(r"(?:Januar|Jänner|Februar|März|Mai|Juni|Juli|Oktober|Dezember|Stock|Jahrhundert)\b")
 _DAY: Final = re.compile(r"(?<![\w.,])\d{1,2}\.\Z")
+# Ends that the tokenizer does not know: in other scripts (six points only behind more than a stammer), and behind the
+# unit of a number.
 _EASTERN_END: Final = re.compile(
-    rf"[{_EASTERN_STOPS}]++(?:[{_CLOSERS.replace('“', '').replace('‘', '')}]|[“‘](?=\s|\Z))*+"
+    rf"(?:[{_EASTERN_STOPS}]++|(?<=[\u4e00-\u9fff]{{4}})……(?=[\u4e00-\u9fff]))"
+    rf"(?:[{_CLOSERS.replace('“', '').replace('‘', '')}]|[“‘](?=\s|\Z))*+|"
+    r"(?<=[\dIVX] )(?:h|min|k?[gm]|cm|l|гг?|вв?|ч)\.(?= [^\W\d_a-zß-ÿа-я])"
 )
 _AT_ENDS: Final = _CLOSERS.replace("\\", "") + " \u00a0\u202f"
 _BARE_ENDS: Final = ("」", "』")  # Japanese speech has no full stop at its end
 _THAI: Final = re.compile(r"[\u0e01-\u0eff]\Z")  # Thai and Lao sentences end without a sign
 _HINDI: Final = re.compile(r"[\u0900-\u097f]\Z")
 _HAN: Final = re.compile(rf"[{CHARACTERS}]\Z")
+_OPENERS: Final = "«“„"
+_PAIR: Final = 2
 _TAIL: Final = 24
-_ABBREVIATED: Final = re.compile(
-    r"(?:\A|[\s(\"“])(?:Mr|Mrs|Ms|Dr|St|Prof|Rev|Capt|Lt|Sgt|Col|Gen|Jr|Sr|vs|No|[A-Z])\.\Z"
-)
+_ABBREVIATED: Final = re.compile(r"(?:\A|[\s(\"“])(?:St|No|[A-Z])\.\Z")
 _DECISIONS: Final = 1 << 15  # remembered
 _SHORT_CONTEXT: Final = 40  # characters
 _SHORT_TEXT: Final = 1000  # characters
@@ -90,7 +106,48 @@ def _tokenizer() -> Any:  # noqa: ANN401 - the package has no types we may impor
             known = len(context) <= _SHORT_CONTEXT
             return self._short(context) if known else bool(super()._context_has_sentbreak(context))
 
-    return Remembering(load_model("english"))
+    model = load_model("english")
+    words = model.abbrev_types & {*_table()["words"].split()}
+    return Remembering(replace(model, abbrev_types=model.abbrev_types - words, numeric_abbrev_types=words))
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "short_forms.toml").read_text(encoding="utf-8"))
+
+
+def _tag_of(text: str) -> str:
+    """The language whose doubtful short forms count; "*" for any but English."""
+    return language_of(text, "*" if _FOREIGN_LETTER.search(text) else "")
+
+
+@cache
+def _short_forms(tag: str) -> re.Pattern[str]:
+    """The end of a text that is a short form, with the doubtful ones of this language."""
+    rows = _table()["before_names"].items()
+    forms = " ".join(f"{sure} {doubtful if tag in {one, '*'} else ''}" for one, (sure, doubtful) in rows).split()
+    small = "|".join(form for form in forms if form == form.lower())
+    large = "|".join(form for form in forms if form != form.lower())
+    return re.compile(rf"(?:\A|(?<=[\s(\"“„«»—'’]))(?:(?i:{small})|{large}|{_POINTED})\.\Z")
+
+
+@cache
+def _before_numbers() -> frozenset[str]:
+    """What ends no sentence before a number: the tokenizer's own lists, of all languages that briefs are written in."""
+    from punkt.model.prefixes import curated_abbreviations, nonbreaking_prefixes  # noqa: PLC0415 - not for all texts
+
+    found = set[str]()
+    for language in _LANGUAGES:
+        always, counting = nonbreaking_prefixes(language)
+        found |= (always - COMMON_WORDS) | counting | curated_abbreviations(language)[1]
+    return frozenset(found)
+
+
+def _counts(tail: str) -> bool:
+    """Whether a text ends with what stands before a number, such as "No." or "séc."."""
+    found = _LAST_WORD.search(tail)
+    word = found[1].casefold() if found else ""
+    return word in _before_numbers() or word.endswith(_COUNTING)
 
 
 def paragraph_spans(text: str) -> list[Span]:
@@ -124,13 +181,15 @@ def _spans(text: str) -> list[Span]:
 
 def each_span(text: str) -> Iterator[Span]:
     """`spans`, found one paragraph at a time."""
-    return (span for start, end in paragraph_spans(text) for span in _in_paragraph(text, start, end))
+    tag = _tag_of(text)
+    return (span for start, end in paragraph_spans(text) for span in _in_paragraph(text, start, end, tag))
 
 
 def spans_at(text: str, low: int, high: int) -> list[Span]:
     """The start and end of each sentence that contains something between two places."""
+    tag = _tag_of(text)
     touched = [(start, end) for start, end in paragraph_spans(text) if start < high and low < end]
-    return [(a, b) for one in touched for a, b in _in_paragraph(text, *one) if a < high and low < b]
+    return [(a, b) for one in touched for a, b in _in_paragraph(text, *one, tag) if a < high and low < b]
 
 
 def sentences(text: str) -> list[str]:
@@ -144,7 +203,7 @@ def ends_whole(text: str) -> bool:
     said = tail.rstrip(_AT_ENDS)
     stopped = said.endswith((*_STOPS, *(("—", "–", "-") if said != tail else ())))
     return (
-        (stopped and not (_ABBREVIATED.search(tail) or _SHORT_FORMS.search(tail)))
+        (stopped and not (_ABBREVIATED.search(tail) or _short_forms("").search(tail)))
         or tail.endswith(_BARE_ENDS)
         or bool(_THAI.search(said))
     )
@@ -155,13 +214,24 @@ def _trim(text: str, start: int, end: int) -> Span:
     return start + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip()))
 
 
-def _in_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
+def _in_paragraph(text: str, start: int, end: int, tag: str) -> Iterator[Span]:
     borders = [start, *(m.end() for m in _LINE.finditer(text, start, end)), end]
     for a, b in pairwise(borders):
         pieces = [(a + s, a + e) for s, e in _tokenizer().span_tokenize(text[a:b])]
         if _EASTERN_END.search(text, a, b):
             pieces = [part for piece in pieces for part in _at_eastern_ends(text, *piece)]
-        yield from _joined(text, [_trim(text, *piece) for piece in pieces])
+        yield from _joined(text, list(_opened(text, pieces)), tag)
+
+
+def _opened(text: str, pieces: list[Span]) -> Iterator[Span]:
+    """Pieces without white space around them, each with the mark that opens it: a French one stands apart from both."""
+    opened = None
+    for piece in pieces:
+        start, end = _trim(text, *piece)
+        start = start if opened is None else opened
+        apart = end - start > _PAIR and text[end - 1] in _OPENERS and text[end - 2].isspace()
+        opened = end - 1 if apart and piece is not pieces[-1] else None
+        yield (start, end) if opened is None else _trim(text, start, opened)
 
 
 def _at_eastern_ends(text: str, start: int, end: int) -> Iterator[Span]:
@@ -172,24 +242,27 @@ def _at_eastern_ends(text: str, start: int, end: int) -> Iterator[Span]:
     yield start, end
 
 
-def _joined(text: str, pieces: list[Span]) -> Iterator[Span]:
+def _joined(text: str, pieces: list[Span], tag: str) -> Iterator[Span]:
     """Pieces with those put together again that belong to one sentence."""
     current: Span | None = None
     for start, end in pieces:
         if start >= end:
             continue
+        at = start
+        if current and _SHUT.match(text, start, end):
+            current, at = (current[0], start + 1), start + 2
         if current is None:
-            current = (start, end)
-        elif _belongs(text, current, start):
+            current = (at, end)
+        elif _belongs(text, current, at, tag):
             current = (current[0], end)
         else:
             yield current
-            current = (start, end)
+            current = (at, end)
     if current is not None:
         yield current
 
 
-def _belongs(text: str, before: Span, start: int) -> bool:
+def _belongs(text: str, before: Span, start: int, tag: str) -> bool:
     """Whether what starts at `start` continues with the sentence before it."""
     dash = _DASHED.match(text, start)
     at = dash.end() if dash else start
@@ -199,13 +272,18 @@ def _belongs(text: str, before: Span, start: int) -> bool:
     if text.endswith(_QUOTED_END, before[0], before[1]):
         return small or bool(_TAG.match(text, start) or _EASTERN_TAG.match(text, start))
     tail = text[max(before[0], before[1] - _TAIL) : before[1]]
-    if _SHORT_FORMS.search(tail) or (_LETTER_END.search(tail) and _LETTER.match(text, start)):
-        return True
-    if (_DAY.search(tail) and _MONTH.match(text, start)) or (_ORDINAL.search(tail) and not _ANOTHER.match(text, start)):
-        return True
-    if small and text[before[1] - 1] == "." and text[before[0]].isupper():  # "usw. und", "ecc. e", "itd. i"
-        return True
-    return small and bool(dash or _MID_END.search(tail[-8:]))
+    first = _WORD.search(text, *before)
+    return bool(
+        _short_forms(tag).search(tail)
+        or (_NUMBER.match(text, start) and _counts(tail))
+        or _DOUBLED.match(text, before[1] - 3)
+        or (_LETTER_END.search(tail) and _LETTER.match(text, start))
+        or (_DAY.search(tail) and _MONTH.match(text, start))
+        or (_ORDINAL.search(tail) and not _ANOTHER.match(text, start))
+        # "usw. und", "— Qui ? dit-il"
+        or (small and text[before[1] - 1] in ".?!" and first and first[0].isupper())
+        or (small and (dash or _MID_END.search(tail[-8:])))
+    )
 
 
 def as_sentence(text: str) -> str:

@@ -13,6 +13,7 @@ several lines begin with a dash, each of them is speech, except for the narrator
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.sentences import paragraph_spans
@@ -45,15 +46,21 @@ _CLOSERS: Final = {
 }
 OPENING: Final = ('"', "“", "„", "«", "»", "'", "‘", "‚", "‹", "「", "『", "—", "–")  # what speech may begin with
 _SAID: Final = re.compile(r"\w")
-_DASHED_LINE: Final = re.compile(r"^[ \t]*[—–―][ \t\u00a0\u202f]*(?=[\w¿¡«…])[^\n]*", re.MULTILINE)
+# A line with a hyphen is speech only if it ends as a sentence does; else it is an entry of a list.
+_DASHED_LINE: Final = re.compile(
+    r"^[ \t]*(?:[—–―][ \t\u00a0\u202f]*(?=[\w¿¡«…])[^\n]*|-[ \t](?=[\w¿¡«…])[^\n]*[.!?…](?=\n|\Z))",
+    re.MULTILINE,
+)
 _FEWEST_LINES: Final = 2
 # The narrator begins behind a dash before a small letter; in Russian, where dashes join words, only behind a mark.
 _NARRATOR: Final = re.compile(
-    r"(?<=[,.!?…»”])[ \u00a0\u202f][—–―][ \u00a0\u202f]?(?=\w)|[ \u00a0\u202f][—–―][ \u00a0\u202f]?(?=[a-zß-ɏ])"
+    r"(?<=[,.!?…»”])[ \u00a0\u202f][—–―-][ \u00a0\u202f]?(?=\w)|"
+    r"[ \u00a0\u202f](?:[—–―](?P<between>[ \u00a0\u202f])?|- )(?=[a-zß-ɏ])"
 )
 _RESUMED: Final = re.compile(
-    r"[—–―](?=[,.;:!?])[,.;:!?]+[ \u00a0\u202f]?|(?<=[,.;:!?])[ \u00a0\u202f][—–―][ \u00a0\u202f]?"
+    r"[—–―-](?=[,.;:!?])[,.;:!?]+[ \u00a0\u202f]?|(?<=[,.;:!?])[ \u00a0\u202f][—–―-][ \u00a0\u202f]?"
 )
+_BETWEEN: Final = re.compile(rf"{_RESUMED.pattern}|[ \u00a0\u202f][—–―][ \u00a0\u202f]")
 _BEFORE: Final = "([{<-–—*_/'\"‘“„`"  # may stand before an opening mark; so may white space and nothing
 _EASTERN: Final = "\u3000"  # from here on letters and marks of scripts that put no space before a quotation mark
 _AFTER_SPEECH: Final = ".,!?…-–—;:*_"  # speech in single marks ends in one of these; a word like "boys'" does not
@@ -68,17 +75,24 @@ def speech(text: str) -> list[Span]:
         return sorted([span for line in dashed for span in _behind_dashes(text, *line)] + speech(rest))
     double = [span for border in borders for span in _in_paragraph(text, border, _DOUBLE, _closes)]
     single = [span for border in borders for span in _in_paragraph(text, border, _SINGLE, _ends_speech)]
-    return single if len(single) > len(double) else double
+    around = single and all(a <= one[0] and one[1] <= b for one in double for a, b in [_last_before(single, one)])
+    return single if len(single) > len(double) or around else double
+
+
+def _last_before(spans: list[Span], one: Span) -> Span:
+    """The last of `spans` that begins before `one`."""
+    return spans[max(bisect_right(spans, one) - 1, 0)]
 
 
 def _behind_dashes(text: str, start: int, end: int) -> Iterator[Span]:
     """What is said in a line that begins with a dash, without the narrator's words in it."""
-    while text[start] in " \t\u00a0\u202f—–―":
+    while text[start] in " \t\u00a0\u202f—–―-":
         start += 1
     while start < end:
         narrator = _NARRATOR.search(text, start, end)
         yield start, narrator.start() if narrator else end
-        resumed = _RESUMED.search(text, narrator.end(), end) if narrator else None
+        again = _BETWEEN if narrator and narrator["between"] else _RESUMED
+        resumed = again.search(text, narrator.end(), end) if narrator else None
         start = resumed.end() if resumed else end
 
 
@@ -110,10 +124,18 @@ def _in_paragraph(
 ) -> Iterator[Span]:
     """The spoken parts of one paragraph."""
     opened, begin = "", 0
+    last = {mark[0]: mark.start() for mark in marks.finditer(text, *border)}
     for mark in marks.finditer(text, *border):
         if opened and mark[0] in _closers(opened) and closes(text, mark):
             yield begin, mark.start()
             opened = ""
+        elif (
+            opened
+            and marks is _DOUBLE
+            and mark[0] != opened
+            and any(last.get(one, 0) > mark.end() for one in _closers(opened))
+        ):
+            continue  # a quotation inside what is said
         elif _opens(text, border, mark):
             if opened and marks is _DOUBLE:
                 yield begin, mark.start()
@@ -153,6 +175,6 @@ def _closes(text: str, mark: re.Match[str]) -> bool:
 def _ends_speech(text: str, mark: re.Match[str]) -> bool:
     """Whether a single mark ends speech, and is no apostrophe."""
     start, end = mark.span()
-    if mark[0] == "›":
+    if mark[0] in "‹›‘":
         return True
     return text[start - 1] in _AFTER_SPEECH and (end == len(text) or not text[end].isalnum())

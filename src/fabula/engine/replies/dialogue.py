@@ -51,14 +51,33 @@ _FORM: Final = re.compile(
     r"(?:the )?headline(?: of the \w+ (?:point|sub-?plan))?|its details|(?:and )?so on to the last point", _I
 )
 # What the patterns above may find once more has come.
-_MAY_BE_NAME: Final = re.compile(rf"[\[【［]?[*_]{{0,6}}(?:{_INITIAL}[\w.' -]{{0,40}}[*_]{{0,6}}[ \t]{{0,6}})?\Z")
-_LONGEST_NAME: Final = 64
+_ASIDE: Final = r"(?:[ \t]*[(（\[]([^()（）\[\]\n]{1,48})[)）\]])"  # behind a name: what its bearer does
+_PARTS_PLAYED: Final = frozenset({"user", "player", "npc"})
+_MAY_BE_NAME: Final = re.compile(
+    rf"[\[【［]?[*_]{{0,6}}(?:{_INITIAL}[\w.'’ -]{{0,40}}[\]】］]?[*_]{{0,6}}[ \t]{{0,6}}"
+    r"(?:[(（\[][^()（）\[\]\n]{0,48}(?:[)）\]][*_ \t]{0,6})?)?)?\Z"
+)
+_LONGEST_NAME: Final = 112
+_LATIN: Final = "\u3040"  # from here on two signs are a name
 _MAY_BE_THOUGHT: Final = re.compile(r"<\w{0,8}\Z")
 _BEFORE_EOD: Final = " \t\n[({【（*_\"'"
 _CLOSING: Final = re.compile('["\u201d]')
 _WORD: Final = re.compile(r"[\w'\u2019]+")
 _CALL, _CALLS = 2, 2
-_QUOTES: Final = {'"': '"', "“": "”", "„": "“", "«": "»", "»": "«", "「": "」", "『": "』"}
+_QUOTES: Final = {
+    '"': '"',
+    "“": "”",
+    "„": "“",
+    "«": "»",
+    "»": "«",
+    "「": "」",
+    "『": "』",
+    "‘": "’",
+    "‚": "‘",
+    "›": "‹",
+    "‹": "›",
+}
+_APOSTROPHE: Final = re.compile(r"(?<=\w)’(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +139,7 @@ def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
         words.pop()
     settled = " ".join(words).rstrip(_BEFORE_EOD)  # EOD takes marks with it
     closer = _QUOTES.get(settled[:1])
-    quoted = closer is not None and not settled[1:].partition(closer)[2].strip(_BEFORE_EOD)
+    quoted = closer is not None and not _APOSTROPHE.sub("", settled[1:]).partition(closer)[2].strip(_BEFORE_EOD)
     # It may be the action, whose end has not come.
     acts = not action and ((len(turn) <= _LONGEST_UNOPENED and not named) or turn.startswith("*"))
     return Coming(said, "" if quoted or acts else settled, acted=acted)
@@ -169,16 +188,16 @@ def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match
     """
     eod = _EOD.search(text)
     body = text[: eod.start() if eod else len(text)].strip()
-    own = _label((name, *(part for part in called(name) if len(part) > 2)))  # noqa: PLR2004 - no initials
+    own = _label((name, *(part for part in called(name) if len(part) > 2 or part > _LATIN)))  # noqa: PLR2004 - no initials
     foreign = _label([other for other in others if other.casefold() != name.casefold()])
     named = True
     if found := own.match(body):
-        body = body[found.end() :]
+        body = _with_action(body[found.end() :], found[1])
     elif foreign.match(body):
         later = re.compile(rf"\n\s*{own.pattern}", _I).search(body)
         if later is None:
             return "", eod, False, False
-        body = body[later.end() :]
+        body = _with_action(body[later.end() :], later[1])
     else:
         named = False
         body = body.lstrip("[【［ \t\n")
@@ -224,8 +243,8 @@ def _closing_bracket(body: str) -> int | None:
 @remembered(256)
 def _labels(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(
-        rf"\s*[\[【［]?[ \t]*[*_\"]*{named(names)}(?: [\w'-]+)?[*_\"]*"
-        r"(?:[ \t]*\((?:user|player|npc)\))?[*_]*[ \t]*[:：][*_]*[ \t]*",
+        rf"\s*[\[【［]?[ \t]*[*_\"]*{named(names)}(?: [\w'-]+)?[*_\"]*[\]】］]?[*_]*"
+        rf"(?:{_ASIDE}?[*_]*[ \t]*[:：][*_]*[ \t]*|(?=[「『]))",
         _I,
     )
 
@@ -238,15 +257,26 @@ def _label(names: Iterable[str]) -> re.Pattern[str]:
 _NOTHING: Final = re.compile(r"(?!)")
 
 
+def _with_action(turn: str, aside: str | None) -> str:
+    """A turn with what stood in brackets behind its speaker's name as its action, before the one that it has."""
+    if not aside or aside.casefold() in _PARTS_PLAYED:
+        return turn
+    inside = turn[1:] if turn.startswith(("(", "（")) else ""
+    return f"({aside}, {inside}" if inside else f"({aside}) {turn}"
+
+
 def _unquoted(message: str) -> str:
     """`message` without quotation marks around the whole."""
     closer = _QUOTES.get(message[:1])
-    if message[:1] == "„" and message.endswith("”"):  # Polish
+    if message[:1] == "„" and message.rstrip(".").endswith("”"):  # Polish
         closer = "”"
-    whole = closer is not None and message.endswith(closer) and message.count(closer) <= (2 if closer == '"' else 1)
-    if whole and len(message) > 1:
-        return message[1:-1].strip()
-    unclosed = closer is not None and message.count(closer) == (1 if closer == '"' else 0)
+    if closer is None or len(message) == 1:
+        return message
+    closing = _APOSTROPHE.sub("", message).count(closer)
+    said = message.removesuffix(".")  # «Siéntate».
+    if said.endswith(closer) and closing <= (2 if closer == '"' else 1):
+        return said[1:-1].strip()
+    unclosed = closing == (1 if closer == '"' else 0) and closer != "’"
     return message[1:].strip() if unclosed else message
 
 

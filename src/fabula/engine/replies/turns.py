@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -12,14 +14,11 @@ if TYPE_CHECKING:
 
 _MARKS: Final = " \t*_>#-•"
 _ASIDE: Final = r"(?:[ \t]*[(\[（［【][^)\]）］】\n]{1,60}[)\]）］】])?"
-_TITLES: Final = (
-    r"Mr|Mrs|Ms|Miss|Sir|Lady|Dr|Prof|Captain|Herrn?|Frau|Fräulein|M|Mme|Mlle|Monsieur|Madame|Mademoiselle|Sr|Sra|Srta|"
-    r"Señor|Señora|Señorita|Don|Doña|Senhora?|Dom|Dona|Sig|Signora?|Signorina|Dott|Meneer|Mevrouw|Dhr|Mevr|Mw|Pan|Pani|Do[ck]tora?|Docteur|Dottoressa|Doutora?|Dokter|Доктор|Aunt|Uncle|Tante|Onkel|Oma|Opa|Tía|Tío|Zia|"
-    r"Zio|Tia|Tio|Seu|Oom|Juffrouw|Ciocia|Wujek|Бабушка|Дедушка|"
-    r"Господин|Госпожа|Г-н|Г-жа|Дядя|Т[её]тя"
-)
-_HONOUR: Final = "先生|女士|小姐|太太|老师|老師|さん|くん|ちゃん|様|씨|님"
+_KNOWN: Final = tomllib.loads((Path(__file__).parent / "titles.toml").read_text(encoding="utf-8"))
+_TITLES, _HONOUR = ("|".join(_KNOWN[where].split()) for where in ("before", "behind"))
+_ARTICLES: Final = r"(?:(?:the|der|die|la|le|el|il|lo|o|a|de|het) |l['’] ?)"
 _TITLE: Final = re.compile(rf"(?:{_TITLES})\.?", re.IGNORECASE)
+_EASTERN_NAME: Final = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]{2,5}|[\uac00-\ud7a3]{2,4}")
 _MODEL: Final = re.compile(
     r"\b(?:as an? (?:ai\b|language model|assistant|large language)|i(?:['\u2019]m| am) (?:just |only )?an? (?:ai\b|"
     r"language model|virtual assistant)|openai|chatgpt|my training data)",
@@ -85,15 +84,28 @@ def _label(names: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def called(name: str) -> tuple[str, ...]:
-    """What may stand for a name before its bearer's speech: the name itself, and each of its parts but titles."""
-    parts = name.split()
-    return (name, *(part for part in parts if not _TITLE.fullmatch(part))) if len(parts) > 1 else (name,)
+    """What may stand for a name before its bearer's speech: the name itself, and each of its parts but titles.
+
+    The parts of an East Asian name, which no blank divides, are what it may begin and end with, of two signs or more.
+    """
+    if _EASTERN_NAME.fullmatch(name):
+        parts = [name[:at] for at in range(2, len(name))] + [name[-at:] for at in range(2, len(name))]
+    else:
+        parts = [part for part in name.split() if not _TITLE.fullmatch(part)] if " " in name.strip() else []
+    return (name, *parts)
 
 
 def named(names: Iterable[str]) -> str:
-    """A pattern for one of `names`, with a title before it or behind it or without one; empty for no names."""
-    known = "|".join(sorted({re.escape(name) for name in names if name.strip()}, key=len, reverse=True))
-    return rf"(?:(?:{_TITLES})(?:\. ?| ))?(?:{known})[ \t]?(?:{_HONOUR})?" if known else ""
+    """A pattern for one of `names`, with titles before it or behind it or without one; empty for no names.
+
+    A family name of one sign stands there only with a title.
+    """
+    every = {name for name in names if name.strip()}
+    known = "|".join(sorted(map(re.escape, every), key=len, reverse=True))
+    first = "".join(sorted({name[0] for name in every if _EASTERN_NAME.fullmatch(name)}))
+    short = rf"|[老小阿]?[{first}](?=[ \t]?(?:{_HONOUR}))|[老小阿][{first}](?![\w])" if first else ""
+    before = rf"(?:{_ARTICLES}?(?:(?:{_TITLES})(?:\.ª? ?| )){{1,3}})?"
+    return rf"{before}(?:{known}{short})[ \t]?(?:{_HONOUR})?" if known else ""
 
 
 def leaves_part(text: str) -> bool:
