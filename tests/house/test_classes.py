@@ -88,6 +88,7 @@ REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
             "Performed",
         ),
         "Mind": ("Recorded",),
+        "Exported": ("ExportedFile",),
         "SoFar": ("Shown",),
     },
     "other things in the same words": {

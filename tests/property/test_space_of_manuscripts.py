@@ -21,4 +21,4 @@ def test_no_line_end_is_lost(lines: list[tuple[str, int]], is_screenplay: bool) 
     for part in found.parts:
         story = story.add(part.name, part.text)
     assert count_words(story.text)
-    assert as_written(story, found.title, [part.before for part in found.parts]) == plain(text) + "\n"
+    assert as_written(story, found.title, [part.space for part in found.parts]) == plain(text) + "\n"

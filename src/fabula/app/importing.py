@@ -194,7 +194,7 @@ def import_manuscript(
             return replace(made, before=True)
         if journal.artefacts.paths() or project.brief != brief:
             raise UsageError(f"{folder} already contains another project. Choose another folder with --out DIR.")
-        keep_space(journal, {part.name: part.before for part in found.parts})
+        keep_space(journal, {part.name: part.space for part in found.parts})
         project.begin_with(journal, texts, source)
     return made
 

@@ -55,13 +55,13 @@ _TAKEN: Final = frozenset(
 class ManuscriptPart:
     """A part of a manuscript: a name that no other has and that files may have, its heading, and its text with it.
 
-    `before` are the line ends in front of it in the manuscript.
+    `space` are the line ends in front of it in the manuscript.
     """
 
     name: str
     title: str
     text: str
-    before: str = "\n\n"
+    space: str = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _spaced(found: Manuscript, text: str, at: int = 0) -> Manuscript:
         start = _LINE_ENDS.match(text, at).end()  # type: ignore[union-attr] # none are line ends, too
         if not text.startswith(part.text, start):  # a scene's mark stands between two parts
             break
-        parts.append(replace(part, before=text[at:start]))
+        parts.append(replace(part, space=text[at:start]))
         at = start + len(part.text)
     return replace(found, parts=(*parts, *found.parts[len(parts) :]))
 

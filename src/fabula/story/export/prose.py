@@ -26,7 +26,7 @@ Kind: TypeAlias = Literal["paragraph", "heading", "break"]
 
 _BLANK_CONTROL = re.compile(r"[\x0b\x0c\x85]")
 _ILLEGAL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_BREAK = re.compile(r"[ \t]*[#*~•⁂=_·-][ \t#*~•⁂=_·-]*")
+_BREAK = re.compile(r"\A[ \t]*[#*~•⁂=_·-][ \t#*~•⁂=_·-]*")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _WRAP_AT_LEAST, _WRAP_AT_MOST = 60, 120
