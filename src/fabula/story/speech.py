@@ -3,9 +3,8 @@
 The recognised marks are "straight", “curly”, „low“, «pointed», »turned«, ``typewritten'' and 「corner」 marks, and
 'single' or ‘single’ marks in stories that use single marks for speech. Speech without a closing mark ends at the next
 opening mark or at the end of the paragraph. This is how speech over several paragraphs is written, and it limits the
-effect of a forgotten mark to one paragraph. If
-several lines begin with a dash, each of them is speech, except for the narrator's words between dashes
-("—No sé —dijo—. Ven.").
+effect of a forgotten mark to one paragraph. If several lines begin with a dash, or one in a text without quotation
+marks, each of them is speech, except for the narrator's words between dashes ("—No sé —dijo—. Ven.").
 """
 
 # ruff: noqa: RUF001, RUF002 - these are about typographic quotation marks
@@ -52,6 +51,7 @@ _DASHED_LINE: Final = re.compile(
     re.MULTILINE,
 )
 _FEWEST_LINES: Final = 2
+_ONE_SAYS: Final = re.compile(r"[ \t]*[—–―][ \t\u00a0\u202f]*[¿¡]?[^\W\d_a-zß-ɏа-я][^\n]*[.!?…]\Z")
 # The narrator begins behind a dash before a small letter; in Russian, where dashes join words, only behind a mark.
 _NARRATOR: Final = re.compile(
     r"(?<=[,.!?…»”])[ \u00a0\u202f][—–―-][ \u00a0\u202f]?(?=\w)|"
@@ -70,7 +70,8 @@ def speech(text: str) -> list[Span]:
     """The start and end of each spoken part, without quotation marks, in order and without overlaps."""
     borders = paragraph_spans(text)
     dashed = [line.span() for line in _DASHED_LINE.finditer(text)]
-    if len(dashed) >= _FEWEST_LINES:
+    alone = len(dashed) == 1 and _ONE_SAYS.match(text, *dashed[0]) and not _DOUBLE.search(text)
+    if len(dashed) >= _FEWEST_LINES or alone:
         rest = _DASHED_LINE.sub(lambda line: " " * len(line[0]), text)
         return sorted([span for line in dashed for span in _behind_dashes(text, *line)] + speech(rest))
     double = [span for border in borders for span in _in_paragraph(text, border, _DOUBLE, _closes)]
