@@ -137,6 +137,8 @@ def test_only_the_text_is_shown_and_notes_are_saved(shelf: Path) -> None:
         page.get_by_text("Status and notes").click()
         page.get_by_label("Your notes").fill("Cut it?")
         page.get_by_label("Status").fill("revised")
+        page.get_by_label("Status").press("Tab")
+        expect(page.locator("#status")).to_contain_text("Noted.")
         page.get_by_label("Target in words").fill("-5")
         page.get_by_label("Target in words").press("Tab")
         expect(page.locator("#status")).to_contain_text("greater than or equal to 1")

@@ -104,6 +104,7 @@ def test_cards_read_from_the_texts_are_decided_by_keyboard(tmp_path: Path, width
         page.keyboard.press("Enter")
         page.wait_for_selector("#proposed-1")
         expect(page.locator("#proposed-2")).to_have_value("Ivan comes late.")
+        tab.settled()
         page.focus("text=Accept all 3")
         page.keyboard.press("Enter")
         expect(page.locator("#plan")).to_contain_text("3 cards are in the plan.")
