@@ -132,7 +132,8 @@ class ProjectFindings:
             for part in (paragraph(f"{one.head}: {one.why}"), *(quotation(place.sentence) for place in one.places))
         ]
         dismissed = sum(bool(one.dismissed) for one in self.findings)
-        said = f"{len(self.findings)} found, {dismissed} dismissed, {len(self.settled)} settled."
+        settled = f", {len(self.settled)} settled" if self.settled else ""
+        said = f"{len(self.findings)} found, {dismissed} dismissed{settled}."
         return joined(paragraph(said if self.checked else "Nothing has been checked yet.", faint=True), *shown)
 
     def of(self, name: str) -> ProjectFindings:

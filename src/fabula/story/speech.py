@@ -51,7 +51,7 @@ _DASHED_LINE: Final = re.compile(
     re.MULTILINE,
 )
 _FEWEST_LINES: Final = 2
-_ONE_SAYS: Final = re.compile(r"[ \t]*[—–―][ \t\u00a0\u202f]*[¿¡]?[^\W\d_a-zß-ɏа-я][^\n]*[.!?…]\Z")
+_ONE_SAYS: Final = re.compile(r"\A[—–―][ \t\u00a0\u202f]*[¿¡]?[^\W\d_a-zß-ɏа-я][^\n]*[.!?…]\Z")
 # The narrator begins behind a dash before a small letter; in Russian, where dashes join words, only behind a mark.
 _NARRATOR: Final = re.compile(
     r"(?<=[,.!?…»”])[ \u00a0\u202f][—–―-][ \u00a0\u202f]?(?=\w)|"
@@ -70,7 +70,7 @@ def speech(text: str) -> list[Span]:
     """The start and end of each spoken part, without quotation marks, in order and without overlaps."""
     borders = paragraph_spans(text)
     dashed = [line.span() for line in _DASHED_LINE.finditer(text)]
-    alone = len(dashed) == 1 and _ONE_SAYS.match(text, *dashed[0]) and not _DOUBLE.search(text)
+    alone = len(dashed) == 1 and _ONE_SAYS.match(text[slice(*dashed[0])].lstrip()) and not _DOUBLE.search(text)
     if len(dashed) >= _FEWEST_LINES or alone:
         rest = _DASHED_LINE.sub(lambda line: " " * len(line[0]), text)
         return sorted([span for line in dashed for span in _behind_dashes(text, *line)] + speech(rest))

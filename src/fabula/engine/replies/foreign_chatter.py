@@ -43,7 +43,7 @@ def _patterns(tag: str) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[s
         begin = ""
     text, here, near = begin + words["work"], words["here"] + end, r"[^\n.!?。！？:：]{0,60}?"
     yes = rf"{words['yes']}{end}{more} ?[!,.！，。、][!., ]{{0,2}}[¡¿]?"
-    opening = (
+    opening: tuple[str, ...] = (
         rf"(?:{yes})?{here}{near}{text}[^\n!?。！？]{{0,140}}[:：]\Z",
         rf"(?:{yes})?{near}{text}[^\n!?。！？:：]{{0,40}}?{words['follows']}[^\n!?。！？:：]{{0,12}}[:：]\Z",
         rf"{yes}[^\n:：]{{0,80}}?{text}[^\n:：]{{0,100}}[:：]\Z",
@@ -52,6 +52,9 @@ def _patterns(tag: str) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[s
 
     def says(forms: str) -> str:
         return rf"(?=[^\n]{{0,200}}?{forms})"
+
+    if tag == "en":  # "Here is the text of the letter:" may begin a story; `chatter` reads announcements alone
+        opening = opening[2:]
 
     offer, changed = words["offer"], rf"[^\n]{{0,120}}?{words['change']}[^\n]{{0,160}}\Z"
     goal = rf"(?:{text}|{begin}{words.get('meets', _NEVER)})"

@@ -370,7 +370,8 @@ class Runs:
     def _here(self, source: Source, verb: Verb, given: dict[str, Any]) -> RunHere:
         """A run in this process."""
         project, place = self.shelf[self._names[source[0]]], self._place(source)
-        run = RunHere(EventLog(place / EVENTS, self.environ), place / _OUTPUT, verb, project.do_async(verb, given))
+        log = EventLog(place / EVENTS, self.environ)
+        run = RunHere(log, place / _OUTPUT, verb, lambda: project.do_async(verb, given))
         run.start()
         return run
 
@@ -547,13 +548,13 @@ class RunHere:
         log: where its events are written.
         output: the file for its result.
         verb: what is done.
-        work: makes the result.
+        work: makes the result; it is not called if the run is stopped before it begins.
     """
 
     log: EventLog
     output: Path
     verb: Verb
-    work: Coroutine[Any, Any, Any]
+    work: Callable[[], Coroutine[Any, Any, Any]]
     _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False)
     _task: asyncio.Task[Any] | None = field(default=None, init=False)
     _thread: threading.Thread = field(init=False)
@@ -603,4 +604,4 @@ class RunHere:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         if self._stopped:
             raise asyncio.CancelledError
-        return await self.work
+        return await self.work()
