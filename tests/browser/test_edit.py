@@ -188,6 +188,24 @@ def test_a_selected_passage_is_reworded_and_undone_in_the_browser(shelf: Path) -
         tab.check()
 
 
+def test_an_undo_takes_back_a_suggestion_alone_and_not_what_was_typed_before(shelf: Path) -> None:
+    script(shelf.parent, OLD, **{"climax:suggest": "The glass broke."})
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page, box = tab.page, tab.page.locator("#text")
+        tab.open("/projects/lamp/edit/climax")
+        at(page, "flame.")
+        page.keyboard.type(" She sat.")
+        expect(page.locator("#saved")).to_have_text("Saved")
+        page.keyboard.press("Control+Enter")
+        page.get_by_role("button", name="The glass broke.").first.click()
+        typed = OLD.replace("flame.", "flame. She sat.")
+        expect(box).to_have_value(typed.replace("sat.", "sat. The glass broke."))
+        expect(page.locator("#saved")).to_have_text("Saved")
+        page.get_by_role("button", name="Undo", exact=True).click()
+        expect(box).to_have_value(typed)
+        tab.check()
+
+
 def test_what_follows_the_cursor_is_taken_sentence_by_sentence_with_the_keyboard(shelf: Path) -> None:
     script(shelf.parent, OLD, **{"climax:suggest": "The glass broke.\n\nShe did not move."})
     with studio_there(shelf) as there, browsing(there) as tab:

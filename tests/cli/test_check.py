@@ -46,6 +46,12 @@ def story(here: Path) -> Path:
     return here
 
 
+def test_a_small_model_is_said_to_find_little_before_it_begins(cli: Cli, story: Path) -> None:
+    said = "This is a small model, and one of 1.5 billion parameters found none of 12 errors."
+    assert said in cli("check", "story.md", *MODEL, "--aids", "on").err
+    assert said not in cli("check", "story.md", *MODEL, "--out", "again").err
+
+
 def test_the_reader_finds_and_quotes_both_places_and_says_why(cli: Cli, story: Path) -> None:
     ran = cli("check", "story.md", *MODEL)
     assert ran.code == 0, ran.err

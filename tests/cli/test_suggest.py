@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import BY_PARTS, REPLIES, script_of
+from fabula.craft.suggesting import put
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from commandline import Cli
+    from fabula.craft.suggesting import Amount
 
 IDEAS = ["Jonas wakes and takes the matches away.", "A boat answers the light with a flare."]
 SAID = {
@@ -56,6 +58,39 @@ def test_the_same_place_costs_nothing_the_second_time_and_skip_gives_others(cli:
     assert cli("status", "lamp", "--json").json["calls"] == before + 2
     cli(*line, "--skip", "2")
     assert cli("status", "lamp", "--json").json["calls"] == before + 4
+
+
+def test_a_suggestion_is_taken_into_the_text_and_taken_back(cli: Cli, lamp: Path) -> None:
+    file = lamp / "story/03-climax.md"
+    before = file.read_text(encoding="utf-8")
+    line = ("text", "suggest", "lamp", "climax", "--passage", "Mara held ... hands.")
+    assert "`--take 1` puts the first into the text" in cli(*line).err
+    ran = cli(*line, "--take", "2")
+    assert "has suggestion 2. `fabula undo lamp` takes it back." in ran.err
+    new = before.replace("Mara held the flame with both her hands.", "The flame went out.")
+    assert file.read_text(encoding="utf-8") == new != before
+    assert cli("undo", "lamp").code == 0
+    assert file.read_text(encoding="utf-8") == before
+    ran = cli("text", "suggest", "lamp", "climax", "--kind", "continue", "--count", "1", "--take", "1")
+    assert ran.code == 0, ran.err
+    assert file.read_text(encoding="utf-8").rstrip().endswith(f"{before.rstrip()[-20:]} The wind dropped.")
+    assert "There is no suggestion 3: 2 came." in cli(*line, "--count", "2", "--take", "3").err
+    assert "An idea is no text of the story" in cli(*line, "--kind", "ideas", "--take", "1").err
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "amount", "made"),
+    [
+        ("She rose.", "He sat.", "sentence", " It rained. "),
+        ("She rose. ", " He sat.", "sentence", "It rained."),
+        ("She rose.", "", "paragraph", "\n\nIt rained."),
+        ("She rose.\n\n", "He sat.", "paragraph", "It rained.\n\n"),
+        ("", "", "scene", "It rained."),
+    ],
+)
+def test_words_stand_apart_from_the_text_around_them(before: str, after: str, amount: Amount, made: str) -> None:
+    assert put("It rained.", before, after, amount) == made
+    assert put("下雨了。", "天黑了。", "他坐下。", "sentence") == "下雨了。"
 
 
 def test_ideas_come_with_numbers_and_a_short_note_stands_for_a_wish(cli: Cli, lamp: Path) -> None:

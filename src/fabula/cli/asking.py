@@ -50,6 +50,8 @@ class Asking:
     limits: SpendingLimits
     folder: Path
     bill: Bill = field(default_factory=Bill)
+    of_small: str = ""
+    """What is said before a small model makes all calls."""
     budget: Budget = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,6 +89,8 @@ class Asking:
         if planned is not None:
             kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
             terminal.advise(f"{about}, {self.settings.model}, in {near(self.folder)}: {amount(planned)}{kept}")
+            if self.of_small and planned.planned and all(one.aids for one in planned.planned):
+                terminal.advise(self.of_small)
             check_prices(planned, self.settings, self.limits.budget_usd)
         progress = ProgressDisplay(terminal, time.monotonic, planned.planned if planned else ())
         terminal.aside = progress.aside

@@ -17,6 +17,7 @@ from fabula.craft.quoting import located
 from fabula.craft.revising import TRIES
 from fabula.engine.run import in_voice, side_by_side
 from fabula.story import count_words
+from fabula.story.words import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,6 +42,15 @@ WISHES: Final = {
     "less": "Say less: leave to the reader what can be understood without being said.",
 }
 """Short notes, and the wishes that they stand for."""
+
+
+def put(words: str, before: str, after: str, amount: Amount) -> str:
+    """The words of a suggestion as they stand between two parts of a text: apart from them, as a paragraph or not."""
+    if amount != "sentence":
+        first = "\n\n" if before.strip() and not before.endswith("\n\n") else ""
+        return f"{first}{words}" + ("\n\n" if after and not after[0].isspace() else "")
+    near, following = before[-1:].strip(), after[:1].strip()
+    return joined(joined(near, words), following)[len(near) :].removesuffix(following)
 
 
 class IdeasReply(BaseModel):

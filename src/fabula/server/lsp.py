@@ -29,12 +29,12 @@ from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
 from fabula.base.version import __version__
 from fabula.craft.quoting import places, same_length
+from fabula.craft.suggesting import Amount, put
 from fabula.engine.events import TextArrived
 from fabula.project.folder import MAX_STORY, STORY
 from fabula.server.tidying import tidy
 from fabula.story import one_line, slug
 from fabula.story.codex import FILE as CODEX_FILE
-from fabula.story.words import BLANKLESS
 from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
@@ -322,14 +322,10 @@ class Selected:
         place = {"passage": f"{self.low + 1}-{self.high}"} if self.high > self.low else {"at": self.low}
         return {"artefact": self.name, "kind": kind, "amount": amount, "count": count, "note": note, **place}
 
-    def put(self, words: str, amount: str) -> str:
+    def put(self, words: str, amount: Amount) -> str:
         """The words as they are put into the document: apart from what stands before a cursor."""
-        before = self.opened.document.text[: self.start]
-        if self.end > self.start or not before.strip() or before.endswith("\n\n"):
-            return words
-        if amount != "sentence":
-            return "\n\n" + words
-        return words if before[-1].isspace() or BLANKLESS.search(before[-1]) else f" {words}"
+        text = self.opened.document.text
+        return words if self.end > self.start else put(words, text[: self.start], text[self.end :], amount)
 
 
 def _action(
@@ -413,7 +409,7 @@ class Session:
         if (found := await self.look(uri, Opened.diagnostics)) is not None:
             self.server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
 
-    async def suggest(self, uri: str, chosen: lsp.Range, wanted: tuple[str, str, int, str]) -> None:
+    async def suggest(self, uri: str, chosen: lsp.Range, wanted: tuple[str, Amount, int, str]) -> None:
         """Have suggestions made, and put the one that the author chooses into the text."""
         try:
             await self._suggest(uri, chosen, wanted)
@@ -421,7 +417,7 @@ class Session:
             said = lsp.ShowMessageParams(lsp.MessageType.Warning, self.shown(str(error)))
             self.server.window_show_message(said)
 
-    async def _suggest(self, uri: str, chosen: lsp.Range, wanted: tuple[str, str, int, str]) -> None:
+    async def _suggest(self, uri: str, chosen: lsp.Range, wanted: tuple[str, Amount, int, str]) -> None:
         opened = await asyncio.to_thread(self.opened, uri)
         if opened is None or (place := opened.selected(chosen)) is None:
             raise UsageError("Suggestions are for the texts of a story: the files in story/, and story.md.")
@@ -530,7 +526,7 @@ def server(environ: Mapping[str, str], shown: Callable[[str], str]) -> LanguageS
         session.changed(uri)
 
     @offered.command(SUGGEST)
-    async def suggest(uri: str, chosen: lsp.Range, kind: str, amount: str, count: int, note: str) -> None:
+    async def suggest(uri: str, chosen: lsp.Range, kind: str, amount: Amount, count: int, note: str) -> None:
         await session.suggest(uri, chosen, (kind, amount, count, note))
 
     return offered

@@ -14,9 +14,9 @@ from fabula.app.rewriting import Passage, Rewritten, characters_of, place_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.app.writing import at_cursor_in, dry_run_at_cursor_in, rewritten, suggested
 from fabula.base.errors import OtherLengthError, UsageError
-from fabula.craft.suggesting import MOST, Amount, SuggestionKind, Wanted
+from fabula.craft.suggesting import MOST, Amount, SuggestionKind, Wanted, put
 from fabula.story import plain
-from fabula.verbs.base import LONG, ArtefactName, MostDollars, MostTokens, verb
+from fabula.verbs.base import LONG, ArtefactName, ModelName, MostDollars, MostTokens, verb
 
 _MOST_SHOWN: Final = 1_000  # characters of a new passage in an error
 
@@ -75,6 +75,7 @@ class Suggestions:
         start: how many characters come before the place.
         end: the end of the selection; the same as `start` if nothing is selected.
         texts: the suggestions, in the order in which they were made.
+        taken: the number of the one that is now in the text; 0 for none.
     """
 
     artefact: str
@@ -83,6 +84,7 @@ class Suggestions:
     start: int
     end: int
     texts: list[str]
+    taken: int = 0
 
 
 @verb("POST", "/suggestions", "runs", command="text suggest", long=True, here=True)
@@ -119,16 +121,22 @@ async def suggest(
     count: Annotated[int, Field(ge=1, le=MOST, description="The number of suggestions.")] = 3,
     amount: Annotated[Amount, Field(description="For `continue`: how much to write.")] = "sentence",
     skip: Annotated[int, Field(ge=0, le=1_000, description="How many you have already seen.")] = 0,
+    take: Annotated[int, Field(ge=0, le=MOST, description="The number of the one to put into the text; 0: none.")] = 0,
+    model: ModelName = "",
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
 ) -> Suggestions:
-    """Suggest other wordings of a passage, or what could follow at the cursor; the text stays unchanged.
+    """Suggest other wordings of a passage, or what could follow at the cursor; the text changes only if you `take` one.
+
+    The same request costs nothing a second time, so you can look first. `undo` takes back what you took.
 
     Raises:
-        UsageError: the place is not in the text, or `reword` has no passage.
+        UsageError: the place is not in the text, `reword` has no passage, or there is nothing of that number to take.
         FabulaError: of any kind; a finished call is kept.
     """
-    at_work = await asking(project, caps=(budget_tokens, budget_usd))
+    if take and kind == "ideas":
+        raise UsageError("An idea is no text of the story, so none can be taken. Give it as the note of another one.")
+    at_work = await asking(project, model=model, caps=(budget_tokens, budget_usd))
     settings, options = at_work.settings, at_work.options
     check(settings, project.environ)
     found = Passage.of(
@@ -144,4 +152,11 @@ async def suggest(
     await at_work.begin(lambda: dry_run_at_cursor_in(*asked))
     texts = await at_cursor_in(*asked)
     at_work.bill.remember(settings)
-    return Suggestions(found.path, found.file, kind, *found.span, texts)
+    if take > len(texts):
+        raise UsageError(f"There is no suggestion {take}: {len(texts)} came. Ask for more of them with `count`.")
+    if take:
+        (start, end), words = found.span, texts[take - 1]
+        before, after = found.text[: start if kind == "reword" else end], found.text[end:]
+        new = words if kind == "reword" else put(words, before, after, "paragraph" if kind == "describe" else amount)
+        found.take(at_work.project, f"{before}{new}{after}")
+    return Suggestions(found.path, found.file, kind, *found.span, texts, take)

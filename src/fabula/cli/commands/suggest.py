@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fabula.cli.session import near
 from fabula.cli.verbs import command
 
 if TYPE_CHECKING:
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 @command("suggest")
 def suggest(terminal: Terminal, project: Project, done: Suggestions) -> None:
     """Print the suggestions, with numbers."""
-    del project
     for number, text in enumerate(done.texts, 1):
         terminal.say(f"{number}. {text}\n")
-    terminal.advise(f"{done.file} is unchanged. `--skip {len(done.texts)}` gives others.")
+    if done.taken:
+        terminal.advise(f"{done.file} has suggestion {done.taken}. `fabula undo {near(project.folder)}` takes it back.")
+        return
+    take = "" if done.kind == "ideas" else " The same command with `--take 1` puts the first into the text."
+    terminal.advise(f"{done.file} is unchanged.{take} `--skip {len(done.texts)}` gives others.")

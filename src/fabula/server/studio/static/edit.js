@@ -728,11 +728,13 @@ function use(words) {
   const after = /^[\p{L}\p{N}]/u.test(text.value.slice(to)) ? " " : "";
   text.focus();
   text.setSelectionRange(from, to);
+  if (editor) editor.sitting = ""; // one undo takes back this alone
   // Deprecated, but nothing else keeps the browser's own undo.
   if (!document.execCommand("insertText", false, new_ + after)) text.setRangeText(new_ + after, from, to, "end");
   place.from = place.to = from + new_.length;
   place.given.amount = "sentence"; // what follows continues the same paragraph
   editor?.changed();
+  if (editor) editor.typed = 0;
 }
 
 // the book ---------------------------------------------------------------------------------------------------------------
