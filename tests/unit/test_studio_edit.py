@@ -183,7 +183,7 @@ async def test_what_a_plan_says_beside_a_text_is_text(tmp_path: Path) -> None:
 async def test_what_would_change_is_said_with_calls_tokens_and_cost(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         before = (await client.get(f"{PARTS}/expected", params={"name": "setting"})).text
-        assert "Nothing would change, because all texts are consistent with each other." in before
+        assert "Nothing would change, because no text is older than what it was made from." in before
         space = space_of(client)
         read = space.text("setting")
         await save(space, f"{read.text} The fen was flooded.")
