@@ -54,7 +54,7 @@ COMMANDS: Final = {
     "edit": CommandEntry("edit", STORY, "Edit a text in $EDITOR or from a file, or restore a version."),
     "undo": CommandEntry("decide", STORY, "Undo your last decision."),
     "redo": CommandEntry("decide", STORY, "Redo what `undo` undid."),
-    "export": CommandEntry("export", STORY, "Make a file of it: Word, EPUB, OpenDocument, RTF, Markdown and others."),
+    "export": CommandEntry("export", STORY, "Make a Word, EPUB, OpenDocument, Markdown or other file."),
     "check": CommandEntry("check", STORY, "Find contradictions, and show both passages and why they clash."),
     "measure": CommandEntry("measure", STORY, "Measure words, repetition, dialogue and ROUGE-L without a model."),
     "evaluate": CommandEntry("evaluate", STORY, "Compare, rank, rate or review stories with any evaluator."),

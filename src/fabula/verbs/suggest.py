@@ -93,17 +93,14 @@ async def suggest(
     artefact: ArtefactName,
     kind: Annotated[
         SuggestionKind,
-        Field(
-            description="Other wordings of the passage, what follows the cursor, a description, or ideas "
-            "for what happens next."
-        ),
+        Field(description="Other wordings, what follows, a description or ideas."),
     ] = "reword",
     *,
     passage: Annotated[
         str,
         Field(
             max_length=LONG,
-            description="The selected passage: its first and last character (120-480), or its first and last words.",
+            description="First and last character (120-480), or words.",
             examples=["The lamp ... went out."],
         ),
     ] = "",
@@ -121,14 +118,12 @@ async def suggest(
     count: Annotated[int, Field(ge=1, le=MOST, description="The number of suggestions.")] = 3,
     amount: Annotated[Amount, Field(description="For `continue`: how much to write.")] = "sentence",
     skip: Annotated[int, Field(ge=0, le=1_000, description="How many you have already seen.")] = 0,
-    take: Annotated[int, Field(ge=0, le=MOST, description="The number of the one to put into the text; 0: none.")] = 0,
+    take: Annotated[int, Field(ge=0, le=MOST, description="Put this one into the text; 0: none.")] = 0,
     model: ModelName = "",
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
 ) -> Suggestions:
-    """Suggest other wordings of a passage, or what could follow at the cursor; the text changes only if you `take` one.
-
-    The same request costs nothing a second time, so you can look first. `undo` takes back what you took.
+    """Suggest other wordings, or what could follow; only `take` changes the text.
 
     Raises:
         UsageError: the place is not in the text, `reword` has no passage, or there is nothing of that number to take.
