@@ -13,7 +13,7 @@ from fabula.engine.replies.turns import read_turn
 from fabula.story import count_words
 from fabula.story.people import present_in
 from fabula.story.sentences import as_sentence, ends_whole, sentences, spans, whole_sentences
-from fabula.story.speech import unclosed
+from fabula.story.speech import spoken, unclosed
 from fabula.story.words import joined
 from tongues import PARAGRAPHS
 
@@ -109,6 +109,13 @@ def test_a_text_that_ends_so_is_whole(end: str) -> None:
 @pytest.mark.parametrize("cut", ["他走", "Он ушёл и", "Er geht und", "वह", "هل عدت", "– sagte er", "走了，"])
 def test_a_text_that_ends_so_is_not(cut: str) -> None:
     assert not ends_whole(cut)
+
+
+@pytest.mark.parametrize("mark", ["」", "』"])
+def test_a_closing_corner_mark_alone_opens_no_speech(mark: str) -> None:
+    assert spoken(f"彼は{mark}黙った。") == ""
+    assert spoken(f"{mark}「行く。」と言った。") == "行く。"
+    assert unclosed(f"彼は{mark}黙った。") == ""
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ _CLOSERS: Final = {
     "『": "』",
     "``": "''",
     "''": "",
+    "」": "",
+    "』": "",
     "'": "'",
     "‘": "’'",
     "’": "’",
@@ -125,8 +127,9 @@ def _in_paragraph(
 ) -> Iterator[Span]:
     """The spoken parts of one paragraph."""
     opened, begin = "", 0
-    last = {mark[0]: mark.start() for mark in marks.finditer(text, *border)}
-    for mark in marks.finditer(text, *border):
+    found = list(marks.finditer(text, *border))
+    last = {mark[0]: mark.start() for mark in found}
+    for mark in found:
         if opened and mark[0] in _closers(opened) and closes(text, mark):
             yield begin, mark.start()
             opened = ""
@@ -153,7 +156,7 @@ def _closers(opened: str) -> tuple[str, ...]:
 def _opens(text: str, border: Span, mark: re.Match[str]) -> bool:
     """Whether a mark can open: something comes after it, and no word stands right before it."""
     start, end = mark.span()
-    if end >= border[1] or not _CLOSERS.get(mark[0]):
+    if end >= border[1] or not _CLOSERS[mark[0]]:
         return False
     free = start == border[0] or text[start - 1].isspace()
     follows = not text[end].isspace()
