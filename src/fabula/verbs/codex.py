@@ -109,7 +109,8 @@ async def set_entry(
     `undo` can undo. No model is called.
 
     Raises:
-        UsageError: the name is empty, has invisible characters or is another entry's, or a fact has no colon.
+        UsageError: the name is empty, has invisible characters, is another entry's or an alias of several, or a fact
+            has no colon.
         PlanError: `plan/codex.yaml` has problems.
     """
     name, new = one_line(name).strip(), one_line(new_name).strip()
@@ -225,7 +226,9 @@ def _known(project: Workspace, stands: Codex, name: str) -> CodexEntry:
         return CodexEntry(name)
     read = next((found for found in one.said if found.source == READING), None)
     kind: Any = one.kind if one.kind in KINDS else "person"
-    free = tuple(name for name in (read.names[1:] if read else ()) if stands.find(name) is None)
+    others = {key.casefold() for other in codex_of(project).joined.values() if other is not one for key in other.names}
+    names = read.names[1:] if read else ()
+    free = tuple(name for name in names if name.casefold() not in others and stands.find(name) is None)
     return CodexEntry(one.name, kind, free, read.whole if read else "")
 
 
