@@ -154,7 +154,10 @@ def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> T
     record["tuned_summaries"] = _summaries(work, model, tokeniser, listener)
     found = _gained(work, record, outcome.tried)
     write_losses(work, _measured(work, record), outcome)
-    facts = card_facts(work, record, outcome, agents=(ROLE,), samples=_samples(work, record))
+    # the first development dialogues, summarised by the base and by the tuned model
+    shown = [(one.dialogue.id, one.dialogue.dialogue) for one in work.measured[: work.config.ours.samples]]
+    samples = [Sample(ROLE, text, record["base_summaries"][n], record["tuned_summaries"][n]) for n, text in shown]
+    facts = card_facts(work, record, outcome, agents=(ROLE,), samples=samples)
     finish(work, replace(facts, how=_HOW, results=results(**found), use=_USE, limits=LIMITS), record, outcome)
     return Trained(work, outcome, found)
 
@@ -252,16 +255,3 @@ _HOW: Final = "A summary model that fabula trained on dialogues and their summar
 _USE: Final = """## Use
 
     fabula write BRIEF --system snap --model summariser=seq2seq:THIS_FOLDER"""
-
-
-def _samples(work: SummaryWork, record: Mapping[str, Any]) -> list[Sample]:
-    """Summaries of the first development dialogues by base and tuned model."""
-    return [
-        Sample(
-            ROLE,
-            one.dialogue.dialogue,
-            record["base_summaries"][one.dialogue.id],
-            record["tuned_summaries"][one.dialogue.id],
-        )
-        for one in work.measured[: work.config.ours.samples]
-    ]

@@ -161,7 +161,9 @@ class _Table:
 
     def _share(self, name: str) -> Scored:
         mine = [c for c in self.counted if name in (c.first, c.second)]
-        return _mean([c.score_of(name) for c in mine], mine)
+        values = [c.score_of(name) for c in mine]
+        method = "share of its verdicts won" + (", ties half" if TIE in values else "")
+        return share_of(values, [c.prompt for c in mine], method=method)
 
     def notes(self) -> list[str]:
         """Notes for the reader, each with its question."""
@@ -202,14 +204,6 @@ class _Table:
             agree = f"the two orders agree on {consistency.value:.0%} of pairs"
             return [f"{agree}, so the verdicts depend more on the order of showing than on the stories."]
         return []
-
-
-def _mean(values: Sequence[float], of: Sequence[Comparison]) -> Scored:
-    return share_of(
-        values,
-        [c.prompt for c in of],
-        method="share of its verdicts won" + (", ties half" if TIE in values else ""),
-    )
 
 
 def _value(scored: Scored) -> float:

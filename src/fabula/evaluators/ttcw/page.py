@@ -31,7 +31,8 @@ def sections_of(report: Report) -> Iterator[Section]:
 
 def _story(report: Report, name: str) -> Html:
     """A table of the story's tests, each with its answers."""
-    ratings = {key: list(found) for key, found in groupby(_of(report.ratings, name), key=lambda r: r.question)}
+    own = sorted((rating for rating in report.ratings if name in rating.items), key=lambda rating: rating.question)
+    ratings = {question: list(found) for question, found in groupby(own, key=lambda rating: rating.question)}
     means = {row.what: row.scored for row in report.rows if row.of == name}
     rows = [
         (
@@ -43,10 +44,6 @@ def _story(report: Report, name: str) -> Html:
         for test in report.details["tests"]
     ]
     return html_table(("dimension", "test", "passed", "mean"), rows, right=(3,))
-
-
-def _of(ratings: Iterable[Rating], name: str) -> list[Rating]:
-    return sorted((rating for rating in ratings if name in rating.items), key=lambda rating: rating.question)
 
 
 def _answers(ratings: Iterable[Rating], question: str) -> Html:
