@@ -48,13 +48,11 @@ def _story(report: Report, name: str) -> Html:
 
 def _answers(ratings: Iterable[Rating], question: str) -> Html:
     """The judge's answers, folded behind the question."""
-    said = [joined(text(_headline(rating)), quotation(rating.reason)) for rating in ratings]
+    said = [
+        joined(text(f"{' beside '.join(one.items)}: {one.shown or one.unscored}"), quotation(one.reason))
+        for one in ratings
+    ]
     return details(question, joined(*said))
-
-
-def _headline(rating: Rating) -> str:
-    shown = " beside ".join(rating.items)
-    return f"{shown}: {rating.shown or rating.unscored}"
 
 
 def _passed(scored: Scored) -> str:
