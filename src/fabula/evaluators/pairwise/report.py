@@ -31,8 +31,7 @@ from fabula.stats.differences import MOST, as_said
 from fabula.stats.equal_length import at_equal_length
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import share_of
-from fabula.stats.parts import variance_parts
-from fabula.stats.power import WANTED, least_shown, prompts_needed
+from fabula.stats.power import WANTED, least_shown, prompts_needed, variance_parts
 from fabula.stats.ranking import rank_systems
 from fabula.stats.verdicts import preferred
 from fabula.story import count_words
