@@ -5,21 +5,18 @@ So a single model is given what a room took on the same brief (`match` in an exp
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import ConfigError, UsageError
-from fabula.engine.events import CallFinished
-from fabula.engine.journal import CallFilter
+from fabula.engine.metering import metered
 from fabula.engine.methods import Presets
-from fabula.models.base import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator
 
-    from fabula.engine.events import Event
     from fabula.engine.run import Run
+    from fabula.models.base import Usage
 
 AMOUNTS: Final = ("tokens", "calls", "usd")
 _MOST: Final = 1000  # rounds
@@ -78,27 +75,3 @@ async def rounds(run: Run, spending: Spending, usual: int, *paths: str) -> Async
             yield n
         last = sum(map(spending.of, took)) or last
         spent += sum(map(spending.of, took))
-
-
-@contextmanager
-def metered(run: Run, paths: Sequence[str]) -> Iterator[list[Usage]]:
-    """A list that holds the usage of each call inside once the context ends; `paths` are the places of those calls.
-
-    A text that is used again, or that the author has since replaced, counts with its usage when it was made.
-    """
-    context, took = run.context, list[Usage]()
-    heard, planned = context.listeners, len(context.dry_run.planned)
-
-    def hear(event: Event) -> None:
-        if isinstance(event, CallFinished):
-            took.append(event.usage)
-
-    context.listeners = (*heard, hear)
-    try:
-        yield took
-    finally:
-        context.listeners = heard
-    took += [Usage(call.prompt, reply=call.reply, cost=call.cost) for call in context.dry_run.planned[planned:]]
-    if not took:
-        found = (context.journal.calls.find(CallFilter(under=run.scope(path).at)) for path in paths)
-        took += [call.reply.usage for calls in found for call in calls]
