@@ -228,8 +228,7 @@ def _checked(
     say_licences(terminal, items)
     said = [*(judges.set_ or ()), *([f"gold={checks.gold}"] if checks.gold else [])]
     evaluator = find("atlas")
-    evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits)
-    evaluating.asking.of_small = _SMALL
+    evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits, of_small=_SMALL)
     report = evaluating.run(items)
     if checks.format == "text":
         evaluating.show_bill()
