@@ -398,3 +398,10 @@ def test_blank_lines_come_back_as_they_were(suffix: str, cli: Cli) -> None:
     assert cli("update", "lamp", "--yes").code == 0
     changed = text.replace("## Two\nShe left.", "## Two\n\nShe stayed.")
     assert cli("export", "lamp", "--format", suffix, "--out", "-").out == changed
+
+
+def test_the_chapters_of_ones_own_prose_stay_apart_in_the_sample(cli: Cli) -> None:
+    (cli.folder / "gut.txt").write_text("CHAPTER I\n\nIt was dark.\n\nCHAPTER II\n\nIt was light.\n", encoding="utf-8")
+    assert cli("import", "gut.txt", "--out", "own", "--own").code == 0
+    sample = (cli.folder / "own/voice/gut.md").read_text(encoding="utf-8")
+    assert sample == "# CHAPTER I\n\nIt was dark.\n\n# CHAPTER II\n\nIt was light.\n"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from fabula.continuity.parts import Way
+    from fabula.continuity.parts import ManuscriptPart, Way
     from fabula.engine.journal import Journal
 
 SYSTEM: Final = "end-to-end"
@@ -185,7 +185,7 @@ def import_manuscript(
         ProjectFolder.create(folder, brief, settings)
     project = ProjectFolder.open(folder)
     if own:
-        project.add_sample(source, "\n\n".join(part.text for part in found.parts))
+        project.add_sample(source, "\n\n".join(map(_as_sample, found.parts)))
     texts = (listed, *made.texts)
     with project.recorded(keeping=True) as journal:
         if imported_from(journal):
@@ -197,6 +197,14 @@ def import_manuscript(
         keep_space(journal, {part.name: part.space for part in found.parts})
         project.begin_with(journal, texts, source)
     return made
+
+
+def _as_sample(part: ManuscriptPart) -> str:
+    """A part with its heading as one of Markdown, at which a sample ends."""
+    first, _, rest = part.text.partition("\n")
+    if not part.title or first.startswith("#"):
+        return part.text
+    return f"# {part.title}\n\n{rest.strip() if first.strip() == part.title else part.text}"
 
 
 def _check_same(folder: Path, journal: Journal, texts: Sequence[FileChange]) -> None:
