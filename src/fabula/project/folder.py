@@ -627,11 +627,8 @@ class ProjectFolder:
         beside = [change for change in changes if change.path in (TITLE, ORDER)]
         changes = [change for change in changes if change not in beside]
         places, overrides = journal.artefacts.places(), journal.decisions.overrides()
-        number: dict[str, int] = {}
-        if found:
-            files = sorted({change.file for change in (*beside, *changes)}, key=self._changed_at)
-            number = {file: at for at, file in enumerate(files, len(BESIDE) + 1)}
-            changes = sorted(changes, key=lambda change: number[change.file])
+        number = self._as_changed([*beside, *changes]) if found else {}
+        changes.sort(key=lambda change: number.get(change.file, 0))
         with journal.transaction():
             for change in beside:
                 journal.decisions.add(change.path, "edit", change.text, found=number.get(change.file, 0))
@@ -664,11 +661,13 @@ class ProjectFolder:
             texts.append((file, change.path, change.text + "\n"))
         self._write(*texts)
 
-    def _changed_at(self, file: str) -> int:
-        try:
-            return (self.folder / file).stat().st_mtime_ns
-        except OSError:  # gone meanwhile
-            return 0
+    def _as_changed(self, changes: Iterable[FileChange]) -> dict[str, int]:
+        """Numbers for the changed files, in the order in which they were saved, after those of `BESIDE`."""
+        saved: dict[str, int] = {}
+        for change in changes:
+            with suppress(OSError):
+                saved[change.file] = (self.folder / change.file).stat().st_mtime_ns
+        return {file: number for number, file in enumerate(sorted(saved, key=saved.__getitem__), len(BESIDE) + 1)}
 
     def _write(self, *texts: tuple[str, str, str]) -> None:
         """Write our files, given as (file, path, text), known as ours at every moment; unchanged files are skipped."""

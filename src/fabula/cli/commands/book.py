@@ -9,7 +9,7 @@ import typer
 
 from fabula.base.errors import UsageError
 from fabula.cli.bill import say_estimate
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.opening import project_of, project_with_words, terminal_of
 from fabula.cli.options import ProjectOptions, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
@@ -75,7 +75,7 @@ def replace(
 ) -> None:
     """Find words in all texts of the story and replace them."""
     terminal = terminal_of(common)
-    project = opened(terminal, project_of(common))
+    project = opened(terminal, project_with_words(common, old))
     done = project.replace(
         old,
         new,
@@ -127,7 +127,7 @@ def snapshot(
     if sum((bool(name), compare is not None, restore is not None)) > 1 or (within and restore is None):
         raise UsageError("Use only one of NAME, --compare N and --restore N; --in belongs to --restore.")
     terminal = terminal_of(common)
-    project = opened(terminal, project_of(common))
+    project = opened(terminal, project_with_words(common, name))
     if compare is None and restore is None:
         listed = project.snapshot(name) if name else project.snapshots()
         rows = [(str(one.number), one.name, one.at) for one in listed.snapshots]
