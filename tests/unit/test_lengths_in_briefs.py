@@ -373,7 +373,12 @@ def test_a_brief_is_read_in_linear_time(run: str) -> None:
 def test_the_table_of_numbers_is_read_when_a_number_is_first_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     real = Path.read_text
-    monkeypatch.setattr(Path, "read_text", lambda self, **how: read.append(self.name) or real(self, **how))
+
+    def noted(self: Path, encoding: str) -> str:
+        read.append(self.name)
+        return real(self, encoding)
+
+    monkeypatch.setattr(Path, "read_text", noted)
     fresh = runpy.run_path(str(numbers.__file__))
     assert read == []
     assert fresh["numbers_in"]("zwölf hundred")[0].value == 12 * 100
