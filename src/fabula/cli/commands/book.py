@@ -170,14 +170,17 @@ def outline(
         return
     done: CardsFound = project.do(verb, arguments)
     titles = project.titles()
-    for card in done.cards:
+    refused = [card for card in done.cards if card.refused and not (card.accepted or only)]
+    for card in (card for card in done.cards if card not in refused):
         terminal.say(
             f"{titles(card.name)} ({card.name}){': accepted' if card.accepted else ''}\n"
             f"{terminal.wrapped(indent(card.text, '  '))}\n"
         )
     if not done.cards:
         terminal.say("Every card is filled. To read a text again, use `--only ARTEFACT`.")
-    elif any(not card.accepted for card in done.cards):
+    elif refused:
+        terminal.say(f"Refused before, so not proposed again: {', '.join(card.name for card in refused)}.")
+    if any(not (card.accepted or card in refused) for card in done.cards):
         terminal.advise(
             "Nothing is saved yet. `--accept ARTEFACT` or `--accept-all` puts cards into the plan for free."
         )

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from fabula.continuity import Passage
+from fabula.continuity.scenes import is_headed
 from fabula.craft.quoting import quoted_parts
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
@@ -162,18 +163,12 @@ def numbered_paragraphs(scenes: Sequence[NumberedScene]) -> tuple[Paragraph, ...
     found: list[Paragraph] = []
     for scene in scenes:
         title = one_line(scene.title)
-        if title and not _begins_with(scene.text, title):
+        begins = one_line(scene.text[: len(title) + 20]).strip(".#* ").startswith(title)
+        if title and not begins and not is_headed(scene.text, title):
             found.append(Paragraph(len(found) + 1, scene.number, -len(title) - 1, -1, title, heading=True))
         for start, end in _parts(scene.text):
             found.append(Paragraph(len(found) + 1, scene.number, start, end, scene.text[start:end]))
     return tuple(found)
-
-
-def _begins_with(text: str, title: str) -> bool:
-    """Whether a scene's text begins with its title, or has it as its first line in other letters ("## Chapter One")."""
-    first = text.lstrip()[: 2 * len(title) + 20].partition("\n")[0]
-    same, words = _Words.of(first).words, _Words.of(title).words
-    return (bool(words) and same == words) or one_line(text[: len(title) + 20]).strip(".#* ").startswith(title)
 
 
 def _parts(text: str) -> Iterator[tuple[int, int]]:
