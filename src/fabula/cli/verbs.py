@@ -58,8 +58,8 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
         def run(common: ProjectOptions, *, where: Any = None, **given: Any) -> None:  # noqa: ANN401 - as the verb has them
             terminal = terminal_of(common)
             if ARTEFACT not in verb.signature.parameters:
-                if where and given.get("name") == "" and not Path(where).exists():
-                    raise UsageError(_named_by(verb, where, common.folder))
+                if where and given.get("name") == "":
+                    _check_place(verb, where, common.folder)
                 found = project_of(common, where or "")
             else:
                 needed = verb.signature.parameters[ARTEFACT].default is inspect.Parameter.empty
@@ -81,10 +81,17 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
     return made
 
 
-def _named_by(verb: Verb, word: str, folder: str) -> str:
-    """What to type if the name of an entry stands where a project does."""
-    line = ["fabula", *verb.command.split(), "--name", word, *(["-C", folder] if folder else [])]
-    return f"There is no project folder {word}. If it is the name of an entry, write `{shlex.join(line)}`."
+def _check_place(verb: Verb, where: str, folder: str) -> None:
+    """Check that a project stands where the name of an entry may have been written instead.
+
+    Raises:
+        UsageError: it does not exist; the message says what to type.
+    """
+    if not Path(where).exists():
+        line = ["fabula", *verb.command.split(), "--name", where, *(["-C", folder] if folder else [])]
+        raise UsageError(
+            f"There is no project folder {where}. If it is the name of an entry, write `{shlex.join(line)}`."
+        )
 
 
 _COMMON = inspect.Parameter("common", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=ProjectOptions)
