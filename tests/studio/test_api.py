@@ -94,8 +94,8 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         assert (await api.client.post("/api/v1/projects", json=story)).json()["project"] == "the-lamp"
         assert (tmp_path / "the-lamp" / "brief.md").is_file()
         novel = {"text": "# One\n\nMara.\n\n# Two\n\nIvan.", "source": "novel.md", "title": "The Quay"}
-        novel |= {"author": "Nora Vance", "own": True}
-        line = (await api.client.post("/api/v1/manuscripts", json=novel)).json()
+        own = {**novel, "author": "Nora Vance", "own": True}
+        line = (await api.client.post("/api/v1/manuscripts", json=own)).json()
         assert 'name = "Nora Vance"' in (tmp_path / "the-quay" / "fabula.toml").read_text()
         assert (tmp_path / "the-quay" / "voice" / "novel.md").read_text() == "# One\n\nMara.\n\n# Two\n\nIvan.\n"
         assert (line["project"], line["words"], line["system"]) == ("the-quay", 4, "end-to-end")
