@@ -133,6 +133,20 @@ def test_codices_in_other_forms_are_changed_too(text: str) -> None:
     assert after.entries[-1] == CodexEntry("C", aliases=("c", "的"), notes="- x")
 
 
+def test_the_first_entry_is_one_decision_and_one_undo_takes_it_back(tmp_path: Path) -> None:
+    copy_sample(tmp_path / "it")
+    (tmp_path / "it/plan/codex.yaml").unlink(missing_ok=True)
+    project = Project.open(tmp_path / "it", {})
+    before = project.status().undo
+    project.set_entry("Mara Quist", secret="Let it go out.")
+    undone = project.undo()
+    assert undone.wording == "edit of Codex"
+    assert undone.further == before
+    assert not (tmp_path / "it/plan/codex.yaml").exists()
+    project.redo()
+    assert "Let it go out." in (tmp_path / "it/plan/codex.yaml").read_text(encoding="utf-8")
+
+
 def test_all_problems_of_the_file_are_said_with_their_lines() -> None:
     with pytest.raises(PlanError) as problem:
         parse_codex("entries:\n- name: A\n  kinde: person\n- kind: x\n  name: b\n- name: a\nfoo: 2\n")

@@ -38,11 +38,13 @@ class CardFound:
         name: the name of the text.
         text: the card.
         accepted: whether it was put into the plan.
+        refused: whether the author has refused exactly this card, so that it is not proposed again.
     """
 
     name: str
     text: str
     accepted: bool = False
+    refused: bool = False
 
 
 async def cards_in(
@@ -83,7 +85,8 @@ async def _read(
     answer_in_language_of(parts[0].text if parts else "", context, settings)
     role = context.writer_of(parts[0].name) if parts else ""
     found = await read_cards(Run(context).scope("cards"), role, project.brief.title, parts)
-    return [CardFound(part.name, found[part.name]) for part in parts if part.name in found]
+    cards = [(part.name, found[part.name]) for part in parts if part.name in found]
+    return [CardFound(name, text, refused=journal.decisions.refused(name, text)) for name, text in cards]
 
 
 async def accept(project: ProjectFolder, cards: Mapping[str, str], options: Options) -> Collection[str]:

@@ -233,9 +233,7 @@ def _known(project: Workspace, stands: Codex, name: str) -> CodexEntry:
 
 
 async def _save(project: Workspace, text: str) -> bool:
-    """Save the codex as an edit; the first one follows an empty codex, to which it can be undone."""
-    if not (project.folder / FILE).is_file():
-        with project.changing() as texts:
-            await save(texts, FILE, write_codex(Codex()), "", project.options)
+    """Save the codex as an edit."""
+    base = None if (project.folder / FILE).is_file() else ""
     with project.changing() as texts:
-        return (await save(texts, FILE, text, None, project.options)).changed
+        return (await save(texts, FILE, text, base, project.options)).changed
