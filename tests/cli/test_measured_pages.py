@@ -282,7 +282,7 @@ def measured_again(cli: Cli, project: Path) -> Path:
     return project
 
 
-async def test_a_report_that_another_one_replaced_is_kept_and_laid_beside_it(measured_again: Path) -> None:
+async def test_a_report_that_another_one_replaced_is_kept_and_shown(measured_again: Path) -> None:
     project = measured_again
     earlier = [one for one in reports_in(project) if one.is_earlier]
     assert 1 <= len(earlier) <= 3  # those of one second have one name
@@ -290,16 +290,9 @@ async def test_a_report_that_another_one_replaced_is_kept_and_laid_beside_it(mea
         at = f"/projects/{project.name}/measure"
         listed = (await client.get(at)).text
         assert "Earlier reports" in listed
-        choose = (await client.get(f"{at}/compare?one=evaluation/surface")).text
-        link = re.search(r'href="([^"]*compare[^"]*other=[^"]*)"', choose)
-        assert link is not None
-        beside = (await client.get(link[1].replace("&amp;", "&"))).text
-        assert "two reports next to each other" in beside
-        assert "None of the differences has an interval," in beside
         shown = (await client.get(f"{at}/{earlier[0].name}")).text
         assert '<span class="chip">earlier</span>' in shown
-        wrong = await client.get(f"{at}/compare?one=evaluation/surface&other=nobody/evaluation/surface")
-        assert wrong.status_code == 404
+        assert (await client.get(f"{at}/evaluation/nothing")).status_code == 404
 
 
 async def test_what_was_learned_is_shown_switched_off_and_on_and_forgotten(tmp_path: Path) -> None:

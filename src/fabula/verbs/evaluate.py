@@ -1,6 +1,6 @@
 """Measure a project's story, alone or with others: `evaluate`, `judge`, `rank`; and read what was measured.
 
-`reports`, `report`, `compare` and `verdicts` give all measurements, from reports to single verdicts.
+`reports`, `report` and `verdicts` give all measurements, from reports to single verdicts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from fabula.app.sources import items_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.evaluators import find
 from fabula.measure.ratings import Rating  # noqa: TC001 - doors read it
-from fabula.measure.report.beside import compared
 from fabula.verbs.base import ModelName, MostDollars, MostTokens, OtherProject, OtherProjects, verb
 
 if TYPE_CHECKING:
@@ -85,31 +84,6 @@ class VerdictList:
     verdicts: list[Rating]
 
 
-@dataclass(frozen=True, slots=True)
-class TwiceLine:
-    """A number in two reports: `apart` is the second value minus the first, or why that is unknown."""
-
-    of: str
-    what: str
-    one: dict[str, Any]
-    other: dict[str, Any]
-    apart: dict[str, Any]
-    said: str
-    baseline: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonView:
-    """A comparison of two reports: `problem` explains why it is impossible, and `settings` lists differences."""
-
-    one: ReportLine
-    other: ReportLine
-    problem: str
-    settings: dict[str, list[str]]
-    rows: list[TwiceLine]
-    notes: list[str]
-
-
 @verb("GET", "/reports", "measuring")
 async def reports(project: Workspace) -> ReportList:
     """List the project's reports, newest first, including those that newer reports have replaced."""
@@ -125,29 +99,6 @@ async def report(project: Workspace, report: ReportName) -> ReportView:
     """
     found = report_named(project.folder, report)
     return ReportView(ReportLine.of(found), dict(found.report.how), found.report.lines(), list(found.report.notes))
-
-
-@verb("GET", "/comparison", "measuring")
-async def compare(
-    project: Workspace,
-    one: ReportName,
-    other: ReportName,
-    beside: OtherProject = "",
-) -> ComparisonView:
-    """Compare the numbers of this report with those of another one; `beside` is the other report's project.
-
-    Raises:
-        UnknownNameError: a report does not exist.
-    """
-    first = report_named(project.folder, one)
-    second = report_named(Path(beside) if beside else project.folder, other)
-    found = compared(first.report, second.report)
-    rows = [
-        TwiceLine(row.of, row.what, row.one.as_data(), row.other.as_data(), row.apart.as_data(), row.said, row.baseline)
-        for row in found.rows
-    ]
-    settings = {name: [here, there] for name, here, there in found.settings}
-    return ComparisonView(ReportLine.of(first), ReportLine.of(second), found.problem, settings, rows, list(found.notes))
 
 
 @verb("GET", "/verdicts", "measuring")
