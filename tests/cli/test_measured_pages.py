@@ -244,33 +244,6 @@ async def test_stories_are_ranked_from_the_page(cli: Cli, project: Path, here: P
         assert (alone.status_code, "beside" in alone.text and "must not be empty" in alone.text) == (400, True)
 
 
-async def test_verdicts_are_found_by_word_answer_question_and_story(experiment: Path) -> None:
-    at = "/experiments/exp/verdicts/evaluation/pairwise/pairwise"
-    async with studio_here(experiment) as client:
-
-        async def found(**asked: str) -> str:
-            answer = await client.get(at, params=asked)
-            assert answer.status_code == 200
-            return answer.text
-
-        assert "10 verdicts on 5 questions." in await found()
-        assert "Found 1 of 5." in await found(question="plot")
-        assert "Found 0 of 5." in await found(winner="same")
-        assert "Found 5 of 5." in await found(winner="agents-room-faithful-script")
-        assert "Found 5 of 5." in await found(stories="agents end-to-end")
-        assert "Found 0 of 5." in await found(stories="agents nobody")
-        marked = await found(words="PLOT: creativity", question="overall")
-        assert "<mark>Plot:</mark>" in marked
-        assert "<mark>Creativity</mark>" in marked
-        answer = await client.get(at, params={"question": "plot"})
-        assert answer.headers["hx-replace-url"] == "/experiments/exp/reports/evaluation/pairwise/pairwise?question=plot"
-        page = (await client.get("/experiments/exp/reports/evaluation/pairwise/pairwise?question=plot")).text
-        assert "Found 1 of 5." in page
-        assert '<option value="plot" selected>' in page
-        nothing = await found(words="<script>alert(1)</script>")
-        assert "<script" not in nothing
-
-
 @pytest.fixture
 def measured_again(cli: Cli, project: Path) -> Path:
     """A project that was measured several times, and changed in between."""

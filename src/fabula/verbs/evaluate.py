@@ -17,7 +17,7 @@ from fabula.app.checking import OUT, settings_to_judge
 from fabula.app.evaluating import EvaluationTask, write_page
 from fabula.app.item_files import Selection
 from fabula.app.judging import Judged, two_stories
-from fabula.app.reports import FoundReport, Sought, report_named, reports_in
+from fabula.app.reports import FoundReport, report_named, reports_in
 from fabula.app.sources import items_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.evaluators import find
@@ -37,7 +37,6 @@ MOST_VERDICTS = 2000
 ReportName: TypeAlias = Annotated[
     str, Field(max_length=_LONG, description="The name of the report in the list of reports.")
 ]
-Sentence: TypeAlias = Annotated[str, Field(max_length=_LONG)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +76,9 @@ class ReportView:
 
 @dataclass(frozen=True, slots=True)
 class VerdictList:
-    """Verdicts of a report: the total number, the number that match the search, and the first of the matches."""
+    """Verdicts of a report: how many there are, and the first of them."""
 
     total: int
-    found: int
     verdicts: list[Rating]
 
 
@@ -105,22 +103,16 @@ async def report(project: Workspace, report: ReportName) -> ReportView:
 async def verdicts(
     project: Workspace,
     report: ReportName,
-    words: Annotated[Sentence, Field(description="Words that the reason must contain.")] = "",
     *,
-    winner: Annotated[Sentence, Field(description="The winner, or the answer.")] = "",
-    question: Annotated[Sentence, Field(description="The question.")] = "",
-    stories: Annotated[Sentence, Field(description="Words that the names of stories or systems must contain.")] = "",
     most: Annotated[int, Field(ge=1, le=MOST_VERDICTS, description="Maximum number of verdicts to return.")] = 200,
 ) -> VerdictList:
-    """Return the verdicts of a report that match the search, in the order of the file.
+    """Return the verdicts of a report, in the order of the file.
 
     Raises:
         UnknownNameError: a report does not exist.
     """
     ratings = report_named(project.folder, report).verdicts
-    sought = Sought(words, winner, question, stories)
-    found = [rating for rating in ratings if sought.takes(rating)]
-    return VerdictList(len(ratings), len(found), found[:most])
+    return VerdictList(len(ratings), list(ratings[:most]))
 
 
 _ALL = Selection(None)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from fastapi import APIRouter, Depends, Path, Query, Request, UploadFile
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from fabula.app.reports import Sought, pairs_of, report_named, reports_in, too_large_in, winner_of
+from fabula.app.reports import pairs_of, report_named, reports_in, too_large_in
 from fabula.base.errors import FabulaError, UsageError
 from fabula.measure.ratings import parse_ratings
 from fabula.measure.report.page import difference_cells
@@ -35,25 +34,10 @@ CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
 _LARGEST: Final = 20_000_000  # bytes of a file of ratings
 _MOST_SHOWN: Final = 200  # comparisons on one page
 _MOST_AT_ONCE: Final = 2000  # comparisons, if all are requested
-_MOST_NAMES: Final = 300  # names to choose from
-_MOST_OPEN: Final = 20  # search results whose reasons are open
 _MOST_PICTURES: Final = 8
 _LEAST_ROWS: Final = 2  # rows of a picture
 _CHECK: Final = "atlas"  # the evaluator whose verdicts are on suspicions
 _PLANTED: Final = "A planted suspicion"
-
-
-def sought_of(
-    words: Annotated[str, Query(max_length=200)] = "",
-    winner: Annotated[str, Query(max_length=500)] = "",
-    question: Annotated[str, Query(max_length=1000)] = "",
-    stories: Annotated[str, Query(max_length=500)] = "",
-) -> Sought:
-    """The search for verdicts in an address."""
-    return Sought(words, winner, question, stories)
-
-
-SoughtDep: TypeAlias = Annotated[Sought, Depends(sought_of)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +87,11 @@ PlacedDep: TypeAlias = Annotated[Placed, Depends(placed_of)]
 
 
 @router.get("/projects/{project}/measure")  # noqa: FAST003 - `workspace` is of it
-def measure(request: Request, workspace: WorkspaceDep, form: FormDep, sought: SoughtDep) -> Response:
+def measure(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """The reports of a project, with the newest one open."""
     found = reports_in(workspace.folder)
     newest = next((one for one in found if not one.is_earlier), None)
-    return _measured(request, workspace, (found, newest), form, sought)
+    return _measured(request, workspace, (found, newest), form)
 
 
 async def report_name(folder: Annotated[str, Path(max_length=200)], name: Annotated[str, Path(max_length=1000)]) -> str:
@@ -121,22 +105,11 @@ def one_report(
     workspace: WorkspaceDep,
     form: FormDep,
     name: Annotated[str, Depends(report_name)],
-    sought: SoughtDep,
 ) -> Response:
     """One report of a project."""
     found = reports_in(workspace.folder)
     chosen = next((one for one in found if one.name == name), None) or report_named(workspace.folder, name)
-    return _measured(request, workspace, (found, chosen), form, sought)
-
-
-@router.get("/projects/{project}/verdicts/{report:path}")  # noqa: FAST003 - `chosen` is of it
-@router.get("/experiments/{experiment}/verdicts/{report:path}")
-def verdicts(request: Request, shelf: ShelfDep, chosen: PlacedDep, sought: SoughtDep) -> Response:
-    """The search results among a report's verdicts, as a piece of its page, whose address the browser then shows."""
-    answer = page(request, "verdicts_found.html", **_verdicts(request, shelf, chosen, sought))
-    asked = request.url.query
-    answer.headers["hx-replace-url"] = f"{chosen.page}{'?' if asked else ''}{asked}"
-    return answer
+    return _measured(request, workspace, (found, chosen), form)
 
 
 @router.get("/projects/{project}/verdict-of/{report:path}")  # noqa: FAST003 - `chosen` is of it
@@ -177,11 +150,9 @@ def experiment(request: Request, experiment: str, shelf: ShelfDep) -> Response:
 
 
 @router.get("/experiments/{experiment}/reports/{report:path}")  # noqa: FAST003 - `chosen` is of it
-def experiment_report(
-    request: Request, experiment: str, shelf: ShelfDep, chosen: PlacedDep, sought: SoughtDep
-) -> Response:
+def experiment_report(request: Request, experiment: str, shelf: ShelfDep, chosen: PlacedDep) -> Response:
     """The report of an evaluator in an experiment."""
-    about = _shown(chosen.found.report) | _verdicts(request, shelf, chosen, sought)
+    about = _shown(chosen.found.report) | _verdicts(request, shelf, chosen)
     found = shelf.find_experiment(experiment)
     return page(request, "experiment_report.html", name=experiment, experiment=found, **about)
 
@@ -201,14 +172,13 @@ def _measured(
     workspace: Workspace,
     reports: tuple[list[FoundReport], FoundReport | None],
     form: dict[str, Any],
-    sought: Sought,
 ) -> Response:
     """The page of a project: its reports, with one of them open, and the form for measuring."""
     found, chosen = reports
     shelf, about = request.app.state.studio.shelf, dict[str, Any](chosen=None)
     if chosen is not None:
         placed = Placed(chosen, f"/projects/{request.path_params['project']}")
-        about = _shown(chosen.report) | _verdicts(request, shelf, placed, sought)
+        about = _shown(chosen.report) | _verdicts(request, shelf, placed)
     listed = {
         "too_large": too_large_in(workspace.folder),
         "current": [one for one in found if not one.is_earlier],
@@ -220,59 +190,26 @@ def _measured(
 # individual verdicts -------------------------------------------------------------------------------------------------
 
 
-def _verdicts(request: Request, shelf: Home, chosen: Placed, sought: Sought) -> dict[str, Any]:
-    """The search results among a report's verdicts, for templates, and the possible search terms."""
+def _verdicts(request: Request, shelf: Home, chosen: Placed) -> dict[str, Any]:
+    """A report's verdicts, for templates."""
     every, project = "all" in request.query_params, request.path_params.get("project")
     try:
         ratings, unread = chosen.found.verdicts, ""
     except UsageError as error:
         ratings, unread = (), str(error)
-    every_pair = pairs_of(ratings)
-    pairs = sought.among(every_pair)
+    pairs = pairs_of(ratings)
     shown = pairs[: _MOST_AT_ONCE if every else _MOST_SHOWN]
-    winners = sorted({winner_of(rating) for rating in ratings}, key=_in_order)
-    names = {name for rating in ratings for name in (*rating.items, *rating.systems) if name}
     return {
         "chosen": chosen,
         "pairs": shown,
-        "found": len(pairs),
-        "total": len(every_pair),
+        "total": len(pairs),
         "left_out": len(pairs) - len(shown),
         "every": every,
-        "open": bool(sought) and len(shown) <= _MOST_OPEN,
         "verdicts": len(ratings),
         "unread": unread,
-        "sought": sought,
-        "winners": winners[:_MOST_NAMES],
-        "questions": list(dict.fromkeys(rating.question for rating in ratings))[:_MOST_NAMES],
-        "names": sorted(names)[:_MOST_NAMES],
         "claims": _claims(shelf[project], chosen.found) if project else {},
-        "marked": _marker(sought.words),
         "runs": chosen.experiment.run_names if chosen.experiment else set(),
     }
-
-
-def _in_order(answer: str) -> tuple[int, float, str]:
-    try:
-        return 0, float(answer), answer
-    except ValueError:
-        return 1, 0.0, answer
-
-
-def _marker(words: str) -> Any:  # noqa: ANN401 - a function that templates call
-    """A function that marks words in a text."""
-    sought = "|".join(re.escape(word) for word in sorted(set(words.split()), key=len, reverse=True))
-    pattern = re.compile(f"({sought})", re.IGNORECASE) if sought else None
-
-    def marked(text: str) -> Markup:
-        if pattern is None:
-            return escape(text)
-        parts = pattern.split(text)
-        return Markup().join(
-            Markup("<mark>{}</mark>").format(part) if number % 2 else escape(part) for number, part in enumerate(parts)
-        )
-
-    return marked
 
 
 def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:
