@@ -483,14 +483,6 @@ class CardWritten(TypedDict):
     left_out: list[str]
 
 
-class Lorebook(TypedDict):
-    """The entries of a lorebook that a message triggers."""
-
-    shown: list[dict[str, Any]]
-    left_out: int
-    tokens: int
-
-
 class NewMethod(TypedDict):
     """The folder of a user's own system or evaluator."""
 
@@ -548,7 +540,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "serve": (Served,),
     "text rewrite": (Rewritten, Estimate),
     "text snapshot": (SnapshotList, SnapshotChanges),
-    "text card": (Cards, CardWritten, Lorebook),
+    "text card": (Cards, CardWritten),
     "measure": (Measured, PartDone),
     "lab meta": (Agreement,),
     "study new": (StudyNew,),
