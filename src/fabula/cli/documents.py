@@ -455,13 +455,6 @@ class TrainedAgents(TypedDict):
     adapters: list[dict[str, Any]]
 
 
-class Swept(TypedDict):
-    """The results of a sweep: a setting with several values."""
-
-    setting: str
-    values: list[dict[str, Any]]
-
-
 class Learned(TypedDict):
     """The preferences learned from an author, or a dry run of learning."""
 
@@ -542,7 +535,7 @@ class Trusted(TypedDict):
 # Documents that may hold more than is said here: what a method, a model or a paper adds.
 _OPEN: Final[tuple[Any, ...]] = (
     *(Experiment, Reproduced, Injected, Fitted, Chosen, BackTranslated, Preferences),
-    *(TrainingPlanned, Trained, TrainedAgents, Swept, Learned, Cards),
+    *(TrainingPlanned, Trained, TrainedAgents, Learned, Cards),
     *(ModelChecked, Adapters),
 )
 for _kind in [kind for kind in globals().values() if is_typeddict(kind) and kind not in _OPEN]:
@@ -583,7 +576,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "data backtranslate": (BackTranslated, PartDone, Estimate),
     "data merge": (PartsMerged,),
     "data preferences": (Preferences,),
-    "train": (TrainedAgents, Trained, TrainingPlanned, Swept),
+    "train": (TrainedAgents, Trained, TrainingPlanned),
     "learn": (LearnedAll, Learned, Forgotten),
     "models": (ModelList,),
     "models check": (ModelChecked,),
