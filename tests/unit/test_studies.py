@@ -17,6 +17,7 @@ from fabula.app.studies import assign, new_version, study_of_comments, study_of_
 from fabula.app.study_report import page_of_study, study_report
 from fabula.base.errors import LockedError, UnknownNameError, UsageError
 from fabula.base.files import held
+from fabula.craft.quoting import located
 from fabula.measure.ratings import SAME, Rating, parse_ratings, read_ratings, write_ratings
 from fabula.measure.studies.answering import Answers, Seen, Sent
 from fabula.measure.studies.assigning import AssignmentOptions, share_out
@@ -672,3 +673,8 @@ def test_a_report_needs_ratings(tmp_path: Path) -> None:
         UsageError, match=r"There are no ratings in .* yet\. `fabula study serve .*` shows the progress of raters"
     ):
         study_report(study)
+
+
+def test_quotations_are_found_whatever_their_marks() -> None:
+    assert located("“It\u2019s — now”", '"It\'s - now"') == [(0, 12)]
+    assert located("aaa", "") == []

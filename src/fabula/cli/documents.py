@@ -363,11 +363,9 @@ class Fetched(TypedDict):
 
 
 class Injected(Billed):
-    """A story with planted errors, or screenplays with errors."""
+    """Screenplays with errors."""
 
     files: list[str]
-    story: dict[str, Any] | None
-    missing: int
     screenplays: list[dict[str, Any]]
 
 

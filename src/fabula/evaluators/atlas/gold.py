@@ -46,7 +46,7 @@ class _Quoted:
 class KnownError(_Quoted):
     """A known error.
 
-    `place` is its position in the story's file, for labels of `fabula lab inject`, which have no scenes.
+    `place` is its position in the story's file, for labels by place, which have no scenes.
     """
 
     place: tuple[int, int] | None = None
@@ -67,8 +67,8 @@ def read_gold(path: str, stories: Mapping[str, str]) -> dict[str, Gold | None]:
 
     The file holds a JSON array or JSON lines of objects with `hallucination` (the paper's sentence) or `x`, `y`, `fact`
     and `event` (or `scene_x`, `scene_y`); if known, also `quote_x` and `quote_y`. Entries whose `verdict` rejects
-    them are left out. `story` names the story if there are several. Labels of `fabula lab inject` are also known
-    errors, except its negatives. A story with planted errors (`text`, `errors`, `decoys`), or an array of such
+    them are left out. `story` names the story if there are several. Labels by place are also known errors,
+    except negatives. A story with planted errors (`text`, `errors`, `decoys`), or an array of such
     stories, lists its errors; those in the story that is checked count.
 
     Args:
@@ -149,10 +149,10 @@ def _known(entry: dict[str, Any], where: str) -> KnownError:
 
 
 def _label(entry: dict[str, Any], place: dict[str, Any], where: str) -> KnownError:
-    """A label of `fabula lab inject`."""
+    """A label by its place in the story's file."""
     start, end, fact = place.get("start"), place.get("end"), entry.get("fact")
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(fact, dict)):
-        raise UsageError(f"{where}: not a complete label of `fabula lab inject`. Correct the entry or remove it.")
+        raise UsageError(f"{where}: not a complete label by `place` and `fact`. Correct the entry or remove it.")
     quotes = str(fact.get("quote", "")), str(place.get("quote", ""))
     return KnownError(ErrorFinding(0, 0, *quotes), *quotes, (start, end))
 
